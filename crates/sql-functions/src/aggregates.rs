@@ -55,44 +55,48 @@ mod wide;
 
 pub use catalogue::{aggregate, aggregates};
 
-/// One aggregate function: all of its overloads.
+/// One aggregate function of SQL with all of its overloads.
 pub struct AggregateFunction {
-    /// Name as written in SQL, in upper case. Names which begin with `$` are for planners only.
+    /// Name of the aggregate as written in SQL, in upper case. Names that begin with `$` are for planners
+    /// only.
     pub name: &'static str,
-    /// Form of a call, for messages: `LISTAGG(text [, separator])`.
+    /// Form of a call of the aggregate, for messages: `LISTAGG(text [, separator])`.
     pub usage: &'static str,
-    /// True if the result depends on the order in which rows come.
+    /// True if the result of the aggregate depends on the order in which rows come.
     pub is_ordered: bool,
-    /// True if the function can retract rows, as changelogs need.
+    /// True if the aggregate can retract rows, as changelogs need it.
     pub can_retract: bool,
-    /// Binds the function to its arguments.
+    /// Binds the aggregate to the types of its arguments.
     pub bind: fn(&[Argument], &Context) -> Result<BoundAggregate, BindError>,
 }
 
-/// Makes accumulators of one call.
+/// Function that creates an empty accumulator of one aggregate call.
 pub type Create = Arc<dyn Fn() -> Box<dyn Accumulator> + Send + Sync>;
 
 /// An aggregate function bound to the types of its arguments.
 #[derive(Clone)]
 pub struct BoundAggregate {
-    /// Types to which the arguments are cast before an accumulator sees them, one per argument.
+    /// Types to which the arguments are cast before an accumulator sees them, one type per argument.
     pub arguments: Vec<SqlType>,
-    /// The type of the result.
+    /// Type of the aggregate's result.
     pub result: SqlType,
-    /// True if the result may be NULL. This holds for all functions which are NULL for a group without rows; such
-    /// groups exist without GROUP BY and with FILTER. It also holds for sums of decimals, which may be too large.
+    /// True if the result may be NULL. This holds for all aggregates that are NULL for a group without rows;
+    /// such groups exist without GROUP BY and with FILTER. It also holds for sums of decimals, which may be
+    /// too large.
     pub is_nullable: bool,
-    /// Makes accumulators which only add rows.
+    /// Creates accumulators that only add rows.
     pub create: Create,
-    /// Makes accumulators which also retract, at a higher price for some functions; `None` if the function cannot.
+    /// Creates accumulators that also retract rows, which costs more for some aggregates; `None` if the
+    /// aggregate cannot.
     pub create_retractable: Option<Create>,
-    /// Number of leading arguments which DISTINCT compares; 0 if repeated values never make a difference.
+    /// Number of leading arguments that DISTINCT compares; 0 if repeated values never make a difference, as
+    /// for MIN.
     pub distinct_over: usize,
 }
 
 impl BoundAggregate {
-    /// Returns this aggregate over distinct values only: of rows of a group which agree in the arguments, the first
-    /// counts. The seed prevents senders from choosing values which collide.
+    /// Returns this aggregate over distinct values only: of the rows of a group that agree in the arguments,
+    /// only the first counts. The seed prevents senders of rows from choosing values whose hashes collide.
     ///
     /// As in Flink, all NaNs are one value, and -0.0 and 0.0 are two.
     #[must_use]
@@ -113,14 +117,15 @@ impl BoundAggregate {
     }
 }
 
-/// The accumulators of all groups of one call.
+/// Accumulators of all groups of one aggregate call.
 ///
 /// Argument columns have the types that the call was bound to, and one value per entry of `groups`.
 pub trait Accumulator: Any + Send {
     /// Makes room for groups `0..groups`; new groups are empty. Never removes groups.
     fn resize(&mut self, groups: usize);
 
-    /// Adds one row per entry of `groups`, to the group of that number; with FILTER, only rows whose `keep` is true.
+    /// Adds one row per entry of `groups` to the group of that number; with FILTER, only rows whose `keep` is
+    /// true.
     fn update(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>);
 
     /// Retracts one row per entry of `groups`; with FILTER, only rows whose `keep` is true.
@@ -132,8 +137,8 @@ pub trait Accumulator: Any + Send {
     /// Returns whether this accumulator can retract rows.
     fn can_retract(&self) -> bool;
 
-    /// Adds everything that another accumulator of the same call has added: its group `i` becomes part of group
-    /// `into[i]` here. Its rows count as having come later.
+    /// Adds everything that another accumulator of the same call has added: the other's group `i` becomes
+    /// part of group `into[i]` here. The rows of the other accumulator count as having come later.
     ///
     /// # Errors
     /// [`EvaluationError`] if values are too large to be transferred.
@@ -142,20 +147,22 @@ pub trait Accumulator: Any + Send {
     /// Panics if `other` is of another call.
     fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError>;
 
-    /// Returns the results of groups `range`, whose state does not change.
+    /// Returns the aggregate results of groups `range`; their state does not change.
     ///
     /// # Errors
-    /// [`EvaluationError`] if a group has no result: SINGLE_VALUE of several rows, or more than 2 GiB of text.
+    /// [`EvaluationError`] if a group has no result: SINGLE_VALUE of several rows, or more than 2 GiB of
+    /// text.
     fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError>;
 
-    /// Returns the bytes of the results of groups `range`, for functions whose results grow with the number of added
-    /// values; 0 for others.
+    /// Returns the bytes of the results of groups `range`, for aggregates whose results grow with the number
+    /// of added values; 0 for others.
     fn result_bytes(&self, range: Range<usize>) -> usize {
         let _ = range;
         0
     }
 
-    /// Returns the results of the given groups, in the given order; a group may be named more than once.
+    /// Returns the aggregate results of the given groups, in the given order; a group may be named more than
+    /// once.
     ///
     /// # Errors
     /// Fails as [`results`](Self::results) does.
@@ -176,14 +183,14 @@ pub trait Accumulator: Any + Send {
         }
     }
 
-    /// Empties the given groups, which may then be used again. The cost may grow with all held state, so callers
-    /// should reset many groups at once.
+    /// Empties the accumulators of the given groups, so that their numbers can be used again. The cost may
+    /// grow with all held state, so callers should reset many groups at once.
     fn reset(&mut self, groups: &[u32]);
 
-    /// Removes all groups.
+    /// Removes all groups from the accumulator.
     fn clear(&mut self);
 
-    /// Returns the heap bytes held.
+    /// Returns the heap bytes that the accumulator holds.
     fn bytes(&self) -> usize;
 
     /// Returns the additional bytes that adding `rows` rows may take for a moment, while a table is copied into a
@@ -209,14 +216,14 @@ pub trait Accumulator: Any + Send {
     /// [`StateError`] if a value cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
-    /// Replaces all groups by those saved by [`save`](Self::save).
+    /// Replaces the state of all groups by the state that [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not saved state of this call.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 
-/// Downcasts the other accumulator of a merge, which is of the same kind.
+/// Downcasts the other accumulator of a merge to the type of this one, which it must have.
 fn same_kind<A: 'static>(other: &dyn Accumulator) -> &A {
     let other: &dyn Any = other;
     other.downcast_ref().expect("accumulators that are merged are of one call")

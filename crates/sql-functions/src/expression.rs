@@ -18,86 +18,86 @@ use crate::scratch;
 use crate::types::SqlType;
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// An expression with the type and nullability of its values.
+/// An SQL expression with the type and the nullability of its values.
 #[derive(Clone)]
 pub struct Typed {
-    /// The expression.
+    /// The expression, without its type.
     pub expression: Expression,
-    /// The type of its values.
+    /// SQL type of the expression's values.
     pub of: SqlType,
-    /// True if values may be NULL.
+    /// True if values of the expression may be NULL.
     pub is_nullable: bool,
 }
 
-/// A computation of one column from the columns of a batch.
+/// Computation of one column from the columns of a batch.
 #[derive(Clone)]
 pub enum Expression {
-    /// A column of the input, by its position.
+    /// A column of the input, given by its index.
     Column(usize),
-    /// One value for every row.
+    /// A literal, which has the same value for every row.
     Literal(ScalarValue),
-    /// A call of a function.
+    /// A call of an SQL function.
     Call {
-        /// Name shown to people.
+        /// Name of the called function as messages and EXPLAIN show it.
         name: String,
-        /// The implementation.
+        /// Implementation of the called function.
         kernel: Arc<dyn Kernel>,
-        /// Arguments, of the types that the kernel takes.
+        /// Arguments of the call; they have the types that the kernel takes.
         arguments: Vec<Typed>,
-        /// True if every row has a result, whatever the values.
+        /// True if the call has a result for every row, whatever the values, so that it never fails.
         is_total: bool,
-        /// True if equal arguments give equal results.
+        /// True if the call gives equal results for equal arguments.
         is_deterministic: bool,
     },
-    /// AND of all terms in Kleene's logic: FALSE if any is FALSE, else NULL if any is NULL.
+    /// AND of all terms in Kleene's three-valued logic: FALSE if any term is FALSE, else NULL if any is NULL.
     And(Vec<Typed>),
-    /// OR of all terms in Kleene's logic.
+    /// OR of all terms in Kleene's three-valued logic: TRUE if any term is TRUE, else NULL if any is NULL.
     Or(Vec<Typed>),
-    /// NOT; NULL of NULL.
+    /// NOT of a boolean; NOT NULL is NULL.
     Not(Box<Typed>),
-    /// Test for a state; the result is never NULL.
+    /// Test of a value such as IS NULL or IS TRUE; the result is never NULL.
     Is(Box<Typed>, State),
-    /// CASE: the value of the first condition which is true.
+    /// CASE: the value that belongs to the first condition that is true.
     Case {
-        /// Conditions and values, in order.
+        /// Conditions of the CASE and their values, in order.
         branches: Vec<(Typed, Typed)>,
-        /// Value if no condition is true.
+        /// Value of the CASE if no condition is true.
         otherwise: Box<Typed>,
     },
 }
 
-/// Number of characters of an expression which an error shows.
+/// Greatest number of characters of an expression that an error message shows.
 const SHOWN_CHARACTERS: usize = 60;
 
-/// The state for which [`Expression::Is`] tests.
+/// State of a value for which an IS expression tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// IS NULL, and IS UNKNOWN.
+    /// IS NULL, and for booleans IS UNKNOWN, which is the same test.
     Null,
-    /// IS NOT NULL.
+    /// IS NOT NULL: the value is known.
     NotNull,
-    /// IS TRUE.
+    /// IS TRUE: the value is neither FALSE nor NULL.
     True,
-    /// IS NOT TRUE.
+    /// IS NOT TRUE: the value is FALSE or NULL.
     NotTrue,
-    /// IS FALSE.
+    /// IS FALSE: the value is neither TRUE nor NULL.
     False,
-    /// IS NOT FALSE.
+    /// IS NOT FALSE: the value is TRUE or NULL.
     NotFalse,
 }
 
 impl Typed {
-    /// Makes an expression which reads a column of the input.
+    /// Creates an expression that reads a column of the input, given by its index.
     pub fn column(place: usize, of: SqlType, is_nullable: bool) -> Self {
         Typed { expression: Expression::Column(place), of, is_nullable }
     }
 
-    /// Makes a literal.
+    /// Creates a literal of an SQL type.
     pub fn literal(value: ScalarValue, of: SqlType) -> Self {
         Typed { is_nullable: value.is_null(), expression: Expression::Literal(value), of }
     }
 
-    /// Returns the value of a literal; `None` for other expressions.
+    /// Returns the value of the expression if it is a literal; `None` for other expressions.
     pub fn as_literal(&self) -> Option<&ScalarValue> {
         match &self.expression {
             Expression::Literal(value) => Some(value),
@@ -105,7 +105,8 @@ impl Typed {
         }
     }
 
-    /// Returns the position in the input of a column; `None` for other expressions.
+    /// Returns the index of the input column if the expression is just a column; `None` for other
+    /// expressions.
     pub fn as_column(&self) -> Option<usize> {
         match self.expression {
             Expression::Column(place) => Some(place),
@@ -113,7 +114,8 @@ impl Typed {
         }
     }
 
-    /// Returns whether every row has a result, whatever the values.
+    /// Returns whether the expression has a result for every row, whatever the values, so that it never
+    /// fails.
     pub fn is_total(&self) -> bool {
         let mut is_total = true;
         self.visit(&mut |typed| {
@@ -122,7 +124,7 @@ impl Typed {
         is_total
     }
 
-    /// Returns whether equal rows give equal results.
+    /// Returns whether the expression gives equal results for equal rows, which RAND() for example does not.
     pub fn is_deterministic(&self) -> bool {
         let mut is_deterministic = true;
         self.visit(&mut |typed| {
@@ -131,7 +133,7 @@ impl Typed {
         is_deterministic
     }
 
-    /// Calls `each` with the positions of all columns which the expression reads.
+    /// Calls `each` with the indexes of all input columns that the expression reads.
     pub fn columns(&self, each: &mut impl FnMut(usize)) {
         self.visit(&mut |typed| {
             if let Expression::Column(place) = typed.expression {
@@ -140,7 +142,7 @@ impl Typed {
         });
     }
 
-    /// Calls `each` with the expression and all its sub-expressions.
+    /// Calls `each` with the expression itself and with all its sub-expressions.
     pub fn visit(&self, each: &mut impl FnMut(&Typed)) {
         each(self);
         match &self.expression {
@@ -158,7 +160,7 @@ impl Typed {
         }
     }
 
-    /// Returns the number of nested levels: 1 for columns and literals.
+    /// Returns the number of nested levels of the expression: 1 for columns and literals.
     pub fn depth(&self) -> usize {
         let deepest = |terms: &[Typed]| terms.iter().map(Typed::depth).max().unwrap_or_default();
         1 + match &self.expression {
@@ -173,7 +175,7 @@ impl Typed {
         }
     }
 
-    /// Returns the expression with each column replaced by the result of `by` for its position.
+    /// Returns a copy of the expression in which each column is replaced by the result of `by` for its index.
     #[must_use]
     pub fn replaced(&self, by: &impl Fn(usize) -> Typed) -> Typed {
         let all = |terms: &[Typed]| terms.iter().map(|term| term.replaced(by)).collect();
@@ -202,10 +204,11 @@ impl Typed {
         Typed { expression, of: self.of.clone(), is_nullable: self.is_nullable }
     }
 
-    /// Returns the expression with its columns moved to other positions.
+    /// Returns a copy of the expression in which `place_of` gives the new index of each column.
     #[must_use]
     pub fn with_columns(&self, place_of: &impl Fn(usize) -> usize) -> Typed {
-        // Types and nullability of columns stay with the expression which reads them.
+        // Only the indexes of columns change; their types and nullability stay in the expressions that read
+        // them.
         let mut moved = self.clone();
         moved.move_columns(place_of);
         moved
@@ -232,13 +235,14 @@ impl Typed {
         }
     }
 
-    /// Evaluates the rows of a batch, to a column or to a scalar if all values are equal.
+    /// Evaluates the expression for the rows of a batch, to a column or to a scalar if all values are equal.
     ///
     /// # Errors
     /// [`EvaluationError`] if a row whose value is needed has no result.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue, EvaluationError> {
-        // A chain (`a + b + c`) leans to the left and may be long, and the stacks of workers are small. So a loop
-        // descends into first operands; the recursion is only as deep as the brackets.
+        // A chain of operators (`a + b + c`) is a tree that is deep on its left side, and the stacks of
+        // workers are small. So a loop descends into the first operands, and the recursion is only as deep as
+        // the brackets.
         let mut outer = Vec::new();
         let mut inner = self;
         while let Some(first) = inner.first_operand() {
@@ -252,7 +256,7 @@ impl Typed {
         Ok(value)
     }
 
-    /// Returns the operand which is evaluated first and for all rows, if there is one.
+    /// Returns the operand of the expression that is evaluated first and for all rows, if there is one.
     fn first_operand(&self) -> Option<&Typed> {
         match &self.expression {
             Expression::Column(_) | Expression::Literal(_) | Expression::Case { .. } => None,
@@ -263,7 +267,8 @@ impl Typed {
         }
     }
 
-    /// Evaluates the expression, given the values of its [first operand](Self::first_operand) if it has one.
+    /// Evaluates an expression whose [first operand](Self::first_operand), if it has one, is already
+    /// evaluated.
     fn evaluate_behind(
         &self,
         first: Option<ColumnarValue>,
@@ -306,7 +311,7 @@ impl Typed {
         }
     }
 
-    /// Returns the error with the text of this expression.
+    /// Returns the error of an evaluation, with the text of this expression added.
     fn told(&self, error: &EvaluationError, batch: &RecordBatch) -> EvaluationError {
         let schema = batch.schema_ref();
         let name =
@@ -319,7 +324,7 @@ impl Typed {
         EvaluationError { code: error.code, message: format!("{shown}: {}", error.message) }
     }
 
-    /// Evaluates the rows of a batch to a column.
+    /// Evaluates the expression for the rows of a batch, always to a column.
     ///
     /// # Errors
     /// Fails as [`evaluate`](Self::evaluate) does.
@@ -327,7 +332,7 @@ impl Typed {
         column(&self.evaluate(batch)?, batch.num_rows())
     }
 
-    /// Evaluates a condition.
+    /// Evaluates a condition for the rows of a batch.
     ///
     /// # Errors
     /// Fails as [`evaluate`](Self::evaluate) does.
@@ -339,19 +344,20 @@ impl Typed {
 fn booleans(values: &ColumnarValue, rows: usize) -> Result<BooleanArray, EvaluationError> {
     match column(values, rows)?.as_boolean_opt() {
         Some(booleans) => Ok(booleans.clone()),
-        // The literal NULL has no type.
+        // A condition that is the literal NULL has no boolean values, and is NULL for every row.
         None => Ok(BooleanArray::new_null(rows)),
     }
 }
 
-/// Converts an error of an Arrow kernel. Checked types and lengths do not cause such errors.
+/// Converts an error of an Arrow kernel. Types and lengths are checked before, so such errors are not
+/// expected.
 #[allow(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
 pub fn arrow_error(error: arrow::error::ArrowError) -> EvaluationError {
     EvaluationError { code: "EVALUATION", message: error.to_string() }
 }
 
-/// Computes AND or OR of several terms. Each term is evaluated for the rows which the terms before it leave
-/// undecided. `first` holds the values of the first term if they are known.
+/// Computes AND or OR of several terms. Each term is evaluated only for the rows that the terms before it
+/// leave undecided. `first` holds the values of the first term if they are known.
 fn combine<const IS_AND: bool>(
     first: Option<ColumnarValue>,
     terms: &[Typed],
@@ -364,7 +370,7 @@ fn combine<const IS_AND: bool>(
             so_far = Some(term.evaluate_booleans(batch)?);
             continue;
         };
-        // A row is decided by FALSE for AND, and by TRUE for OR.
+        // FALSE decides a row for AND, and TRUE decides a row for OR; other rows need the next term.
         let is_open = |row: usize| before.is_null(row) || before.value(row) == IS_AND;
         let open = BooleanBuffer::collect_bool(rows, is_open);
         let open_count = open.count_set_bits();
@@ -386,7 +392,8 @@ fn combine<const IS_AND: bool>(
                 let place = places.next().unwrap_or_default();
                 let next = next.is_valid(place).then(|| next.value(place));
                 match (before.is_valid(row), next) {
-                    // The row is undecided and not NULL so far, so the next term decides.
+                    // If the terms so far are not NULL and do not decide the row, the result is the value of
+                    // the next term.
                     (true, next) => next,
                     (false, Some(decided)) if decided != IS_AND => Some(decided),
                     (false, _) => None,
@@ -403,7 +410,7 @@ fn is_in(values: &ArrayRef, state: State) -> Result<BooleanArray, EvaluationErro
     let where_ = |holds: &dyn Fn(usize) -> bool| {
         BooleanArray::new(BooleanBuffer::collect_bool(values.len(), holds), None)
     };
-    // An untyped NULL is neither true nor false.
+    // A NULL without a type has no booleans, and is neither true nor false.
     let is = |row: usize, expected: bool| {
         booleans.is_some_and(|booleans| booleans.is_valid(row) && booleans.value(row) == expected)
     };
@@ -417,7 +424,7 @@ fn is_in(values: &ArrayRef, state: State) -> Result<BooleanArray, EvaluationErro
     }
 }
 
-/// Computes CASE: each branch is evaluated for the rows whose first true condition it is.
+/// Computes CASE: each branch is evaluated only for the rows for which its condition is the first true one.
 fn choose(
     branches: &[(Typed, Typed)],
     otherwise: &Typed,
@@ -425,10 +432,11 @@ fn choose(
     of: &arrow::datatypes::DataType,
 ) -> Result<ArrayRef, EvaluationError> {
     let rows = batch.num_rows();
-    // Rows which no condition has taken yet, and the values of each branch for its rows.
+    // `left` holds the rows for which no condition of the CASE was true yet, `pieces` the values of each
+    // branch for its rows.
     let mut left: Vec<u32> = (0..rows as u32).collect();
     let mut pieces: Vec<ArrayRef> = Vec::new();
-    // For each row, the piece which holds its value, and the position in the piece.
+    // For each row, the index of the branch's values that contain the result, and the index in them.
     let mut from: Vec<(usize, usize)> = vec![(0, 0); rows];
     let mut add = |values: ArrayRef, of_rows: &[u32]| -> Result<(), EvaluationError> {
         let values = if values.data_type() == of {
@@ -468,7 +476,7 @@ fn choose(
     compute::interleave(&pieces, &from).map_err(arrow_error)
 }
 
-/// Returns the given rows of a batch, or the batch itself if these are all its rows.
+/// Returns the rows of a batch with the given indexes, or the batch itself if these are all its rows.
 fn rows_of(batch: &RecordBatch, rows: &[u32]) -> Result<RecordBatch, EvaluationError> {
     if rows.len() == batch.num_rows() {
         return Ok(batch.clone());
@@ -476,7 +484,7 @@ fn rows_of(batch: &RecordBatch, rows: &[u32]) -> Result<RecordBatch, EvaluationE
     compute::take_record_batch(batch, &UInt32Array::from(rows.to_vec())).map_err(arrow_error)
 }
 
-/// Shows the expression as SQL, with columns as `$` and their position.
+/// Formats the expression as SQL, with columns as `$` and their index.
 impl fmt::Display for Typed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.show(f, &|place| format!("${place}"))
@@ -489,8 +497,8 @@ impl fmt::Debug for Typed {
     }
 }
 
-/// An expression shown with the names of its columns. `{:#}` shows it as one of several conditions, in brackets if it
-/// needs them.
+/// Formats an expression as SQL with the names of its columns. With `{:#}`, the expression is one of several
+/// conditions and stands in brackets if it needs them.
 pub struct Named<'a, F>(pub &'a Typed, pub F);
 
 impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {
@@ -500,8 +508,8 @@ impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {
 }
 
 impl Typed {
-    /// Returns how tightly the shown operator binds; an operand which binds less tightly than its operator stands in
-    /// brackets.
+    /// Returns how tightly the outermost operator of the shown expression binds. An operand that binds less
+    /// tightly than its operator stands in brackets.
     fn strength(&self) -> u8 {
         match &self.expression {
             Expression::And(_) | Expression::Or(_) => 0,
@@ -516,7 +524,7 @@ impl Typed {
         }
     }
 
-    /// Shows the expression as an operand, in brackets if it binds less tightly than `least`.
+    /// Formats the expression as an operand, in brackets if it binds less tightly than `least`.
     fn show_operand(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -547,7 +555,8 @@ impl Typed {
             Expression::Call { name: function, arguments, .. } => match &arguments[..] {
                 [left, right] if is_infix(function, arguments) => {
                     let strength = self.strength();
-                    // Comparisons cannot be chained.
+                    // A comparison as an operand of a comparison stands in brackets, because SQL has no
+                    // chains such as `a < b < c`.
                     left.show_operand(f, name, strength.max(2))?;
                     write!(f, " {function} ")?;
                     right.show_operand(f, name, strength + 1)
@@ -601,16 +610,18 @@ impl Typed {
     }
 }
 
-/// Returns whether a call is shown as an operator between its two operands; IS DISTINCT FROM is one, too.
+/// Returns whether a call is shown as an operator between its two operands; IS DISTINCT FROM is such an
+/// operator.
 fn is_infix(name: &str, arguments: &[Typed]) -> bool {
     let is_word = name.starts_with(|first: char| first.is_alphabetic());
     arguments.len() == 2 && (!is_word || name.starts_with("IS "))
 }
 
-/// Beginning of the name of a call which looks a value up among literals.
+/// Beginning of the name of a call that looks a value up among literals, as in `x IN (1, 2)`.
 const MEMBERS: &str = "IN (";
 
-/// Returns the name of a call which looks a value up among literals; it is shown behind the value.
+/// Returns the name of a call that looks a value up among literals, `IN (1, 2)`; it is shown behind the
+/// value.
 pub fn members_name(literals: &[ScalarValue]) -> String {
     let literals: Vec<String> = literals.iter().map(|literal| Literal(literal).to_string()).collect();
     format!("{MEMBERS}{})", literals.join(", "))

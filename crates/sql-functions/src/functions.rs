@@ -44,19 +44,19 @@ use thalweg_model::Clock;
 use crate::types::SqlType;
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// An argument as a function sees it when it is bound.
+/// An argument of a function call as the function sees it when it is bound.
 #[derive(Clone, Debug)]
 pub struct Argument {
-    /// Type of the argument.
+    /// SQL type of the argument.
     pub of: SqlType,
-    /// True if the argument may be NULL.
+    /// True if the argument of the function call may be NULL.
     pub is_nullable: bool,
-    /// Value of the argument, if it is a literal.
+    /// Value of the argument of the function call, if it is a literal.
     pub literal: Option<ScalarValue>,
 }
 
 impl Argument {
-    /// Returns the text of a literal; `None` if the argument is not a literal, not text or NULL.
+    /// Returns the text of the argument if it is a literal; `None` if it is not a literal, not text or NULL.
     pub fn text(&self) -> Option<&str> {
         match &self.literal {
             Some(ScalarValue::Utf8(Some(text))) => Some(text),
@@ -65,31 +65,31 @@ impl Argument {
     }
 }
 
-/// The parts of a query that functions may know when they are bound.
+/// Parts of a session that functions may use when they are bound.
 #[derive(Clone)]
 pub struct Context {
     /// Time zone of the session (`table.local-time-zone`), in which instants are shown and read.
     pub zone: Tz,
-    /// Source of the processing time.
+    /// Clock from which functions such as NOW() read the processing time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// A function bound to the types of its arguments.
+/// An SQL function bound to the types of its arguments.
 #[derive(Clone)]
 pub struct Bound {
-    /// Types to which the arguments are cast before the kernel sees them, one per argument.
+    /// Types to which the arguments are cast before the kernel sees them, one type per argument.
     pub arguments: Vec<SqlType>,
-    /// The type of the result.
+    /// SQL type of the function's result.
     pub result: SqlType,
-    /// True if the result may be NULL.
+    /// True if the function's result may be NULL.
     pub is_nullable: bool,
-    /// The implementation.
+    /// Kernel that computes the function over columns.
     pub kernel: Arc<dyn Kernel>,
 }
 
-/// A computation over columns.
+/// Implementation of an SQL function: a computation over whole columns.
 pub trait Kernel: Send + Sync {
-    /// Returns the results of `rows` rows. Arguments are columns of `rows` rows, or scalars.
+    /// Computes the results of `rows` rows. Arguments are columns of `rows` rows, or scalars.
     ///
     /// # Errors
     /// [`EvaluationError`] if some row has no result.
@@ -105,42 +105,44 @@ where
     }
 }
 
-/// One function: all of its overloads.
+/// One scalar function of SQL with all of its overloads.
 pub struct Function {
-    /// Name as written in SQL, in upper case.
+    /// Name of the function as written in SQL, in upper case.
     pub name: &'static str,
-    /// Form of a call, for messages: `SUBSTRING(text, start [, length])`.
+    /// Form of a call of the function, for messages: `SUBSTRING(text, start [, length])`.
     pub usage: &'static str,
-    /// True if equal arguments give equal results; then a call of literals may be computed when the query is planned.
+    /// True if the function gives equal results for equal arguments; then a call of literals may be computed
+    /// when the query is planned.
     pub is_deterministic: bool,
-    /// Binds the function to its arguments.
+    /// Binds the function to the types of its arguments.
     pub bind: fn(&[Argument], &Context) -> Result<Bound, BindError>,
 }
 
-/// End of the reason for a wrong number of arguments.
+/// End of the message for a call with a wrong number of arguments.
 const COUNT_DOES_NOT_FIT: &str = "arguments do not fit";
 
-/// The reason why a function does not take its arguments. Callers which show it add the function's name and usage.
+/// Reason why a function does not take its arguments. Callers that show the reason add the function's name
+/// and usage.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BindError(pub String);
 
 impl BindError {
-    /// Makes an error from a reason in lower case without a full stop.
+    /// Creates an error from a reason in lower case without a full stop.
     pub fn new(reason: impl Into<String>) -> Self {
         BindError(reason.into())
     }
 
-    /// Makes the error of a call with a wrong number of arguments.
+    /// Creates the error for a call with a wrong number of arguments.
     pub fn count(given: usize) -> Self {
         BindError(format!("{given} {COUNT_DOES_NOT_FIT}"))
     }
 
-    /// Returns whether the number of arguments is wrong.
+    /// Returns whether the error is about the number of arguments.
     pub fn is_about_count(&self) -> bool {
         self.0.ends_with(COUNT_DOES_NOT_FIT)
     }
 
-    /// Makes the error that the argument at `place`, from 1 on, has a wrong type.
+    /// Creates the error that an argument has a wrong type; `place` counts arguments from 1 on.
     pub fn of_type(place: usize, given: &SqlType) -> Self {
         BindError(format!("argument {place} is {given}"))
     }
@@ -152,22 +154,22 @@ impl fmt::Display for BindError {
     }
 }
 
-/// The reason why a row has no result.
+/// Reason why an expression has no result for a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EvaluationError {
-    /// The stable code, such as `DIVISION_BY_ZERO`.
+    /// Stable code of the error, such as `DIVISION_BY_ZERO`.
     pub code: &'static str,
-    /// The message, with the value.
+    /// Message of the error, which shows the value.
     pub message: String,
 }
 
 impl EvaluationError {
-    /// Makes the error of a division by zero.
+    /// Creates the error for a division by zero.
     pub fn division_by_zero() -> Self {
         EvaluationError { code: "DIVISION_BY_ZERO", message: "division by zero".to_owned() }
     }
 
-    /// Makes the error of a value which cannot be cast.
+    /// Creates the error for a value that cannot be cast to a type.
     pub fn cast(value: &dyn fmt::Display, to: &SqlType) -> Self {
         EvaluationError {
             code: "BAD_CAST",
@@ -184,13 +186,14 @@ impl fmt::Display for EvaluationError {
 
 impl std::error::Error for EvaluationError {}
 
-/// Returns an argument as a column of `rows` rows.
+/// Returns a function's argument as a column of `rows` rows; a scalar is repeated.
 ///
 /// # Errors
 /// [`EvaluationError`] if a scalar cannot be repeated `rows` times.
 pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, EvaluationError> {
     if let ColumnarValue::Scalar(value) = argument {
-        // A long text repeated for each row may need more than the memory.
+        // A long text that is repeated for each row may need more than the available memory, so its size is
+        // checked first.
         let bytes = value.size().saturating_mul(rows);
         if bytes > crate::scratch::UNCHECKED_BYTES_MAX {
             crate::scratch::check(bytes)?;
@@ -201,7 +204,7 @@ pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, Evaluat
         .map_err(|error| EvaluationError { code: "EVALUATION", message: error.to_string() })
 }
 
-/// Iterates over all functions.
+/// Iterates over all scalar functions of SQL.
 pub fn all() -> impl Iterator<Item = &'static Function> {
     [math::MATH, conditional::CONDITIONAL, text::TEXT, time::TIME, collections::COLLECTIONS, rows::ROWS]
         .into_iter()

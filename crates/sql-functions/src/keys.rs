@@ -40,8 +40,8 @@ pub(crate) use whole::hash_of;
 use bytes::BytesKeys;
 use whole::WholeKeys;
 
-/// Returns the bytes which the allocator takes for an allocation of `bytes`: it adds 8 bytes and rounds up to a
-/// multiple of 16.
+/// Returns the bytes that the memory allocator takes for an allocation of `bytes`: it adds 8 bytes and rounds
+/// up to a multiple of 16.
 #[inline]
 pub fn heap_bytes(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
@@ -82,8 +82,8 @@ pub fn list_growth_bytes(len: usize, capacity: usize, item_bytes: usize, more: u
     larger.saturating_mul(item_bytes)
 }
 
-/// Version number written before saved rows. Arrow may change the form of rows between versions, and then they cannot
-/// be read back.
+/// Version number that is written before saved comparable rows. Arrow may change their form between versions,
+/// and then saved rows cannot be read back.
 pub const ROW_FORMAT: u32 = 59;
 
 /// Returns the seed of the hash tables of this process. It is drawn anew for each process, so that senders of rows
@@ -106,18 +106,18 @@ const SEEDS_DRAWN_MAX: usize = 64;
 /// Greatest number of keys of one index, because key numbers have 32 bits. A full index holds about 100 GiB.
 pub const KEYS_MAX: usize = u32::MAX as usize;
 
-/// Makes a converter from columns of the given types to comparable rows. The types must be made by
+/// Creates a converter from columns of the given types to comparable rows. The types must come from
 /// [`SqlType::arrow`].
 ///
 /// # Panics
 /// If arrow has no comparable rows of one of the types.
 pub fn row_converter(types: impl IntoIterator<Item = DataType>) -> RowConverter {
     let fields = types.into_iter().map(SortField::new).collect();
-    // A test of this module checks each type.
+    // A test of this module checks that arrow has comparable rows of each SQL type.
     RowConverter::new(fields).expect("arrow has comparable rows of every type that `SqlType::arrow` makes")
 }
 
-/// Converts columns to rows. The columns have the types of the converter and one length.
+/// Converts columns to comparable rows. The columns must have the types of the converter and equal lengths.
 ///
 /// # Panics
 /// If the columns are of other types or of several lengths.
@@ -127,26 +127,28 @@ pub fn rows_of(converter: &RowConverter, columns: &[ArrayRef]) -> Rows {
         .expect("binding casts arguments and keys to the types that the converter was made for")
 }
 
-/// The numbers of distinct keys: from 0 on, in order of first appearance.
+/// Index of the distinct keys of rows: gives each key a number, from 0 on, in order of first appearance.
 pub struct KeyIndex {
     types: Vec<DataType>,
     keys: Keys,
 }
 
-/// Storage of keys.
+/// Storage of the distinct keys, which depends on the types of the key columns.
 enum Keys {
-    /// There is no key column.
+    /// There is no key column, so all rows are in one group.
     None { is_seen: bool },
-    /// One column of whole numbers.
+    /// The key is one column of whole numbers.
     Whole(WholeKeys),
-    /// One column of text or bytes.
+    /// The key is one column of text or bytes.
     Bytes(BytesKeys),
-    /// All other keys, as rows. The rows of the last batch are kept to reuse their memory.
+    /// All other keys are stored as comparable rows. The rows of the last batch are kept to reuse their
+    /// memory.
     Rows { converter: RowConverter, batch: Rows, keys: BytesKeys },
 }
 
 impl KeyIndex {
-    /// Makes an empty index. The seed prevents senders from choosing keys which collide.
+    /// Creates an empty index of keys. The seed prevents senders of rows from choosing keys whose hashes
+    /// collide.
     pub fn new(key_types: &[SqlType], hash_seed: u64) -> Self {
         let types: Vec<DataType> = key_types.iter().map(SqlType::arrow).collect();
         let keys = match &types[..] {
@@ -162,8 +164,8 @@ impl KeyIndex {
         KeyIndex { types, keys }
     }
 
-    /// Checks that all rows of a batch of `rows` rows could be new keys and get numbers. To be called before
-    /// [`index`](Self::index).
+    /// Checks that the index has numbers for all rows of a batch of `rows` rows, even if each has a new key.
+    /// Must be called before [`index`](Self::index).
     ///
     /// # Errors
     /// [`EvaluationError`] if there would be more than [`KEYS_MAX`] keys.
@@ -181,11 +183,12 @@ impl KeyIndex {
         }
     }
 
-    /// Writes the group number of each of `rows` rows into `groups`, which is cleared first; new keys get the next numbers.
+    /// Writes the number of each row's key into `groups`, which is cleared first; new keys get the next
+    /// numbers.
     ///
     /// # Panics
-    /// If the columns are not of the types that the index was made for. Also if there are more than [`KEYS_MAX`] keys
-    /// because [`check_room`](Self::check_room) was not heeded.
+    /// If the columns are not of the types for which the index was made. Also if there are more than
+    /// [`KEYS_MAX`] keys because [`check_room`](Self::check_room) was not heeded.
     pub fn index(&mut self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<u32>) {
         self.check(keys, rows);
         groups.clear();
@@ -222,11 +225,11 @@ impl KeyIndex {
         }
     }
 
-    /// Writes the group number of each row into `groups`, which is cleared first; `None` for keys which are not in
-    /// the index.
+    /// Writes the number of each row's key into `groups`, which is cleared first; `None` for keys that are
+    /// not in the index.
     ///
     /// # Panics
-    /// If the columns are not of the types that the index was made for.
+    /// If the columns are not of the types for which the index was made.
     pub fn find(&self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<Option<u32>>) {
         self.check(keys, rows);
         groups.clear();
@@ -253,7 +256,7 @@ impl KeyIndex {
         }
     }
 
-    /// Returns the number of distinct keys.
+    /// Returns the number of distinct keys in the index.
     #[inline]
     pub fn len(&self) -> usize {
         match &self.keys {
@@ -263,7 +266,7 @@ impl KeyIndex {
         }
     }
 
-    /// Returns whether there are no keys.
+    /// Returns whether the index has no keys.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -294,7 +297,7 @@ impl KeyIndex {
         }
     }
 
-    /// Returns the heap bytes held.
+    /// Returns the heap bytes that the index of keys holds.
     pub fn bytes(&self) -> usize {
         match &self.keys {
             Keys::None { .. } => 0,
@@ -304,7 +307,7 @@ impl KeyIndex {
         }
     }
 
-    /// Removes all keys, and keeps the memory for the next ones.
+    /// Removes all keys from the index, and keeps the memory for the next keys.
     pub fn clear(&mut self) {
         match &mut self.keys {
             Keys::None { is_seen } => *is_seen = false,
@@ -317,7 +320,7 @@ impl KeyIndex {
         }
     }
 
-    /// Returns the keys of groups `range` as columns, in number order.
+    /// Returns the keys with the numbers `range` as columns, in number order.
     ///
     /// # Errors
     /// [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
@@ -325,7 +328,8 @@ impl KeyIndex {
         self.gather(range)
     }
 
-    /// Returns the keys of the given groups as columns, in the given order; a group may be named more than once.
+    /// Returns the keys with the given numbers as columns, in the given order; a number may occur more than
+    /// once.
     ///
     /// # Errors
     /// [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
@@ -360,7 +364,7 @@ impl KeyIndex {
         })
     }
 
-    /// Saves all keys, in number order.
+    /// Saves all keys of the index, in number order.
     ///
     /// # Errors
     /// [`StateError`] if the keys cannot be written.
@@ -376,7 +380,7 @@ impl KeyIndex {
         }
     }
 
-    /// Replaces all keys by those saved by [`save`](Self::save), with their numbers.
+    /// Replaces all keys of the index by those that [`save`](Self::save) wrote, with their numbers.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not saved keys of these types.
@@ -406,7 +410,7 @@ impl KeyIndex {
     }
 }
 
-/// Checks the version number before saved rows.
+/// Checks the version number that stands before saved comparable rows.
 ///
 /// # Errors
 /// [`StateError`] if the rows are in the form of another version of arrow.
@@ -419,7 +423,7 @@ pub fn check_row_format(state: &mut StateReader<'_>) -> Result<(), StateError> {
     }
 }
 
-/// Returns the null mask of a column, if some values are NULL.
+/// Returns the null mask of a column; `None` if no value is NULL.
 fn nulls(column: &ArrayRef) -> Option<NullBuffer> {
     column.nulls().filter(|nulls| nulls.null_count() > 0).cloned()
 }

@@ -24,23 +24,24 @@ use crate::values::ColumnarValue;
 #[cfg(test)]
 mod tests;
 
-/// Error code of results which do not fit.
+/// Error code for an intermediate result that does not fit into the memory of its evaluation.
 pub const RESULT_TOO_LONG: &str = "RESULT_TOO_LONG";
 
-/// Greatest number of bytes of the intermediate results of several rows: 8 MiB, which is 2 KiB per row of a full
-/// batch.
+/// Greatest number of bytes that the intermediate results of an evaluation of several rows may take: 8 MiB,
+/// which is 2 KiB per row of a full batch.
 pub const EVALUATION_BYTES_MAX: usize = 8 << 20;
 
-/// Divisor of the memory budget for the evaluation of one row; another worker and the edges need the rest.
+/// Divisor of the memory budget: evaluating one row may use one quarter of it. Another worker and the edges
+/// need the rest.
 pub const ROW_PARTS: usize = 4;
 
-/// Bytes which each evaluation may use without asking the budget; most evaluations need less.
+/// Bytes that each evaluation may use without asking the memory budget; most evaluations need less.
 const FREE_BYTES: usize = 1 << 20;
 
-/// Greatest number of bytes of a scalar repeated over the rows of a batch for which nothing is asked.
+/// Greatest size in bytes of a scalar, repeated over all rows of a batch, for which no memory is asked.
 pub(crate) const UNCHECKED_BYTES_MAX: usize = 256 << 10;
 
-/// Least number of bytes for which a result asks at a time.
+/// Least number of bytes for which an intermediate result asks the memory budget at a time.
 const GRANT_BYTES_MIN: usize = 64 << 10;
 
 thread_local! {
@@ -49,20 +50,21 @@ thread_local! {
 
 struct Scope {
     allowance: Allowance,
-    /// Bytes in use, including the free ones.
+    /// Bytes that intermediate results use, including those that need no asking.
     used_bytes: usize,
-    /// Bytes granted by the allowance.
+    /// Bytes that the operator's memory allowance has granted.
     asked_bytes: usize,
     limit_bytes: usize,
 }
 
-/// Runs the evaluation of a constant expression while a query is planned. A long result fails here and is left to the
-/// evaluation of rows, since plans are copied.
+/// Runs the evaluation of a constant expression while a query is planned. An intermediate result above 1 MiB
+/// fails here and is left to the evaluation of rows, because plans are copied.
 pub fn folding<T>(run: impl FnOnce() -> T) -> T {
     scoped(Allowance::default(), FREE_BYTES, run)
 }
 
-/// Runs an evaluation of `rows` rows. Its intermediate results are paid from `allowance` until it ends.
+/// Runs an evaluation of `rows` rows. The memory of its intermediate results is paid from `allowance` until
+/// it ends.
 pub fn within<T>(allowance: &Allowance, rows: usize, run: impl FnOnce() -> T) -> T {
     let limit_bytes = match rows {
         0 | 1 => (allowance.limit_bytes() / ROW_PARTS).max(FREE_BYTES),
@@ -73,7 +75,7 @@ pub fn within<T>(allowance: &Allowance, rows: usize, run: impl FnOnce() -> T) ->
 
 fn scoped<T>(allowance: Allowance, limit_bytes: usize, run: impl FnOnce() -> T) -> T {
     let scope = Scope { allowance, used_bytes: 0, asked_bytes: 0, limit_bytes };
-    /// Ends the scope also when the evaluation panics.
+    /// Guard that ends the memory scope of an evaluation, also when the evaluation panics.
     struct Ending(Option<Scope>);
     impl Drop for Ending {
         fn drop(&mut self) {
@@ -86,7 +88,7 @@ fn scoped<T>(allowance: Allowance, limit_bytes: usize, run: impl FnOnce() -> T) 
     run()
 }
 
-/// Asks for `bytes` until the evaluation ends, or until they are given back.
+/// Asks for `bytes` of memory until the evaluation ends, or until they are given back.
 fn ask(bytes: usize) -> Result<(), EvaluationError> {
     SCOPE.with_borrow_mut(|scope| {
         let Some(scope) = scope else { return Ok(()) };
@@ -124,12 +126,13 @@ fn give_back(bytes: usize) {
     });
 }
 
-/// Makes the error of a result which does not fit.
+/// Creates the error for an intermediate result that does not fit into memory.
 pub fn too_long(message: &str) -> EvaluationError {
     EvaluationError { code: RESULT_TOO_LONG, message: message.to_owned() }
 }
 
-/// Checks that `bytes` fit now, without taking them; for a result which is about to be built.
+/// Checks that a result of `bytes` would fit into the memory of the evaluation now, without taking the
+/// memory.
 ///
 /// # Errors
 /// [`RESULT_TOO_LONG`] if they do not fit.
@@ -156,7 +159,8 @@ pub fn hold(value: &ColumnarValue) -> Result<(), EvaluationError> {
     }
 }
 
-/// Returns the bytes of the values of an array. A slice counts its own values, and not the buffers that it shares.
+/// Returns the bytes of the values of an Arrow array. A slice counts its own values, and not the buffers that
+/// it shares.
 pub fn value_bytes(array: &dyn Array) -> usize {
     let rows = array.len();
     // Most columns are flat. They are counted without an `ArrayData`, which allocates.
@@ -184,7 +188,8 @@ fn bytes_of_values(array: &ArrayData) -> usize {
     }
     let nulls = array.nulls().map_or(0, |_| array.len().div_ceil(8));
     match array.data_type() {
-        // The library counts all items of the lists of which these are a slice.
+        // The library counts all items of the underlying lists, and not only those of this slice, so the
+        // items are counted here.
         DataType::List(_) | DataType::Map(..) => {
             let offsets =
                 &array.buffers()[0].typed_data::<i32>()[array.offset()..=array.offset() + array.len()];
@@ -197,7 +202,7 @@ fn bytes_of_values(array: &ArrayData) -> usize {
     }
 }
 
-/// The memory of one result while it is built; dropping it gives the memory back.
+/// Memory of one intermediate result while it is built; dropping the value gives the memory back.
 #[derive(Default)]
 pub struct Room {
     used_bytes: usize,
@@ -205,7 +210,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Takes `more` bytes for what is appended next.
+    /// Takes `more` bytes of memory for what is appended to the result next.
     ///
     /// # Errors
     /// [`RESULT_TOO_LONG`] if they do not fit.
@@ -218,7 +223,8 @@ impl Room {
     #[cold]
     fn grow(&mut self) -> Result<(), EvaluationError> {
         let missing_bytes = self.used_bytes - self.granted_bytes;
-        // Builders double their capacity.
+        // Builders of Arrow columns double their capacity, so as many bytes as are granted already are asked
+        // for again.
         let doubled_bytes = missing_bytes.max(self.granted_bytes).max(GRANT_BYTES_MIN);
         let granted_bytes = match ask(doubled_bytes) {
             Ok(()) => doubled_bytes,

@@ -1,6 +1,6 @@
-//! Suggestions: the known name which a wrong name most likely means.
+//! Suggestions for misspelt names: finds the known name that a wrong name most likely means.
 
-/// Greatest number of characters of a name for which a suggestion is looked for.
+/// Greatest number of characters of a misspelt name for which a suggestion is looked for.
 pub const NAME_CHARACTERS_MAX: usize = 200;
 
 /// Returns the name in `known` which is most similar to `name`: at most a third of its letters differ, whatever their
@@ -15,7 +15,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     }
     known
         .into_iter()
-        // There may be thousands of names, and a distance costs the product of both lengths.
+        // Names whose lengths differ too much are skipped: there may be thousands of names, and computing a
+        // distance costs the product of both lengths.
         .filter(|other| other.chars().count().abs_diff(length) <= most)
         .map(|other| (edit_distance(&lower, &other.to_lowercase()), other))
         .min_by_key(|(distance, _)| *distance)
@@ -63,7 +64,7 @@ mod tests {
         check("", None);
     }
 
-    /// A name of a megabyte is compared with no other.
+    /// A misspelt name of more than a megabyte is compared with no known name, because that would take long.
     #[test]
     fn a_long_name_has_no_match() {
         let long = "ä".repeat(1 << 20);

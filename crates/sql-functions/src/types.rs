@@ -25,79 +25,81 @@ use arrow::array::{Array, ArrayData, ArrayRef, make_array};
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use arrow::error::ArrowError;
 
-/// Metadata key of a field under which its SQL type stands.
+/// Metadata key of an Arrow field under which its SQL type is stored.
 pub const TYPE_KEY: &str = "sql.type";
 
-/// Zone in the Arrow type of every TIMESTAMP_LTZ: values are instants, whatever the zone in which they are shown.
+/// Time zone in the Arrow type of every TIMESTAMP_LTZ: values are instants, whatever the zone in which they
+/// are shown.
 pub const INSTANT_ZONE: &str = "UTC";
 
-/// Greatest number of digits of a decimal number.
+/// Greatest number of digits of a DECIMAL.
 pub const DECIMAL_PRECISION_MAX: u8 = 38;
 
-/// Length of STRING and of BYTES: no bound.
+/// Length of the types STRING and BYTES, which stands for no bound.
 pub const LENGTH_MAX: u32 = i32::MAX as u32;
 
-/// A type of SQL, without its nullability.
+/// SQL type of a column or value, without its nullability.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum SqlType {
-    /// The type of the literal NULL; no column has it.
+    /// Type of the literal NULL; no column has this type.
     Null,
-    /// True, false or unknown.
+    /// BOOLEAN: true, false or unknown.
     Boolean,
-    /// Integer of 8 bits.
+    /// TINYINT: an integer of 8 bits.
     TinyInt,
-    /// Integer of 16 bits.
+    /// SMALLINT: an integer of 16 bits.
     SmallInt,
-    /// Integer of 32 bits.
+    /// INT: an integer of 32 bits.
     Int,
-    /// Integer of 64 bits.
+    /// BIGINT: an integer of 64 bits.
     BigInt,
-    /// IEEE 754, 32 bits.
+    /// FLOAT: an IEEE 754 number of 32 bits.
     Float,
-    /// IEEE 754, 64 bits.
+    /// DOUBLE: an IEEE 754 number of 64 bits.
     Double,
-    /// Decimal of `precision` digits, `scale` of them behind the point.
+    /// DECIMAL: a decimal number of `precision` digits, `scale` of them behind the point.
     Decimal {
-        /// From 1 to 38.
+        /// Number of all digits of the decimal, from 1 to 38.
         precision: u8,
-        /// From 0 to the precision.
+        /// Number of digits behind the decimal point, from 0 to the precision.
         scale: u8,
     },
-    /// Text of exactly this many characters.
+    /// CHAR: text of exactly this many characters.
     Char(u32),
-    /// Text of at most this many characters; [`LENGTH_MAX`] for STRING.
+    /// VARCHAR: text of at most this many characters; [`LENGTH_MAX`] for STRING.
     Varchar(u32),
-    /// Exactly this many bytes.
+    /// BINARY: exactly this many bytes.
     Binary(u32),
-    /// At most this many bytes; [`LENGTH_MAX`] for BYTES.
+    /// VARBINARY: at most this many bytes; [`LENGTH_MAX`] for BYTES.
     Varbinary(u32),
-    /// A day.
+    /// DATE: a day without a time.
     Date,
-    /// A time of day with this many digits of a second, 0 to 9. At most milliseconds are kept, as in Flink.
+    /// TIME: a time of day with this many digits of a second, 0 to 9. At most milliseconds are kept, as in
+    /// Flink.
     Time(u8),
-    /// A local date and time with this many digits of a second, 0 to 9.
+    /// TIMESTAMP: a local date and time with this many digits of a second, 0 to 9.
     Timestamp(u8),
-    /// An instant with this many digits of a second, 0 to 9.
+    /// TIMESTAMP_LTZ: an instant with this many digits of a second, 0 to 9.
     TimestampLtz(u8),
-    /// A span of days to seconds, kept in milliseconds, as in Flink.
+    /// INTERVAL of days to seconds, kept in milliseconds, as in Flink.
     DayTime,
-    /// A span of years and months.
+    /// INTERVAL of years and months, kept in months.
     YearMonth,
-    /// Any number of values of one type.
+    /// ARRAY: any number of values of one type.
     Array(Box<SqlType>),
-    /// Values by keys: the types of the key and of the value.
+    /// MAP: values by keys; the types of the key and of the value.
     Map(Box<SqlType>, Box<SqlType>),
-    /// Named fields.
+    /// ROW: named fields, each with its type.
     Row(Vec<(String, SqlType)>),
 }
 
 impl SqlType {
-    /// Text of any length.
+    /// The type STRING: text of any length.
     pub const STRING: SqlType = SqlType::Varchar(LENGTH_MAX);
-    /// Bytes of any length.
+    /// The type BYTES: bytes of any length.
     pub const BYTES: SqlType = SqlType::Varbinary(LENGTH_MAX);
 
-    /// Returns the Arrow type of a column of this type.
+    /// Returns the Arrow type of a column of this SQL type.
     pub fn arrow(&self) -> DataType {
         match self {
             SqlType::Null => DataType::Null,
@@ -130,7 +132,7 @@ impl SqlType {
         }
     }
 
-    /// Returns a field of this type; its metadata holds what the Arrow type does not.
+    /// Returns an Arrow field of this SQL type; the field's metadata holds what the Arrow type does not.
     pub fn field(&self, name: &str, is_nullable: bool) -> FieldRef {
         let field = Field::new(name, self.arrow(), is_nullable);
         if SqlType::of_arrow(field.data_type()).as_ref() == Some(self) {
@@ -139,7 +141,7 @@ impl SqlType {
         Arc::new(field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), self.to_string())])))
     }
 
-    /// Returns the number of nested levels: 1 for types which contain no others.
+    /// Returns the number of nested levels of the type: 1 for types that contain no other types.
     pub fn depth(&self) -> usize {
         1 + match self {
             SqlType::Array(item) => item.depth(),
@@ -149,15 +151,15 @@ impl SqlType {
         }
     }
 
-    /// Returns the type of a field: the type in its metadata if that fits the Arrow type, or else the type of the
-    /// Arrow type. `None` if no SQL type is held in that Arrow type.
+    /// Returns the SQL type of an Arrow field: the type in the field's metadata if that fits the Arrow type,
+    /// or else the type that follows from the Arrow type. `None` if no SQL type is held in that Arrow type.
     pub fn of_field(field: &Field) -> Option<SqlType> {
         let said = field.metadata().get(TYPE_KEY).and_then(|said| scalar_of_text(said));
         said.filter(|said| said.arrow() == *field.data_type())
             .or_else(|| SqlType::of_arrow(field.data_type()))
     }
 
-    /// Returns the SQL type of a column of an Arrow type without metadata.
+    /// Returns the SQL type that follows from an Arrow type alone, without the metadata of a field.
     pub fn of_arrow(arrow: &DataType) -> Option<SqlType> {
         Some(match arrow {
             DataType::Null => SqlType::Null,
@@ -193,32 +195,33 @@ impl SqlType {
         })
     }
 
-    /// Returns whether this is a type of whole numbers.
+    /// Returns whether this is an integer type, TINYINT to BIGINT.
     pub fn is_integer(&self) -> bool {
         matches!(self, SqlType::TinyInt | SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
     }
 
-    /// Returns whether this is a type of numbers.
+    /// Returns whether this is a type of numbers: an integer, a float or a decimal.
     pub fn is_numeric(&self) -> bool {
         self.is_integer() || matches!(self, SqlType::Float | SqlType::Double | SqlType::Decimal { .. })
     }
 
-    /// Returns whether this is CHAR or VARCHAR.
+    /// Returns whether this type is CHAR or VARCHAR.
     pub fn is_text(&self) -> bool {
         matches!(self, SqlType::Char(_) | SqlType::Varchar(_))
     }
 
-    /// Returns whether this is BINARY or VARBINARY.
+    /// Returns whether this type is BINARY or VARBINARY.
     pub fn is_bytes(&self) -> bool {
         matches!(self, SqlType::Binary(_) | SqlType::Varbinary(_))
     }
 
-    /// Returns whether this is TIMESTAMP or TIMESTAMP_LTZ.
+    /// Returns whether this type is TIMESTAMP or TIMESTAMP_LTZ.
     pub fn is_timestamp(&self) -> bool {
         matches!(self, SqlType::Timestamp(_) | SqlType::TimestampLtz(_))
     }
 
-    /// Returns precision and scale of an integer type as a decimal: as many digits as the type has in Flink.
+    /// Returns the precision and scale that an integer type has as a decimal: as many digits as the type has
+    /// in Flink.
     pub fn as_decimal(&self) -> Option<(u8, u8)> {
         Some(match *self {
             SqlType::TinyInt => (3, 0),
@@ -251,14 +254,15 @@ pub fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
             };
             match (left, right) {
                 (Double, _) | (_, Double) => Double,
-                // A decimal and a float make a double.
+                // The common type of a decimal and a FLOAT is DOUBLE.
                 (Float, Decimal { .. }) | (Decimal { .. }, Float) => Double,
                 (Float, _) | (_, Float) => Float,
                 (Decimal { .. }, _) | (_, Decimal { .. }) => {
                     let ((lp, ls), (rp, rs)) = (left.as_decimal()?, right.as_decimal()?);
                     let scale = ls.max(rs);
                     let whole = (lp - ls).max(rp - rs);
-                    // Digits before the point take precedence over those behind it.
+                    // If a common decimal type would need more than 38 digits, digits before the point take
+                    // precedence over those behind it.
                     let precision = (whole + scale).min(DECIMAL_PRECISION_MAX);
                     Decimal { precision, scale: scale.min(DECIMAL_PRECISION_MAX.saturating_sub(whole)) }
                 }
@@ -303,7 +307,7 @@ fn digits_of(unit: TimeUnit) -> u8 {
     }
 }
 
-/// Parses the Display form of an [`SqlType`] without nested types.
+/// Parses the text that Display writes for an [`SqlType`] without nested types.
 fn scalar_of_text(text: &str) -> Option<SqlType> {
     let (name, numbers) = match text.split_once('(') {
         None => (text, Vec::new()),
@@ -324,7 +328,7 @@ fn scalar_of_text(text: &str) -> Option<SqlType> {
     })
 }
 
-/// Writes the type as Flink does.
+/// Formats the SQL type as Flink does.
 impl fmt::Display for SqlType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -363,9 +367,9 @@ impl fmt::Display for SqlType {
     }
 }
 
-/// Returns the column with exactly the type `of`. Fields inside arrays, maps and rows carry length and precision in
-/// their metadata, which differs between the operators that made them. A column which differs in more than that is
-/// returned unchanged.
+/// Returns a column with exactly the Arrow type `of`. Fields inside arrays, maps and rows carry length and
+/// precision in their metadata, which differs between the operators that made them. A column that differs in
+/// more than metadata is returned unchanged.
 ///
 /// # Errors
 /// [`ArrowError`] if Arrow refuses the relabelled data.
@@ -392,7 +396,8 @@ fn relabelled_data(data: ArrayData, of: &DataType) -> Result<ArrayData, ArrowErr
 mod tests {
     use super::*;
 
-    /// A field keeps its SQL type; if the metadata is of another type, the Arrow type decides.
+    /// An Arrow field keeps its SQL type in its metadata; if the metadata is of another type, the Arrow type
+    /// decides.
     #[test]
     fn fields_remember_their_type() {
         let types = [
@@ -420,7 +425,8 @@ mod tests {
         assert_eq!(SqlType::of_arrow(&DataType::UInt8), None);
     }
 
-    /// As in Flink, numbers and lengths are widened, and nothing else without a cast.
+    /// Numbers and lengths of text are widened to a common type without a cast, as in Flink, and nothing else
+    /// is.
     #[test]
     fn common_types_are_those_of_flink() {
         use SqlType::*;

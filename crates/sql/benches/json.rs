@@ -1,7 +1,13 @@
-//! Question: at what speed does one core turn JSON lines into columns, and what would a parser alone do?
-//! Workload: lines as the Yahoo! streaming benchmark has them, 7 short strings each; 3 of them wanted, and all 7, in batches of
-//! 4,096 rows: from memory, and by a query of SQL from a file on one worker. Ceiling: serde_json, each line into a struct of
-//! borrowed strings, which are dropped at once; for the query, of the file as a whole, which is read before.
+//! Benchmark of reading JSON: the speed at which one core turns JSON lines into columns, compared with a
+//! parser alone.
+//!
+//! Workload: lines of the Yahoo! streaming benchmark, 7 short strings each. Three of the strings are wanted,
+//! and all 7, in batches of 4,096 rows. The lines come from memory, and are read by a SQL query from a file
+//! on one worker.
+//!
+//! Ceiling: serde_json, which reads each line into a struct of borrowed strings that is dropped at once. For
+//! the query, the ceiling reads the whole file first.
+//!
 //! Unit: MB/s of JSON, median of interleaved rounds, least and greatest. For regressions, not for claims.
 //!
 //! `cargo bench -p thalweg-sql --bench json`; under `cargo test` it runs once, small.
@@ -24,7 +30,7 @@ use thalweg_sql_functions::types::SqlType;
 const COLUMNS: [&str; 7] =
     ["user_id", "page_id", "ad_id", "ad_type", "event_type", "event_time", "ip_address"];
 
-/// Bytes that a reader takes from its file at once.
+/// Number of bytes that a reader takes from its file at once.
 const PIECE_BYTES: usize = 1 << 20;
 const ROWS_MAX: usize = 4_096;
 
@@ -94,7 +100,7 @@ fn main() {
     std::fs::remove_file(&path).expect("the file is still there");
 }
 
-/// How many rows come of the lines, as a reader of files would ask for them.
+/// Decodes JSON lines as a reader of files would, and returns the number of rows.
 fn decode(json: &Format, wanted: &[usize], lines: &[u8]) -> usize {
     let mut decoder = json.decoder(wanted);
     let (mut rows, mut start, mut end) = (0, 0, 0);
@@ -113,7 +119,7 @@ fn decode(json: &Format, wanted: &[usize], lines: &[u8]) -> usize {
     }
 }
 
-/// How many rows a query takes from the file, columns of which go nowhere.
+/// Runs a query that reads a JSON file and drops the wanted columns; returns the number of rows read.
 fn query(path: &Path, wanted: &str) -> usize {
     let columns = COLUMNS.map(|name| format!("{name} STRING")).join(", ");
     let of_wanted = wanted.split(", ").map(|name| format!("{name} STRING")).collect::<Vec<_>>().join(", ");
@@ -142,7 +148,7 @@ fn parse<'a, T: Deserialize<'a>>(lines: &'a [u8], mut each: impl FnMut(T) -> usi
     rows
 }
 
-/// Events with identifiers that follow from their number.
+/// Returns JSON lines of `count` events, whose identifiers follow from their numbers.
 fn lines(count: usize) -> Vec<u8> {
     let mut lines = String::new();
     let mut state = 1_u64;

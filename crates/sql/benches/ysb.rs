@@ -1,8 +1,9 @@
-//! How fast is a query of SQL over a table in memory? The Yahoo streaming benchmark: a third of the events are views, which are
-//! counted per campaign and 10 s. Events of seven columns of 64 bits, in batches of 4,096; one worker; rows/s.
+//! Benchmark of a SQL query over a table in memory: the Yahoo streaming benchmark. A third of the events are
+//! views, which are counted per campaign and 10 s. Events have seven columns of 64 bits and come in batches
+//! of 4,096; one worker; the unit is rows/s.
 //!
-//! For regressions, not for claims. Beside it the ceiling: the same over the same columns as one hand-written loop. Without
-//! `--bench` it runs once, small, so that it cannot rot.
+//! The figures are for regressions, not for claims. The ceiling beside them is the same count over the same
+//! columns as one hand-written loop. Without `--bench` the benchmark runs once, small, so that it cannot rot.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -29,7 +30,7 @@ SELECT window_start, campaign, COUNT(*) AS number
 FROM TUMBLE(TABLE views, DESCRIPTOR(event_time), INTERVAL '10' SECONDS)
 GROUP BY window_start, window_end, campaign;";
 
-/// Events a second of event time.
+/// Number of events of the benchmark in a second of event time.
 const EVENTS_PER_S: i64 = 10_000_000;
 
 const BATCH_ROWS: usize = 4_096;
@@ -69,7 +70,7 @@ fn events(batches: usize) -> Vec<RecordBatch> {
         .collect()
 }
 
-/// Rows a second, and the results: window, campaign, number.
+/// Runs the query in the engine; returns rows per second, and the results: window, campaign, number of views.
 fn by_engine(batches: &Arc<Vec<RecordBatch>>) -> (f64, Vec<(i64, i64, i64)>) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let mut session = Session::new(Arc::clone(&clock));
@@ -101,7 +102,7 @@ fn rate(batches: &[RecordBatch], seconds: f64) -> f64 {
     (batches.len() * BATCH_ROWS) as f64 / seconds
 }
 
-/// Runs the same query as a loop written by hand.
+/// Runs the query of the benchmark as a loop written by hand.
 fn by_hand(batches: &[RecordBatch]) -> (f64, Vec<(i64, i64, i64)>) {
     let begin = Instant::now();
     let mut counts: BTreeMap<i64, Vec<i64>> = BTreeMap::new();

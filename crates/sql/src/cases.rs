@@ -56,20 +56,21 @@ use crate::job::write_row;
 use crate::plan::changes::{Changes, changes};
 use crate::session::{Action, Job, Session};
 
-/// The processing time of every run. The clock stands still, so that no result depends on it.
+/// Processing time at which every run of a test case begins. The clock stands still, so that no result
+/// depends on it.
 const BEGIN: ProcessingTime = ProcessingTime::from_nanos(1_700_000_000_000_000_000);
 
-/// A query counts as stuck after this many consecutive steps without work.
+/// A test query counts as stuck after this many consecutive scheduler steps without work.
 const IDLE_STEPS_MAX: usize = 10_000;
 
-/// One query of a file and its expected result.
+/// One query of a file of test cases, with its expected result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// The name of the query.
+    /// Name of the query, as its `--- query NAME` section gives it.
     pub name: String,
-    /// The line on which the query begins.
+    /// Line of the test file on which the query begins.
     pub line: usize,
-    /// Settings in force for the query.
+    /// SET statements of the test file that are in force for this query.
     settings: Vec<String>,
     query: String,
     expected: Expected,
@@ -82,62 +83,63 @@ enum Expected {
     Error { code: String, words: String },
 }
 
-/// A file of cases.
+/// A parsed file of test cases: its tables, their input rows, and its queries.
 #[derive(Clone, Debug)]
 pub struct Cases {
     setup: String,
     inputs: BTreeMap<String, (usize, Vec<String>)>,
-    /// The cases, in the order of the file.
+    /// Queries of the test file with their expected results, in the order of the file.
     pub cases: Vec<Case>,
 }
 
-/// The result of a case.
+/// Outcome of one test case: whether its query gave the expected result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The query gave the expected result.
+    /// The query of the test case gave the expected result.
     Passed,
-    /// The result differs; the text says how.
+    /// The result differs from the expected one; the text says how.
     Failed(String),
 }
 
-/// The answer to a query over the tables of a file.
+/// Answer to a query over the tables of a test file: its rows, or the error of planning or running it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Planning refused the query.
+    /// Planning refused the query with an error.
     Refused {
-        /// The code of the error.
+        /// Code of the error with which planning refused the query, for example `UNKNOWN_COLUMN`.
         code: String,
-        /// Its message.
+        /// Message of the error with which planning refused the query.
         message: String,
     },
-    /// The query failed while it ran.
+    /// The query passed planning and failed while it ran.
     Failed {
-        /// The code of the error.
+        /// Code of the error with which the running query failed.
         code: String,
-        /// Its message.
+        /// Message of the error with which the running query failed.
         message: String,
     },
-    /// The query ran to its end.
+    /// The query ran to its end without an error.
     Rows {
-        /// The kind and the values of each row, in the order of arrival.
+        /// Kind of change and values of each row of the result, in the order of arrival.
         rows: Vec<(RowKind, String)>,
-        /// Changes which the plan allows.
+        /// Kinds of changes that the plan of the query may emit.
         planned: Changes,
-        /// Count of rows which operators called late.
+        /// Number of rows that operators of the query counted as late.
         late: u64,
     },
 }
 
-/// The way in which a case runs. Results depend on none of these fields.
+/// Settings under which a test case runs: workers, batch size, seed and policy. The rows of the result do not
+/// depend on any of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manner {
-    /// The number of workers that run copies of a shareable operator; with 1, operators run one after the other.
+    /// Number of workers that run copies of a shareable operator; with 1, operators run one after the other.
     pub workers: usize,
-    /// The greatest number of rows that a source reads at a time.
+    /// Greatest number of rows that a source of the test reads at a time.
     pub batch_rows: usize,
-    /// The seed of the order in which tasks run.
+    /// Seed of the pseudo-random order in which the tasks of the test run.
     pub seed: u64,
-    /// The name of the policy that picks the next task; `None` for the engine's default.
+    /// Name of the scheduling policy that picks the next task; `None` for the engine's default.
     pub policy: Option<&'static str>,
 }
 
@@ -148,7 +150,7 @@ impl Default for Manner {
 }
 
 impl Cases {
-    /// Parses a file.
+    /// Parses a file of test cases.
     ///
     /// # Errors
     /// A fault of the file with its line. A file that would test nothing, or less than it says, is refused.
@@ -222,12 +224,12 @@ impl Cases {
         Ok(cases)
     }
 
-    /// Runs a case.
+    /// Runs a test case and compares its result with the expected one.
     pub fn run(&self, case: &Case, manner: Manner) -> Verdict {
         self.run_counted(case, manner).0
     }
 
-    /// Runs a case and counts the rows which its operators called late.
+    /// Runs a test case and counts the rows that its operators called late.
     pub fn run_counted(&self, case: &Case, manner: Manner) -> (Verdict, u64) {
         let results = match self.results(case, manner) {
             Ok(results) => results,
@@ -260,11 +262,11 @@ impl Cases {
         (verdict, late)
     }
 
-    /// Runs a case and returns its result, whatever the file expects: the rows left after all changes are
+    /// Runs a test case and returns its result without comparing it: the rows left after all changes are
     /// applied, or the code and the message of the error.
     ///
     /// # Errors
-    /// A fault of the file, or a retraction of a row that is not present.
+    /// A fault of the test file, or a retraction of a row that is not present.
     pub fn outcome(
         &self,
         case: &Case,
@@ -276,9 +278,9 @@ impl Cases {
         }
     }
 
-    /// Returns everything on which the answer to a case depends, as text: the setup without comments, the
-    /// input, the settings and the query. Recorded answers keep a digest of this text, so an answer is never
-    /// compared with the answer to another question.
+    /// Returns everything on which the answer to a test case depends, as text: the setup without comments,
+    /// the input, the settings and the query. Recorded answers keep a digest of this text, so an answer is
+    /// never compared with the answer to another question.
     pub fn question(&self, case: &Case) -> String {
         let setup = self.setup.lines().map(str::trim_end);
         let setup = setup.filter(|line| !line.is_empty() && !line.starts_with("--"));
@@ -290,7 +292,7 @@ impl Cases {
         question + case.query.trim()
     }
 
-    /// Returns the rows of a case's query, or the code and the message of its error.
+    /// Runs the query of a test case and returns its rows, or the code and the message of its error.
     ///
     /// # Errors
     /// A fault of the setup, the settings or the input. No case can expect such a fault.
@@ -301,7 +303,7 @@ impl Cases {
         })
     }
 
-    /// Runs a query over the tables and the rows of this file, under `settings`.
+    /// Runs a query over the tables and the rows of this test file, under `settings`.
     ///
     /// # Errors
     /// A fault of the setup, the settings or the input.
@@ -360,7 +362,7 @@ impl Cases {
 type GivenRows = BTreeMap<String, Arc<Vec<RecordBatch>>>;
 type GivenKinds = BTreeMap<String, Arc<Vec<RowKind>>>;
 
-/// Splits the kind of change off a row.
+/// Splits a line of a test file into the kind of change at its start and the values of the row.
 fn kind_of(row: &str) -> Result<(RowKind, String), String> {
     let kinds = [RowKind::Insert, RowKind::UpdateBefore, RowKind::UpdateAfter, RowKind::Delete];
     let (first, rest) = row.split_once(',').unwrap_or((row, ""));
@@ -370,7 +372,7 @@ fn kind_of(row: &str) -> Result<(RowKind, String), String> {
     }
 }
 
-/// Reads statements that only declare tables and set settings; refuses queries.
+/// Reads statements that only declare tables and set settings; refuses text that also contains queries.
 fn declare(session: &mut Session, text: &str, what: &str) -> Result<(), String> {
     let actions = session.read(text).map_err(|error| {
         let (code, message) = told(&error);
@@ -384,19 +386,19 @@ fn declare(session: &mut Session, text: &str, what: &str) -> Result<(), String> 
     }
 }
 
-/// The rows of a query, or the code and the message of its error.
+/// Result of one test query: its rows, or the code and the message of its error.
 type Outcome = Result<Found, (String, String)>;
 
 fn told(error: &SqlError) -> (String, String) {
     (error.code.name().to_owned(), error.to_string())
 }
 
-/// Returns the fault of a query without an expected result.
+/// Returns the message for a query of a test file that has no expected result.
 fn unanswered(line: usize, name: &str) -> String {
     format!("line {line}: the query `{name}` has no `--- rows`, `--- changelog` or `--- error` behind it")
 }
 
-/// The error codes that a query may have, as the manual lists them.
+/// Error codes that a test case may expect, in the order in which the manual lists them.
 const CODES: [&str; 51] = [
     "SYNTAX",
     "UNKNOWN_TABLE",
@@ -451,8 +453,9 @@ const CODES: [&str; 51] = [
     "WORKER_DIED",
 ];
 
-/// Returns the rows of the section whose head is on line `head`. A row is one line, unless a quote is open at
-/// its end. A blank line ends the rows; text after it is refused, because nothing would read it.
+/// Returns the rows of the section of a test file whose head is on line `head`. A row is one line, unless a
+/// quote is open at its end. A blank line ends the rows. Text after the blank line is refused, because it
+/// would be ignored.
 fn rows_of(lines: &[String], head: usize) -> Result<Vec<String>, String> {
     let mut rows: Vec<String> = Vec::new();
     let (mut is_open, mut is_over) = (false, false);
@@ -479,7 +482,7 @@ fn rows_of(lines: &[String], head: usize) -> Result<Vec<String>, String> {
     Ok(rows)
 }
 
-/// Replaces each unquoted NULL of a row by [`NULL_MARK`], so that it differs from the text 'NULL'.
+/// Replaces each unquoted NULL of a CSV row by [`NULL_MARK`], so that it differs from the text 'NULL'.
 fn with_nulls(row: &str) -> String {
     let mut marked = String::new();
     let mut field = String::new();
@@ -502,13 +505,13 @@ fn with_nulls(row: &str) -> String {
     marked
 }
 
-/// Stands for NULL in rows that are read; no input contains it.
+/// Text that stands for NULL in the input rows of a test file. No input contains this text.
 const NULL_MARK: &str = "\u{1}NULL";
 
-/// Rows and their kinds, in the order of arrival.
+/// Rows that a test query has put out, each with its kind of change, in the order of arrival.
 struct Found {
     rows: Vec<(RowKind, String)>,
-    /// Count of rows which operators called late.
+    /// Number of rows that operators of the query counted as late.
     late: u64,
 }
 
@@ -542,7 +545,7 @@ fn compare(found: Result<Vec<String>, String>, expected: &[String], is_ordered: 
     Verdict::Failed(format!("expected\n{}  found\n{}", list(&expected), list(&found)))
 }
 
-/// Returns the rows left after all changes are applied.
+/// Applies all changes of a result and returns the rows that remain.
 fn left_over(changes: &[String]) -> Result<Vec<String>, String> {
     let mut rows: Vec<String> = Vec::new();
     for change in changes {
@@ -561,7 +564,7 @@ fn left_over(changes: &[String]) -> Result<Vec<String>, String> {
     Ok(rows)
 }
 
-/// Reads the rows of a section as batches of a table's physical columns.
+/// Reads the input rows of a test file as batches of a table's physical columns.
 fn read_rows(table: &Table, rows: &[String], batch_rows: usize) -> Result<Vec<RecordBatch>, String> {
     let columns: Vec<FormatColumn> = table
         .columns
@@ -607,10 +610,10 @@ fn read_rows(table: &Table, rows: &[String], batch_rows: usize) -> Result<Vec<Re
     }
 }
 
-/// Runs a job of one query to its end, step by step.
+/// Runs a job of one query to its end, one scheduler step at a time.
 ///
 /// # Errors
-/// A fault which is not the query's.
+/// A fault that the query did not cause.
 fn run_job(
     job: &Job,
     session: &Session,
@@ -704,8 +707,8 @@ mod tests {
     #[test]
     fn the_manual_has_all_codes() {
         let manual = include_str!("../../../docs/sql/errors.md");
-        // Codes stand in headings and in the first cells of table rows. The codes after the last table exist
-        // only in Rust, see there.
+        // The manual lists error codes in headings and in the first cells of table rows. The codes after the
+        // last table exist only in the Rust interface, as the manual says there.
         let listed: Vec<&str> = manual
             .lines()
             .filter_map(|line| match line.strip_prefix("### ") {
@@ -757,7 +760,7 @@ mod tests {
         check("--- query a\nSELECT 1;\n--- rows\n\"1\n", "line 3: a quote of the rows below is never closed");
     }
 
-    /// Only an error of the query itself can be expected; an error in its setup is a failure.
+    /// A test case can expect only an error of its query; an error in its setup is a failure of the test.
     #[test]
     fn errors_around_a_query_are_failures() {
         const QUERY: &str = "--- query a\nSELECT b;\n\n--- error UNKNOWN_COLUMN\n`b`\n";

@@ -1,4 +1,4 @@
-//! The catalog of a session: tables and views by name.
+//! The catalog of an SQL session: tables and views by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,35 +10,36 @@ use thalweg_sql_tables::table::Table;
 
 use crate::text::ddl::Name;
 
-/// The catalog and the database of all entries, named as in a new Flink session.
+/// Names of the only catalog and the only database, which hold all tables and views; a new Flink session has
+/// the same names.
 pub const CATALOG: [&str; 2] = ["default_catalog", "default_database"];
 
-/// A view: a query with a name.
+/// A view: a query that has a name in the catalog.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// The names of its columns; empty if they are not given.
+    /// Column names that CREATE VIEW gives; empty if it gives none.
     pub columns: Vec<String>,
-    /// The query which the view stands for.
+    /// The query for which the view stands.
     pub query: Box<Query>,
 }
 
-/// A table or a view.
+/// An entry of the catalog: a table or a view.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    /// A table.
+    /// A table that CREATE TABLE has declared.
     Table(Arc<Table>),
-    /// A view.
+    /// A view that CREATE VIEW has declared.
     View(Arc<View>),
 }
 
-/// Tables and views by name.
+/// Catalog of a session, which holds tables and views by name.
 #[derive(Clone, Default, Debug)]
 pub struct Catalog {
     entries: BTreeMap<String, Entry>,
 }
 
 impl Catalog {
-    /// Adds an entry.
+    /// Adds a table or a view to the catalog.
     ///
     /// # Errors
     /// [`Code::Invalid`] if the name is taken, unless `if_not_exists`.
@@ -57,11 +58,11 @@ impl Catalog {
         Ok(())
     }
 
-    /// Removes an entry.
+    /// Removes a table or a view from the catalog.
     ///
     /// # Errors
-    /// [`Code::UnknownTable`] if there is no such entry, unless `if_exists`; [`Code::Invalid`] if the entry
-    /// is of the other kind.
+    /// [`Code::UnknownTable`] if there is no such entry, unless `if_exists`; [`Code::Invalid`] if a table is
+    /// to be removed as a view, or a view as a table.
     pub fn remove(&mut self, name: &Name, is_view: bool, if_exists: bool) -> Result<(), SqlError> {
         check_parts(name)?;
         match self.entries.get(&name.name) {
@@ -81,7 +82,7 @@ impl Catalog {
         }
     }
 
-    /// Returns the entry with this name.
+    /// Returns the table or the view with this name.
     ///
     /// # Errors
     /// [`Code::UnknownTable`] if there is none.
@@ -89,12 +90,12 @@ impl Catalog {
         self.entries.get(name).ok_or_else(|| self.unknown(name))
     }
 
-    /// Iterates over all names and their entries.
+    /// Iterates over all tables and views of the catalog, with their names.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.entries.iter().map(|(name, entry)| (name.as_str(), entry))
     }
 
-    /// Returns the error for an unknown name, with a suggestion.
+    /// Returns the error for an unknown table name, with the nearest known name as a suggestion.
     fn unknown(&self, name: &str) -> SqlError {
         let error = SqlError::new(Code::UnknownTable, format!("there is no table or view `{name}`"));
         match nearest(name, self.entries.keys().map(String::as_str)) {
@@ -106,7 +107,7 @@ impl Catalog {
     }
 }
 
-/// Checks the catalog and the database of a qualified name: only those in [`CATALOG`] exist.
+/// Checks the catalog and the database in a qualified table name: only those in [`CATALOG`] exist.
 pub(crate) fn check_parts(name: &Name) -> Result<(), SqlError> {
     let known = &CATALOG[CATALOG.len().saturating_sub(name.before.len())..];
     if name.before.len() <= CATALOG.len() && name.before.iter().map(String::as_str).eq(known.iter().copied())

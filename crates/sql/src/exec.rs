@@ -1,5 +1,5 @@
-//! Execution of plans: each node becomes an operator over batches, and the operators become streams of a
-//! query.
+//! Execution of plans: each node of a plan becomes an operator over batches of rows, and the operators become
+//! streams of a query of the engine.
 //!
 //! [`operator`] holds the contract between these operators, and the adapter that makes them operators of the
 //! engine. The other modules hold one operator each. [`run`] assembles a plan.

@@ -1,4 +1,4 @@
-//! Assembles a job as a query of the engine: its plans, the tables that it reads, and its sinks.
+//! Assembly of a job of SQL as a query of the engine: its plans, the tables that it reads, and its sinks.
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
@@ -26,19 +26,19 @@ use crate::exec::run::{Assembly, Ending};
 use crate::plan::{Column, Node, Plan};
 use crate::session::Job;
 
-/// Limits of an edge of batches: at most 32 batches of up to 4,096 rows and, unless one row is larger, 256
-/// KiB each.
+/// Limits of an edge that carries batches of rows: at most 32 batches of up to 4,096 rows and, unless one row
+/// is larger, 256 KiB each.
 pub const BATCH_EDGES: EdgeLimits =
     EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 8, marks_max: 64 };
 
-/// Approximate count of edges of batches in one job: behind the source, behind the next operator, and before
-/// the sink.
+/// Approximate number of edges of one SQL job that hold batches: behind the source, behind the next operator,
+/// and before the sink.
 const EDGES_PER_JOB: u64 = 3;
 
-/// Typical bytes of a batch with a few numeric columns.
+/// Typical size of a batch of rows with a few numeric columns, in bytes.
 const USUAL_BATCH_BYTES: u64 = 64 << 10;
 
-/// Divisor of the memory budget: batches on edges may take one quarter of it.
+/// Divisor of the memory budget: the batches that lie on edges may take one quarter of the budget.
 const EDGES_PART: u64 = 4;
 
 /// Returns the edge limits for `jobs` jobs which run at once. Batches on edges are not charged to the memory
@@ -54,18 +54,19 @@ pub fn batch_edges(jobs: usize, budget_bytes: u64) -> EdgeLimits {
     EdgeLimits { block_records, chunks_max: (batches / block_records).clamp(2, chunks_max), ..BATCH_EDGES }
 }
 
-/// A job that can be submitted.
+/// A job of SQL that is assembled as a query of the engine and can be submitted.
 pub struct Assembled {
-    /// The query, ready to submit.
+    /// Query of the engine that runs the job, ready to submit.
     pub query: Query,
-    /// Counts the rows which the sources have read and the sinks have written.
+    /// Counts the rows that the sources of the job have read and its sinks have written.
     pub tally: Tally,
-    /// Tells how the job ends.
+    /// Tells whether and how the job has ended.
     pub end: JobEnd,
 }
 
 /// Checks the tables of a job: their options, that they can be read or written, and that each sink accepts
-/// the changes of its plan. Opens nothing. A table whose rows `world` gives or collects needs no connector.
+/// the changes of its plan. The check opens no table. A table whose rows `world` gives or collects needs no
+/// connector.
 ///
 /// # Errors
 /// [`SqlError`] for the first fault found.
@@ -91,8 +92,8 @@ fn check_scans(plan: &Plan, world: &World) -> Result<(), SqlError> {
     plan.inputs().into_iter().try_for_each(|input| check_scans(input, world))
 }
 
-/// Assembles a job. The rows of a query without a target table go to the sink which `shown` makes for the
-/// columns and the kinds of changes of that query.
+/// Assembles a job of SQL as a query of the engine. The rows of a query without a target table go to the sink
+/// that `shown` makes for the columns and the kinds of changes of that query.
 ///
 /// # Errors
 /// [`SqlError`] as in [`check`], and if a table cannot be opened.
@@ -137,30 +138,32 @@ pub fn assemble(
     Ok(Assembled { query, tally, end: world.end.clone() })
 }
 
-/// Returns whether all inputs of a job end.
+/// Returns whether all inputs of a job are finite.
 fn is_bounded(job: &Job) -> bool {
     job.parts.iter().all(|part| changelog::ends(&part.plan))
 }
 
-/// Writes each row as it arrives: as comma-separated values below a line of names, or as JSON objects.
+/// Sink for a query without a target table: writes each row as it arrives, as comma-separated values below a
+/// line of names, or as JSON objects.
 pub struct Shown {
     form: Form,
     output: Output,
-    /// Bytes written before the first row.
+    /// Bytes that the sink writes before the first row, such as the line of column names.
     head: Vec<u8>,
     buffer: Vec<u8>,
-    /// Whether rows may change, so that each row is written with its kind of change.
+    /// Whether the query may change rows that it has put out, so that each row is written with its kind of
+    /// change.
     has_kinds: bool,
 }
 
 enum Form {
-    /// Values as a cast to STRING writes them; NULL is the word without quotes.
+    /// Each value as a cast to STRING writes it; NULL is the word without quotes.
     Text(Vec<Writer>),
     Json(Box<dyn Encoder>),
 }
 
 impl Shown {
-    /// Writes rows of `columns` as text to `output`; times are shown in `zone`.
+    /// Creates a sink that writes rows of `columns` as text to `output`; times are shown in `zone`.
     pub fn text(columns: &[Column], zone: Tz, has_kinds: bool, output: Output) -> Self {
         let names: Vec<Cow<'_, str>> = has_kinds
             .then_some("op")
@@ -173,7 +176,7 @@ impl Shown {
         Shown { form: Form::Text(writers), output, head, buffer: Vec::new(), has_kinds }
     }
 
-    /// Writes rows of `columns` as JSON to `output`, one object a line.
+    /// Creates a sink that writes rows of `columns` as JSON to `output`, one object a line.
     ///
     /// # Errors
     /// [`SqlError`] if JSON cannot hold one of the columns.
@@ -253,8 +256,8 @@ impl RowSink for Shown {
     }
 }
 
-/// Appends a row as comma-separated values: each as a cast to STRING writes it, quoted where necessary; bytes
-/// as `x'00ff'`.
+/// Appends a row as comma-separated values: each value as a cast to STRING writes it, quoted where necessary;
+/// bytes as `x'00ff'`.
 pub(crate) fn write_row(rows: &RecordBatch, row: usize, writers: &[Writer], line: &mut String) {
     for (place, (writer, column)) in writers.iter().zip(rows.columns()).enumerate() {
         if place > 0 {
@@ -283,8 +286,8 @@ fn between_commas(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Few jobs have the usual edges; many jobs have smaller edges, all within the bounds that the engine
-    /// checks.
+    /// A few jobs at once have edges of the usual size. Many jobs at once have smaller edges, which the
+    /// engine still accepts.
     #[test]
     fn edges_of_many_jobs_are_small() {
         let batches = |jobs: usize, budget_bytes: u64| {

@@ -23,282 +23,296 @@ mod join;
 
 pub use join::{Counted, Join, JoinKey, JoinKind, JoinMethod, WindowPlaces};
 
-/// A column of a stream.
+/// A column of the rows that an operator of a plan puts out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
-    /// The name of the column.
+    /// Name of the column.
     pub name: String,
-    /// The type of the column.
+    /// SQL type of the column.
     pub of: SqlType,
     /// Whether the column may be NULL.
     pub is_nullable: bool,
-    /// The role of the column for windows and watermarks.
+    /// Whether the column is a time for windows and watermarks, a bound of a window, or a plain value.
     pub role: Role,
 }
 
 impl Column {
-    /// Creates a column without a role for windows and watermarks.
+    /// Creates a column of a plan that has no role for windows and watermarks.
     pub fn plain(name: impl Into<String>, of: SqlType, is_nullable: bool) -> Self {
         Column { name: name.into(), of, is_nullable, role: Role::Plain }
     }
 }
 
-/// The role of a column for windows and watermarks. An expression loses it, an alias keeps it.
+/// Role of a column for windows and watermarks. A renamed column keeps its role; the result of an expression
+/// has none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// No role.
+    /// The column is a plain value without a role for windows and watermarks.
     Plain,
-    /// Event time, to which watermarks refer.
+    /// The column is the event time to which the watermarks of the stream refer.
     Rowtime,
-    /// Processing time.
+    /// The column is the processing time.
     Proctime,
-    /// The start of the row's window.
+    /// The column is the start of the window of its row.
     WindowStart(Windows),
-    /// The end of the row's window.
+    /// The column is the end of the window of its row.
     WindowEnd(Windows),
 }
 
-/// The windows to which a column of a stream refers.
+/// The windows to which a window column of a stream refers: the rule that cuts them, and their time zone.
 ///
-/// Starts and ends are always TIMESTAMP(3), so their type does not tell in which time zone they are read. It
-/// is kept here: each comparison of a window's end with a watermark needs it, and the time column may be gone
-/// by then.
+/// Starts and ends are always TIMESTAMP(3), so their type does not tell in which time zone they are read. The
+/// zone is kept here because each comparison of a window's end with a watermark needs it, and the time column
+/// may have been dropped by then.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Windows {
-    /// How the windows are cut.
+    /// Rule by which the windows are cut.
     pub spec: Arc<WindowSpec>,
-    /// Whether the windows are cut by local time of the session's zone; their time is then TIMESTAMP_LTZ.
+    /// Whether the windows are cut by local time of the session's zone; the time column is then
+    /// TIMESTAMP_LTZ.
     pub is_local: bool,
 }
 
 impl Windows {
-    /// Returns the type of `window_time`, which is the type of the time that cuts the windows.
+    /// Returns the type of the column `window_time`, which is the type of the time that cuts the windows.
     pub fn time_type(&self) -> SqlType {
         if self.is_local { SqlType::TimestampLtz(3) } else { SqlType::Timestamp(3) }
     }
 }
 
-/// The rule by which windows are cut. Spans are in milliseconds.
+/// Rule by which event time is cut into windows. All spans are in milliseconds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum WindowSpec {
-    /// Tumbling windows, back to back.
+    /// Tumbling windows, which lie back to back and do not overlap.
     Tumble {
-        /// The size of each window, above zero.
+        /// Size of each tumbling window in milliseconds, above zero.
         size_ms: i64,
-        /// Distance from the epoch to the start of one window.
+        /// Distance in milliseconds from the start of 1970 to the start of one of the windows.
         offset_ms: i64,
     },
-    /// Sliding windows of one size, one every slide.
+    /// Sliding windows of one size, one of which starts at every slide.
     Hop {
-        /// The size of each window, above zero and a multiple of the slide.
+        /// Size of each sliding window in milliseconds, above zero and a multiple of the slide.
         size_ms: i64,
-        /// The distance between the starts of windows, above zero.
+        /// Distance in milliseconds between the starts of consecutive sliding windows, above zero.
         slide_ms: i64,
-        /// Distance from the epoch to the start of one window.
+        /// Distance in milliseconds from the start of 1970 to the start of one of the windows.
         offset_ms: i64,
     },
-    /// Cumulative windows: they begin together, each is one step longer, up to a size.
+    /// Cumulative windows: they begin together, each is one step longer than the one before, up to a greatest
+    /// size.
     Cumulate {
-        /// The size of the longest window, above zero and a multiple of the step.
+        /// Size of the longest cumulative window in milliseconds, above zero and a multiple of the step.
         size_ms: i64,
-        /// The difference in size between windows, above zero.
+        /// Difference in size between consecutive cumulative windows in milliseconds, above zero.
         step_ms: i64,
-        /// Distance from the epoch to the start of one window.
+        /// Distance in milliseconds from the start of 1970 to the start of one of the windows.
         offset_ms: i64,
     },
-    /// Session windows: the rows of a key which follow each other within a gap.
+    /// Session windows: rows of one key, each at most a gap after the row before.
     Session {
-        /// The gap which ends a session, above zero.
+        /// Time without a row of the key after which a session ends, in milliseconds, above zero.
         gap_ms: i64,
-        /// The places of the keys in the input.
+        /// Indexes of the columns of the input whose values form the key of a session.
         keys: Vec<usize>,
     },
 }
 
-/// A query, or a part of it.
+/// Plan of a query or of a part of it: one operator with its inputs.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The columns of its rows.
+    /// Columns of the rows that the operator puts out.
     pub columns: Vec<Column>,
-    /// The operator which makes the rows.
+    /// The operator of the plan that makes the rows, with its inputs.
     pub node: Node,
 }
 
-/// An operator and its inputs.
+/// An operator of a plan and its inputs.
 #[derive(Clone, Debug)]
 pub enum Node {
-    /// The rows of a table: its columns at the given places.
+    /// Rows of a table, with some of its columns.
     Scan {
-        /// The table.
+        /// The table that is read.
         table: Arc<Table>,
-        /// The places of the columns read, in the order of the output.
+        /// Indexes of the table's columns that are read, in the order of the output.
         places: Vec<usize>,
     },
-    /// Literal rows of the query.
+    /// Literal rows that stand in the text of the query.
     Values(RecordBatch),
-    /// The rows for which all conditions hold, projected.
+    /// Filter and projection: the rows for which all conditions hold, with one output column for each
+    /// expression.
     Calc {
-        /// The input.
+        /// Input whose rows are filtered and projected.
         input: Box<Plan>,
-        /// Conditions over the columns of the input.
+        /// Conditions over the columns of the input; a row passes if all of them hold.
         conditions: Vec<Typed>,
-        /// Expressions over the columns of the input.
+        /// Expressions over the columns of the input; each of them makes one output column.
         outputs: Vec<Typed>,
     },
-    /// Each row several times, each time in a different form: grouping sets.
+    /// Puts out each input row several times, each time in a different form, as grouping sets need it.
     Expand {
-        /// The input.
+        /// Input whose rows are put out several times.
         input: Box<Plan>,
-        /// Expressions over the columns of the input; each list makes one row.
+        /// Lists of expressions over the columns of the input; each list makes one output row of an input
+        /// row.
         forms: Vec<Vec<Typed>>,
     },
-    /// Each row once for each of its windows; the window's start, end and time follow its columns.
+    /// Puts out each input row once for each of its windows; the window's start, end and time follow its
+    /// columns.
     AssignWindows {
-        /// The input.
+        /// Input whose rows get windows.
         input: Box<Plan>,
-        /// The windows.
+        /// Rule by which the windows are cut.
         spec: Arc<WindowSpec>,
-        /// The place of the time column.
+        /// Index of the time column that decides to which windows a row belongs.
         time: usize,
     },
-    /// Aggregates per key and window: keys, results, then the window's start, end and time.
+    /// Aggregates per key and window. The output columns are the keys, the results, and the window's start,
+    /// end and time.
     WindowAggregate {
-        /// The input.
+        /// Input whose rows are aggregated per key and window.
         input: Box<Plan>,
-        /// The windows of the rows.
+        /// The way in which the aggregate finds the windows of a row.
         windows: Windowing,
-        /// The places of the keys, without the columns of the window.
+        /// Indexes of the key columns in the input, without the columns of the window.
         keys: Vec<usize>,
-        /// The aggregates.
+        /// Aggregate functions, each with its arguments.
         calls: Vec<AggregateCall>,
     },
-    /// The union of the rows of several inputs.
+    /// The rows of all inputs as one stream, as UNION ALL.
     Union(Vec<Plan>),
-    /// A limited number of rows, after skipping some.
+    /// Drops the first rows of the input and passes on a limited number of the rows after them, as OFFSET and
+    /// LIMIT.
     Limit {
-        /// The input.
+        /// Input of which a limited number of rows passes.
         input: Box<Plan>,
-        /// The number of rows dropped first.
+        /// Number of rows at the start of the input that are dropped (OFFSET).
         skip: u64,
-        /// The number of rows passed on after that.
+        /// Greatest number of rows that are passed on after those dropped (LIMIT).
         fetch: u64,
     },
-    /// Rows in the order of event time, then of other columns.
+    /// Rows in the order of event time, and rows of the same event time in the order of further columns.
     Sort {
-        /// The input.
+        /// Input whose rows are sorted.
         input: Box<Plan>,
-        /// The place of event time, which comes first, ascending.
+        /// Index of the event time column, by which rows are sorted first, in ascending order.
         time: usize,
-        /// The further sort columns.
+        /// Further columns, by which rows of the same event time are sorted.
         keys: Vec<SortKey>,
     },
-    /// The first rows of each window and key by an order, followed by their rank.
+    /// Top-N per window: the first rows of each window and key by an order, each followed by its rank.
     WindowTopN {
-        /// The input.
+        /// Input whose rows are ranked per window.
         input: Box<Plan>,
-        /// The place of the window's end.
+        /// Index of the column that holds the end of the row's window.
         window_end: usize,
         /// Whether the windows are cut by local time of the session's zone.
         is_local: bool,
-        /// The places of the keys, the window's columns among them.
+        /// Indexes of the key columns, which include the columns of the window.
         keys: Vec<usize>,
-        /// The order.
+        /// Columns by which the rows of one key and window are ranked.
         order: Vec<SortKey>,
-        /// The first rank in the output, from 1 on.
+        /// First rank that is put out; ranks begin at 1.
         from: u64,
-        /// The last rank in the output.
+        /// Last rank that is put out, included.
         to: u64,
     },
-    /// Pairs of matching rows of two inputs: the columns of the left, then the columns of the right.
+    /// Pairs of matching rows of two inputs: the columns of the left row, then the columns of the right row.
     Join {
-        /// The left input.
+        /// Left input of the join.
         left: Box<Plan>,
-        /// The right input.
+        /// Right input of the join.
         right: Box<Plan>,
-        /// The condition and the kind of the join.
+        /// Condition, kind and method of the join.
         join: Join,
     },
-    /// Each row, followed by aggregates over the rows before it.
+    /// OVER aggregation: each row, followed by aggregates over the row and the rows before it.
     Over {
-        /// The input, whose rows are only added.
+        /// Input of the OVER aggregation; its rows are only added, never updated or deleted.
         input: Box<Plan>,
-        /// The places of the keys.
+        /// Indexes of the PARTITION BY columns, whose values form the key.
         keys: Vec<usize>,
-        /// The place of event time, by which rows are ordered; `None` for the order of arrival.
+        /// Index of the event time column by which rows are ordered; `None` for the order of arrival.
         time: Option<usize>,
-        /// The rows that the aggregates cover.
+        /// Frame of the OVER window: the rows before the current row that the aggregates cover.
         frame: Frame,
-        /// The aggregates.
+        /// Aggregate functions that are computed over the frame of each row.
         calls: Vec<AggregateCall>,
-        /// How long a key is kept after its last row, in milliseconds. `None` keeps it forever, unless the
-        /// frame is a span of time.
+        /// How long the state of a key is kept after its last row, in milliseconds. `None` keeps it forever,
+        /// unless the frame is a span of time.
         ttl_ms: Option<i64>,
     },
-    /// Aggregates per key: keys, then results, which change with every row.
+    /// Aggregates per key without a window. The output columns are the keys and the results, which change
+    /// with every row.
     Group {
-        /// The input.
+        /// Input whose rows are aggregated per key.
         input: Box<Plan>,
-        /// The places of the keys.
+        /// Indexes of the GROUP BY columns, whose values form the key.
         keys: Vec<usize>,
-        /// The aggregates.
+        /// Aggregate functions that are computed per key.
         calls: Vec<AggregateCall>,
-        /// Whether the input retracts rows.
+        /// Whether the input may retract rows, so that the aggregates must be able to subtract.
         is_retracting: bool,
-        /// How long a key is kept after its last row, in milliseconds; settled plans have it.
+        /// How long the state of a key is kept after its last row, in milliseconds; `Some` in every plan that
+        /// may run.
         ttl_ms: Option<i64>,
     },
-    /// The first rows of each key by an order; they change with every row.
+    /// Top-N without a window: the first rows of each key by an order; the result may change with every row.
     Rank {
-        /// The input.
+        /// Input whose rows are ranked per key.
         input: Box<Plan>,
-        /// The places of the keys.
+        /// Indexes of the PARTITION BY columns, whose values form the key.
         keys: Vec<usize>,
-        /// The order.
+        /// Columns by which the rows of one key are ranked.
         order: Vec<SortKey>,
-        /// The ranking function. Settled plans have ROW_NUMBER only.
+        /// The ranking function. Every plan that may run has ROW_NUMBER here, because planning refuses the
+        /// others.
         function: RankFunction,
-        /// The first rank in the output, from 1 on.
+        /// First rank that is put out; ranks begin at 1.
         from: u64,
-        /// The last rank in the output. Settled plans have one.
+        /// Last rank that is put out, included. Planning refuses a top-N without an upper bound.
         to: u64,
-        /// Whether the rank follows the columns.
+        /// Whether the rank is put out as a column behind the columns of the input.
         has_rank: bool,
-        /// Whether the input retracts rows.
+        /// Whether the input may retract rows.
         is_retracting: bool,
-        /// How long a key is kept after its last row, in milliseconds; settled plans have it.
+        /// How long the state of a key is kept after its last row, in milliseconds; `Some` in every plan that
+        /// may run.
         ttl_ms: Option<i64>,
     },
 }
 
-/// The rows before a row which its aggregate covers, beside the row itself.
+/// Frame of an OVER window: the rows before the current row that its aggregates cover, beside that row
+/// itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Frame {
-    /// This many rows; `None` for all rows before.
+    /// The frame covers this many rows before the current row, or all rows before it if `None`.
     Rows(Option<u64>),
-    /// The rows of this many milliseconds before and all rows of the same time; `None` for all rows before.
+    /// The frame covers this many milliseconds before the current row and all rows of the same time. If
+    /// `None`, it covers all rows up to that time.
     Range(Option<i64>),
 }
 
 impl Frame {
-    /// Returns whether rows leave the frame.
+    /// Returns whether the frame moves, so that old rows leave it.
     pub fn is_bounded(self) -> bool {
         !matches!(self, Frame::Rows(None) | Frame::Range(None))
     }
 }
 
-/// The function that ranks rows.
+/// SQL function that ranks the rows of a top-N.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RankFunction {
-    /// Ranks by place.
+    /// ROW_NUMBER: numbers rows from 1 on, equal rows too.
     RowNumber,
-    /// Ranks by the place of the first equal row.
+    /// RANK: gives equal rows the number of the first of them.
     Rank,
-    /// Ranks by the number of distinct values up to the row.
+    /// DENSE_RANK: counts the distinct values up to the row.
     DenseRank,
 }
 
 impl RankFunction {
-    /// Returns its SQL name.
+    /// Returns the SQL name of the ranking function.
     pub fn name(self) -> &'static str {
         match self {
             RankFunction::RowNumber => "ROW_NUMBER",
@@ -308,46 +322,46 @@ impl RankFunction {
     }
 }
 
-/// The way in which an aggregate knows the window of a row.
+/// The way in which a window aggregate finds the windows of a row.
 #[derive(Clone, Debug)]
 pub enum Windowing {
-    /// From the row's time: the aggregate cuts the windows itself.
+    /// The aggregate cuts the windows itself, from the time column of a row.
     Cut {
-        /// The windows.
+        /// Rule by which the aggregate cuts the windows.
         spec: Arc<WindowSpec>,
-        /// The place of the time column.
+        /// Index of the time column from which the windows are cut.
         time: usize,
     },
-    /// From the row's columns: the windows were cut before.
+    /// An operator before the aggregate has cut the windows, so each row has their start and end in columns.
     Given {
-        /// The windows that were cut.
+        /// Rule by which an earlier operator has cut the windows.
         windows: Windows,
-        /// The place of the window's start.
+        /// Index of the column that holds the start of the row's window.
         start: usize,
-        /// The place of the window's end.
+        /// Index of the column that holds the end of the row's window.
         end: usize,
     },
 }
 
-/// A call of an aggregate function.
+/// A call of an aggregate function in a plan.
 #[derive(Clone)]
 pub struct AggregateCall {
-    /// The name of the function, preceded by DISTINCT if the call is distinct.
+    /// Name of the aggregate function, preceded by DISTINCT if the call is distinct.
     pub name: String,
-    /// The places of its arguments in the input.
+    /// Indexes of the input columns that are the arguments of the aggregate.
     pub arguments: Vec<usize>,
-    /// The place of the condition that rows must meet, if there is one.
+    /// Index of the boolean column of a FILTER clause; only rows for which it is TRUE are aggregated.
     pub filter: Option<usize>,
-    /// The function.
+    /// The aggregate function, bound to the types of its arguments.
     pub function: BoundAggregate,
 }
 
 impl AggregateCall {
-    /// Returns whether its result depends on the order of the rows.
+    /// Returns whether the result of the aggregate depends on the order of the rows.
     pub fn is_ordered(&self) -> bool {
         let name = self.name.rsplit(' ').next().unwrap_or_default();
-        // For floats MIN and MAX keep the first of equal values, and NaNs and zeros of both signs count as
-        // equal.
+        // MIN and MAX of floats depend on the order of rows: they keep the first of equal values, and NaNs
+        // and zeros of both signs count as equal.
         let is_of_floats = matches!(name, "MIN" | "MAX")
             && self.function.arguments.iter().any(|of| matches!(of, SqlType::Float | SqlType::Double));
         is_of_floats || aggregate(name).is_none_or(|function| function.is_ordered)
@@ -360,19 +374,19 @@ impl std::fmt::Debug for AggregateCall {
     }
 }
 
-/// A column to sort by.
+/// A column by which rows are sorted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SortKey {
-    /// The place of the column.
+    /// Index of the column by which rows are sorted.
     pub place: usize,
-    /// Whether the greatest value comes first.
+    /// Whether the greatest value of the sort column comes first.
     pub is_descending: bool,
-    /// Whether NULL comes first.
+    /// Whether NULL in the sort column comes before all values.
     pub is_null_first: bool,
 }
 
 impl Plan {
-    /// Returns the inputs.
+    /// Returns the inputs of the outermost operator of the plan.
     pub fn inputs(&self) -> Vec<&Plan> {
         match &self.node {
             Node::Scan { .. } | Node::Values(_) => Vec::new(),
@@ -391,15 +405,15 @@ impl Plan {
         }
     }
 
-    /// Returns the place of event time, if exactly one column has that role.
+    /// Returns the index of the event time column, if exactly one column has that role.
     pub fn rowtime(&self) -> Option<usize> {
         let mut places = (0..self.columns.len()).filter(|place| self.columns[*place].role == Role::Rowtime);
         let first = places.next()?;
         places.next().is_none().then_some(first)
     }
 
-    /// Projects the rows to `outputs`, which are expressions over its columns, named `columns`. Two adjacent
-    /// projections become one where `can_merge` allows it.
+    /// Adds a projection to a plan: `outputs` are expressions over the plan's columns, and `columns` names
+    /// their results. Two adjacent projections become one where `can_merge` allows it.
     #[must_use]
     pub fn project(self, outputs: Vec<Typed>, columns: Vec<Column>) -> Plan {
         match self.node {
@@ -415,7 +429,8 @@ impl Plan {
         }
     }
 
-    /// Keeps only the rows for which a condition over its columns holds.
+    /// Adds a filter to a plan, which keeps only the rows for which `condition` over the plan's columns
+    /// holds.
     #[must_use]
     pub fn filter(self, condition: Typed) -> Plan {
         match self.node {
@@ -437,7 +452,7 @@ impl Plan {
         }
     }
 
-    /// Returns all its columns, as outputs of a step behind it.
+    /// Returns one expression for each column of the plan, for a projection that changes nothing.
     pub fn identity(&self) -> Vec<Typed> {
         let output =
             |(place, column): (usize, &Column)| Typed::column(place, column.of.clone(), column.is_nullable);
@@ -445,16 +460,16 @@ impl Plan {
     }
 }
 
-/// Returns whether expressions may be inlined into others that use their results. Each that computes
-/// something must be deterministic and used at most once, and the result must not be deeper than
-/// [`EXPRESSION_DEPTH_MAX`]. Without the depth limit, views over views would become one expression, on which
+/// Returns whether `inner`, the outputs of a projection, may be inlined into the expressions `over` them. An
+/// inner expression that computes something must be deterministic and used at most once. The result must not
+/// be deeper than [`EXPRESSION_DEPTH_MAX`]: otherwise views over views would become one expression, on which
 /// every walk recurses.
 fn can_merge(over: &[Typed], inner: &[Typed]) -> bool {
     let mut uses = vec![0; inner.len()];
     over.iter().for_each(|expression| expression.columns(&mut |place| uses[place] += 1));
     let deepest = |terms: &[Typed]| terms.iter().map(Typed::depth).max().unwrap_or_default();
     let of_inner = deepest(inner);
-    // Most steps compute nothing, so the expressions over them need no walk.
+    // Most projections compute nothing, so the depth of the expressions over them need not be computed.
     if of_inner > 1 && of_inner + deepest(over) > EXPRESSION_DEPTH_MAX {
         return false;
     }

@@ -1,10 +1,10 @@
-//! Sessions: read statements one after the other, in the order of a file.
+//! SQL sessions: they read statements one after the other, in the order of a file.
 //!
 //! Nothing runs while a file is read. Tables and views are declared, settings are set, and each INSERT or
 //! query becomes a [`Job`] with its plan. So every error in the file is reported before anything of it runs.
 //!
 //! Reading and planning recurse once for each operator of an expression, so they run on a thread with a large
-//! stack. Code elsewhere which walks plans needs a large stack too ([`STACK_BYTES`]); evaluation does not.
+//! stack. Other code that walks plans needs a large stack, too ([`STACK_BYTES`]); evaluation does not.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
@@ -33,77 +33,80 @@ use crate::text::script::{self, Insert, Placed, Statement};
 /// operators need. It is reserved address space; only the pages used take memory.
 pub const STACK_BYTES: usize = 256 << 20;
 
-/// The range of `thalweg.latency-target`: the engine's own bounds.
+/// Range of values of the setting `thalweg.latency-target`; the engine has the same bounds.
 pub const LATENCY_TARGETS: RangeInclusive<Duration> =
     Duration::from_micros(1)..=Duration::from_secs(7 * 86_400);
 
-/// Holds tables, views, settings and the clock of functions.
+/// An SQL session, which holds tables, views, settings and the clock of time functions such as NOW().
 #[derive(Clone)]
 pub struct Session {
     catalog: Catalog,
-    /// Settings made by SET.
+    /// Settings that SET statements in the text have made.
     settings: BTreeMap<String, String>,
-    /// Settings made before any text is read; they take precedence over SET.
+    /// Settings that the program made before any text was read, for example from its command line; they take
+    /// precedence over SET statements.
     overrides: BTreeMap<String, String>,
     clock: Arc<dyn Clock>,
     views: Views,
 }
 
-/// The action that a statement asks for.
+/// Action that a statement of SQL asks for: to run a job, to explain its plan, or to show a text.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// Moves rows.
+    /// Runs a job: an INSERT or a query.
     Run(Job),
-    /// Shows a plan and does not run it.
+    /// Shows the plan of a job and does not run the job.
     Explain(Job),
-    /// Shows a text.
+    /// Shows a text, such as the answer to SHOW TABLES.
     Show(String),
 }
 
-/// One query of the engine: an INSERT, a set of INSERTs, or a query whose rows are shown.
+/// A job, which runs as one query of the engine: an INSERT, a set of INSERTs, or a query whose rows are
+/// shown.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The name of the job.
+    /// Name of the job, for metrics and messages.
     pub name: String,
-    /// The plans of the job, each with the target of its rows.
+    /// Plans of the job, each with the table into which its rows go.
     pub parts: Vec<Part>,
-    /// The place of the statement in the text.
+    /// Line and column at which the statement of the job begins in the text.
     pub place: Place,
-    /// The settings in force at that place.
+    /// Settings in force where the statement of the job stands in the text.
     pub settings: Settings,
 }
 
-/// One plan of a job and where its rows go.
+/// One plan of a job and the table into which its rows go.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The plan which makes the rows.
+    /// The plan that makes the rows of this part of the job.
     pub plan: Plan,
-    /// The table to which the rows are written; `None` if they are shown.
+    /// Table into which the rows of this part of the job are written; `None` if they are shown.
     pub into: Option<Arc<Table>>,
-    /// The place at which its INSERT or its query begins.
+    /// Line and column at which the INSERT or the query of this part begins in the text.
     pub place: Place,
 }
 
-/// The settings known to this crate, as they stand when a job is read.
+/// Settings of a session that this crate knows, as they stand when a job is read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
-    /// `table.local-time-zone`.
+    /// Time zone of the session: the setting `table.local-time-zone`.
     pub zone: Tz,
-    /// `table.exec.state.ttl`; `None` if state is kept forever.
+    /// How long operators without a window keep state: the setting `table.exec.state.ttl`. `None` keeps state
+    /// forever.
     pub state_ttl: Option<Duration>,
-    /// `thalweg.policy`.
+    /// Name of the scheduling policy: the setting `thalweg.policy`.
     pub policy: Option<String>,
-    /// `thalweg.workers`.
+    /// Number of worker threads: the setting `thalweg.workers`.
     pub workers: Option<usize>,
-    /// `thalweg.latency-target`.
+    /// Latency that the scheduler aims at: the setting `thalweg.latency-target`.
     pub latency_target: Option<Duration>,
-    /// `thalweg.file-roots`: the directories whose files tables may read and write; `None` if all files are
-    /// allowed.
+    /// Directories whose files tables may read and write: the setting `thalweg.file-roots`. `None` if all
+    /// files are allowed.
     pub file_roots: Option<Vec<PathBuf>>,
 }
 
-/// Keys which have a meaning here. Other keys of Flink are ignored silently, as Flink ignores the keys of
-/// `thalweg`.
+/// Setting keys that have a meaning in this crate. Other keys of Flink are ignored silently, as Flink ignores
+/// the keys that begin with `thalweg`.
 const KEYS: [&str; 7] = [
     "table.local-time-zone",
     "table.exec.state.ttl",
@@ -126,7 +129,7 @@ impl Session {
         }
     }
 
-    /// Sets a key with precedence over later SET and RESET.
+    /// Sets a key of the session with precedence over later SET and RESET statements.
     ///
     /// # Errors
     /// [`Code::UnknownOption`] for an unknown key that begins with `thalweg.`, [`Code::Invalid`] for a value
@@ -141,12 +144,12 @@ impl Session {
         self.overrides.get(key).or_else(|| self.settings.get(key)).map(String::as_str)
     }
 
-    /// Returns the tables and views.
+    /// Returns the tables and views that the session has declared so far.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// Returns the context of functions: the time zone and the clock.
+    /// Returns the context of SQL functions: the session's time zone and clock.
     ///
     /// # Errors
     /// [`Code::Invalid`] if the value of a setting is not valid.
@@ -154,10 +157,10 @@ impl Session {
         Ok(Context { zone: self.known_settings()?.zone, clock: Arc::clone(&self.clock) })
     }
 
-    /// Reads statements; their declarations and settings stay in the session.
+    /// Reads a text of SQL statements; their declarations and settings stay in the session.
     ///
     /// # Errors
-    /// [`SqlError`] for the first fault. Declarations before it stay.
+    /// [`SqlError`] for the first fault. Declarations before the fault stay.
     pub fn read(&mut self, text: &str) -> Result<Vec<Action>, SqlError> {
         std::thread::scope(|scope| {
             let reading = std::thread::Builder::new()
@@ -210,12 +213,14 @@ impl Session {
                 Ok(None)
             }
             Statement::CreateView { name, if_not_exists, columns, query } => {
-                // An error in the view's query is reported here, at its place.
+                // The query of a new view is planned here, so that its errors are reported at CREATE VIEW and
+                // not later.
                 let context = self.context()?;
                 let plan = match self.binder(&context)?.query(&query) {
                     Ok(plan) => Some(plan),
-                    // A query that reads the view may bound its state: a join with versions needs no bound of
-                    // its own.
+                    // State without a bound is not an error of the view: the query that reads the view may
+                    // supply the bound. For example, a temporal join with the view's rows as versions needs
+                    // no time to live.
                     Err(error) if error.code == Code::UnboundedState => None,
                     Err(error) => return Err(error),
                 };
@@ -327,7 +332,7 @@ impl Session {
 }
 
 impl Settings {
-    /// Reads the settings; a key without a value has its default.
+    /// Reads the settings of a session from their texts; a key without a value has its default.
     fn of<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Result<Self, SqlError> {
         let wrong = |key: &str, value: &str, wanted: &str| {
             SqlError::new(Code::Invalid, format!("'{key}' is '{value}', and must be {wanted}"))
@@ -367,7 +372,7 @@ impl Settings {
         }
         Ok(Settings {
             zone,
-            // Zero means forever, as in Flink.
+            // A time to live of 0 keeps state forever, as in Flink.
             state_ttl: span("table.exec.state.ttl")?.filter(|ttl| !ttl.is_zero()),
             policy,
             workers,
@@ -377,7 +382,7 @@ impl Settings {
     }
 }
 
-/// Parses directories separated by `;`.
+/// Parses the setting `thalweg.file-roots`: directories separated by `;`.
 fn file_roots(text: &str) -> Result<Vec<PathBuf>, SqlError> {
     let roots: Vec<&str> = text.split(';').map(str::trim).collect();
     if roots.contains(&"") {
@@ -389,7 +394,7 @@ fn file_roots(text: &str) -> Result<Vec<PathBuf>, SqlError> {
     Ok(roots.into_iter().map(PathBuf::from).collect())
 }
 
-/// Refuses an unknown key that begins with `thalweg.`.
+/// Refuses a setting key that begins with `thalweg.` and is unknown.
 fn check_key(key: &str) -> Result<(), SqlError> {
     if !key.starts_with("thalweg.") || KEYS.contains(&key) {
         return Ok(());
@@ -401,7 +406,7 @@ fn check_key(key: &str) -> Result<(), SqlError> {
     })
 }
 
-/// Sets a key; an invalid value is rejected and the previous value stays.
+/// Changes a setting of the session; an invalid value is rejected and the previous value stays.
 fn set_if_known(settings: &mut BTreeMap<String, String>, key: &str, value: &str) -> Result<(), SqlError> {
     let before = settings.insert(key.to_owned(), value.to_owned());
     Settings::of(|key| settings.get(key).map(String::as_str)).map(drop).inspect_err(|_| {
@@ -412,8 +417,8 @@ fn set_if_known(settings: &mut BTreeMap<String, String>, key: &str, value: &str)
     })
 }
 
-/// Prunes the columns which nothing reads and keeps the names of the output columns. Without this, operators
-/// that pass rows on would take the names of the columns below them.
+/// Drops the columns of a plan that nothing reads, and keeps the names of the output columns. Without
+/// restoring the names, operators that pass rows on would take the names of the columns below them.
 fn pruned(plan: Plan) -> Plan {
     let names: Vec<String> = plan.columns.iter().map(|column| column.name.clone()).collect();
     let mut plan = prune(plan);
@@ -421,7 +426,7 @@ fn pruned(plan: Plan) -> Plan {
     plan
 }
 
-/// Parses a time zone: its name, or an offset of whole hours from Greenwich.
+/// Parses a time zone: its name, or an offset of whole hours from Greenwich such as `GMT-03:00`.
 fn zone_of(name: &str) -> Option<Tz> {
     if let Ok(zone) = name.parse() {
         return Some(zone);
@@ -429,7 +434,7 @@ fn zone_of(name: &str) -> Option<Tz> {
     let offset = name.strip_prefix("GMT").or_else(|| name.strip_prefix("UTC"))?;
     let (hours, minutes) = offset.split_once(':').unwrap_or((offset, "00"));
     let hours: i8 = hours.parse().ok().filter(|hours| (-14..=14).contains(hours) && minutes == "00")?;
-    // The names of the `Etc/GMT` zones count westward, so the sign changes.
+    // The offset in the name of a zone such as `Etc/GMT+3` counts westward, so its sign changes.
     format!("Etc/GMT{:+}", -hours).parse().ok()
 }
 
@@ -437,7 +442,7 @@ fn described(name: &str, of: &str, is_nullable: bool) -> String {
     format!("`{name}` {of}{}", if is_nullable { "" } else { " NOT NULL" })
 }
 
-/// Parses a span as Flink's settings write it: a number and a unit; without a unit, milliseconds.
+/// Parses a span of time as Flink's settings write it: a number and a unit; without a unit, milliseconds.
 pub fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
@@ -455,7 +460,8 @@ pub fn duration(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos(number.checked_mul(nanos)?))
 }
 
-/// Fits the rows of a query to the columns of a table: matched by place, widened to the column types.
+/// Fits the rows of a query to the columns of the table of an INSERT: matched by position, widened to the
+/// column types.
 fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Result<Plan, SqlError> {
     let written = table.written_columns();
     let wanted: Vec<usize> = if insert.columns.is_empty() {

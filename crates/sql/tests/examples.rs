@@ -1,7 +1,7 @@
-//! The files in `examples` are valid, and the small ones give the rows that they state.
+//! Tests that the SQL files in `examples` are valid, and that the small ones give the rows that they state.
 //!
-//! The head of a file states them: lines after `-- Expected` that begin with `--` and three spaces. The
-//! output is compared with them as a set of lines; a line that ends in three spaces and "and N more" stands
+//! The head of a file states its rows: lines after `-- Expected` that begin with `--` and three spaces. The
+//! output is compared with them as a set of lines. A line that ends in three spaces and "and N more" stands
 //! for N further lines.
 
 use std::fs;
@@ -18,10 +18,10 @@ use thalweg_sql::job::{self, BATCH_EDGES, Shown};
 use thalweg_sql::plan::Column;
 use thalweg_sql::session::{Action, Session};
 
-/// Paths in the files are relative to the repository.
+/// Root of the repository, to which paths in the example files are relative.
 const ROOT: &str = "../..";
 
-/// Returns all SQL files below a folder, sorted.
+/// Returns all SQL files in a folder and its sub-folders, sorted.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of examples") {
@@ -36,7 +36,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the actions of a file, and its session.
+/// Reads an example file; returns its session and the actions of its statements.
 fn read(path: &Path) -> Result<(Session, Vec<Action>), String> {
     let text = fs::read_to_string(path).expect("a file of SQL");
     let mut session = Session::new(Arc::new(SystemClock::default()));
@@ -49,7 +49,7 @@ fn read(path: &Path) -> Result<(Session, Vec<Action>), String> {
     Ok((session, actions))
 }
 
-/// Collects written bytes.
+/// Output of an example that keeps the written bytes in memory.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -64,7 +64,7 @@ impl Write for Kept {
     }
 }
 
-/// Runs a file as `thalweg run` does; returns its standard output, and the sums over its jobs.
+/// Runs an example file as `thalweg run` does; returns its standard output, and the row counts over its jobs.
 fn run(path: &Path) -> Result<(String, Sums), String> {
     let (_, actions) = read(path)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
@@ -102,7 +102,7 @@ fn run(path: &Path) -> Result<(String, Sums), String> {
     Ok((String::from_utf8(bytes).expect("text"), sums))
 }
 
-/// Compares the output of a file with its head.
+/// Compares the output of an example file with the expectations in the file's head.
 fn check_output(path: &Path, output: &str, sums: Sums) -> Result<(), String> {
     let text = fs::read_to_string(path).expect("a file of SQL");
     let mut head = Head::parse(&text).expect("a head that says what to expect")?;
@@ -159,7 +159,8 @@ fn small_examples_have_the_rows_that_they_say() {
     assert!(failures.is_empty(), "{} of {} differ\n{}", failures.len(), small.len(), failures.join("\n"));
 }
 
-/// Shows how long each query of Nexmark and YSB takes, and how many rows it reads and writes.
+/// Each query of Nexmark and YSB runs; the test prints how long it takes, and how many rows it reads and
+/// writes.
 #[test]
 #[ignore = "takes a while: run it in release, with --nocapture"]
 fn every_query_of_the_workloads_runs() {

@@ -1,7 +1,9 @@
-//! Our answers to the queries of `tests/queries` are those that a real Flink gave, which lie in `tests/flink`.
+//! Tests that the answers to the queries of `tests/queries` equal the answers of a real Flink, which lie in
+//! `tests/flink`.
 //!
-//! `cargo xtask e2e flink` asks them and writes them down; `differences.txt` names the cases that are not meant to agree. An
-//! answer whose question has changed since is not compared, and the case must stand in `unasked.txt`.
+//! `cargo xtask e2e flink` runs the queries in Flink and records the answers; `differences.txt` names the
+//! cases that are not meant to agree. An answer whose question has changed since is not compared, and the
+//! case must stand in `unasked.txt`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,23 +11,23 @@ use std::path::Path;
 
 use thalweg_sql::cases::{Cases, Manner};
 
-/// A case whose name ends so has another answer than Flink's.
+/// Ending of the names of cases whose answer is meant to differ from Flink's.
 const NOT_AS_FLINK: &str = "(not as Flink)";
-/// Codes with which this engine may refuse a query that Flink runs.
+/// Error codes with which this engine may refuse a query that Flink runs.
 const OURS_ALONE: [&str; 2] = ["UNSUPPORTED", "UNBOUNDED_STATE"];
 
-/// Codes of faults of ours: they are no refusal, whatever Flink says.
+/// Error codes of faults of this engine; they never count as a refusal that agrees with Flink's.
 const FAULTS: [&str; 4] = ["EVALUATION", "OPERATOR_PANICKED", "STUCK", "WORKER_DIED"];
 
-/// Flink's answer to one query.
+/// Recorded answer of Flink to one query.
 struct Recorded {
     digest: String,
-    /// Its rows; `None` if it refused.
+    /// Rows of Flink's answer; `None` if Flink refused the query.
     rows: Option<Vec<String>>,
     is_ordered: bool,
 }
 
-/// Reads a file of answers.
+/// Parses a file of recorded answers of Flink.
 fn recorded(text: &str) -> BTreeMap<String, Recorded> {
     let mut answers = BTreeMap::new();
     for section in text.split("\n--- ").skip(1) {
@@ -65,7 +67,7 @@ fn unescaped(line: &str) -> String {
     text
 }
 
-/// Returns the digest that is written beside an answer: the 64-bit FNV-1a hash of the question.
+/// Returns the digest of a question that is stored beside its recorded answer: the 64-bit FNV-1a hash.
 fn digest(question: &str) -> String {
     let hash = question.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -73,7 +75,7 @@ fn digest(question: &str) -> String {
     format!("{hash:016x}")
 }
 
-/// The remaining rows, or the code and the message of an error.
+/// Answer of this engine to a query: the remaining rows, or the code and the message of an error.
 type Ours = Result<Vec<String>, (String, String)>;
 
 /// Returns the difference between this engine's answer and Flink's, if any.
@@ -135,7 +137,8 @@ fn answers_are_those_of_flink() {
     }
     println!("{compared} of {all} answers were compared; not asked of flink yet: {}", unasked.join(", "));
     assert!(failures.is_empty(), "{} answers are not flink's\n{}", failures.len(), failures.join("\n"));
-    // Otherwise a change of the form would silently end all comparisons.
+    // The cases without a recorded answer must be exactly those of the list. Otherwise a change of the
+    // recorded form would silently end all comparisons.
     let known =
         fs::read_to_string(folder.join("unasked.txt")).expect("the list of cases that were not asked");
     let known: Vec<&str> = known.lines().filter(|line| !line.starts_with('#')).collect();
@@ -148,7 +151,7 @@ fn answers_are_those_of_flink() {
     );
 }
 
-/// The comparison finds differences.
+/// The comparison with Flink's answers finds differences in rows, order and errors.
 #[test]
 fn other_answers_are_told() {
     let text =

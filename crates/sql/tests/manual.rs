@@ -1,14 +1,5 @@
-//! The manual of SQL is true: its examples can be read, its errors occur, and every function and every code
-//! is documented.
-//!
-//! Examples are the blocks of `docs/sql` marked `sql`; the first line states the expectation:
-//!
-//! | first line | the block |
-//! |---|---|
-//! | `-- check` | is read by a session of its own, and its tables' options are valid |
-//! | `-- check LABEL` | the same; skipped while the label is in [`WAITING`] |
-//! | `-- refused CODE` | is refused with this code |
-//! | any other | is skipped |
+//! Tests of the SQL manual: its examples can be read, its errors occur, and every function and every error
+//! code is documented.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +15,7 @@ use thalweg_sql_functions::{aggregates, functions};
 
 const MANUAL: &str = "../../docs/sql";
 
-/// Labels of examples whose features do not exist yet.
+/// Labels of the manual's examples whose features do not exist yet.
 const WAITING: [&str; 0] = [];
 
 #[test]
@@ -58,7 +49,8 @@ fn every_function_is_named() {
     assert!(unnamed.is_empty(), "docs/sql/functions does not name {}", unnamed.join(", "));
 }
 
-/// Codes stand in the source as `=> "CODE"` in the error types, and as `code: "CODE"` in functions.
+/// The manual names every error code. Codes stand in the source as `=> "CODE"` in the error types, and as
+/// `code: "CODE"` in functions.
 #[test]
 fn every_code_is_named() {
     const FAULTS: [&str; 6] = [
@@ -93,7 +85,7 @@ enum Expected<'a> {
     Refused(&'a str),
 }
 
-/// Returns the expectation in the first line of an example, if any.
+/// Returns the expectation in the first line of a manual's example, if there is one.
 fn expected(example: &str) -> Option<Expected<'_>> {
     let mut words = example.lines().next()?.strip_prefix("-- ")?.split_whitespace();
     match (words.next()?, words.next()) {
@@ -113,7 +105,7 @@ fn is_as_expected(example: &str, expected: Expected<'_>) -> Result<(), String> {
     }
 }
 
-/// Reads an example as the command line does, without running it.
+/// Reads an example of the manual as the command line does, without running it.
 fn read(example: &str) -> Result<(), SqlError> {
     let mut session = Session::new(Arc::new(VirtualClock::default()));
     session.read(example)?;
@@ -136,7 +128,7 @@ fn pages(folder: &Path) -> Vec<Page> {
     files(folder, "md").into_iter().map(read).collect()
 }
 
-/// Returns the files with an extension below a folder, sorted.
+/// Returns the files in a folder and its sub-folders that have an extension, sorted.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of the repository") {
@@ -152,7 +144,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 struct Example<'a> {
-    /// The line of its page on which the example begins.
+    /// Line of the manual's page on which the example begins.
     line: usize,
     text: &'a str,
 }
@@ -160,7 +152,8 @@ struct Example<'a> {
 fn examples(page: &str) -> Vec<Example<'_>> {
     const FENCE: &str = "```";
     let mut found = Vec::new();
-    // The start of the open block: its text, its line, and whether it is SQL.
+    // Start of the code block that is not closed yet: its position in the text, its line, and whether it is
+    // SQL.
     let mut open: Option<(usize, usize, bool)> = None;
     let mut place = 0;
     for (line, text) in page.split_inclusive('\n').enumerate() {
@@ -178,7 +171,7 @@ fn examples(page: &str) -> Vec<Example<'_>> {
     found
 }
 
-/// Returns the words in backticks: runs of letters, digits and underscores.
+/// Returns the words in backticks on a page of the manual: runs of letters, digits and underscores.
 fn words_in_code(page: &str) -> impl Iterator<Item = String> {
     page.lines()
         .flat_map(|line| line.split('`').skip(1).step_by(2))
@@ -186,7 +179,7 @@ fn words_in_code(page: &str) -> impl Iterator<Item = String> {
         .map(str::to_owned)
 }
 
-/// Returns each text between `before` and the next quote.
+/// Returns each part of a source text between `before` and the next quote.
 fn strings_behind<'a>(before: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
     text.split(before).skip(1).filter_map(|rest| rest.split('"').next()).map(str::to_owned)
 }

@@ -1,5 +1,5 @@
-//! Texts that are nearly SQL: the queries of `tests/queries` with words removed, doubled, swapped or
-//! replaced. The result is a plan or an error with a code, in reasonable time, and never a panic, which a
+//! Tests with texts that are nearly SQL: the queries of `tests/queries` with words removed, doubled, swapped
+//! or replaced. The result is a plan or an error with a code, in reasonable time, and never a panic, which a
 //! session reports as its own failure.
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use thalweg_model::{Entropy, SeededEntropy, VirtualClock};
 use thalweg_sql::session::Session;
 
-/// Words that are inserted at wrong places.
+/// Words that the test inserts at random places of a query.
 const WORDS: [&str; 40] = [
     "SELECT",
     "FROM",
@@ -54,10 +54,10 @@ const WORDS: [&str; 40] = [
     "99999999999999999999",
 ];
 
-/// The time limit of planning, in an unoptimised build on a busy machine.
+/// Greatest time that planning a mutated query may take, in an unoptimised build on a busy machine.
 const PLAN_MAX: Duration = Duration::from_secs(20);
 
-/// Returns the first seed: set by continuous integration, or fixed.
+/// Returns the first seed of the mutations: set by continuous integration, or fixed.
 fn first_seed() -> u64 {
     std::env::var("THALWEG_SEED_BASE").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7)
 }
@@ -66,7 +66,7 @@ fn below(entropy: &mut SeededEntropy, bound: usize) -> usize {
     (entropy.next_u64() % bound.max(1) as u64) as usize
 }
 
-/// Changes a few words of a text.
+/// Changes a few random words of a query.
 fn mutated(text: &str, entropy: &mut SeededEntropy) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();
@@ -97,7 +97,7 @@ fn mutated(text: &str, entropy: &mut SeededEntropy) -> String {
     words.concat()
 }
 
-/// Texts that made planning panic: each is refused now.
+/// Texts that once made planning panic are refused with an error.
 #[test]
 fn texts_that_panicked_are_refused() {
     for text in ["SELECTx * FROM C1 AS x';\n'", "SELECT x'1\n0'"] {
@@ -148,7 +148,7 @@ fn nearly_sql_is_refused_and_nothing_more() {
     assert!(tried >= 500, "only {tried} texts were tried");
 }
 
-/// Random bytes that are text.
+/// Random characters instead of a query are refused with an error, and never cause a panic.
 #[test]
 fn nearly_sql_or_noise_is_refused() {
     let mut entropy = SeededEntropy::new(first_seed() ^ 11);
@@ -169,8 +169,8 @@ fn nearly_sql_or_noise_is_refused() {
     }
 }
 
-/// Trees as deep as their text is long would overflow the stack where they are walked or dropped, on any
-/// thread.
+/// Queries that are nested very deep are refused or planned. Trees as deep as their text is long would
+/// overflow the stack of the thread that walks or drops them.
 #[test]
 fn what_is_deep_is_refused_or_planned_and_ends_no_process() {
     let times = |before: &str, open: &str, inner: &str, close: &str, times: usize| {

@@ -1,6 +1,6 @@
-//! Random table options: known keys and words that are nearly known, with values that are too large, too
-//! long, below zero, or of another type. The result is a job that can be checked or an error with a code, and
-//! never a panic.
+//! Tests with random table options: known keys and words that are nearly known, with values that are too
+//! large, too long, below zero, or of another type. The result is a job that can be checked or an error with
+//! a code, and never a panic.
 //!
 //! `THALWEG_FUZZ` is the number of declared tables, `THALWEG_SEED_BASE` the first seed; each table has its
 //! own seed.
@@ -166,19 +166,20 @@ const VALUES: [&str; 56] = [
     "divert:/nowhere/bad",
 ];
 
-/// The time limit of one declaration, in an unoptimised build on a busy machine.
+/// Greatest time that one declaration of a table may take, in an unoptimised build on a busy machine.
 const TIME_MAX: Duration = Duration::from_secs(20);
 
 fn number(key: &str, unless: u64) -> u64 {
     std::env::var(key).ok().and_then(|text| text.parse().ok()).unwrap_or(unless)
 }
 
-/// Returns a declaration with up to eight options, and a query or an INSERT that uses the table.
+/// Returns the declaration of a table with up to eight random options, and a query or an INSERT that uses the
+/// table.
 fn statement(seed: u64) -> String {
     let mut entropy = SeededEntropy::new(seed);
     let mut below = |bound: usize| (entropy.next_u64() % bound as u64) as usize;
     let mut options = vec![("connector".to_owned(), CONNECTORS[below(CONNECTORS.len())].to_owned())];
-    // Half of the tables are valid except for the last options.
+    // Half of the random tables are valid except for the options that are added last.
     if below(2) == 0 {
         options.push(("path".to_owned(), "in".to_owned()));
         options.push(("format".to_owned(), FORMATS[below(5)].to_owned()));
@@ -186,7 +187,7 @@ fn statement(seed: u64) -> String {
     for _ in 0..below(7) {
         let mut key = KEYS[below(KEYS.len())].to_owned();
         if below(10) == 0 {
-            // A typing error.
+            // A superfluous letter in an option's key imitates a typing error.
             key.insert(below(key.len()), 'x');
         }
         let value = match below(12) {

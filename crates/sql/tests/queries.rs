@@ -1,4 +1,4 @@
-//! Every query in `tests/queries` gives the rows that are written beside it.
+//! Tests that every query in `tests/queries` gives the rows that are written beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use thalweg::scheduling::policy::{enjima, names};
 use thalweg_model::{Entropy, SeededEntropy};
 use thalweg_sql::cases::{Cases, Manner, Verdict};
 
-/// Returns the files of cases, sorted by name.
+/// Returns the files of test queries, sorted by name.
 fn paths() -> Vec<PathBuf> {
     let mut paths: Vec<_> = fs::read_dir(Path::new("tests/queries"))
         .expect("the folder of cases")
@@ -18,7 +18,8 @@ fn paths() -> Vec<PathBuf> {
     paths
 }
 
-/// Runs all cases of the folder in one manner; returns their number, and the failures by file.
+/// Runs all test queries with the given workers, batch size, seed and policy. Returns the number of queries,
+/// and the failures by file.
 fn run_all(manner: Manner) -> (usize, Vec<String>) {
     let only = std::env::var("THALWEG_CASE").unwrap_or_default();
     let mut failures = Vec::new();
@@ -43,7 +44,7 @@ fn run_all(manner: Manner) -> (usize, Vec<String>) {
             }
         }
     }
-    // Tests that are not found would pass forever.
+    // Without this check, the test would pass if its files were not found.
     let least = if only.is_empty() { 500 } else { 0 };
     assert!(count > least, "{count} cases of `{only}` were found, and more than {least} were expected");
     (count, failures)
@@ -55,8 +56,8 @@ fn queries_have_the_expected_rows() {
     assert!(failures.is_empty(), "{} of {count} cases failed\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Rows, and which of them are late, do not depend on the rows read at a time, on the workers, or on the
-/// order of tasks.
+/// The rows of a query, and the number of late rows, do not depend on the batch size, on the number of
+/// workers, or on the order in which tasks run.
 #[test]
 fn rows_do_not_depend_on_how_they_are_run() {
     let mut all = Vec::new();
@@ -70,7 +71,8 @@ fn rows_do_not_depend_on_how_they_are_run() {
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
-/// The text of a file of cases whose times become instants, read by the clocks of a zone.
+/// Changes the text of a file of test queries so that its times become instants, read as local time of a
+/// zone.
 fn with_instants(text: &str, zone: &str) -> String {
     let (declared, rest) = text.split_once("\n--- ").expect("declarations and sections");
     let times = regex::Regex::new(r"([A-Za-z_]+) TIMESTAMP\(3\)").expect("a pattern");
@@ -79,10 +81,12 @@ fn with_instants(text: &str, zone: &str) -> String {
     format!("SET 'table.local-time-zone' = '{zone}';\n{declared}\n--- {rest}")
 }
 
-/// Windows over instants cut the clock of the session's zone, so the same readings make as many rows, and as many of them late.
+/// Windows over instants are cut in local time of the session's zone, so the same local times make as many
+/// rows, and as many late rows, as windows over times without a zone.
 #[test]
 fn windows_over_instants_hold_as_many_rows() {
-    // With these codes a query that compares its times with those of another type is refused.
+    // Codes with which a query is refused that compares its times, which are now instants, with values of
+    // another type.
     const REFUSALS: [&str; 3] = ["TYPE_MISMATCH", "UNSUPPORTED", "INVALID"];
     let is_of_windows = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -117,15 +121,15 @@ fn windows_over_instants_hold_as_many_rows() {
     assert!(compared > 4 * refused && compared > 150, "{compared} were compared, {refused} refused");
 }
 
-/// Returns a numeric environment variable.
+/// Returns the value of an environment variable as a number, if it is set.
 fn number(key: &str) -> Option<u64> {
     let text = std::env::var(key).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{key} is no number: {text}")))
 }
 
-/// Random cases give their rows under any policy, with any number of workers and any number of rows read at a
-/// time. `THALWEG_COMBINATIONS` is the number of cases drawn; `THALWEG_SEED_BASE` is the first seed, and each
-/// case has its own.
+/// Random test queries give their rows under any policy, with any number of workers and any batch size.
+/// `THALWEG_COMBINATIONS` is the number of cases drawn; `THALWEG_SEED_BASE` is the first seed, and each case
+/// has its own.
 #[test]
 fn rows_do_not_depend_on_policies() {
     let files: Vec<(String, Cases)> = paths()
@@ -137,7 +141,8 @@ fn rows_do_not_depend_on_policies() {
         .collect();
     let all: Vec<_> =
         files.iter().flat_map(|(name, file)| file.cases.iter().map(move |case| (name, file, case))).collect();
-    // The strict policy lets its workers wait for real time, which stands still here.
+    // The strict policy is left out, because its workers wait for real time, which stands still in these
+    // tests.
     let policies: Vec<&'static str> =
         names().into_iter().filter(|name| *name != enjima::STRICT_NAME).collect();
     assert!(policies.len() > 5, "{policies:?}");

@@ -24,28 +24,31 @@ use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 use crate::keys::{ByteSlices, hash_of};
 
-/// Number of hash bits which select a register. 2^14 registers have a relative standard error of 1.04 / 2^7.
+/// Number of hash bits that select a register of the sketch. 2^14 registers have a relative standard error of
+/// 1.04 / 2^7.
 const INDEX_BITS: u32 = 14;
-/// Number of registers.
+/// Number of registers of a HyperLogLog sketch.
 const REGISTERS: usize = 1 << INDEX_BITS;
-/// Greatest rank that the other bits of a hash can have.
+/// Greatest rank of a hash. The rank is the position of the first 1 among the bits that do not select the
+/// register.
 const RANK_MAX: usize = (64 - INDEX_BITS + 1) as usize;
-/// A group of up to this many values is exact; their hashes take an eighth of the room of the registers.
+/// A group of up to this many distinct values keeps their hashes and is counted exactly. The hashes take an
+/// eighth of the room of the registers.
 const EXACT_MAX: usize = 256;
 
-/// The sketches of all groups.
+/// Sketches of all groups of an APPROX_COUNT_DISTINCT.
 #[derive(Default)]
 pub(super) struct Approximate {
     sketches: Vec<Sketch>,
     held_bytes: usize,
 }
 
-/// State of one group.
+/// State of one group of an APPROX_COUNT_DISTINCT.
 #[derive(Clone, Serialize, Deserialize)]
 enum Sketch {
-    /// Hashes of all values, sorted.
+    /// Hashes of all values of the group, sorted.
     Exact(Vec<u64>),
-    /// Greatest rank among the hashes of each register.
+    /// Greatest rank among the hashes that select each register.
     Registers(Vec<u8>),
 }
 
@@ -64,7 +67,8 @@ impl Sketch {
             }
             Sketch::Registers(registers) => {
                 let register = (hash >> (64 - INDEX_BITS)) as usize;
-                // The set bit behind the last bit bounds the rank.
+                // A bit that is set behind the last bit of the hash bounds the rank if all bits before it are
+                // 0.
                 let rank = ((hash << INDEX_BITS) | 1 << (INDEX_BITS - 1)).leading_zeros() as u8 + 1;
                 registers[register] = registers[register].max(rank);
             }
@@ -145,10 +149,11 @@ fn tau(x: f64) -> f64 {
     }
 }
 
-/// Returns the hashes of a column. Hashes are equal in all processes and runs, because sketches are merged and saved.
+/// Returns the hashes of the values of a column. Hashes are equal in all processes and runs, because sketches
+/// are merged and saved.
 fn hashes(column: &ArrayRef) -> Vec<u64> {
     const SEED: u64 = 0x243f_6a88_85a3_08d3;
-    // A second round, because single bits of the hash decide.
+    // Values are hashed twice, because the estimate depends on single bits of the hash.
     let mixed = |word: i64| hash_of(hash_of(word, SEED) as i64, !SEED);
     match Kind::of(column.data_type()) {
         Kind::Whole => i64::read(column).iter().map(|&value| mixed(value)).collect(),
@@ -248,8 +253,8 @@ impl Accumulator for Approximate {
 mod tests {
     use super::*;
 
-    /// Few values are counted exactly, many within 3 % (almost four standard errors), however they are split into
-    /// parts.
+    /// APPROX_COUNT_DISTINCT counts few values exactly and many within 3 % (almost four standard errors),
+    /// however the values are split into parts that are merged.
     #[test]
     fn estimates_are_near() {
         for distinct in [0i64, 1, 2, 255, 256, 257, 300, 1_000, 10_000, 40_000, 100_000, 1_000_000] {
@@ -276,7 +281,7 @@ mod tests {
         }
     }
 
-    /// Text of any length, decimals and floats have hashes as good as those of whole numbers.
+    /// APPROX_COUNT_DISTINCT of texts, decimals and floats is as near as that of whole numbers.
     #[test]
     fn all_types_have_good_hashes() {
         let columns: [ArrayRef; 3] = [

@@ -1,33 +1,35 @@
-//! Sequences of values in the order in which they came.
+//! Sequences of the values of a group in the order in which they came, from which retracted values can be
+//! removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// A sequence to which values are appended and from which equal values may be removed.
+/// A sequence of the values of a group, to which values are appended and from which equal values may be
+/// removed.
 pub(super) trait Sequence<V: 'static>:
     Default + Serialize + DeserializeOwned + Send + 'static
 {
-    /// True if values can be removed.
+    /// True if values can be removed from the sequence.
     const RETRACTS: bool;
 
-    /// Appends a value.
+    /// Appends a value to the sequence.
     fn push(&mut self, value: V);
 
-    /// Removes the oldest value equal to `value` and returns true. If there is none, returns false, and the next
-    /// equal value which a merge brings is removed instead.
+    /// Removes the oldest value of the sequence that equals `value` and returns true. If there is none,
+    /// returns false, and the next equal value that a merge brings is removed instead.
     fn take(&mut self, value: V) -> bool;
 
-    /// Appends all values of another sequence.
+    /// Appends all values of another sequence, as a merge of two groups does.
     fn append(&mut self, other: &Self);
 
-    /// Returns the number of values.
+    /// Returns the number of values in the sequence.
     fn len(&self) -> usize;
 
-    /// Returns the bytes which the sequence holds beside what values hold by themselves.
+    /// Returns the bytes that the sequence holds, without the heap bytes of the values.
     fn held_bytes(&self) -> usize;
 
-    /// Iterates over all values in order.
+    /// Iterates over all values of the sequence in order of arrival.
     fn iter(&self) -> impl DoubleEndedIterator<Item = &V>;
 }
 
@@ -62,20 +64,21 @@ where
     }
 }
 
-/// A sequence from which a value is removed in a time that grows with the logarithm of its length.
+/// Sequence of values from which a value is removed in a time that grows with the logarithm of the length.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "V: Ord + Clone + Serialize + DeserializeOwned", from = "Saved<V>", into = "Saved<V>")]
 pub(super) struct Arrivals<V: Ord + Clone> {
-    /// Values by their arrival number.
+    /// Values of the sequence by their number of arrival.
     values: BTreeMap<u64, V>,
-    /// Each value with its arrival number.
+    /// Pairs of a value and its number of arrival, sorted by value, so that the oldest of equal values is
+    /// found.
     places: BTreeSet<(V, u64)>,
     next: u64,
-    /// Values which were retracted before they came.
+    /// Values that were retracted before they came; a later merge brings them and removes both.
     owed: Vec<V>,
 }
 
-/// Saved form of [`Arrivals`]: the values, and the values which were retracted before they came.
+/// Saved form of [`Arrivals`]: the values, and the values that were retracted before they came.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Saved<V>(Vec<V>, Vec<V>);
 
@@ -92,7 +95,8 @@ impl<V: Ord + Clone> Arrivals<V> {
         self.next += 1;
     }
 
-    /// Removes the oldest value equal to `value` and returns `None`, or returns `value` if there is none.
+    /// Removes the oldest value of the sequence that equals `value` and returns `None`, or returns `value` if
+    /// there is none.
     fn try_take(&mut self, value: V) -> Option<V> {
         let least = (value, 0);
         let found = self.places.range(&least..).next().filter(|place| place.0 == least.0).cloned();
@@ -138,7 +142,7 @@ where
 
     fn held_bytes(&self) -> usize {
         let entry = size_of::<(u64, V)>() + size_of::<(V, u64)>();
-        // Nodes of the trees are filled by half at least.
+        // Entries are counted twice, because the nodes of the trees are at least half full.
         2 * self.values.len() * entry + self.owed.capacity() * size_of::<V>()
     }
 
@@ -165,7 +169,8 @@ impl<V: Ord + Clone> From<Arrivals<V>> for Saved<V> {
 mod tests {
     use super::*;
 
-    /// Each step appends (`+1`) or removes (`-1`) a value; the remaining values keep the order of arrival.
+    /// Removing a value takes the oldest of equal values, and the others keep the order of arrival. Each step
+    /// of the test appends (`+1`) or removes (`-1`) a value.
     #[test]
     fn the_oldest_of_equals_is_taken() {
         let check = |steps: &[i32], expected: &[i32]| {
@@ -189,7 +194,8 @@ mod tests {
         check(&[1, -2], &[1]);
     }
 
-    /// A value retracted before it comes is removed from the values of a merge, in either direction.
+    /// A value that is retracted before it comes is removed from the values that a merge brings, whichever
+    /// part is merged into the other.
     #[test]
     fn what_is_owed_is_paid_by_a_merge() {
         let (mut left, mut right) = (Arrivals::default(), Arrivals::default());

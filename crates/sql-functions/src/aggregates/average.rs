@@ -1,4 +1,4 @@
-//! Arithmetic of decimal results: means, and conversion of doubles to decimals.
+//! Arithmetic for aggregates with decimal results: means, and conversion of doubles to decimals.
 //!
 //! Source: Flink, `DecimalDataUtils.divide` and `castFrom(double, ..)`, `DecimalData.fromBigDecimal`.
 
@@ -6,23 +6,26 @@ use arrow::datatypes::i256;
 
 use super::sum::fitting;
 
-/// Number of digits of a quotient before it is rounded to its scale (`MathContext(38, HALF_UP)`).
+/// Number of digits to which the quotient of a decimal mean is rounded first (Java's
+/// `MathContext(38, HALF_UP)`).
 const QUOTIENT_DIGITS: u32 = 38;
 
-/// Returns the scale of the mean of decimals of scale `scale`.
+/// Returns the scale that the mean of decimals with scale `scale` has.
 pub(super) fn average_scale(scale: u8) -> u8 {
     scale.max(6)
 }
 
-/// Returns `sum / count` as a decimal of [`average_scale`], for a sum of scale `scale`. The quotient is rounded to 38
-/// digits, then to the scale, half away from zero both times. Returns `None` if the result does not fit.
+/// Returns the mean of decimals, `sum / count`, with the scale [`average_scale`], for a sum of scale `scale`.
+/// The quotient is rounded to 38 digits, then to the scale, half away from zero both times. Returns `None` if
+/// the result does not fit.
 pub(super) fn decimal_average(sum: i128, scale: u8, count: i64) -> Option<i128> {
     if sum == 0 {
         return Some(0);
     }
     let digits = |number: u128| number.checked_ilog10().map_or(1, |log| log + 1);
     let (sum_digits, count_digits) = (digits(sum.unsigned_abs()), digits(u128::from(count.unsigned_abs())));
-    // With this many digits appended to the sum, the quotient has 38 or 39 digits; 39 is one too many.
+    // With this many digits appended to the sum, the quotient has 38 or 39 digits. With 39 digits one digit
+    // less is appended.
     let mut shift = QUOTIENT_DIGITS + count_digits - sum_digits;
     let count = i256::from_i128(i128::from(count));
     let quotient =
@@ -47,7 +50,7 @@ pub(super) fn decimal_of_double(value: f64, scale: u8) -> Option<i128> {
     let number: i128 = digits.replace('.', "").parse().ok()?;
     let given_scale = behind - exponent;
     if given_scale >= 0 {
-        // The number has at most 17 digits, so digits at scale 75 or beyond round to zero.
+        // A double has at most 17 significant digits, so digits at scale 75 or beyond round to zero.
         let given_scale = given_scale.min(75) as u32;
         rescaled(i256::from_i128(number), given_scale, u32::from(scale))
     } else {
@@ -56,7 +59,7 @@ pub(super) fn decimal_of_double(value: f64, scale: u8) -> Option<i128> {
     }
 }
 
-/// Converts a number with `from` digits behind the point to one with `to` digits.
+/// Converts a decimal with `from` digits behind the point to a decimal with `to` digits behind it.
 fn rescaled(number: i256, from: u32, to: u32) -> Option<i128> {
     let number = if from > to {
         rounded_quotient(number, power_of_ten(from - to)?)?
@@ -66,10 +69,11 @@ fn rescaled(number: i256, from: u32, to: u32) -> Option<i128> {
     fitting(number)
 }
 
-/// Divides, and rounds half away from zero.
+/// Divides two integers and rounds the quotient half away from zero.
 fn rounded_quotient(dividend: i256, divisor: i256) -> Option<i256> {
     let (quotient, rest) = (dividend.checked_div(divisor)?, dividend.checked_rem(divisor)?.checked_abs()?);
-    // Twice the remainder may overflow; the divisor minus the remainder does not.
+    // The remainder is compared with the divisor minus the remainder, because twice the remainder may
+    // overflow.
     if rest < divisor.checked_abs()?.wrapping_sub(rest) {
         return Some(quotient);
     }
@@ -77,7 +81,7 @@ fn rounded_quotient(dividend: i256, divisor: i256) -> Option<i256> {
     quotient.checked_add(away)
 }
 
-/// Returns a power of ten; `None` beyond 10^76.
+/// Returns a power of ten; `None` beyond 10^76, which 256 bits cannot hold.
 fn power_of_ten(exponent: u32) -> Option<i256> {
     i256::from_i128(10).checked_pow(exponent)
 }
@@ -86,7 +90,8 @@ fn power_of_ten(exponent: u32) -> Option<i256> {
 mod tests {
     use super::*;
 
-    /// Means of decimals of scale 2, including the examples of Flink's documentation of decimal division.
+    /// Means of decimals are rounded half away from zero. The cases include the examples in Flink's
+    /// documentation of decimal division.
     #[test]
     fn means_are_rounded_half_away_from_zero() {
         let check = |sum: i128, scale: u8, count: i64, expected: Option<i128>| {
@@ -105,7 +110,7 @@ mod tests {
         check(1, 2, i64::MAX, Some(0));
         check(1, 2, i64::MIN, Some(0));
         let most = 10i128.pow(38) - 1;
-        // Only 32 digits fit before the point.
+        // A mean of scale 6 has room for 32 digits before the point, so a sum of 38 digits does not fit.
         check(most, 0, 1, None);
         check(most, 38, 1, Some(most));
         check(-most, 38, 1, Some(-most));
@@ -124,7 +129,8 @@ mod tests {
         check(0.000_000_5, 6, Some(1));
         check(-0.000_000_5, 6, Some(-1));
         check(0.000_000_49, 6, Some(0));
-        // The binary value of 2.675 lies slightly below it.
+        // 2.675 rounds up to 2.68 although the double nearest to it lies slightly below it, because the
+        // shortest digits count.
         check(2.675, 2, Some(268));
         check(1e31, 6, Some(10i128.pow(37)));
         check(1e32, 6, None);

@@ -1,9 +1,4 @@
-//! The list of aggregate functions, and the arguments which each one takes.
-//!
-//! Source: Flink, documentation, "System (Built-in) Functions", "Aggregate Functions"; `AggFunctionFactory`.
-//!
-//! Differs from Flink: FIRST_VALUE, LAST_VALUE and SINGLE_VALUE take values of any type. Flink refuses dates, times
-//! and nested values here.
+//! List of the aggregate functions of SQL, and the arguments that each of them takes.
 
 use std::sync::Arc;
 
@@ -29,22 +24,22 @@ use crate::functions::{Argument, BindError, Context};
 use crate::types::SqlType;
 use crate::values::ScalarValue;
 
-/// Returns all aggregate functions, by name.
+/// Returns all aggregate functions of SQL, by name.
 pub fn aggregates() -> &'static [AggregateFunction] {
     &AGGREGATES
 }
 
-/// Looks up a function by its name in upper case.
+/// Looks up an aggregate function by its name in upper case.
 pub fn aggregate(name: &str) -> Option<&'static AggregateFunction> {
     AGGREGATES.iter().find(|function| function.name == name)
 }
 
-/// Declares a function whose result does not depend on the order of rows, and which can retract.
+/// Declares an aggregate whose result does not depend on the order of rows, and which can retract rows.
 const fn function(name: &'static str, usage: &'static str, bind: Bind) -> AggregateFunction {
     AggregateFunction { name, usage, is_ordered: false, can_retract: true, bind }
 }
 
-/// Declares a function whose result depends on the order of rows, and which can retract.
+/// Declares an aggregate whose result depends on the order of rows, and which can retract rows.
 const fn ordered(name: &'static str, usage: &'static str, bind: Bind) -> AggregateFunction {
     AggregateFunction { name, usage, is_ordered: true, can_retract: true, bind }
 }
@@ -254,7 +249,8 @@ fn percentile(given: &[Argument]) -> Result<BoundAggregate, BindError> {
     Ok(BoundAggregate { arguments, distinct_over, ..bound(&of.of, result, create.clone(), Some(create)) })
 }
 
-/// Returns the numbers of a literal: one number, or the items of an array.
+/// Returns the percentages that a literal argument of PERCENTILE states: one number, or the items of an
+/// array.
 fn numbers(literal: &ScalarValue) -> Option<Vec<f64>> {
     Some(vec![match literal {
         ScalarValue::Float64(number) => (*number)?,
@@ -279,7 +275,7 @@ fn numbers(literal: &ScalarValue) -> Option<Vec<f64>> {
     }])
 }
 
-/// Returns the type of the only argument; an untyped NULL is refused.
+/// Returns the type of an aggregate's only argument; a NULL without a type is refused.
 fn value(given: &[Argument]) -> Result<&SqlType, BindError> {
     match given {
         [argument] if argument.of == SqlType::Null => {
@@ -290,7 +286,7 @@ fn value(given: &[Argument]) -> Result<&SqlType, BindError> {
     }
 }
 
-/// Returns the type of the only argument, which must be a number.
+/// Returns the type of an aggregate's only argument, which must be a number.
 fn number(given: &[Argument]) -> Result<&SqlType, BindError> {
     value(given).and_then(|of| if of.is_numeric() { Ok(of) } else { Err(BindError::of_type(1, of)) })
 }
@@ -299,7 +295,7 @@ fn decimal(scale: u8) -> SqlType {
     SqlType::Decimal { precision: crate::types::DECIMAL_PRECISION_MAX, scale }
 }
 
-/// Binds a function of one argument whose result may be NULL.
+/// Binds an aggregate of one argument whose result may be NULL.
 fn bound(
     of: &SqlType,
     result: SqlType,
@@ -320,12 +316,12 @@ fn creating<A: Accumulator + 'static>(create: impl Fn() -> A + Send + Sync + 'st
     Arc::new(move || Box::new(create()))
 }
 
-/// Makes accumulators over values of any one type.
+/// Creates accumulators over values of any one type, for aggregates that take all types.
 trait InDomain: Send + Sync + 'static {
     fn create<D: Domain>(&self, domain: D) -> Box<dyn Accumulator>;
 }
 
-/// Returns a maker of accumulators for the type of the argument.
+/// Returns the function that creates an aggregate's accumulators for the type of its argument.
 fn in_domain(of: &SqlType, accumulators: impl InDomain) -> Create {
     let arrow = of.arrow();
     match Kind::of(&arrow) {

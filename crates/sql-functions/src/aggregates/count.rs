@@ -1,4 +1,5 @@
-//! COUNT(*): the number of rows of a group. COUNT(x, ..): the number of rows where no argument is NULL.
+//! The aggregate COUNT. COUNT(*) is the number of rows of a group. COUNT(x, ..) is the number of rows where
+//! no argument is NULL.
 //!
 //! Source: Flink, `Count1AggFunction`, `CountAggFunction`.
 
@@ -12,7 +13,7 @@ use super::selection::{counted, for_each};
 use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 
-/// One count per group.
+/// State of COUNT: one count per group.
 #[derive(Default)]
 pub(super) struct Count {
     counts: Vec<i64>,

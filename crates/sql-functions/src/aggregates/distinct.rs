@@ -28,37 +28,38 @@ use crate::functions::EvaluationError;
 use crate::keys::{KeyIndex, growth_bytes, hash_of, is_whole, whole_column, whole_numbers};
 use crate::types::SqlType;
 
-/// Number of pairs handed from one accumulator to another at a time.
+/// Number of pairs of a group and a value that a merge passes from one accumulator to another at a time.
 const PAIRS_PER_STEP: usize = 1_024;
 
-/// Number of gone values which may keep a number, beside twice the number of pairs, before values are renumbered.
+/// Values that are gone keep their numbers until there are more of them than this, plus twice the number of
+/// pairs. Then the remaining values are renumbered.
 const GONE_VALUES_MIN: usize = 1_024;
 
-/// An aggregate and the values it has seen.
+/// A DISTINCT aggregate: the inner aggregate, and the values that each group has seen.
 pub(super) struct Distinct {
     inner: Box<dyn Accumulator>,
     numbering: Numbering,
     pairs: HashTable<Pair>,
-    /// Types of the compared arguments, as the call was bound to them.
+    /// Types of the arguments that DISTINCT compares, to which the call was bound.
     over: Arc<[SqlType]>,
     hash_seed: u64,
-    /// Error of values which were left out. Updates return nothing, so results return this error.
+    /// Error that made DISTINCT leave out values. Updates return no errors, so the results return this error.
     failure: Option<EvaluationError>,
 }
 
-/// Numbering of values.
+/// Way in which DISTINCT represents values by numbers.
 enum Numbering {
-    /// Values are whole numbers, and are their own numbers.
+    /// Values are whole numbers, and each value is its own number.
     Itself(DataType),
-    /// Values are numbered in order of arrival.
+    /// Values are numbered in order of arrival by an index of keys.
     Index(Box<KeyIndex>),
 }
 
-/// Count of a value in a group: never 0.
+/// A value of a group with the count of its rows, which is never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 struct Pair {
     is_null: bool,
-    /// The value or its number; 0 if it is NULL.
+    /// The value itself, or its number; 0 if the value is NULL.
     value: i64,
     group: u32,
     count: i64,
@@ -67,7 +68,8 @@ struct Pair {
 impl Pair {
     #[inline]
     fn hash(&self, seed: u64) -> u64 {
-        // The group's hash is the seed of the value's hash, so no choice of values makes pairs of two groups collide.
+        // The hash of the group is the seed of the hash of the value, so no choice of values makes the pairs
+        // of two groups collide.
         hash_of(self.value, hash_of(i64::from(self.group), seed)) ^ u64::from(self.is_null)
     }
 
@@ -77,7 +79,7 @@ impl Pair {
     }
 }
 
-/// Values of a batch, as numbers.
+/// Values of the rows of a batch, represented by numbers.
 struct Values {
     numbers: arrow::buffer::ScalarBuffer<i64>,
     nulls: Option<arrow::buffer::NullBuffer>,
@@ -92,8 +94,8 @@ impl Distinct {
         Distinct { inner, numbering, pairs: HashTable::new(), over: over.clone(), hash_seed, failure: None }
     }
 
-    /// Returns the values of rows as numbers. Returns `None` if the numbers are used up, and then all later results
-    /// fail.
+    /// Represents the values of the rows of a batch by numbers. Returns `None` if there are no more free
+    /// numbers, and then all later results fail.
     fn number(&mut self, arguments: &[ArrayRef], rows: usize) -> Option<Values> {
         Some(match &mut self.numbering {
             Numbering::Itself(_) => {
@@ -113,12 +115,13 @@ impl Distinct {
         })
     }
 
-    /// Fails if a value was left out.
+    /// Returns an error if DISTINCT had to leave out a value.
     fn check_whole(&self) -> Result<(), EvaluationError> {
         self.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Adds to the counts of the rows' values. Rows whose value comes or goes are passed to the inner aggregate.
+    /// Adds to the row counts of the values of a batch. Rows whose value appears or disappears in its group
+    /// are passed to the inner aggregate.
     fn add(&mut self, groups: &[u32], arguments: &[ArrayRef], numbers: impl Fn(usize) -> i64) {
         let rows = groups.len();
         let Some(values) = self.number(&arguments[..self.over.len()], rows) else { return };
@@ -143,7 +146,7 @@ impl Distinct {
         }
     }
 
-    /// Adds to the count of a pair and returns its count before.
+    /// Adds to the row count of a pair of a group and a value, and returns the count before.
     #[inline]
     fn add_one(&mut self, pair: Pair) -> i64 {
         let seed = self.hash_seed;
@@ -168,7 +171,7 @@ impl Distinct {
 
     fn shift(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>, number: i64) {
         let Some(keep) = keep else { return self.add(groups, arguments, |_| number) };
-        // Rows which are left out must not be numbered, because nothing would remove their numbers.
+        // Rows that FILTER leaves out must not be numbered, because nothing would remove their numbers.
         let rows = super::selection::kept(keep);
         let groups: Vec<u32> = rows.set_indices().map(|row| groups[row]).collect();
         let keep = BooleanArray::new(rows, None);
@@ -180,14 +183,15 @@ impl Distinct {
         self.add(&groups, &arguments, |_| number);
     }
 
-    /// Returns all pairs, sorted: by NULL, then by value number, which is the order of arrival for indexed values.
+    /// Returns all pairs of a group and a value, sorted by NULL, then by value number. For indexed values the
+    /// number is the order of arrival.
     fn sorted(&self) -> Vec<Pair> {
         let mut pairs: Vec<Pair> = self.pairs.iter().copied().collect();
         pairs.sort_unstable();
         pairs
     }
 
-    /// Returns the values of pairs as columns.
+    /// Returns the values of pairs of a group and a value as columns.
     fn columns(&self, pairs: &[Pair]) -> Result<Vec<ArrayRef>, EvaluationError> {
         match &self.numbering {
             Numbering::Itself(of) => {
@@ -201,7 +205,7 @@ impl Distinct {
         }
     }
 
-    /// Renumbers the values if most numbered values are gone.
+    /// Renumbers the values of DISTINCT if most numbered values are gone.
     fn renumber(&mut self) {
         let Numbering::Index(index) = &self.numbering else { return };
         if index.len() < GONE_VALUES_MIN + 2 * self.pairs.len() {
@@ -211,7 +215,7 @@ impl Distinct {
         let mut fresh = KeyIndex::new(&self.over, self.hash_seed);
         let mut numbers = Vec::new();
         for pairs in pairs.chunks_mut(PAIRS_PER_STEP) {
-            // If there is too much text for a column, the numbers stay as they are.
+            // If the remaining values have too much text for a column, all values keep their numbers.
             let Ok(columns) = self.columns(pairs) else { return };
             fresh.index(&columns, pairs.len(), &mut numbers);
             pairs.iter_mut().zip(&numbers).for_each(|(pair, &number)| pair.value = i64::from(number));
@@ -233,7 +237,7 @@ impl Distinct {
     }
 }
 
-/// Returns the column with all NaNs replaced by one NaN.
+/// Returns the column with all NaNs replaced by the same NaN, because DISTINCT compares floats by their bits.
 fn one_nan(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Float32 => {

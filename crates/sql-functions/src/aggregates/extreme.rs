@@ -1,9 +1,9 @@
-//! MIN and MAX of numbers, dates, times and booleans over rows which are never retracted. MIN and MAX of text are in
-//! `kept.rs`, those with retraction in `tally.rs`.
+//! The aggregates MIN and MAX of numbers, dates, times and booleans over rows that are never retracted. MIN
+//! and MAX of text are in `kept.rs`, those with retraction in `tally.rs`.
 //!
-//! Dates and times compare as numbers, and FALSE lies below TRUE. Floats compare as in IEEE 754: nothing is less or
-//! greater than NaN, -0.0 is not less than 0.0, and of equal values the first one stays. So a NaN which comes first
-//! stays for good, and a later NaN makes no difference.
+//! Dates and times compare as numbers, and FALSE lies below TRUE. Floats compare as in IEEE 754: nothing is
+//! less or greater than NaN, -0.0 is not less than 0.0, and of equal values the first one stays. So a NaN
+//! that comes first stays for good, and a later NaN makes no difference.
 //!
 //! Source: Flink, `MinAggFunction`, `MaxAggFunction`.
 
@@ -16,7 +16,7 @@ use arrow::datatypes::DataType;
 use super::fold::Fold;
 use super::values::{Number, number_column};
 
-/// MAX if `GREATEST`, else MIN.
+/// MAX if `GREATEST` is true, else MIN, of numbers that are never retracted.
 pub(super) struct Extreme<N, const GREATEST: bool> {
     of: DataType,
     read_as: PhantomData<fn() -> N>,
@@ -30,7 +30,7 @@ impl<N, const GREATEST: bool> Extreme<N, GREATEST> {
 
 impl<N: Number, const GREATEST: bool> Fold for Extreme<N, GREATEST> {
     type Value = N;
-    /// The value, and whether there is one.
+    /// The greatest or least value of a group so far, and whether the group has a value.
     type State = (N, bool);
     const RETRACTS: bool = false;
 

@@ -1,4 +1,5 @@
-//! Accumulators whose state is a few numbers per group: sums, means, variances, least and greatest numbers.
+//! Common implementation of aggregates whose state is a few numbers per group: sums, means, variances, least
+//! and greatest numbers.
 
 use std::ops::Range;
 
@@ -12,32 +13,33 @@ use super::selection::{counted, fold_values};
 use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 
-/// A fold of values into states of fixed size, and of states into a column of results.
+/// An aggregate that folds values into states of fixed size, and states into a column of results.
 pub(super) trait Fold: Send + Sync + 'static {
-    /// Type as which the argument is read.
+    /// Rust type as which the argument of the aggregate is read.
     type Value: ArrowNativeType;
-    /// State of one group; the default is the state without values.
+    /// State of one group of the aggregate; the default is the state without values.
     type State: Copy + Default + Serialize + DeserializeOwned + Send + Sync + 'static;
-    /// True if [`remove`](Self::remove) undoes [`add`](Self::add).
+    /// True if the aggregate can retract values, so that [`remove`](Self::remove) undoes
+    /// [`add`](Self::add).
     const RETRACTS: bool;
 
-    /// Returns the values of the argument; where it is NULL, any value.
+    /// Returns the values of the argument column; where it is NULL, any value.
     fn read(&self, argument: &ArrayRef) -> ScalarBuffer<Self::Value>;
 
-    /// Adds a value.
+    /// Adds a value to the state of a group.
     fn add(state: &mut Self::State, value: Self::Value);
 
-    /// Retracts a value.
+    /// Retracts a value from the state of a group.
     fn remove(state: &mut Self::State, value: Self::Value);
 
-    /// Adds all values of another state.
+    /// Adds all values of another group state to a state.
     fn merge(state: &mut Self::State, other: &Self::State);
 
-    /// Returns one result per state.
+    /// Returns the column of results, one result per group state.
     fn results(&self, states: &[Self::State]) -> ArrayRef;
 }
 
-/// States of all groups.
+/// States of all groups of an aggregate that folds values.
 pub(super) struct Folded<F: Fold> {
     fold: F,
     states: Vec<F::State>,

@@ -19,13 +19,13 @@ use crate::functions::EvaluationError;
 use crate::keys::{is_whole, whole_numbers};
 use crate::types::SqlType;
 
-/// A JSON array of all values.
+/// JSON_ARRAYAGG: makes a JSON array of all values of a group.
 pub(super) struct JsonArray {
     pub skips_nulls: bool,
 }
 
 impl JsonArray {
-    /// Returns whether values of a type can be written.
+    /// Returns whether JSON_ARRAYAGG can write values of a type.
     pub(super) fn takes(of: &SqlType) -> bool {
         of.is_text() || of.is_integer() || matches!(of, SqlType::Boolean | SqlType::Decimal { .. })
     }
@@ -67,7 +67,7 @@ impl Rendering<Bytes> for JsonArray {
     }
 }
 
-/// Quotes text as JSON. Characters beyond ASCII stay as they are.
+/// Quotes a text as JSON. Characters beyond ASCII stay as they are.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -81,7 +81,7 @@ fn quoted(text: &str) -> String {
             '\u{8}' => quoted.push_str("\\b"),
             '\u{c}' => quoted.push_str("\\f"),
             control if control < ' ' => {
-                // Writing to text does not fail.
+                // Writing to a String does not fail.
                 let _ = write!(quoted, "\\u{:04X}", u32::from(control));
             }
             letter => quoted.push(letter),

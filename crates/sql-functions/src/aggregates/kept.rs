@@ -1,4 +1,5 @@
-//! One value per group, over rows which are never retracted: FIRST_VALUE and LAST_VALUE, and MIN and MAX of text.
+//! Aggregates that keep one value per group, over rows that are never retracted: FIRST_VALUE and LAST_VALUE,
+//! and MIN and MAX of text.
 //!
 //! All of them ignore NULL. Text is compared by its bytes. The forms with retraction are in `lists.rs` and
 //! `tally.rs`.
@@ -16,7 +17,7 @@ use super::values::Domain;
 use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 
-/// The value which a group keeps.
+/// The rule by which a group chooses the value that it keeps: FIRST_VALUE, LAST_VALUE, MIN or MAX.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Choice {
     First,
@@ -26,7 +27,8 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    /// Returns whether a new value replaces the kept one; `comparison` compares the new value with the kept one.
+    /// Returns whether a new value of a group replaces the kept one; `comparison` compares the new value with
+    /// the kept one.
     fn replaces(self, comparison: impl FnOnce() -> Ordering) -> bool {
         match self {
             Choice::First => false,
@@ -37,12 +39,12 @@ impl Choice {
     }
 }
 
-/// The kept value of each group.
+/// State of aggregates that keep one value of each group.
 pub(super) struct Kept<D: Domain> {
     domain: D,
     choice: Choice,
     kept: Vec<Option<D::Value>>,
-    /// Heap bytes of the values.
+    /// Heap bytes of the kept values of all groups.
     held_bytes: usize,
 }
 

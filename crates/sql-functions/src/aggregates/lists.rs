@@ -1,8 +1,8 @@
-//! All values of each group in the order in which they came: ARRAY_AGG, LISTAGG, JSON_ARRAYAGG, SINGLE_VALUE. Also
-//! FIRST_VALUE and LAST_VALUE with retraction.
+//! Aggregates that keep all values of each group in the order in which they came: ARRAY_AGG, LISTAGG,
+//! JSON_ARRAYAGG, SINGLE_VALUE. Also FIRST_VALUE and LAST_VALUE with retraction.
 //!
-//! Of equal values, a retraction removes the oldest. A value which is retracted before it came is removed from a
-//! later merge.
+//! Of equal values, a retraction removes the oldest. A value that is retracted before it came is removed from
+//! a later merge.
 //!
 //! Source: Flink, `ArrayAggFunction`, `ListAggFunction`, `ListAggWsWithRetractAggFunction`, `SingleValueAggFunction`,
 //! `FirstValueWithRetractAggFunction`, `LastValueWithRetractAggFunction`.
@@ -25,24 +25,24 @@ use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 use crate::keys::{bytes_column, offset};
 
-/// A value that may be NULL.
+/// An item in the list of a group: a value that may be NULL.
 pub(super) type Item<D> = Option<<D as Domain>::Value>;
 
-/// A function from lists to results.
+/// An aggregate that computes its result from the list of all values of a group.
 pub(super) trait Rendering<D: Domain>: Send + Sync + 'static {
-    /// Returns whether NULLs are left out of the lists.
+    /// Returns whether the aggregate leaves NULLs out of the lists.
     fn skips_nulls(&self) -> bool;
 
-    /// Converts the argument before its values are stored.
+    /// Converts the argument column before its values are stored in lists.
     fn prepare(&self, argument: &ArrayRef) -> ArrayRef {
         argument.clone()
     }
 
-    /// Returns one result per list.
+    /// Returns the aggregate's results, one per list of a group.
     fn results<S: Sequence<Item<D>>>(&self, domain: &D, lists: &[S]) -> Result<ArrayRef, EvaluationError>;
 }
 
-/// The last value of the list, or else the first.
+/// LAST_VALUE if `is_last`, else FIRST_VALUE: the value at one end of the list.
 pub(super) struct End {
     pub is_last: bool,
 }
@@ -60,7 +60,7 @@ impl<D: Domain> Rendering<D> for End {
     }
 }
 
-/// The value of the only row; fails if there are several.
+/// SINGLE_VALUE: the value of a group's only row; fails if there are several rows.
 pub(super) struct Single;
 
 impl<D: Domain> Rendering<D> for Single {
@@ -78,9 +78,9 @@ impl<D: Domain> Rendering<D> for Single {
     }
 }
 
-/// An ARRAY of all values; NULL if there is none.
+/// ARRAY_AGG: an ARRAY of all values of a group; NULL if there is none.
 pub(super) struct Listed {
-    /// The type of the result.
+    /// Arrow type of the resulting array.
     pub of: DataType,
     pub skips_nulls: bool,
 }
@@ -105,7 +105,7 @@ impl<D: Domain> Rendering<D> for Listed {
     }
 }
 
-/// All values as text with a separator between them; NULL if there is none.
+/// LISTAGG: all values of a group as text with a separator between them; NULL if there is none.
 pub(super) struct Joined {
     pub separator: String,
 }
@@ -124,7 +124,7 @@ impl Rendering<Bytes> for Joined {
     }
 }
 
-/// Joins the values of a list with `between` between them; NULL becomes the `null` of JSON.
+/// Joins the texts of a list, with `between` between them; NULL becomes the `null` of JSON.
 pub(super) fn joined<S: Sequence<Item<Bytes>>>(list: &S, between: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     for (place, value) in list.iter().enumerate() {
@@ -136,18 +136,18 @@ pub(super) fn joined<S: Sequence<Item<Bytes>>>(list: &S, between: &[u8]) -> Vec<
     text
 }
 
-/// Builds a column of text.
+/// Builds a column of text from the results of groups.
 pub(super) fn texts(texts: impl Iterator<Item = Option<Vec<u8>>>) -> Result<ArrayRef, EvaluationError> {
     let texts: Vec<_> = texts.collect();
     bytes_column(&DataType::Utf8, texts.iter().map(Option::as_deref))
 }
 
-/// Lists of all groups.
+/// Lists of the values of all groups of an aggregate call.
 pub(super) struct Lists<D: Domain, R, S> {
     domain: D,
     rendering: R,
     lists: Vec<S>,
-    /// Bytes of the lists, and of all items as [`item_bytes`] counts them.
+    /// Bytes of the lists of all groups, and of all their items as [`item_bytes`] counts them.
     held_bytes: usize,
     kind: PhantomData<fn() -> D>,
 }
@@ -157,7 +157,7 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Lists<D, R, S> {
         Lists { domain, rendering, lists: Vec::new(), held_bytes: 0, kind: PhantomData }
     }
 
-    /// Visits the list and the value of each row which counts.
+    /// Calls a function with the list and the value of each row that counts.
     fn visit(
         &mut self,
         groups: &[u32],
@@ -184,13 +184,13 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Lists<D, R, S> {
     }
 }
 
-/// Returns the bytes that a value in a list holds by itself. A sequence which can retract holds it twice.
+/// Returns the heap bytes of an item of a list. A sequence that can retract holds each item twice.
 fn item_bytes<D: Domain, S: Sequence<Item<D>>>(item: &Item<D>) -> usize {
     let bytes = item.as_ref().map_or(0, D::held_bytes);
     if S::RETRACTS { 2 * bytes } else { bytes }
 }
 
-/// Returns the bytes that a list and its items hold.
+/// Returns the bytes that the list of a group and its items hold.
 fn list_bytes<D: Domain, S: Sequence<Item<D>>>(list: &S) -> usize {
     list.held_bytes() + list.iter().map(item_bytes::<D, S>).sum::<usize>()
 }
@@ -210,7 +210,8 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Accumulator for Lists<D, 
     fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
         self.visit(groups, arguments, keep, |list, item, held_bytes| {
             let bytes = item_bytes::<D, S>(&item);
-            // A value which is not there is remembered as retracted, which takes memory, too.
+            // If the retracted value is not in the list, it is remembered as retracted, which takes memory
+            // instead of freeing it.
             *held_bytes =
                 if list.take(item) { held_bytes.saturating_sub(bytes) } else { *held_bytes + bytes };
         });

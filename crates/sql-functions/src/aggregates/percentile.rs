@@ -21,11 +21,11 @@ use super::values::{Numbers, number_column};
 use crate::functions::EvaluationError;
 use crate::keys::{offset, whole_numbers};
 
-/// Percentiles of doubles.
+/// PERCENTILE of values that are read as DOUBLEs.
 pub(super) struct Percentiles {
-    /// Percentages, each from 0 to 1.
+    /// Percentages for which percentiles are computed, each from 0 to 1.
     pub percentages: Vec<f64>,
-    /// Type of the result, if it is an array.
+    /// Type of the result if it is an array of percentiles; `None` if it is a single percentile.
     pub array: Option<DataType>,
 }
 
@@ -64,7 +64,7 @@ impl Summary<Numbers<f64>> for Percentiles {
     }
 }
 
-/// Returns the percentile of the values with a count above 0; `None` if there are none.
+/// Returns the percentile of the values of a group with a count above 0; `None` if there are none.
 fn percentile(counts: &Counts<Numbers<f64>>, percentage: f64) -> Option<f64> {
     let there = || counts.iter().filter(|&(_, &count)| count > 0);
     let total: i128 = there().map(|(_, &count)| i128::from(count)).sum();
@@ -86,7 +86,7 @@ fn percentile(counts: &Counts<Numbers<f64>>, percentage: f64) -> Option<f64> {
         last
     };
     let (lower, upper) = (value_at(below)?, value_at(above)?);
-    // Equal neighbours need no interpolation, and infinities would give NaN.
+    // Interpolation is skipped between equal values, because for infinities it would give NaN.
     if below == above || lower == upper {
         return Some(lower);
     }

@@ -1,9 +1,11 @@
-//! Selection of the rows of a batch which count, and loops over them. If all rows count, no mask is read.
+//! Selection of the rows of a batch that count for an aggregate, and loops over them. If all rows count, no
+//! mask is read.
 
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::buffer::BooleanBuffer;
 
-/// Returns a mask of the rows which are kept and NULL in none of the columns; `None` if all rows count.
+/// Returns a mask of the rows that count for an aggregate: FILTER keeps them, and none of the columns is
+/// NULL. `None` means that all rows count.
 pub(super) fn counted(columns: &[ArrayRef], keep: Option<&BooleanArray>) -> Option<BooleanBuffer> {
     let kept = keep.map(kept);
     let nulls = columns.iter().filter_map(|column| column.logical_nulls());
@@ -11,7 +13,7 @@ pub(super) fn counted(columns: &[ArrayRef], keep: Option<&BooleanArray>) -> Opti
     kept.into_iter().chain(nulls).reduce(|left, right| &left & &right)
 }
 
-/// Returns a mask of the rows for which a condition is true and not NULL.
+/// Returns a mask of the rows for which a FILTER condition is true and not NULL.
 pub(super) fn kept(keep: &BooleanArray) -> BooleanBuffer {
     match keep.nulls() {
         None => keep.values().clone(),
@@ -19,7 +21,7 @@ pub(super) fn kept(keep: &BooleanArray) -> BooleanBuffer {
     }
 }
 
-/// Folds the value of each row which counts into the state of its group.
+/// Folds the value of each row that counts into the state of its group.
 #[inline(always)]
 pub(super) fn fold_values<S, V: Copy>(
     states: &mut [S],
@@ -42,7 +44,7 @@ pub(super) fn fold_values<S, V: Copy>(
     }
 }
 
-/// Calls `visit` for each row which counts, in order, with its row number and its group.
+/// Calls `visit` for each row that counts, in order, with its row number and its group number.
 #[inline(always)]
 pub(super) fn for_each(groups: &[u32], counted: Option<&BooleanBuffer>, mut visit: impl FnMut(usize, usize)) {
     match counted {

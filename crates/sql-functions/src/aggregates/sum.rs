@@ -25,26 +25,26 @@ use super::average::decimal_average;
 use super::fold::Fold;
 use super::values::{Number, number_column};
 
-/// The result made from a sum and a count.
+/// Result that is made from a sum and a count of values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rule {
-    /// The sum; NULL if there is no value.
+    /// SUM: the sum of the values; NULL if there is no value.
     Sum,
-    /// The sum; 0 if there is no value.
+    /// $SUM0: the sum of the values; 0 if there is no value.
     SumOrZero,
-    /// The mean; NULL if there is no value.
+    /// AVG: the mean of the values; NULL if there is no value.
     Average,
 }
 
-/// A sum of whole numbers. All integers are summed in 64 bits with wrapping: cut to fewer bits, such a sum equals a
-/// wrapping sum of fewer bits.
+/// SUM and AVG of whole numbers. All integers are summed in 64 bits with wrapping. Cut to fewer bits, such a
+/// sum equals a wrapping sum of fewer bits.
 pub(super) struct IntegerSum {
-    /// The type of the result.
+    /// Arrow type of the sum or mean.
     pub of: DataType,
     pub rule: Rule,
 }
 
-/// A sum and the number of its values.
+/// Sum of the whole numbers of a group, and their count.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct IntegerState {
     sum: i64,
@@ -88,16 +88,18 @@ impl Fold for IntegerSum {
     }
 }
 
-/// A sum of FLOATs and DOUBLEs with compensation.
+/// SUM and AVG of FLOATs and DOUBLEs, with compensation of rounding errors.
 ///
-/// Source: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54, 1974, algorithm IV.
+/// Source: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54, 1974,
+/// algorithm IV.
 pub(super) struct FloatSum {
-    /// The type of the result.
+    /// Arrow type of the sum or mean.
     pub of: DataType,
     pub rule: Rule,
 }
 
-/// The sum by plain additions, the sum of their rounding errors, and the number of values.
+/// State of a group of floats: the sum by plain additions, the sum of their rounding errors, and the number
+/// of values.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct FloatState {
     sum: f64,
@@ -114,8 +116,8 @@ impl FloatState {
         self.sum = next;
     }
 
-    /// Returns the sum with its rounding errors. Errors which are not finite come from infinities or NaNs and are
-    /// ignored.
+    /// Returns the sum of floats with its rounding errors added. Errors that are not finite come from
+    /// infinities or NaNs and are ignored.
     fn total(&self) -> f64 {
         if self.lost.is_finite() { self.sum + self.lost } else { self.sum }
     }
@@ -159,16 +161,17 @@ impl Fold for FloatSum {
     }
 }
 
-/// A sum of decimals of one scale.
+/// SUM and AVG of decimals of one scale.
 pub(super) struct DecimalSum {
-    /// The type of the result.
+    /// Arrow type of the sum or mean.
     pub of: DataType,
-    /// Scale of the argument.
+    /// Scale of the decimals that are summed.
     pub scale: u8,
     pub rule: Rule,
 }
 
-/// The two halves of a sum of 256 bits, which cannot overflow, and the number of values.
+/// State of a group of decimals: the two halves of a sum of 256 bits, which cannot overflow, and the number
+/// of values.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct DecimalState {
     low: u128,
@@ -227,7 +230,7 @@ impl Fold for DecimalSum {
     }
 }
 
-/// Returns the number if it has at most 38 digits.
+/// Returns a number of 256 bits as a decimal if it has at most 38 digits.
 pub(super) fn fitting(number: i256) -> Option<i128> {
     number.to_i128().filter(|number| number.unsigned_abs() < 10u128.pow(38))
 }

@@ -1,6 +1,7 @@
-//! Counts of each value of each group: MIN and MAX with retraction, COLLECT and PERCENTILE.
+//! Aggregates that keep a count of each value of each group: MIN and MAX with retraction, COLLECT and
+//! PERCENTILE.
 //!
-//! A value which was retracted more often than added has a count below zero until it comes. NULLs are ignored.
+//! A value that was retracted more often than added has a count below zero until it comes. NULLs are ignored.
 //!
 //! Source: Flink, `MinWithRetractAggFunction`, `MaxWithRetractAggFunction`, `CollectAggFunction`.
 //!
@@ -24,21 +25,22 @@ use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 use crate::keys::offset;
 
-/// Values of a group, each with its count, which is not 0.
+/// Distinct values of a group, each with the number of its rows, which is not 0.
 pub(super) type Counts<D> = BTreeMap<<D as Domain>::Value, i64>;
 
-/// A function from counts to results.
+/// An aggregate that computes its result from the counts of the distinct values of a group.
 pub(super) trait Summary<D: Domain>: Send + Sync + 'static {
-    /// Returns one result per group of counts.
+    /// Returns the aggregate's results, one per group.
     fn results(&self, domain: &D, groups: &[Counts<D>]) -> Result<ArrayRef, EvaluationError>;
 
-    /// Returns the weight of each row's value, if it is not always 1; rows whose weight is not above 0 are ignored.
+    /// Returns how often each row's value counts, if that is not always once. Rows with a weight that is not
+    /// above 0 are ignored.
     fn weights(&self, _arguments: &[ArrayRef]) -> Option<Box<dyn Fn(usize) -> i64>> {
         None
     }
 }
 
-/// The greatest value, or else the least.
+/// MAX if `is_greatest`, else MIN, over rows that may be retracted.
 pub(super) struct Outermost {
     pub is_greatest: bool,
 }
@@ -53,9 +55,9 @@ impl<D: Domain> Summary<D> for Outermost {
     }
 }
 
-/// A MAP of all values with their counts.
+/// COLLECT: a MAP of all values of a group with their counts.
 pub(super) struct Multiset {
-    /// The type of the result.
+    /// Arrow type of the resulting map.
     pub of: DataType,
 }
 
@@ -83,7 +85,7 @@ impl<D: Domain> Summary<D> for Multiset {
     }
 }
 
-/// Returns a count as a multiset holds it: a multiset is a MAP<T, INT>.
+/// Converts a count to the INT that the result of COLLECT holds, which is a `MAP<T, INT>`.
 fn in_multiset(count: i64) -> Result<i32, EvaluationError> {
     i32::try_from(count).map_err(|_| EvaluationError {
         code: "RESULT_TOO_LARGE",
@@ -93,12 +95,12 @@ fn in_multiset(count: i64) -> Result<i32, EvaluationError> {
     })
 }
 
-/// Counts of all groups.
+/// Counts of the distinct values of all groups of an aggregate call.
 pub(super) struct Tally<D: Domain, S> {
     domain: D,
     summary: S,
     groups: Vec<Counts<D>>,
-    /// Bytes of all values and counts.
+    /// Bytes of all distinct values and their counts.
     held_bytes: usize,
 }
 
@@ -124,7 +126,7 @@ impl<D: Domain, S: Summary<D>> Tally<D, S> {
     }
 }
 
-/// Adds to the count of a value, which is removed at 0.
+/// Adds to the count of a value in a group. A count that becomes 0 is removed.
 fn add<D: Domain>(counts: &mut Counts<D>, value: D::Value, number: i64, held_bytes: &mut usize) {
     match counts.entry(value) {
         Entry::Vacant(entry) => {
@@ -145,7 +147,7 @@ fn add<D: Domain>(counts: &mut Counts<D>, value: D::Value, number: i64, held_byt
     }
 }
 
-/// Returns the bytes of a value and its count, in tree nodes which are two thirds full.
+/// Returns the bytes of a value and its count in a tree whose nodes are two thirds full.
 fn entry_bytes<D: Domain>(value: &D::Value) -> usize {
     size_of::<(D::Value, i64)>() * 3 / 2 + D::held_bytes(value)
 }

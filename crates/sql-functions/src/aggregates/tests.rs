@@ -1,4 +1,4 @@
-//! Tests of aggregates: tables of cases with Flink's results, and properties against a naive evaluator
+//! Tests of aggregate functions: tables of cases with Flink's results, and properties against an oracle
 //! (`tests/oracle.rs`).
 
 use std::sync::Arc;
@@ -17,12 +17,12 @@ mod properties;
 mod tables;
 mod timing;
 
-/// Returns an argument which is a column.
+/// Returns an argument of an aggregate that is a column.
 fn column_of(of: &SqlType) -> Argument {
     Argument { of: of.clone(), is_nullable: true, literal: None }
 }
 
-/// Returns an argument which is a text literal.
+/// Returns an argument of an aggregate that is a text literal.
 fn text_literal(text: &str) -> Argument {
     let literal = Some(ScalarValue::Utf8(Some(text.to_owned())));
     Argument { of: SqlType::Char(text.chars().count() as u32), is_nullable: false, literal }
@@ -33,12 +33,12 @@ fn bind(name: &str, arguments: &[Argument]) -> Result<BoundAggregate, BindError>
     (aggregate(name).expect("there is such a function").bind)(arguments, &context)
 }
 
-/// Makes the accumulators of a call, without and with retraction.
+/// Creates the accumulators of an aggregate call, without and with retraction.
 fn kinds(bound: &BoundAggregate) -> Vec<Box<dyn Accumulator>> {
     std::iter::once(&bound.create).chain(&bound.create_retractable).map(|create| create()).collect()
 }
 
-/// Returns the values of a column as text.
+/// Returns the values of a column of results as text.
 fn shown(column: &ArrayRef) -> Vec<String> {
     let show = |row| match column.is_null(row) {
         true => "NULL".to_owned(),
@@ -47,7 +47,7 @@ fn shown(column: &ArrayRef) -> Vec<String> {
     (0..column.len()).map(show).collect()
 }
 
-/// Returns an accumulator of the same call, loaded from the saved state of another.
+/// Returns a new accumulator of an aggregate call, loaded from the saved state of another.
 fn reloaded(create: &Create, saved: &dyn Accumulator) -> Box<dyn Accumulator> {
     let mut state = StateWriter::default();
     saved.save(&mut state).expect("state can be written");

@@ -1,12 +1,4 @@
-//! Values outside of columns: reading, storing, ordering and writing back the values of a type.
-//!
-//! | type | kept as | ordered |
-//! |---|---|---|
-//! | BOOLEAN, integers, dates, times, timestamps, intervals | `i64` | as numbers |
-//! | DECIMAL | `i128` | as numbers, all being of one scale |
-//! | FLOAT, DOUBLE | [`TotalF64`], every NaN the same | as `java.lang.Double.compare` has it: -0.0 below 0.0, NaN above all |
-//! | text, bytes | bytes | by their bytes, as Flink orders text |
-//! | ARRAY, MAP, ROW | the bytes of arrow's row form | in some fixed order |
+//! Values of SQL types outside of columns: reading, storing, ordering and writing back.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -24,30 +16,30 @@ use crate::keys::{
     whole_column, whole_numbers,
 };
 
-/// The storage of the values of one type outside of columns.
+/// Storage of the values of one SQL type outside of columns, as aggregates keep them in their state.
 pub(super) trait Domain: Clone + Send + Sync + 'static {
-    /// One value.
+    /// Rust type of one stored value.
     type Value: Clone + Ord + Serialize + DeserializeOwned + Send + Sync + 'static;
-    /// The column from which values are read.
+    /// Form of a column from which values are read.
     type Column;
 
-    /// Reads a column of the type.
+    /// Prepares a column of the SQL type for reading values.
     fn read(&self, column: &ArrayRef) -> Self::Column;
 
-    /// Returns the value of a row, which must not be NULL.
+    /// Returns the value of a row of a column; the row must not be NULL.
     fn value(column: &Self::Column, row: usize) -> Self::Value;
 
-    /// Stores the value of a row in a slot, whose memory may be reused.
+    /// Stores the value of a row in a slot of the state; the memory of the slot's old value may be reused.
     fn assign(slot: &mut Option<Self::Value>, column: &Self::Column, row: usize) {
         *slot = Some(Self::value(column, row));
     }
 
-    /// Compares the value of a row with another value.
+    /// Compares the value of a row with a stored value.
     fn compare(column: &Self::Column, row: usize, with: &Self::Value) -> Ordering {
         Self::value(column, row).cmp(with)
     }
 
-    /// Builds a column of the type.
+    /// Builds a column of the SQL type from stored values.
     ///
     /// # Errors
     /// [`EvaluationError`] if the column is too large.
@@ -56,23 +48,23 @@ pub(super) trait Domain: Clone + Send + Sync + 'static {
         values: impl Iterator<Item = Option<&'a Self::Value>>,
     ) -> Result<ArrayRef, EvaluationError>;
 
-    /// Returns the heap bytes of a value.
+    /// Returns the heap bytes that a stored value holds.
     fn held_bytes(_value: &Self::Value) -> usize {
         0
     }
 
-    /// Saves the format version on which reading the values back depends.
+    /// Saves the version of arrow's row format, if the values of this type are stored in that format.
     fn save_format(_state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
     }
 
-    /// Checks that the values which follow can be read back.
+    /// Checks that the saved values that follow are in a format that can be read back.
     fn check_format(_state: &mut StateReader<'_>) -> Result<(), StateError> {
         Ok(())
     }
 }
 
-/// The domain to which the values of a type belong.
+/// Kind of storage that the values of an SQL type have outside of columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Whole,
@@ -94,15 +86,15 @@ impl Kind {
     }
 }
 
-/// A number type as which numbers of several types are read.
+/// A Rust number type as which numbers of several SQL types are read.
 pub(super) trait Number: ArrowNativeType + Serialize + DeserializeOwned {
-    /// The number with a total order.
+    /// The same number with a total order, by which values are sorted.
     type Ordered: Copy + Ord + Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// Returns the numbers of a column; where it is NULL, any number.
+    /// Returns the numbers of a column; where the column is NULL, any number.
     fn read(column: &ArrayRef) -> ScalarBuffer<Self>;
 
-    /// Builds a column of type `of`.
+    /// Builds a column of type `of` from numbers.
     fn write(of: &DataType, numbers: Vec<Self>, nulls: Option<NullBuffer>) -> ArrayRef;
 
     fn ordered(self) -> Self::Ordered;
@@ -171,7 +163,7 @@ impl Number for f64 {
     }
 
     fn ordered(self) -> TotalF64 {
-        // Java treats all NaNs as one.
+        // All NaNs become the same NaN, because Java treats them as equal.
         TotalF64(if self.is_nan() { f64::NAN } else { self })
     }
 
@@ -180,7 +172,7 @@ impl Number for f64 {
     }
 }
 
-/// Builds a column of numbers, some of which may be NULL.
+/// Builds a column of type `of` from numbers, some of which may be NULL.
 pub(super) fn number_column<N: Number>(of: &DataType, numbers: impl Iterator<Item = Option<N>>) -> ArrayRef {
     let (is_there, numbers): (Vec<bool>, Vec<N>) =
         numbers.map(|number| (number.is_some(), number.unwrap_or_default())).unzip();
@@ -188,7 +180,7 @@ pub(super) fn number_column<N: Number>(of: &DataType, numbers: impl Iterator<Ite
     N::write(of, numbers, nulls)
 }
 
-/// Numbers, read as `N`.
+/// Storage of numbers, which are read as `N`.
 #[derive(Clone)]
 pub(super) struct Numbers<N> {
     of: DataType,
@@ -221,7 +213,7 @@ impl<N: Number> Domain for Numbers<N> {
     }
 }
 
-/// Text and bytes.
+/// Storage of texts and byte strings.
 #[derive(Clone)]
 pub(super) struct Bytes {
     of: DataType,
@@ -267,7 +259,7 @@ impl Domain for Bytes {
     }
 }
 
-/// Nested values: arrays, maps and rows.
+/// Storage of nested values (arrays, maps and rows) as comparable rows.
 #[derive(Clone)]
 pub(super) struct Nested {
     converter: Arc<RowConverter>,

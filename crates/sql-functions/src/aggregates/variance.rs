@@ -1,20 +1,22 @@
-//! VAR_POP, VAR_SAMP, VARIANCE, STDDEV_POP, STDDEV_SAMP, STDDEV. The state is the count, the mean and the sum of
-//! squared distances from the mean. None of these cancels out where values are large and close together.
+//! The aggregates VAR_POP, VAR_SAMP, VARIANCE, STDDEV_POP, STDDEV_SAMP, STDDEV. Their state is the count, the
+//! mean and the sum of squared distances from the mean. None of these numbers loses digits where values are
+//! large and close together.
 //!
-//! Mean and squares are [wide](super::wide), so that the order of rows and of merges does not show in the result. Flink's are
-//! doubles, and differ in the last bits from run to run.
+//! Mean and squares are [wide](super::wide) numbers, so that the order of rows and of merges does not show in
+//! the result. Flink's are doubles, and differ in the last bits from run to run.
 //!
-//! The result has the type that AVG has: for integers it is cut toward zero, for decimals it is rounded. It is NULL
-//! if there is no value; the sample forms are NULL of one value, too.
+//! The result has the type that AVG has: for integers it is cut toward zero, for decimals it is rounded. It
+//! is NULL if there is no value; the sample forms are NULL of one value, too.
 //!
-//! Source: Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products", Technometrics 4, 1962.
-//! Merging follows Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances",
-//! 1979. Flink uses both as well (`WelfordM2AggFunction`, `AggregateReduceFunctionsRule.reduceStddev`).
+//! Source: Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products", Technometrics
+//! 4, 1962. Merging follows Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing
+//! Sample Variances", 1979. Flink uses both as well (`WelfordM2AggFunction`,
+//! `AggregateReduceFunctionsRule.reduceStddev`).
 //!
-//! Differs from Flink: rounding after retractions can make the sum of squares fall below zero when the values have
-//! become equal. Here it is 0 then; Flink's result is NULL. The deviation is a square root, where Flink raises to the
-//! power of 0.5. A NaN or infinity becomes NULL as a decimal, where Flink fails. As in Flink, only the count of rows
-//! which are retracted before they came is remembered.
+//! Differs from Flink: rounding after retractions can make the sum of squares fall below zero when the values
+//! have become equal. Here it is 0 then; Flink's result is NULL. The deviation is a square root, where Flink
+//! raises to the power of 0.5. A NaN or infinity becomes NULL as a decimal, where Flink fails. As in Flink,
+//! only the count of rows that are retracted before they came is remembered.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::ScalarBuffer;
@@ -26,17 +28,18 @@ use super::fold::Fold;
 use super::values::{Kind, Number, number_column};
 use super::wide::Wide;
 
-/// A variance or a standard deviation.
+/// An aggregate that computes a variance or a standard deviation.
 pub(super) struct Variance {
-    /// The type of the result.
+    /// Arrow type of the variance or deviation.
     pub of: DataType,
-    /// True if values are a sample; then the divisor is one less.
+    /// True if the values are a sample; then the divisor is one less than their number.
     pub is_sample: bool,
-    /// True if the result is the square root of the variance.
+    /// True if the aggregate is a standard deviation, which is the square root of the variance.
     pub is_deviation: bool,
 }
 
-/// The number of values, their mean, and the sum of their squared distances from it.
+/// State of a variance: the number of values, their mean, and the sum of their squared distances from the
+/// mean.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct VarianceState {
     count: i64,
@@ -79,7 +82,8 @@ impl Fold for Variance {
         let value = Wide::from(value);
         let after = value.minus(state.mean);
         state.mean = state.mean.minus(after.over(state.count as f64));
-        // A single value equals its mean, so its sum of squares is 0; a sum below zero is a rounding error.
+        // After a retraction, a single value equals its mean, so its sum of squares is 0; a sum below zero is
+        // a rounding error.
         let squares = state.squares.minus(after.times(value.minus(state.mean)));
         state.squares = if state.count == 1 || squares.to_double() < 0.0 { Wide::ZERO } else { squares };
     }
@@ -119,13 +123,14 @@ impl Fold for Variance {
             DataType::Int64 => {
                 number_column(&self.of, results.map(|result| result.map(|result| result as i64)))
             }
-            // Narrowed as in Java: saturated to 32 bits, then cut to the lowest bits of those.
+            // Results for small integer types are narrowed as in Java: saturated to 32 bits, then cut to the
+            // lowest bits of those.
             _ => number_column(&self.of, results.map(|result| result.map(|result| i64::from(result as i32)))),
         }
     }
 }
 
-/// Converts decimals to doubles as `DecimalDataUtils.doubleValue` does.
+/// Converts decimals to doubles as Flink's `DecimalDataUtils.doubleValue` does.
 fn decimals_as_doubles(argument: &ArrayRef) -> ScalarBuffer<f64> {
     let column = argument.as_primitive::<Decimal128Type>();
     let (precision, scale) = (column.precision(), column.scale());
@@ -133,7 +138,7 @@ fn decimals_as_doubles(argument: &ArrayRef) -> ScalarBuffer<f64> {
         let divisor = 10f64.powi(i32::from(scale));
         return column.values().iter().map(|&value| value as f64 / divisor).collect();
     }
-    // A number of many digits becomes the double nearest to its text.
+    // A decimal of many digits becomes the double that is nearest to its text.
     let double = |&value: &i128| format!("{value}e-{scale}").parse().unwrap_or(f64::NAN);
     column.values().iter().map(double).collect()
 }

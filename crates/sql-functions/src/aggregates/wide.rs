@@ -1,15 +1,19 @@
-//! Numbers of about 106 significant bits: the sum of two doubles, of which the second is what rounding left of the first.
+//! Wide floating-point numbers of about 106 significant bits: the sum of two doubles, of which the second is
+//! the rounding error of the first.
 //!
-//! Sums of doubles depend on the order of their terms in the last bits. Kept this wide they depend on it some 50 bits further down,
-//! so that a result rounded to a double is in practice the same for every order of rows and merges.
+//! Sums of doubles depend on the order of their terms in the last bits. Sums of wide numbers depend on it
+//! some 50 bits further down. So a result rounded to a double is in practice the same for every order of rows
+//! and merges.
 //!
-//! Source: Dekker, "A Floating-Point Technique for Extending the Available Precision", Numerische Mathematik 18, 1971; the
-//! operations are algorithms 1 to 6, 12 and 15 of Joldes, Muller and Popescu, "Tight and Rigorous Error Bounds for Basic
-//! Building Blocks of Double-Word Arithmetic", 2017. The crate twofloat has them, too, but refuses to read back what is not finite.
+//! Source: Dekker, "A Floating-Point Technique for Extending the Available Precision", Numerische Mathematik
+//! 18, 1971; the operations are algorithms 1 to 6, 12 and 15 of Joldes, Muller and Popescu, "Tight and
+//! Rigorous Error Bounds for Basic Building Blocks of Double-Word Arithmetic", 2017. The crate twofloat has
+//! them, too, but cannot read back numbers that are not finite.
 
 use serde::{Deserialize, Serialize};
 
-/// A number of two doubles. Where the first is infinite or NaN it stands alone, and operations are those of doubles.
+/// A wide number as two doubles. If the first is infinite or NaN, it stands alone, and operations are those
+/// of doubles.
 #[derive(Clone, Copy, Default, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Wide {
     high: f64,
@@ -17,23 +21,23 @@ pub(super) struct Wide {
 }
 
 impl Wide {
-    /// Zero.
+    /// The wide number 0.
     pub(super) const ZERO: Wide = Wide { high: 0.0, low: 0.0 };
 
-    /// Returns the nearest double.
+    /// Returns the double that is nearest to the wide number.
     #[inline(always)]
     pub(super) fn to_double(self) -> f64 {
         self.high
     }
 
-    /// Returns `high + low`, where `low` is small against `high`.
+    /// Returns the wide number `high + low`, where `low` is small compared with `high`.
     #[inline(always)]
     fn of_parts(high: f64, low: f64) -> Self {
         let sum = high + low;
         if sum.is_finite() { Wide { high: sum, low: low - (sum - high) } } else { Wide { high, low: 0.0 } }
     }
 
-    /// Returns the sum of two doubles, and what rounding left of it.
+    /// Returns the sum of two doubles, and the rounding error of this sum.
     #[inline(always)]
     fn sum(left: f64, right: f64) -> (f64, f64) {
         let sum = left + right;
@@ -93,14 +97,15 @@ mod tests {
 
     use super::*;
 
-    /// Numbers with 40 bits behind the point, whose sums and products are exact as 128-bit integers.
+    /// Generates numbers with 40 bits behind the point, whose sums and products are exact as 128-bit
+    /// integers.
     fn wide(units: i64) -> Wide {
         let whole = Wide::from((units >> 20) as f64 * 2f64.powi(-20));
         whole.plus(Wide::from((units & 0xf_ffff) as f64 * 2f64.powi(-40)))
     }
 
     proptest! {
-        /// Sums and products of numbers of 53 bits and less are exact.
+        /// Sums and products of wide numbers are exact for numbers of at most 53 bits.
         #[test]
         fn sums_and_products_are_exact(left in -(1i64 << 52)..1 << 52, right in -(1i64 << 52)..1 << 52) {
             let exact = |number: Wide, scale: i32| {
@@ -112,7 +117,8 @@ mod tests {
             prop_assert_eq!(exact(wide(left).times(wide(right)), 80), l * r);
         }
 
-        /// A quotient times its divisor is the dividend, to some 100 bits.
+        /// Dividing a wide number and multiplying the quotient by the divisor gives the dividend, to some 100
+        /// bits.
         #[test]
         fn quotients_are_near(dividend in -1e18f64..1e18, divisor in 1u32..1_000_000) {
             let again = Wide::from(dividend).over(f64::from(divisor)).times(Wide::from(f64::from(divisor)));
@@ -121,7 +127,7 @@ mod tests {
         }
     }
 
-    /// Infinities and NaN behave as those of doubles.
+    /// Infinities and NaN as wide numbers behave as those of doubles.
     #[test]
     fn infinities_are_those_of_doubles() {
         let infinite = Wide::from(f64::INFINITY);

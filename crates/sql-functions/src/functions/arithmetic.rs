@@ -1,11 +1,11 @@
-//! `+`, `-`, `*`, `/` and `%` of numbers, times and intervals.
+//! The SQL operators `+`, `-`, `*`, `/` and `%` of numbers, times and intervals.
 //!
-//! Whole numbers become the wider of both types and wrap in it. Their quotients are cut, and a divisor of zero is an
-//! error. If one operand is a float, the result is a float, of 64 bits if the other is a decimal, and follows IEEE
-//! 754. Decimals are in `decimals`, times in `times`.
+//! Whole numbers become the wider of both types and wrap in it. Their quotients are cut, and a divisor of
+//! zero is an error. If one operand is a float, the result is a float, of 64 bits if the other is a decimal,
+//! and follows IEEE 754. Decimals are in `decimals`, times in `times`.
 //!
-//! Source: Flink, `ScalarOperatorGens`, `FlinkTypeSystem`; Calcite, `SqlStdOperatorTable` (the allowed operands: `%`
-//! takes no floats, and its result has the type of the divisor).
+//! Source: Flink, `ScalarOperatorGens`, `FlinkTypeSystem`; Calcite, `SqlStdOperatorTable` (the allowed
+//! operands: `%` takes no floats, and its result has the type of the divisor).
 
 mod decimals;
 mod times;
@@ -21,27 +21,27 @@ use super::{Argument, BindError, Bound, EvaluationError, Kernel};
 use crate::types::{SqlType, common_type};
 use crate::values::ColumnarValue;
 
-/// An operator of arithmetic.
+/// An arithmetic operator of SQL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArithmeticOp {
-    /// `+`
+    /// Addition, `+`.
     Add,
-    /// `-`
+    /// Subtraction, `-`.
     Subtract,
-    /// `*`
+    /// Multiplication, `*`.
     Multiply,
-    /// `/`
+    /// Division, `/`.
     Divide,
-    /// `%`, and `MOD`
+    /// Remainder, `%` or `MOD`.
     Modulo,
 }
 
-/// Binds an operator to its operands.
+/// Binds an arithmetic operator to its operands.
 ///
 /// # Errors
 /// [`BindError`] if Flink has no such operation.
 pub fn bind_arithmetic(op: ArithmeticOp, left: &Argument, right: &Argument) -> Result<Bound, BindError> {
-    // NULL takes the type of the other operand. Beside a time it may be a time or an interval.
+    // A NULL operand takes the type of the other operand. Beside a time it may be a time or an interval.
     let left_type = if left.of == SqlType::Null { &right.of } else { &left.of };
     let right_type = if right.of == SqlType::Null { &left.of } else { &right.of };
     if left_type.is_numeric() && right_type.is_numeric() {
@@ -50,7 +50,7 @@ pub fn bind_arithmetic(op: ArithmeticOp, left: &Argument, right: &Argument) -> R
     times::bind(op, left, right).unwrap_or_else(|| Err(refusal(op, left, right)))
 }
 
-/// Binds the minus sign before a number or an interval.
+/// Binds the minus sign before a number or an interval, which changes its sign.
 ///
 /// # Errors
 /// [`BindError`] if the operand is neither.
@@ -97,7 +97,8 @@ fn numbers(op: ArithmeticOp, left: &SqlType, right: &SqlType, is_nullable: bool)
     Ok(Bound { arguments: vec![common.clone(), common.clone()], result: common, is_nullable, kernel })
 }
 
-/// Binds a kernel whose whole-number result is narrowed; a remainder always fits into the type of the divisor.
+/// Binds a kernel whose whole-number result is narrowed to the type of the divisor; a remainder always fits
+/// into it.
 fn narrow(wide: &SqlType, result: &SqlType, is_nullable: bool, kernel: Arc<dyn Kernel>) -> Bound {
     let (from, to) = (wide.arrow(), result.clone());
     let narrowed = move |arguments: &[ColumnarValue], rows: usize| -> Evaluated {
@@ -121,7 +122,7 @@ fn narrow(wide: &SqlType, result: &SqlType, is_nullable: bool, kernel: Arc<dyn K
     }
 }
 
-/// Returns the kernel of an operator over one Arrow type.
+/// Returns the kernel of an arithmetic operator over one Arrow type.
 fn primitive<T>(op: ArithmeticOp, of: &SqlType) -> Arc<dyn Kernel>
 where
     T: ArrowPrimitiveType,
@@ -136,7 +137,7 @@ where
                 if right.is_zero() {
                     return Err(EvaluationError::division_by_zero());
                 }
-                // The least number divided by -1 wraps to itself.
+                // The least whole number divided by -1 wraps to itself, as in Java.
                 Ok(Some(if is_quotient { left.div_wrapping(right) } else { left.mod_wrapping(right) }))
             })
         });
@@ -188,7 +189,7 @@ fn refusal(op: ArithmeticOp, left: &Argument, right: &Argument) -> BindError {
     BindError::new(format!("{} {op} {} has no meaning{hint}", left.of, right.of))
 }
 
-/// Writes the operator as in SQL.
+/// Formats the arithmetic operator as in SQL.
 impl fmt::Display for ArithmeticOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

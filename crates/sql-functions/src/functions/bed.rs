@@ -16,12 +16,12 @@ use super::{Argument, BindError, Bound, Context, EvaluationError, Function};
 use crate::types::SqlType;
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// Returns the binding context of a session in a time zone.
+/// Returns the context in which the tests bind functions: a session in the given time zone.
 pub(super) fn context(zone: Tz) -> Context {
     Context { zone, clock: Arc::new(VirtualClock::default()) }
 }
 
-/// Returns `TYPE: text` as a literal argument.
+/// Parses `TYPE: text` as a literal argument of a function under test.
 pub(super) fn argument(written: &str) -> Argument {
     let (of, text) = written.split_once(": ").unwrap_or((written, ""));
     let of = sql_type(of.trim());
@@ -29,7 +29,7 @@ pub(super) fn argument(written: &str) -> Argument {
     Argument { is_nullable: literal.is_null(), literal: Some(literal), of }
 }
 
-/// Binds and evaluates a call, and returns `TYPE: text`, `error CODE` or `refused`.
+/// Binds and evaluates a function call of a test, and returns `TYPE: text`, `error CODE` or `refused`.
 pub(super) fn evaluated(
     written: &[&str],
     zone: Tz,
@@ -37,7 +37,8 @@ pub(super) fn evaluated(
 ) -> String {
     let arguments: Vec<_> = written.iter().map(|written| argument(written)).collect();
     let Ok(bound) = bind(&arguments) else { return "refused".to_owned() };
-    // The function stays bound to the literals; columns of the same values must give equal results.
+    // The function stays bound to the literals of the test; columns of the same values must give equal
+    // results.
     let as_scalars = run(&bound, &arguments, zone, |_| true);
     for are_columns in [0b11_usize, 0b01, 0b10] {
         let other = run(&bound, &arguments, zone, |place| are_columns >> place.min(1) & 1 == 0);
@@ -53,7 +54,7 @@ pub(super) fn evaluated(
     }
 }
 
-/// Calls the function with the given name, in UTC, as [`evaluated`] does.
+/// Calls the function with the given name in the time zone UTC, as [`evaluated`] does.
 pub(super) fn called(functions: &[Function], name: &str, written: &[&str]) -> String {
     let function = functions.iter().find(|function| function.name == name);
     let function = function.unwrap_or_else(|| panic!("no function {name}"));
@@ -94,7 +95,7 @@ pub(super) fn row_of(array: &ArrayRef, row: usize) -> ScalarValue {
     ScalarValue::try_from_array(array, row).expect("a scalar")
 }
 
-/// Reads a type as written in SQL.
+/// Parses an SQL type as a test writes it.
 pub(super) fn sql_type(text: &str) -> SqlType {
     let (name, rest) = text.split_once(['(', '<']).unwrap_or((text, ""));
     let rest = rest.trim_end_matches([')', '>']);
@@ -127,7 +128,7 @@ pub(super) fn sql_type(text: &str) -> SqlType {
     }
 }
 
-/// Reads a value: instants in UTC, intervals as numbers, bytes as hexadecimal digits.
+/// Parses a value of a test: instants in UTC, intervals as numbers, bytes as hexadecimal digits.
 pub(super) fn scalar(of: &SqlType, text: &str) -> ScalarValue {
     if text == "NULL" || *of == SqlType::Null {
         return ScalarValue::try_from(&of.arrow()).expect("a scalar");
@@ -188,7 +189,7 @@ fn nanos(text: &str) -> i64 {
     reading(text).timestamp_nanos_opt().expect("within range")
 }
 
-/// Shows a value as [`scalar`] reads it, without trailing zeros of the fraction of a second.
+/// Formats a value of a test as [`scalar`] parses it, without trailing zeros of the fraction of a second.
 pub(super) fn show(of: &SqlType, value: &ScalarValue) -> String {
     if value.is_null() {
         return "NULL".to_owned();

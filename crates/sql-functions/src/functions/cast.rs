@@ -40,7 +40,7 @@ use crate::values::ColumnarValue;
 /// in every row, so a batch of 4,096 rows takes 256 MiB at this length.
 pub const PADDED_MAX: u32 = 1 << 16;
 
-/// Binds a cast. A value which cannot be cast makes CAST fail and gives NULL for TRY_CAST (`is_try`).
+/// Binds a cast. A value that cannot be cast makes CAST fail and gives NULL for TRY_CAST (`is_try`).
 ///
 /// # Errors
 /// [`BindError`] if Flink does not cast between these types.
@@ -67,12 +67,13 @@ pub fn bind_cast(
     })
 }
 
-/// Returns whether Flink casts between these types at all.
+/// Returns whether Flink casts from one type to the other at all.
 pub fn is_castable(from: &SqlType, to: &SqlType) -> bool {
     caster(from, to, Tz::UTC).is_some()
 }
 
-/// Returns whether Flink casts implicitly: where a column is inserted, and where a function takes another type.
+/// Returns whether Flink casts from one type to the other without CAST: where a column is inserted, and where
+/// a function takes another type.
 ///
 /// Source: Flink, `LogicalTypeCasts.supportsImplicitCast`.
 pub fn implicit(from: &SqlType, to: &SqlType) -> bool {
@@ -98,10 +99,11 @@ pub fn implicit(from: &SqlType, to: &SqlType) -> bool {
     }
 }
 
-/// Casts a column. Rows which cannot be cast are NULL in the result and are reported in [`Failures`].
+/// Function that casts a column. Rows that cannot be cast are NULL in the result and are reported in
+/// [`Failures`].
 type Caster = Box<dyn Fn(&ArrayRef, &mut Failures) -> Result<ArrayRef, EvaluationError> + Send + Sync>;
 
-/// Returns the cast from one type to another, if there is one.
+/// Returns the function that casts one type to another; `None` if Flink has no such cast.
 fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     use SqlType::*;
     if from == to {
@@ -120,12 +122,12 @@ fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     }
 }
 
-/// Rows of a column which could not be cast.
+/// Rows of a column that could not be cast.
 struct Failures {
     is_try: bool,
-    /// Row numbers in ascending order, unless they come from several columns.
+    /// Indexes of the rows that could not be cast, in ascending order, unless they come from several columns.
     rows: Vec<usize>,
-    /// Error of each row; empty for TRY_CAST, which does not report errors.
+    /// Error of each row that could not be cast; empty for TRY_CAST, which does not report errors.
     errors: Vec<EvaluationError>,
 }
 
@@ -141,7 +143,8 @@ impl Failures {
         }
     }
 
-    /// Adds the failures of items. `row_of` returns the row of an item, or `None` if its failure does not count.
+    /// Adds the failures of casting the items of arrays, maps or rows. `row_of` returns the row of an item,
+    /// or `None` if its failure does not count.
     fn take(&mut self, items: Failures, row_of: impl Fn(usize) -> Option<usize>) {
         let mut errors = items.errors.into_iter();
         for item in items.rows {
@@ -153,18 +156,18 @@ impl Failures {
         }
     }
 
-    /// Returns the error of the first row which failed, if errors are kept.
+    /// Returns the error of the first row that could not be cast, if errors are kept.
     fn into_error(self) -> Option<EvaluationError> {
         self.rows.into_iter().zip(self.errors).min_by_key(|(row, _)| *row).map(|(_, error)| error)
     }
 }
 
-/// Returns whether a cast may turn a value into NULL: a number which does not fit the digits of a decimal.
+/// Returns whether a cast may turn a value into NULL, because a number may not fit the digits of a decimal.
 fn may_overflow(from: &SqlType, to: &SqlType) -> bool {
     use SqlType::*;
     match (from, to) {
         (_, &Decimal { precision, scale }) => match from.as_decimal() {
-            // Rounding may carry into a further digit.
+            // Rounding a decimal to fewer digits behind the point may carry into a further digit before it.
             Some((from_precision, from_scale)) => {
                 let carry = u8::from(scale < from_scale);
                 precision - scale < from_precision - from_scale + carry

@@ -27,7 +27,7 @@ use super::{Argument, BindError, Bound, Context, EvaluationError, Function};
 use crate::types::{SqlType, relabelled};
 use crate::values::ColumnarValue;
 
-/// All functions of collections.
+/// All SQL functions of arrays and maps.
 pub static COLLECTIONS: &[Function] = &[
     function("ARRAY", "ARRAY[element, ...]", constructors::array),
     function("MAP", "MAP[key, value, ...]", constructors::map),
@@ -64,7 +64,7 @@ const fn function(name: &'static str, usage: &'static str, bind: Bind) -> Functi
     Function { name, usage, is_deterministic: true, bind }
 }
 
-/// An argument of type ARRAY, opened for reading.
+/// Argument of type ARRAY of a function, opened for reading.
 struct Lists {
     array: ListArray,
     stride: usize,
@@ -77,7 +77,8 @@ impl Lists {
         Ok(Lists { array: array.ok_or_else(|| failure(&"an argument is no array"))?, stride })
     }
 
-    /// Returns the positions of a row's elements among all elements; `None` if the array is NULL.
+    /// Returns the range of a row's elements among all elements of the array column; `None` if the array is
+    /// NULL.
     fn span(&self, row: usize) -> Option<std::ops::Range<usize>> {
         let row = row * self.stride;
         let offsets = self.array.value_offsets();
@@ -89,7 +90,7 @@ impl Lists {
     }
 }
 
-/// An argument of type MAP, opened for reading.
+/// Argument of type MAP of a function, opened for reading.
 struct Maps {
     array: MapArray,
     stride: usize,
@@ -102,7 +103,7 @@ impl Maps {
         Ok(Maps { array: array.ok_or_else(|| failure(&"an argument is no map"))?, stride })
     }
 
-    /// Returns the positions of a row's entries among all entries; `None` if the map is NULL.
+    /// Returns the range of a row's entries among all entries of the map column; `None` if the map is NULL.
     fn span(&self, row: usize) -> Option<std::ops::Range<usize>> {
         let row = row * self.stride;
         let offsets = self.array.value_offsets();
@@ -110,17 +111,17 @@ impl Maps {
     }
 }
 
-/// Converts columns to rows whose bytes compare as the values do.
+/// Converts columns of elements to rows of bytes that compare as the elements do.
 fn comparable(columns: &[&ArrayRef]) -> Result<Vec<Rows>, EvaluationError> {
     let Some(first) = columns.first() else { return Ok(Vec::new()) };
     let converter = RowConverter::new(vec![SortField::new(first.data_type().clone())]);
-    // One converter for all columns, or their bytes could not be compared.
+    // All columns are converted by one converter, because otherwise their bytes could not be compared.
     let converter = converter.map_err(|error| failure(&error))?;
     let rows = |column: &&ArrayRef| converter.convert_columns(std::slice::from_ref(*column));
     columns.iter().map(|column| rows(column).map_err(|error| failure(&error))).collect()
 }
 
-/// Refuses elements which cannot be compared.
+/// Refuses array elements of a type that cannot be compared.
 fn check_comparable(of: &SqlType) -> Result<(), BindError> {
     if RowConverter::supports_fields(&[SortField::new(of.arrow())]) {
         return Ok(());
@@ -128,7 +129,7 @@ fn check_comparable(of: &SqlType) -> Result<(), BindError> {
     Err(BindError::new(format!("values of {of} cannot be compared")))
 }
 
-/// Returns the element type of an argument, which must be an array.
+/// Returns the element type of a function's argument, which must be an array.
 fn item_of(given: &[Argument], place: usize) -> Result<SqlType, BindError> {
     match given.get(place).map(|argument| &argument.of) {
         Some(SqlType::Array(item)) => Ok((**item).clone()),
@@ -137,7 +138,7 @@ fn item_of(given: &[Argument], place: usize) -> Result<SqlType, BindError> {
     }
 }
 
-/// Returns the key and value types of an argument, which must be a map.
+/// Returns the key and value types of a function's argument, which must be a map.
 fn entry_of(given: &[Argument], place: usize) -> Result<(SqlType, SqlType), BindError> {
     match given.get(place).map(|argument| &argument.of) {
         Some(SqlType::Map(key, value)) => Ok(((**key).clone(), (**value).clone())),
@@ -146,18 +147,18 @@ fn entry_of(given: &[Argument], place: usize) -> Result<(SqlType, SqlType), Bind
     }
 }
 
-/// Refuses a number of arguments outside `expected`.
+/// Refuses a function call whose number of arguments lies outside `expected`.
 fn check_count(given: &[Argument], expected: std::ops::RangeInclusive<usize>) -> Result<(), BindError> {
     if expected.contains(&given.len()) { Ok(()) } else { Err(BindError::count(given.len())) }
 }
 
-/// Takes elements by position; NULL where there is no position.
+/// Returns the elements at the given positions of a column; NULL where there is no position.
 fn taken(values: &ArrayRef, places: Vec<Option<usize>>) -> Result<ArrayRef, EvaluationError> {
     let places: UInt32Array = places.into_iter().map(|place| Some(place? as u32)).collect();
     take(values, &places, None).map_err(|error| failure(&error))
 }
 
-/// Concatenates columns, whose total length must fit 32 bits.
+/// Concatenates columns of elements, whose total length must fit 32 bits.
 fn joined(columns: &[&ArrayRef]) -> Result<ArrayRef, EvaluationError> {
     let of = columns.first().map(|column| column.data_type().clone()).unwrap_or(DataType::Null);
     let columns = columns.iter().map(|column| relabelled(Arc::clone(column), &of));
@@ -169,7 +170,7 @@ fn joined(columns: &[&ArrayRef]) -> Result<ArrayRef, EvaluationError> {
     concat(&all).map_err(|error| failure(&error))
 }
 
-/// Builds a column of arrays, row by row, from positions in `values`.
+/// Builds a column of arrays, row by row, from positions in the elements `values`.
 fn lists(
     arguments: &[ColumnarValue],
     rows: usize,

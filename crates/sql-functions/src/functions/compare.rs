@@ -1,4 +1,4 @@
-//! `=`, `<>`, `<`, `<=`, `>`, `>=`, IS [NOT] DISTINCT FROM.
+//! The SQL comparison operators `=`, `<>`, `<`, `<=`, `>`, `>=`, IS [NOT] DISTINCT FROM.
 //!
 //! Numbers are compared as numbers, decimals with all their digits. Floats follow IEEE 754: NaN equals nothing, and
 //! 0.0 equals -0.0. Text and bytes are compared by their bytes; FALSE comes before TRUE. Text compared with a time is
@@ -27,31 +27,33 @@ use super::{Argument, BindError, Bound, Context, Kernel};
 use crate::types::{DECIMAL_PRECISION_MAX, SqlType, common_type};
 use crate::values::ColumnarValue;
 
-/// An operator of comparison.
+/// A comparison operator of SQL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ComparisonOp {
-    /// `=`
+    /// The operator "equal", `=`.
     Eq,
-    /// `<>`
+    /// The operator "not equal", `<>`.
     NotEq,
-    /// `<`
+    /// The operator "less than", `<`.
     Lt,
-    /// `<=`
+    /// The operator "less than or equal", `<=`.
     LtEq,
-    /// `>`
+    /// The operator "greater than", `>`.
     Gt,
-    /// `>=`
+    /// The operator "greater than or equal", `>=`.
     GtEq,
     /// IS DISTINCT FROM: NULL is distinct from everything but NULL.
     IsDistinctFrom,
-    /// IS NOT DISTINCT FROM
+    /// IS NOT DISTINCT FROM: equal, where NULL equals NULL.
     IsNotDistinctFrom,
 }
 
-/// Binds an operator to its operands. The context holds the zone in which text is read as an instant.
+/// Binds a comparison operator to its operands. The context holds the zone in which text is read as an
+/// instant.
 ///
 /// # Errors
-/// [`BindError`] if Flink does not compare such operands, or if a text literal compared with a time is not one.
+/// [`BindError`] if Flink does not compare such operands, or if a text literal compared with a time is not
+/// one.
 pub fn bind_comparison(
     op: ComparisonOp,
     left: &Argument,
@@ -71,7 +73,7 @@ pub fn bind_comparison(
             readable(right, left_type)?;
             ([left_type.clone(), right_type.clone()], reading(op, [left_type, right_type], 1, context)?)
         }
-        // A timestamp without a zone is local time in the session's zone.
+        // A TIMESTAMP that is compared with an instant is local time in the session's zone.
         (SqlType::Timestamp(digits), instant @ SqlType::TimestampLtz(_)) => {
             let left_type = SqlType::TimestampLtz(*digits);
             ([left_type.clone(), instant.clone()], alike(op, &left_type, instant))
@@ -86,7 +88,7 @@ pub fn bind_comparison(
         _ => return Err(refusal(op, &left.of, &right.of)),
     };
     let is_distinct = matches!(op, ComparisonOp::IsDistinctFrom | ComparisonOp::IsNotDistinctFrom);
-    // Text which is not a time makes the result NULL.
+    // A text that is compared with a time and is not a time makes the result NULL.
     let is_read = left_type.is_text() != right_type.is_text();
     Ok(Bound {
         arguments: arguments.into(),
@@ -100,7 +102,7 @@ fn is_time(of: &SqlType) -> bool {
     of.is_timestamp() || matches!(of, SqlType::Date | SqlType::Time(_))
 }
 
-/// Returns whether values of these types are compared without a conversion.
+/// Returns whether values of two types are compared without converting one of them.
 fn are_alike(left: &SqlType, right: &SqlType) -> bool {
     use SqlType::*;
     (left.is_text() && right.is_text())
@@ -120,7 +122,8 @@ fn are_alike(left: &SqlType, right: &SqlType) -> bool {
 fn alike(op: ComparisonOp, left: &SqlType, right: &SqlType) -> Arc<dyn Kernel> {
     use SqlType::{Timestamp, TimestampLtz};
     if let (Timestamp(left), Timestamp(right)) | (TimestampLtz(left), TimestampLtz(right)) = (left, right) {
-        // In the finer of both units, a timestamp may exceed 64 bits; 128 bits hold either.
+        // Timestamps of two units are compared as 128-bit numbers, because 64 bits may not hold a timestamp
+        // in the finer unit.
         let (left, right) = (ticks_per_second(*left), ticks_per_second(*right));
         let finest = left.max(right);
         let factors = (i128::from(finest / left), i128::from(finest / right));
@@ -165,7 +168,8 @@ fn numbers(
         (&common, left.as_decimal(), right.as_decimal())
         && DECIMAL_PRECISION_MAX < (p1 - s1).max(p2 - s2) + s1.max(s2)
     {
-        // No type of 38 digits holds both operands, but all digits count.
+        // Decimals are compared as 256-bit numbers of one scale, because no type of 38 digits holds all
+        // digits of both operands.
         let scale = s1.max(s2);
         let factor = |of: u8| wide_power_of_ten(u32::from(scale - of)).unwrap_or(i256::ONE);
         let (left_factor, right_factor) = (factor(s1), factor(s2));
@@ -180,7 +184,7 @@ fn numbers(
     Ok(([common.clone(), common], arrow_kernel(op)))
 }
 
-/// Returns Arrow's kernel, for types which are ordered as their bits or bytes are.
+/// Returns Arrow's comparison kernel, for types that are ordered as their bits or bytes are.
 fn arrow_kernel(op: ComparisonOp) -> Arc<dyn Kernel> {
     let function: fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, ArrowError> = match op {
         ComparisonOp::Eq => cmp::eq,
@@ -203,7 +207,7 @@ fn arrow_kernel(op: ComparisonOp) -> Arc<dyn Kernel> {
     })
 }
 
-/// Returns a kernel for other types: both operands are converted to values which Rust orders.
+/// Returns a comparison kernel for other types, which converts both operands to values that Rust can order.
 fn ordered<L, R, V>(
     op: ComparisonOp,
     left_of: impl Fn(L::Native) -> V + Copy + Send + Sync + 'static,
@@ -252,7 +256,8 @@ fn distinct(
     Ok(Arc::new(BooleanArray::new(same, None)))
 }
 
-/// Returns a kernel which reads the text at `text_place` as a time of the other operand's type before it compares.
+/// Returns a comparison kernel that first reads the text operand, at index `text_place`, as a time of the
+/// other operand's type.
 fn reading(
     op: ComparisonOp,
     types: [&SqlType; 2],
@@ -274,7 +279,7 @@ fn reading(
     }))
 }
 
-/// Refuses, before a query runs, a text literal which is compared with a time and is not one.
+/// Refuses at planning a text literal that is compared with a time and is not a time.
 fn readable(argument: &Argument, time: &SqlType) -> Result<(), BindError> {
     let Some(text) = argument.text() else { return Ok(()) };
     let is_readable = match *time {
@@ -290,7 +295,7 @@ fn refusal(op: ComparisonOp, left: &SqlType, right: &SqlType) -> BindError {
     BindError::new(format!("{left} {op} {right}: they are not compared, cast one to the type of the other"))
 }
 
-/// Writes the operator as in SQL.
+/// Formats the comparison operator as in SQL.
 impl fmt::Display for ComparisonOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

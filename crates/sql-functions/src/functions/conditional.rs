@@ -1,4 +1,4 @@
-//! Functions which choose among values, and predicates about the form of text.
+//! SQL functions that choose among values, and predicates about the characters of text.
 //!
 //! Source: Flink's documentation, "System (Built-in) Functions", section "Conditional Functions".
 
@@ -18,7 +18,7 @@ use super::{Argument, BindError, Bound, Context, Function, Kernel};
 use crate::types::SqlType;
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// The functions of this module.
+/// All SQL functions that choose among values, and predicates about the characters of text.
 pub static CONDITIONAL: &[Function] = &[
     Function {
         name: "COALESCE",
@@ -156,8 +156,8 @@ fn bind_if(arguments: &[Argument], _: &Context) -> Result<Bound, BindError> {
     })
 }
 
-/// Binds a predicate about the characters of text. For numbers the type alone decides. It is FALSE for empty text and
-/// NULL.
+/// Binds a predicate about the characters of text, such as IS_DIGIT. For numbers the type alone decides. The
+/// predicate is FALSE for empty text and NULL.
 ///
 /// Differs from Flink: letters and digits follow Unicode's properties Alphabetic and Numeric; Java's sets are
 /// smaller.

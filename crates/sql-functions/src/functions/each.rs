@@ -28,28 +28,28 @@ mod tests;
 /// bound, one row of `REPEAT(x, 2000000000)` would take the memory of all queries.
 pub const MADE_BYTES_MAX: usize = 64 << 20;
 
-/// Greatest number of bytes of text in one result column; Arrow counts them in 32 bits.
+/// Greatest number of bytes of text in one result column, because Arrow counts them in 32 bits.
 const COLUMN_BYTES_MAX: usize = i32::MAX as usize;
 
-/// A type whose values are read from a column.
+/// A kind of values that a kernel reads from an Arrow column.
 pub trait Values {
-    /// The column which holds the values.
+    /// Arrow array that holds the values.
     type Array: Array + Clone + 'static;
-    /// One value.
+    /// Rust type of one value of the array.
     type Item<'a>;
-    /// Returns the value at `row`, which must not be NULL.
+    /// Returns the value of an array at `row`, which must not be NULL.
     fn read(array: &Self::Array, row: usize) -> Self::Item<'_>;
 }
 
-/// Text.
+/// Marks an [`Input`], which is an argument of a kernel, as a column of texts.
 #[derive(Debug)]
 pub struct Text;
 
-/// Bytes.
+/// Marks an [`Input`], which is an argument of a kernel, as a column of byte strings.
 #[derive(Debug)]
 pub struct Bytes;
 
-/// True or false.
+/// Marks an [`Input`], which is an argument of a kernel, as a column of booleans.
 #[derive(Debug)]
 pub struct Flag;
 
@@ -85,16 +85,16 @@ impl<T: ArrowPrimitiveType> Values for T {
     }
 }
 
-/// An argument opened for reading.
+/// Argument of a kernel, opened for reading row by row.
 #[derive(Debug)]
 pub struct Input<V: Values> {
     array: V::Array,
-    /// 1 for a column; 0 for a scalar, whose only value is read for all rows.
+    /// Step from row to row: 1 for a column; 0 for a scalar, whose only value is read for all rows.
     stride: usize,
 }
 
 impl<V: Values> Input<V> {
-    /// Opens an argument.
+    /// Opens an argument of a kernel for reading.
     ///
     /// # Errors
     /// [`EvaluationError`] if the argument is of another type than the function was bound to.
@@ -107,7 +107,7 @@ impl<V: Values> Input<V> {
         Ok(Input { array, stride })
     }
 
-    /// Opens the argument at `place`, from 0 on; `None` if the call has fewer arguments.
+    /// Opens the argument with the index `place` for reading; `None` if the call has fewer arguments.
     ///
     /// # Errors
     /// Fails as [`Input::of`] does.
@@ -115,7 +115,7 @@ impl<V: Values> Input<V> {
         arguments.get(place).map(Self::of).transpose()
     }
 
-    /// Returns the value of a row; `None` if it is NULL.
+    /// Returns the argument's value in a row; `None` if it is NULL.
     pub fn at(&self, row: usize) -> Option<V::Item<'_>> {
         let row = row * self.stride;
         if self.array.is_null(row) { None } else { Some(V::read(&self.array, row)) }
@@ -127,17 +127,17 @@ impl<V: Values> Input<V> {
     }
 }
 
-/// An argument of text or bytes, opened for reading as bytes.
+/// Argument of text or bytes of a kernel, opened for reading as bytes.
 #[derive(Debug)]
 pub enum Octets {
-    /// Text, whose bytes are UTF-8.
+    /// The argument is text, whose bytes are UTF-8.
     Text(Input<Text>),
-    /// Bytes.
+    /// The argument is a column of byte strings.
     Bytes(Input<Bytes>),
 }
 
 impl Octets {
-    /// Opens an argument.
+    /// Opens an argument of text or bytes for reading.
     ///
     /// # Errors
     /// Fails as [`Input::of`] does.
@@ -148,7 +148,7 @@ impl Octets {
         }
     }
 
-    /// Returns the bytes of a row; `None` if it is NULL.
+    /// Returns the bytes of the argument in a row; `None` if the argument is NULL there.
     pub fn at(&self, row: usize) -> Option<&[u8]> {
         match self {
             Octets::Text(text) => text.at(row).map(str::as_bytes),
@@ -157,8 +157,8 @@ impl Octets {
     }
 }
 
-/// Returns an argument as a column, and the step from row to row in it. A scalar becomes a column of one row with
-/// step 0.
+/// Returns an argument of a kernel as a column, and the step from row to row in it. A scalar becomes a column
+/// of one row with step 0.
 ///
 /// # Errors
 /// [`EvaluationError`] if a scalar cannot be made into a column.
@@ -169,9 +169,9 @@ pub fn one_or_many(argument: &ColumnarValue) -> Result<(ArrayRef, usize), Evalua
     }
 }
 
-/// The outcome of a row: a value, NULL, or an error.
+/// Outcome of computing a function for a row: a value, NULL, or an error.
 pub trait Outcome<T> {
-    /// Converts the outcome to a result.
+    /// Converts the outcome for a row to a result.
     ///
     /// # Errors
     /// An error if the row has no result.
@@ -190,7 +190,7 @@ impl<T> Outcome<T> for Result<Option<T>, EvaluationError> {
     }
 }
 
-/// Builds a column of text which already exists: slices of arguments, or owned.
+/// Builds a column of text from texts that already exist: slices of arguments, or owned strings.
 ///
 /// # Errors
 /// The error of the first row without a result, or an error if the column grows too long.
@@ -215,7 +215,8 @@ pub fn text<R: AsRef<str>, O: Outcome<R>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Builds a column of text. Each row is written into a scratch string, which is empty at the beginning of the row.
+/// Builds a column of text. The text of each row is written into a scratch string, which is empty at the
+/// beginning of the row.
 ///
 /// # Errors
 /// Fails as [`text`] does.
@@ -243,7 +244,8 @@ pub fn written<O: Outcome<()>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Builds a column of bytes. Each row is written into a scratch vector, which is empty at the beginning of the row.
+/// Builds a column of bytes. The bytes of each row are written into a scratch vector, which is empty at the
+/// beginning of the row.
 ///
 /// # Errors
 /// Fails as [`text`] does.
@@ -271,7 +273,7 @@ pub fn bytes<O: Outcome<()>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Builder of the items of text arrays.
+/// Builder of the items of a column of text arrays.
 #[derive(Default)]
 pub struct TextItems {
     builder: StringBuilder,
@@ -280,23 +282,24 @@ pub struct TextItems {
 }
 
 impl TextItems {
-    /// Bytes of an item beside its text: its offset.
+    /// Bytes that an item of a text array takes beside its text: its offset.
     const ITEM_BYTES: usize = size_of::<i32>();
 
-    /// Appends an item, or NULL.
+    /// Appends an item to the current text array, or NULL.
     ///
     /// # Errors
     /// [`EvaluationError`] if the column grows too long.
     pub fn push(&mut self, item: Option<&str>) -> Result<(), EvaluationError> {
         let length = item.map_or(0, str::len);
-        // Empty items count one byte, since items are counted in 32 bits, too.
+        // An empty item counts as one byte, so that the limit on bytes also limits the number of items, which
+        // has 32 bits.
         self.bytes = grown(self.bytes, length.max(1))?;
         self.room.take(length + Self::ITEM_BYTES)?;
         self.builder.append_option(item);
         Ok(())
     }
 
-    /// Appends items which are not NULL.
+    /// Appends items that are not NULL to the current text array.
     ///
     /// # Errors
     /// Fails as [`push`](Self::push) does.
@@ -305,7 +308,8 @@ impl TextItems {
     }
 }
 
-/// Builds a column of text arrays: each row appends its items. A row which is NULL must append none.
+/// Builds a column of text arrays, to which each row appends the items of its array. A row that is NULL must
+/// append none.
 ///
 /// # Errors
 /// Fails as [`text`] does.
@@ -333,7 +337,7 @@ pub fn text_lists<O: Outcome<()>>(
     shaped(lists.map_err(|error| failure(&error))?, arguments)
 }
 
-/// Builds a column of numbers, or of any type which Arrow stores as numbers.
+/// Builds the result column of a kernel as numbers, or as any type that Arrow stores as numbers.
 ///
 /// # Errors
 /// The error of the first row without a result.
@@ -350,7 +354,7 @@ pub fn primitive<T: ArrowPrimitiveType, O: Outcome<T::Native>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Builds a column of booleans.
+/// Builds the result column of a kernel as booleans.
 ///
 /// # Errors
 /// The error of the first row without a result.
@@ -367,12 +371,12 @@ pub fn boolean<O: Outcome<bool>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Returns how often a kernel's closure runs: once if all arguments are scalars, or else `rows` times.
+/// Returns how often a kernel computes a row: once if all arguments are scalars, or else `rows` times.
 pub fn row_count(arguments: &[ColumnarValue], rows: usize) -> usize {
     if are_scalars(arguments) { 1 } else { rows }
 }
 
-/// Returns a result of [`row_count`] rows, as a scalar if all arguments are scalars.
+/// Returns the result of a kernel, which has [`row_count`] rows, as a scalar if all arguments are scalars.
 ///
 /// # Errors
 /// [`EvaluationError`] if there is no scalar of this type.
@@ -383,7 +387,8 @@ pub fn shaped(
     if !are_scalars(arguments) {
         return Ok(ColumnarValue::Array(Arc::new(array)));
     }
-    // `ScalarValue` would drop the metadata with the SQL type of the items of a list.
+    // A list becomes a scalar here, because `ScalarValue` would drop the metadata with the SQL type of the
+    // list's items.
     if let Some(lists) = array.as_any().downcast_ref::<ListArray>()
         && lists.len() == 1
     {
@@ -393,12 +398,12 @@ pub fn shaped(
     scalar.map(ColumnarValue::Scalar).map_err(|error| failure(&error))
 }
 
-/// Converts an error of Arrow or DataFusion, which only a fault of this crate can cause.
+/// Converts an error of Arrow or DataFusion that only a fault of this crate can cause.
 pub fn failure(error: &dyn std::fmt::Display) -> EvaluationError {
     EvaluationError { code: "EVALUATION", message: error.to_string() }
 }
 
-/// Checks the length of a text before it is made, and returns it.
+/// Checks the length of a text that a function is about to make, and returns the length.
 ///
 /// # Errors
 /// [`EvaluationError`] with the length if it exceeds [`MADE_BYTES_MAX`].
@@ -426,21 +431,21 @@ fn grown(bytes: usize, more: usize) -> Result<usize, EvaluationError> {
     }
 }
 
-/// The kinds of arguments which a signature may ask for.
+/// Kind of argument that a function's signature asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Text, passed unchanged.
+    /// The argument must be text and is passed unchanged.
     Text,
-    /// Bytes, passed unchanged.
+    /// The argument must be bytes and is passed unchanged.
     Bytes,
-    /// Text or bytes, passed unchanged.
+    /// The argument must be text or bytes and is passed unchanged.
     TextOrBytes,
-    /// A whole number, passed as a BIGINT.
+    /// The argument must be a whole number and is passed as a BIGINT.
     Whole,
 }
 
 impl Kind {
-    /// Returns the type in which an argument is passed; `None` if it does not fit.
+    /// Returns the type in which an argument is passed; `None` if the argument is not of this kind.
     fn accept(self, given: &SqlType) -> Option<SqlType> {
         let is_null = *given == SqlType::Null;
         match self {
@@ -454,7 +459,7 @@ impl Kind {
     }
 }
 
-/// Checks arguments against a signature, and returns the types in which they are passed.
+/// Checks arguments against a function's signature, and returns the types in which they are passed.
 ///
 /// # Errors
 /// [`BindError`] if there are too few or too many arguments, or if one does not fit.
@@ -475,18 +480,18 @@ pub fn expect(
         .collect()
 }
 
-/// The cases in which a function returns NULL.
+/// Cases in which a function returns NULL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nulls {
-    /// Never.
+    /// The function never returns NULL.
     Never,
-    /// Only if an argument is NULL.
+    /// The function returns NULL only if an argument is NULL.
     OfArguments,
-    /// Also if no argument is NULL.
+    /// The function may return NULL even if no argument is NULL.
     Anyway,
 }
 
-/// Makes a bound function from argument types which fit.
+/// Creates a bound function from the types in which its arguments are passed.
 pub fn bound(
     types: Vec<SqlType>,
     given: &[Argument],

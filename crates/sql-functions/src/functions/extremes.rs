@@ -1,5 +1,5 @@
-//! Tests of K3: no value makes a kernel panic, and results have the announced type and length. The extreme values of
-//! each type go through every cast, operator and function which takes them.
+//! Tests of rule K3: no value makes a kernel panic, and results have the announced type and length. The
+//! extreme values of each type go through every cast, operator and function that takes them.
 
 use chrono_tz::Tz;
 
@@ -13,7 +13,7 @@ use super::{Argument, Bound};
 use crate::types::SqlType;
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// Returns a column for each type: its extremes, zero, NULL and other special values.
+/// Returns a test column for each SQL type: its extreme values, zero, NULL and other special values.
 fn columns() -> Vec<(SqlType, ColumnarValue)> {
     let decimal = |precision, scale| SqlType::Decimal { precision, scale };
     let nines = 10_i128.pow(38) - 1;
@@ -72,7 +72,7 @@ fn columns() -> Vec<(SqlType, ColumnarValue)> {
         .collect()
 }
 
-/// Returns each row of one column with each row of the other.
+/// Returns the pairs of each value of one test column with each value of the other.
 fn crossed(left: &ColumnarValue, right: &ColumnarValue) -> Vec<Vec<ColumnarValue>> {
     let ColumnarValue::Array(rights) = right else { panic!("a column") };
     (0..rights.len())
@@ -87,7 +87,7 @@ fn of_type(of: &SqlType) -> Argument {
     Argument { of: of.clone(), is_nullable: true, literal: None }
 }
 
-/// Evaluates a bound function; an error is a valid result.
+/// Evaluates a bound function with test columns; an error is a valid result, a panic is not.
 fn run(bound: &Bound, given: &[(&SqlType, &ColumnarValue)]) {
     let mut values = Vec::new();
     let mut rows = 1;

@@ -1,5 +1,5 @@
-//! Tests of K1 to K3 for every function, with hostile values of every type: no call panics, scalars and columns agree
-//! row by row, and results have the type and length announced by binding.
+//! Tests of the rules K1 to K3 for every function, with hostile values of every type. No call panics, scalars
+//! and columns agree row by row, and results have the type and length announced by binding.
 //!
 //! Calls are drawn from a seed: a function and up to four arguments of any types. Each argument is a literal, a
 //! scalar or a column. The zone is one of several. `THALWEG_CALLS` sets the number of calls of each function, which
@@ -19,14 +19,14 @@ use crate::values::{ColumnarValue, ScalarValue};
 /// Default number of calls drawn for each function; `THALWEG_CALLS` replaces it.
 const CALLS: usize = 60;
 
-/// Number of rows of a column.
+/// Number of rows of each argument column in the test.
 const ROWS: usize = 5;
 
-/// Pseudo-random numbers which depend on a seed alone.
+/// Pseudo-random numbers of a test, which depend on its seed alone.
 struct Draws(SeededEntropy);
 
 impl Draws {
-    /// A number below `end`.
+    /// Draws a number from 0 up to but without `end`.
     fn below(&mut self, end: usize) -> usize {
         (self.0.next_u64() % end as u64) as usize
     }
@@ -36,7 +36,7 @@ impl Draws {
     }
 }
 
-/// Returns the types, each with its hostile values.
+/// Returns the SQL types, each with the hostile values that the test passes to functions.
 fn values() -> Vec<(SqlType, Vec<ScalarValue>)> {
     let written = |of: SqlType, texts: &[&str]| {
         let values = texts.iter().map(|text| scalar(&of, text)).collect::<Vec<_>>();
@@ -200,14 +200,14 @@ fn values() -> Vec<(SqlType, Vec<ScalarValue>)> {
     all
 }
 
-/// One drawn argument: its form for binding, and its values.
+/// One drawn argument of a function call: its form for binding, and its values.
 struct Given {
     argument: Argument,
     rows: Vec<ScalarValue>,
 }
 
 fn given(draws: &mut Draws, values: &[(SqlType, Vec<ScalarValue>)]) -> Given {
-    // Most functions take text and whole numbers.
+    // Half of the arguments are text or whole numbers, because most functions take these.
     let (of, values) = match draws.below(4) {
         0 => values.iter().find(|(of, _)| *of == SqlType::STRING).expect("there is text"),
         1 => values.iter().find(|(of, _)| *of == SqlType::Int).expect("there are whole numbers"),
@@ -223,7 +223,7 @@ fn given(draws: &mut Draws, values: &[(SqlType, Vec<ScalarValue>)]) -> Given {
     Given { argument: Argument { of: of.clone(), is_nullable, literal }, rows }
 }
 
-/// Evaluates a call; returns the arguments as the function takes them, and the results.
+/// Evaluates a drawn function call; returns the arguments as the function takes them, and the results.
 fn evaluated(
     bound: &Bound,
     given: &[Given],
@@ -268,7 +268,7 @@ fn call(function: &Function, given: &[Given], zone: Tz) {
     match together {
         Ok(results) => {
             assert!(bound.is_nullable || results.iter().all(|result| !result.is_null()), "NULL was not said");
-            // NaN does not equal NaN, so texts are compared.
+            // Results are compared as text, because NaN does not equal NaN.
             let shown = |results: &[ScalarValue]| format!("{results:?}");
             if function.is_deterministic {
                 assert_eq!(shown(&results), shown(&apart), "columns and scalars");

@@ -1,4 +1,4 @@
-//! Functions of numbers.
+//! SQL functions of numbers.
 //!
 //! Functions of real numbers (`POWER` to `RADIANS`) take any number as a DOUBLE and return a DOUBLE; NaN and
 //! infinities stand where they have no result. All other functions keep the type of their argument. Results may
@@ -23,7 +23,7 @@ use super::{Argument, BindError, Bound, Context, Function, Kernel, decimal};
 use crate::types::{SqlType, common_type};
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// The functions of this module.
+/// All SQL functions of numbers.
 pub static MATH: &[Function] = &[
     pure("ABS", "ABS(number)", bind_abs),
     pure("POWER", "POWER(base, exponent)", |arguments, _| reals(arguments, power)),
@@ -89,7 +89,7 @@ pub static MATH: &[Function] = &[
     pure("LEAST", "LEAST(value, value, ...)", |arguments, _| extreme(arguments, false)),
 ];
 
-/// Declares a deterministic function.
+/// Declares a function of numbers that gives equal results for equal arguments.
 const fn pure(
     name: &'static str,
     usage: &'static str,
@@ -98,7 +98,8 @@ const fn pure(
     Function { name, usage, is_deterministic: true, bind }
 }
 
-/// Checks that there are `count` arguments, which are numbers or NULL. Returns whether one may be NULL.
+/// Checks that a function has `count` arguments, which are numbers or NULL. Returns whether one of them may
+/// be NULL.
 fn numbers(arguments: &[Argument], count: usize) -> Result<bool, BindError> {
     if arguments.len() != count {
         return Err(BindError::count(arguments.len()));
@@ -111,7 +112,7 @@ fn numbers(arguments: &[Argument], count: usize) -> Result<bool, BindError> {
     Ok(arguments.iter().any(|argument| argument.is_nullable))
 }
 
-/// Binds a function of a real number.
+/// Binds a function of one real number, which is passed as a DOUBLE.
 fn real(arguments: &[Argument], function: fn(f64) -> f64) -> Result<Bound, BindError> {
     let is_nullable = numbers(arguments, 1)?;
     let kernel = move |arguments: &[ColumnarValue], _: usize| {
@@ -125,7 +126,7 @@ fn real(arguments: &[Argument], function: fn(f64) -> f64) -> Result<Bound, BindE
     })
 }
 
-/// Binds a function of two real numbers.
+/// Binds a function of two real numbers, which are passed as DOUBLEs.
 fn reals(arguments: &[Argument], function: fn(f64, f64) -> f64) -> Result<Bound, BindError> {
     let is_nullable = numbers(arguments, 2)?;
     let kernel = move |arguments: &[ColumnarValue], _: usize| {
@@ -158,7 +159,7 @@ fn constant(arguments: &[Argument], value: f64) -> Result<Bound, BindError> {
     Ok(Bound { arguments: Vec::new(), result: SqlType::Double, is_nullable: false, kernel: Arc::new(kernel) })
 }
 
-/// Binds a function whose result has the type of its argument.
+/// Binds a function of a number whose result has the type of its argument.
 fn kept(argument: &Argument, is_nullable: bool, kernel: Arc<dyn Kernel>) -> Bound {
     Bound { arguments: vec![argument.of.clone()], result: argument.of.clone(), is_nullable, kernel }
 }
@@ -166,7 +167,8 @@ fn kept(argument: &Argument, is_nullable: bool, kernel: Arc<dyn Kernel>) -> Boun
 fn bind_abs(arguments: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let is_nullable = numbers(arguments, 1)?;
     let argument = &arguments[0];
-    // The least whole number has no positive counterpart and stays unchanged.
+    // The absolute value of the least whole number is that number itself, because it has no positive
+    // counterpart.
     let kernel = match argument.of {
         SqlType::TinyInt => mapped::<Int8Type>(&argument.of, i8::wrapping_abs),
         SqlType::SmallInt => mapped::<Int16Type>(&argument.of, i16::wrapping_abs),
@@ -202,7 +204,7 @@ fn bind_sign(arguments: &[Argument], _: &Context) -> Result<Bound, BindError> {
     Ok(kept(argument, is_nullable, kernel))
 }
 
-/// Returns the sign of a number; zeros keep their sign, and NaN stays NaN.
+/// Returns the sign of a float: 1 or -1; zeros keep their sign, and NaN stays NaN.
 fn f64_sign(value: f64) -> f64 {
     if value.is_nan() || value == 0.0 { value } else { value.signum() }
 }
@@ -251,7 +253,7 @@ fn bind_hex(arguments: &[Argument], _: &Context) -> Result<Bound, BindError> {
                     continue;
                 }
                 for byte in texts.value(row).bytes() {
-                    // Writing to a builder does not fail.
+                    // Writing to a text builder does not fail.
                     let _ = write!(builder, "{byte:02X}");
                 }
                 builder.append_value("");
@@ -267,7 +269,7 @@ fn bind_hex(arguments: &[Argument], _: &Context) -> Result<Bound, BindError> {
     })
 }
 
-/// Builds a text column from each number of a column.
+/// Builds a column of text with the text form of each number of a column.
 fn written(
     array: &ArrayRef,
     write: impl Fn(i64, &mut StringBuilder) -> std::fmt::Result,
@@ -311,7 +313,7 @@ fn extreme(arguments: &[Argument], is_greatest: bool) -> Result<Bound, BindError
 
 fn better(left: &ColumnarValue, right: &ColumnarValue, is_greatest: bool) -> Evaluated {
     let (one, other) = (Operand::new(left)?, Operand::new(right)?);
-    // Arrow orders floats as Java's `Double.compare` does: -0.0 before 0.0, NaN behind all.
+    // Arrow orders floats as Java's `Double.compare` does: -0.0 comes before 0.0, and NaN behind all numbers.
     let is_left = if is_greatest { cmp::gt_eq(&one, &other) } else { cmp::lt_eq(&one, &other) };
     let is_left = is_left.map_err(over::of_arrow)?;
     let chosen = zip::zip(&is_left, &one, &other).map_err(over::of_arrow)?;
@@ -323,7 +325,7 @@ fn better(left: &ColumnarValue, right: &ColumnarValue, is_greatest: bool) -> Eva
     }
 }
 
-/// Returns the common type of all arguments.
+/// Returns the common type of all arguments of a function.
 pub(super) fn common_of(arguments: &[Argument]) -> Result<SqlType, BindError> {
     let Some((first, rest)) = arguments.split_first() else { return Err(BindError::count(0)) };
     rest.iter().try_fold(first.of.clone(), |common, argument| {

@@ -1,8 +1,8 @@
-//! Row-by-row maps over columns: one value in or two, one out.
+//! Helpers for kernels that compute row by row over columns: one or two values in, one value out.
 //!
-//! Every map keeps two promises. Scalar arguments give a scalar, so expressions of constants are computed once and
-//! not once per row. NULL arguments give NULL without a call of the function, so the value in the slot of a NULL
-//! cannot fail.
+//! Every helper keeps two promises. Scalar arguments give a scalar, so expressions of constants are computed
+//! once and not once per row. NULL arguments give NULL without a call of the function, so the value in the
+//! slot of a NULL cannot fail.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use arrow::error::ArrowError;
 use super::EvaluationError;
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// Result of a kernel.
+/// Result of evaluating a kernel: a column or a scalar, or an error.
 pub type Evaluated = Result<ColumnarValue, EvaluationError>;
 
 /// Returns the only argument of a kernel.
@@ -44,7 +44,7 @@ pub fn both(arguments: &[ColumnarValue]) -> Result<(&ColumnarValue, &ColumnarVal
     }
 }
 
-/// Applies a function to a whole column; a scalar is passed as a column of one row.
+/// Applies a function to a whole argument column; a scalar is passed as a column of one row.
 ///
 /// # Errors
 /// Errors of the function.
@@ -58,8 +58,8 @@ pub fn column_map(
     }
 }
 
-/// Applies a function to several whole columns of `rows` rows. If all arguments are scalars, the function sees
-/// columns of one row and the result is a scalar.
+/// Applies a function to several whole argument columns of `rows` rows. If all arguments are scalars, the
+/// function sees columns of one row and the result is a scalar.
 ///
 /// # Errors
 /// Errors of the function.
@@ -78,7 +78,7 @@ pub fn columns_map(
     if are_scalars { first(&result) } else { Ok(ColumnarValue::Array(result)) }
 }
 
-/// Applies a total function of one value.
+/// Applies a function of one value, which always has a result, to each row of a column.
 ///
 /// # Errors
 /// [`EvaluationError`] if the column is of another type.
@@ -90,7 +90,7 @@ where
     column_map(value, |array| Ok(typed(primitive::<I>(array)?.unary::<_, O>(function), of)))
 }
 
-/// Applies a function of one value which may return NULL or an error.
+/// Applies a function of one value, which may return NULL or an error, to each row of a column.
 ///
 /// # Errors
 /// Errors of the function; [`EvaluationError`] if the column is of another type.
@@ -110,7 +110,7 @@ where
     })
 }
 
-/// Applies a total function of two values.
+/// Applies a function of two values, which always has a result, to each row of two columns.
 ///
 /// # Errors
 /// [`EvaluationError`] if a column is of another type.
@@ -139,7 +139,7 @@ where
     Ok(ColumnarValue::Array(typed::<O>(array, of)))
 }
 
-/// Applies a function of two values which may return NULL or an error.
+/// Applies a function of two values, which may return NULL or an error, to each row of two columns.
 ///
 /// # Errors
 /// Errors of the function; [`EvaluationError`] if a column is of another type.
@@ -180,7 +180,7 @@ where
     Ok(ColumnarValue::Array(typed(array, of)))
 }
 
-/// Applies a total predicate of two values.
+/// Applies a predicate of two values, which always has a result, to each row of two columns.
 ///
 /// # Errors
 /// [`EvaluationError`] if a column is of another type.
@@ -214,14 +214,14 @@ where
     Ok(ColumnarValue::Array(Arc::new(array)))
 }
 
-/// An argument in the form which Arrow's kernels take: an array, and whether it stands for a scalar.
+/// Argument of a kernel in the form that Arrow's kernels take: an array, and whether it stands for a scalar.
 pub struct Operand {
     array: ArrayRef,
     is_scalar: bool,
 }
 
 impl Operand {
-    /// Converts an argument.
+    /// Converts an argument of a kernel to the form that Arrow's kernels take.
     ///
     /// # Errors
     /// [`EvaluationError`] if a scalar has no column.
@@ -239,7 +239,7 @@ impl Datum for Operand {
     }
 }
 
-/// Returns a column as an array of fixed-width values.
+/// Downcasts a column to an array of fixed-width values.
 ///
 /// # Errors
 /// [`EvaluationError`] if the column is of another type because the planner left out a cast.
@@ -247,7 +247,7 @@ pub fn primitive<T: ArrowPrimitiveType>(array: &ArrayRef) -> Result<&PrimitiveAr
     array.as_primitive_opt().ok_or_else(|| mistyped(array, &T::DATA_TYPE.to_string()))
 }
 
-/// Returns a column as text.
+/// Downcasts a column to an array of texts.
 ///
 /// # Errors
 /// [`EvaluationError`] if the column is of another type because the planner left out a cast.
@@ -255,7 +255,7 @@ pub fn text(array: &ArrayRef) -> Result<&StringArray, EvaluationError> {
     array.as_string_opt::<i32>().ok_or_else(|| mistyped(array, "text"))
 }
 
-/// Returns a column as booleans.
+/// Downcasts a column to an array of booleans.
 ///
 /// # Errors
 /// [`EvaluationError`] if the column is of another type because the planner left out a cast.
@@ -263,7 +263,8 @@ pub fn truth(array: &ArrayRef) -> Result<&BooleanArray, EvaluationError> {
     array.as_boolean_opt().ok_or_else(|| mistyped(array, "BOOLEAN"))
 }
 
-/// Makes the error of a column with another type than its kernel was bound to, because the planner left out a cast.
+/// Creates the error for a column of another type than its kernel was bound to, because the planner left out
+/// a cast.
 pub fn mistyped(array: &ArrayRef, instead_of: &str) -> EvaluationError {
     unexpected(&format!("a column of {} instead of {instead_of}", array.data_type()))
 }
@@ -284,7 +285,7 @@ pub fn first(array: &ArrayRef) -> Evaluated {
     ScalarValue::try_from_array(array, 0).map(ColumnarValue::Scalar).map_err(|error| internal(&error))
 }
 
-/// Returns NULL of a type.
+/// Returns a scalar NULL of a type.
 ///
 /// # Errors
 /// [`EvaluationError`] if there are no scalars of the type.
@@ -292,8 +293,8 @@ pub fn null(of: &DataType) -> Evaluated {
     ScalarValue::try_from(of).map(ColumnarValue::Scalar).map_err(|error| internal(&error))
 }
 
-/// Gives a column a type which differs only in its parameters: the digits of a decimal number, or a zone. A type
-/// which differs in more leaves the column unchanged.
+/// Gives a column a type that differs only in its parameters: the digits of a decimal number, or a zone. If
+/// the type differs in more, the column stays unchanged.
 pub fn typed<T: ArrowPrimitiveType>(array: PrimitiveArray<T>, of: &DataType) -> ArrayRef {
     if array.data_type() == of || !PrimitiveArray::<T>::is_compatible(of) {
         return Arc::new(array);
@@ -307,7 +308,8 @@ pub fn of_arrow(error: ArrowError) -> EvaluationError {
     internal(&error)
 }
 
-/// Checks that a column of text or bytes has room for `more` bytes. Arrow counts them in 31 bits and panics beyond.
+/// Checks that a column of text or bytes has room for `more` bytes. Arrow counts the bytes of a column in 31
+/// bits and panics beyond.
 ///
 /// # Errors
 /// [`EvaluationError`] if there is no room.
@@ -322,15 +324,16 @@ pub fn room(used: usize, more: usize) -> Result<(), EvaluationError> {
     })
 }
 
-/// Builds a column of `rows` rows. A row is NULL if `nulls` says so or `value` returns `None`; the first error ends
-/// the build.
+/// Builds the result column of a kernel, of `rows` rows. A row is NULL if `nulls` says so or `value` returns
+/// `None`; the first error ends the build.
 pub fn fill<O: ArrowPrimitiveType>(
     rows: usize,
     nulls: Option<&NullBuffer>,
     mut value: impl FnMut(usize) -> Result<Option<O::Native>, EvaluationError>,
 ) -> Result<PrimitiveArray<O>, EvaluationError> {
     let mut values = vec![O::Native::default(); rows];
-    // Most columns have no NULL, and most functions add none.
+    // The null mask is created only when the first row becomes NULL: most columns have no NULL, and most
+    // functions add none.
     let mut made_null: Option<BooleanBufferBuilder> = None;
     for (row, slot) in values.iter_mut().enumerate() {
         if nulls.is_some_and(|nulls| nulls.is_null(row)) {
@@ -351,7 +354,7 @@ fn all_set(count: usize) -> BooleanBufferBuilder {
     bits
 }
 
-/// One operand of a function of two values.
+/// One operand of a function of two values: a column or a scalar.
 enum Side<'a, T: ArrowPrimitiveType> {
     Column(&'a PrimitiveArray<T>),
     One(Option<T::Native>),

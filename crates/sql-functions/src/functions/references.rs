@@ -1,5 +1,5 @@
-//! Tests of functions against other implementations: days and times against `chrono`, sums and products against wider
-//! numbers, texts against lists of characters, and encodings against their inverse.
+//! Tests that compare SQL functions with other implementations: days and times with the crate `chrono`, sums
+//! and products with wider numbers, texts with lists of characters, and encodings with their inverse.
 
 use arrow::array::{AsArray, StringArray};
 use arrow::datatypes::{Decimal128Type, Int64Type};
@@ -28,7 +28,7 @@ fn evaluated(
     Ok(super::bed::row_of(&array, 0))
 }
 
-/// Calls a function by its name, with literals.
+/// Calls an SQL function by its name, with literal arguments.
 fn called(name: &str, given: &[(SqlType, ScalarValue)], zone: Tz) -> Result<ScalarValue, EvaluationError> {
     let function = super::all().find(|function| function.name == name).expect("a function of that name");
     let arguments: Vec<Argument> = given
@@ -70,11 +70,13 @@ fn zones() -> impl Strategy<Value = Tz> {
     ])
 }
 
-/// Milliseconds of the years 1 to 9999 without a day at both ends, so that no zone leads out of them.
+/// Range of instants in the tests: the milliseconds of the years 1 to 9999 without a day at both ends, so
+/// that no zone leads out of these years.
 const MILLIS: std::ops::Range<i64> = -62_135_500_000_000..253_402_200_000_000;
 
 proptest! {
-    /// The parts of an instant are the parts of the local time in the zone.
+    /// The year, hour and other parts of an instant equal the parts of the local time in the zone that
+    /// `chrono` computes.
     #[test]
     fn parts_of_instants(millis in MILLIS, zone in zones()) {
         let local = zone.from_utc_datetime(&DateTime::<Utc>::from_timestamp_millis(millis).expect("within range").naive_utc());
@@ -96,7 +98,7 @@ proptest! {
         prop_assert_eq!(shown, Some(local.format("%Y-%m-%d %H:%M:%S%.3f").to_string()));
     }
 
-    /// A day shown as text is read as the same day, and months are added as by `chrono`.
+    /// A DATE that is shown as text is read as the same day, and months are added as `chrono` adds them.
     #[test]
     fn days_and_months(days in -719_162..2_932_896_i32, months in -1_200..1_200_i32) {
         let date = NaiveDate::default() + chrono::TimeDelta::days(i64::from(days));
@@ -116,7 +118,7 @@ proptest! {
         }
     }
 
-    /// Whole numbers wrap, and division by zero fails.
+    /// Arithmetic of whole numbers wraps, and division by zero fails.
     #[test]
     fn whole_numbers(left in prop_oneof![any::<i64>(), Just(i64::MIN), Just(-1)], right in prop_oneof![any::<i64>(), Just(-1), Just(0)]) {
         let of = |value: i64| (SqlType::BigInt, ScalarValue::Int64(Some(value)));
@@ -150,7 +152,7 @@ proptest! {
         };
         prop_assert_eq!(result(ArithmeticOp::Add), (i128::from(left) + i128::from(right), 4));
         prop_assert_eq!(result(ArithmeticOp::Subtract), (i128::from(left) - i128::from(right), 4));
-        // The exact product may need 39 digits: the last one is rounded away, half up.
+        // The exact product of two decimals may need 39 digits: then the last digit is rounded away, half up.
         let (product, scale) = result(ArithmeticOp::Multiply);
         let exact = i128::from(left) * i128::from(right);
         let lost = 10_i128.pow(8 - scale as u32);
@@ -158,7 +160,7 @@ proptest! {
         prop_assert_eq!(product, rounded);
     }
 
-    /// Text is counted and cut in characters.
+    /// Functions of text count and cut in characters, not in bytes.
     #[test]
     fn texts(value in "\\PC{0,12}", other in "[a-c]{0,3}", start in -15..15_i32, length in 0..15_i32) {
         let letters: Vec<char> = value.chars().collect();
@@ -181,7 +183,7 @@ proptest! {
         prop_assert_eq!(called("POSITION", &[text(&other), text(&value)], Tz::UTC), Ok(ScalarValue::Int32(Some(place))));
     }
 
-    /// Decoding reverses encoding.
+    /// Decoding a text or bytes reverses encoding.
     #[test]
     fn encodings(value in "\\PC{0,20}", bytes in prop::collection::vec(any::<u8>(), 0..20)) {
         let there_and_back = |there: &str, back: &str| {
@@ -204,7 +206,7 @@ proptest! {
         }
     }
 
-    /// Epoch numbers of any unit become the instants to which they count.
+    /// TO_TIMESTAMP_LTZ of a number in any unit is the instant that lies so long after 1970.
     #[test]
     fn epochs(number in prop_oneof![any::<i64>(), -1_000_000_000_000..1_000_000_000_000_i64], digits in 0..=9_i32) {
         let found = called("TO_TIMESTAMP_LTZ", &[(SqlType::BigInt, ScalarValue::Int64(Some(number))), int(digits)], Tz::UTC);
@@ -221,7 +223,7 @@ proptest! {
     }
 }
 
-/// Empty columns have empty results.
+/// Functions of empty columns have empty results.
 #[test]
 fn no_rows_have_no_results() {
     let empty = ColumnarValue::Array(std::sync::Arc::new(StringArray::from(Vec::<&str>::new())));

@@ -1,4 +1,4 @@
-//! Fields of rows: `row.field`, which queries write as names separated by points.
+//! Access to fields of SQL rows: `row.field`, which queries write as names separated by periods.
 //!
 //! A field of a row that is NULL is NULL.
 //!
@@ -15,7 +15,7 @@ use crate::suggestion::nearest;
 use crate::types::SqlType;
 use crate::values::ColumnarValue;
 
-/// The function as which `row.field` is planned: the field's name is the second argument.
+/// Function as a call of which `row.field` is planned: the field's name is the second argument.
 pub static ROWS: &[Function] = &[Function {
     name: "FIELD",
     usage: "row.field",
@@ -23,7 +23,7 @@ pub static ROWS: &[Function] = &[Function {
     bind: |given, _| bind_field(given),
 }];
 
-/// Binds a field of a row; the second argument is the field's name.
+/// Binds the access to a field of a row; the second argument is the field's name.
 ///
 /// # Errors
 /// [`BindError`] if the row has no such field.
@@ -52,7 +52,7 @@ pub fn bind_field(given: &[Argument]) -> Result<Bound, BindError> {
         if row.null_count() == 0 {
             return Ok(ColumnarValue::Array(Arc::clone(field)));
         }
-        // Slots of rows which are NULL may hold values.
+        // A row that is NULL may have values in the slots of its fields, so these fields are set to NULL.
         let field = is_null(row).and_then(|nulls| nullif(field, &nulls)).map_err(|error| failure(&error))?;
         Ok::<_, EvaluationError>(ColumnarValue::Array(field))
     };
@@ -81,7 +81,8 @@ mod tests {
         bind_field(&[row, name])
     }
 
-    /// Fields which are NULL, fields of rows which are NULL, and rows without either; sliced, as batches are.
+    /// Access to a field of a row gives NULL where the field or the row is NULL, also in sliced columns, as
+    /// batches have them.
     #[test]
     fn fields_are_null_where_they_or_their_rows_are() {
         let of = bind("id").expect("bound").arguments[0].arrow();

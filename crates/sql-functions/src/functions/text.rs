@@ -25,9 +25,9 @@ mod url;
 
 use super::{Argument, BindError, Bound, Context, Function};
 
-/// All functions of text.
+/// All SQL functions of text.
 pub static TEXT: &[Function] = &[
-    // Letters, and concatenation.
+    // Functions of letters, and concatenation.
     function("UPPER", "UPPER(text)", letters::upper),
     function("LOWER", "LOWER(text)", letters::lower),
     function("INITCAP", "INITCAP(text)", letters::initcap),
@@ -40,7 +40,7 @@ pub static TEXT: &[Function] = &[
     function("CONCAT_WS", "CONCAT_WS(separator, text, ...)", letters::concat_ws),
     function("REPEAT", "REPEAT(text, count)", letters::repeat),
     function("ELT", "ELT(index, text, ...)", letters::elt),
-    // Parts, by position.
+    // Functions that take parts of a text by position.
     function("SUBSTRING", "SUBSTRING(text, start [, length])", cut::substring),
     function("SUBSTR", "SUBSTR(text, start [, length])", cut::substring),
     function("LEFT", "LEFT(text, count)", cut::left),
@@ -55,7 +55,7 @@ pub static TEXT: &[Function] = &[
     function("BTRIM", "BTRIM(text [, characters])", cut::btrim),
     function("LPAD", "LPAD(text, length, pad)", cut::lpad),
     function("RPAD", "RPAD(text, length, pad)", cut::rpad),
-    // Parts, by content.
+    // Functions that find or take parts of a text by content.
     function("POSITION", "POSITION(needle IN text)", find::position),
     function("LOCATE", "LOCATE(needle, text [, start])", find::locate),
     function("INSTR", "INSTR(text, needle [, start [, occurrence]])", find::instr),
@@ -67,7 +67,7 @@ pub static TEXT: &[Function] = &[
     function("SUBSTRING_INDEX", "SUBSTRING_INDEX(text, delimiter, count)", find::substring_index),
     function("SPLIT", "SPLIT(text, delimiter)", find::split),
     function("STR_TO_MAP", "STR_TO_MAP(text [, pair delimiter, key delimiter])", find::str_to_map),
-    // Patterns.
+    // Functions and predicates that match a text with a pattern.
     function("LIKE", "text LIKE pattern [ESCAPE character]", like::like),
     function("SIMILAR", "text SIMILAR TO pattern [ESCAPE character]", like::similar),
     function("REGEXP", "REGEXP(text, pattern)", regexp::regexp),
@@ -77,7 +77,7 @@ pub static TEXT: &[Function] = &[
     function("REGEXP_COUNT", "REGEXP_COUNT(text, pattern)", regexp::count),
     function("REGEXP_INSTR", "REGEXP_INSTR(text, pattern)", regexp::instr),
     function("REGEXP_SUBSTR", "REGEXP_SUBSTR(text, pattern)", regexp::substr),
-    // Encodings and addresses.
+    // Functions that encode and decode text, bytes and web addresses.
     function("TO_BASE64", "TO_BASE64(text)", encode::to_base64),
     function("FROM_BASE64", "FROM_BASE64(text)", encode::from_base64),
     function("UNHEX", "UNHEX(text)", encode::unhex),
@@ -86,7 +86,7 @@ pub static TEXT: &[Function] = &[
     function("URL_ENCODE", "URL_ENCODE(text)", url::encode),
     function("URL_DECODE", "URL_DECODE(text)", url::decode),
     function("PARSE_URL", "PARSE_URL(url, part [, key])", url::parse_url),
-    // Hashes.
+    // Functions that compute hashes of text or bytes.
     function("MD5", "MD5(text)", hash::md5),
     function("SHA1", "SHA1(text)", hash::sha1),
     function("SHA224", "SHA224(text)", hash::sha224),
@@ -94,7 +94,7 @@ pub static TEXT: &[Function] = &[
     function("SHA384", "SHA384(text)", hash::sha384),
     function("SHA512", "SHA512(text)", hash::sha512),
     function("SHA2", "SHA2(text, bits)", hash::sha2),
-    // JSON.
+    // Functions that read and write JSON.
     function("JSON_VALUE", "JSON_VALUE(json, path)", json_functions::json_value),
     function("JSON_QUERY", "JSON_QUERY(json, path)", json_functions::json_query),
     function("JSON_EXISTS", "JSON_EXISTS(json, path)", json_functions::json_exists),

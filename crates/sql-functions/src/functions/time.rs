@@ -1,4 +1,4 @@
-//! Functions of time, which Flink's documentation lists under "Temporal functions".
+//! SQL functions of times, which Flink's documentation lists under "Temporal functions".
 //!
 //! A TIMESTAMP_LTZ is split into parts, rounded and shown in the zone of the session; all other values as written.
 //! The calendar is the Gregorian one for all dates, also before its introduction. Syntax with words in it
@@ -27,9 +27,9 @@ pub mod zone;
 
 use super::{Argument, BindError, Bound, Context, Function};
 
-/// All functions of time.
+/// All SQL functions of times.
 pub static TIME: &[Function] = &[
-    // Current times.
+    // Functions that return the current time.
     volatile("CURRENT_DATE", "CURRENT_DATE", now::current_date),
     volatile("CURRENT_TIME", "CURRENT_TIME", now::current_time),
     volatile("LOCALTIME", "LOCALTIME", now::current_time),
@@ -38,7 +38,7 @@ pub static TIME: &[Function] = &[
     volatile("CURRENT_ROW_TIMESTAMP", "CURRENT_ROW_TIMESTAMP()", now::current_timestamp),
     volatile("PROCTIME", "PROCTIME()", now::current_timestamp),
     volatile("LOCALTIMESTAMP", "LOCALTIMESTAMP", now::local_timestamp),
-    // Parts of times.
+    // Functions that return or round to a part of a time.
     function("EXTRACT", "EXTRACT(unit FROM time)", extract::extract),
     function("YEAR", "YEAR(date)", extract::year),
     function("QUARTER", "QUARTER(date)", extract::quarter),
@@ -52,11 +52,11 @@ pub static TIME: &[Function] = &[
     function("SECOND", "SECOND(timestamp)", extract::second),
     function("FLOOR_TO", "FLOOR(time TO unit)", round::floor),
     function("CEIL_TO", "CEIL(time TO unit)", round::ceil),
-    // Spans of time.
+    // Functions that compute with spans between times.
     function("TIMESTAMPADD", "TIMESTAMPADD(unit, count, time)", span::add),
     function("TIMESTAMPDIFF", "TIMESTAMPDIFF(unit, time, time)", span::diff),
     function("OVERLAPS", "(time, time or interval) OVERLAPS (time, time or interval)", span::overlaps),
-    // Times and text.
+    // Functions that convert between times and text.
     function("DATE_FORMAT", "DATE_FORMAT(timestamp or text, pattern)", reading::date_format),
     function("TO_DATE", "TO_DATE(text [, pattern])", reading::to_date),
     function("TO_TIMESTAMP", "TO_TIMESTAMP(text [, pattern])", reading::to_timestamp),

@@ -1,4 +1,5 @@
-//! Numbers byte strings in order of first appearance, and stores them end to end in one buffer.
+//! Index of byte strings: numbers them in order of first appearance, and stores them end to end in one
+//! buffer.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -14,20 +15,20 @@ use super::whole::next_number;
 use super::{growth_bytes, list_growth_bytes};
 use crate::functions::EvaluationError;
 
-/// Byte strings with their numbers.
+/// Distinct byte strings, each with a number.
 pub(super) struct BytesKeys {
-    /// Numbers by the hash of their key.
+    /// Hash table that finds the number of a byte string by its hash.
     table: HashTable<u32>,
-    /// All keys, end to end in number order; NULL takes no bytes.
+    /// All byte strings end to end, in the order of their numbers; NULL takes no bytes.
     bytes: Vec<u8>,
-    /// End of each key in `bytes`.
+    /// Position in `bytes` at which each byte string ends.
     ends: Vec<usize>,
-    /// Hash of each key. Comparing hashes first is faster than comparing bytes, and a growing table need not hash
-    /// again.
+    /// Hash of each byte string. Comparing hashes first is faster than comparing bytes, and a growing table
+    /// need not hash again.
     hashes: Vec<u64>,
-    /// Number of NULL, which is not in the table.
+    /// Number of the key NULL, which is not in the hash table.
     null: Option<u32>,
-    /// The number found last, because equal keys often follow each other.
+    /// Number that was found last. It is tried first, because equal keys often follow each other.
     last: Option<u32>,
     hasher: FixedState,
 }
@@ -77,7 +78,7 @@ impl BytesKeys {
         self.null
     }
 
-    /// Returns the key of a number; empty for the number of NULL.
+    /// Returns the byte string with a number; empty for the number of NULL.
     #[inline]
     pub(super) fn key(&self, number: usize) -> &[u8] {
         let start = if number == 0 { 0 } else { self.ends[number - 1] };
@@ -174,19 +175,21 @@ impl BytesKeys {
     fn hash(&self, key: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(key);
-        // Strings of zeros differ by their length only.
+        // The length is hashed, too, because strings of zeros differ by their length only.
         hasher.write_usize(key.len());
         hasher.finish()
     }
 }
 
-/// Values of a column of text or bytes, without its null mask.
+/// Byte strings of a column of text or bytes, without the column's null mask.
 pub(crate) struct ByteSlices {
     offsets: OffsetBuffer<i32>,
     data: Buffer,
 }
 
 impl ByteSlices {
+    /// Reads the byte strings of a column of text or bytes.
+    ///
     /// # Panics
     /// If the column holds neither text nor bytes.
     pub(crate) fn of(column: &ArrayRef) -> Self {
@@ -208,7 +211,7 @@ impl ByteSlices {
     }
 }
 
-/// Builds a column of text or bytes, as `of` says.
+/// Builds an Arrow column of text or bytes, as the type `of` says.
 ///
 /// # Errors
 /// [`EvaluationError`] if the column has more than 2 GiB, or if `of` is text and the values are not UTF-8.
@@ -233,7 +236,7 @@ pub(crate) fn bytes_column<'a>(
     column.map_err(|error| EvaluationError { code: "EVALUATION", message: error.to_string() })
 }
 
-/// Converts an end position in a column to an offset of 32 bits.
+/// Converts a position in the bytes of an Arrow column to an offset of 32 bits.
 pub(crate) fn offset(end: usize) -> Result<i32, EvaluationError> {
     i32::try_from(end).map_err(|_| EvaluationError {
         code: "RESULT_TOO_LARGE",

@@ -1,4 +1,4 @@
-//! Columns of whole numbers of at most 64 bits, of any type: reading and building.
+//! Reading and building of Arrow columns of whole numbers of at most 64 bits, of any type.
 
 use std::sync::Arc;
 
@@ -6,14 +6,15 @@ use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType, IntervalUnit};
 
-/// Returns whether a column of this type holds whole numbers: BOOLEAN (0 and 1), integers, dates, times, timestamps,
-/// intervals.
+/// Returns whether a column of an Arrow type holds whole numbers: BOOLEAN (0 and 1), integers, dates, times,
+/// timestamps, intervals.
 pub(crate) fn is_whole(of: &DataType) -> bool {
     of == &DataType::Boolean || width(of).is_some()
 }
 
-/// Returns the numbers of a column; where it is NULL, any number. Numbers of 64 bits are not copied. Widening others
-/// costs about 0.3 ns a number, and saves compiling each loop over numbers for every type.
+/// Returns the whole numbers of a column as 64-bit integers; where the column is NULL, any number. Numbers of
+/// 64 bits are not copied. Widening others costs about 0.3 ns a number, and saves compiling each loop over
+/// numbers for every type.
 ///
 /// # Panics
 /// If the column holds no whole numbers.
@@ -31,7 +32,8 @@ pub fn whole_numbers(column: &ArrayRef) -> ScalarBuffer<i64> {
     }
 }
 
-/// Builds a column of type `of`. Numbers which do not fit are cut to their lowest bits, as in Java.
+/// Builds a column of type `of` from 64-bit integers. Numbers that do not fit are cut to their lowest bits,
+/// as in Java.
 ///
 /// # Panics
 /// If columns of type `of` hold no whole numbers.
@@ -53,7 +55,7 @@ pub(crate) fn whole_column(of: &DataType, numbers: Vec<i64>, nulls: Option<NullB
     make_array(data.expect("there is a number of the right width for each row"))
 }
 
-/// Returns the bytes of each number.
+/// Returns the number of bytes of each value in a column of whole numbers; `None` for other types.
 fn width(of: &DataType) -> Option<usize> {
     Some(match of {
         DataType::Int8 => 1,

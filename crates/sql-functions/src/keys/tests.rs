@@ -1,4 +1,4 @@
-//! Tests of key numbers for all types, against a linear search through the keys seen before.
+//! Tests of the index of keys for all types, against a linear search through the keys seen before.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn doubles(values: &[Option<f64>]) -> ArrayRef {
     Arc::new(Float64Array::from(values.to_vec()))
 }
 
-/// Indexes rows in two batches, then checks all methods of the index.
+/// Indexes the keys of rows in two batches, then checks all methods of the index.
 fn check(types: &[SqlType], columns: &[ArrayRef], expected: &[u32]) {
     let rows = expected.len();
     let groups_len = expected.iter().max().map_or(0, |greatest| *greatest as usize + 1);
@@ -42,7 +42,7 @@ fn check(types: &[SqlType], columns: &[ArrayRef], expected: &[u32]) {
         assert_eq!(all, expected, "{types:?} cut at {cut}");
         assert_eq!(index.len(), groups_len);
 
-        // The keys in number order are the first rows of each group.
+        // The keys in number order must be those of the first row of each group.
         let firsts: Vec<usize> = (0..groups_len)
             .map(|group| expected.iter().position(|&of| of as usize == group).unwrap())
             .collect();
@@ -80,7 +80,7 @@ fn check(types: &[SqlType], columns: &[ArrayRef], expected: &[u32]) {
     }
 }
 
-/// Shows a column such that floats are equal only if their bits are.
+/// Formats a column of keys as text in which floats are equal only if their bits are.
 fn bits(column: &ArrayRef) -> String {
     match column.data_type() {
         DataType::Float64 => {
@@ -119,7 +119,7 @@ fn extremes_are_keys_like_others() {
     check(&[SqlType::STRING], &[text(&[Some(&long), Some("a"), Some("a\0"), Some(&long)])], &[0, 1, 2, 0]);
 }
 
-/// Flink compares rows as bytes.
+/// Floats are equal keys only if their bits are equal, because Flink compares rows as bytes.
 #[test]
 fn floats_are_keys_by_their_bits() {
     let other_nan = f64::from_bits(0x7ff8_0000_0000_0001);
@@ -129,12 +129,12 @@ fn floats_are_keys_by_their_bits() {
     check(&[SqlType::Float], &[floats], &[0, 1, 2, 2]);
 }
 
-/// One type for each storage of keys, and for each width.
+/// A key of each type is indexed: one type for each way to store keys, and for each width of numbers.
 #[test]
 fn every_type_can_be_a_key() {
     let check_one = |of: SqlType, column: ArrayRef, expected: &[u32]| {
         check(std::slice::from_ref(&of), std::slice::from_ref(&column), expected);
-        // The type as one of two key columns.
+        // The type is also tested as one of two key columns.
         let rows = column.len();
         check(&[of, SqlType::BigInt], &[column, whole(&vec![Some(1); rows])], expected);
     };
@@ -162,7 +162,7 @@ fn every_type_can_be_a_key() {
     check_one(row, Arc::new(StructArray::new(fields, columns, None)), &[0, 0, 1]);
 }
 
-/// All SQL types can be converted to rows, which the constructor assumes.
+/// All SQL types can be converted to comparable rows, as the constructor of the index assumes.
 #[test]
 fn every_type_has_an_index() {
     let map = SqlType::Map(Box::new(SqlType::STRING), Box::new(SqlType::Array(Box::new(SqlType::Double))));
@@ -184,7 +184,7 @@ fn keys_of_groups_come_in_the_order_asked() {
     assert_eq!(index.columns(3..3).unwrap()[0].len(), 0);
 }
 
-/// Loading refuses invalid saved keys: duplicates, a NULL beyond the end, ends which go back.
+/// Loading an index refuses invalid saved keys: duplicates, a NULL beyond the end, ends that go back.
 #[test]
 fn what_cannot_be_keys_is_not_loaded() {
     let check = |of: SqlType, write: &dyn Fn(&mut StateWriter)| {
@@ -203,7 +203,7 @@ fn what_cannot_be_keys_is_not_loaded() {
     check(SqlType::Double, &|state| state.put(&(1u32, None::<u32>, vec![0usize; 0], vec![0u8; 0])).unwrap());
 }
 
-/// Numbers the rows by a linear search through the rows before.
+/// Numbers the keys of rows by a linear search through the rows before.
 fn numbers<T: PartialEq>(rows: &[T]) -> Vec<u32> {
     let mut seen: Vec<&T> = Vec::new();
     let number = |row| {
@@ -245,8 +245,8 @@ proptest! {
     }
 }
 
-/// Measures the cost of a row. The figure is printed, not judged:
-/// `cargo test -p thalweg-sql --lib -- --ignored --nocapture what_a_key_costs`.
+/// Measures the cost of indexing the key of a row. The figure is printed, not judged:
+/// `cargo test -p thalweg-sql-functions --lib -- --ignored --nocapture what_a_key_costs`.
 #[test]
 #[ignore = "measures"]
 fn what_a_key_costs() {
@@ -288,7 +288,8 @@ fn what_a_key_costs() {
     }
 }
 
-/// `row_converter` relies on this: arrow has comparable rows of each type, however nested, and reads them back.
+/// Arrow has comparable rows of each SQL type, however nested, and reads them back. `row_converter` relies on
+/// this.
 #[test]
 fn every_type_has_comparable_rows() {
     let row = |fields: &[SqlType]| {
@@ -335,7 +336,7 @@ fn every_type_has_comparable_rows() {
     }
 }
 
-/// More keys than 32 bits can number are an error, which is returned before any of them is numbered.
+/// More keys than 32-bit numbers exist are an error, which is returned before any of the keys is numbered.
 #[test]
 fn keys_beyond_their_numbers_are_refused() {
     for types in [vec![], vec![SqlType::BigInt], vec![SqlType::STRING], vec![SqlType::STRING, SqlType::Int]] {

@@ -1,4 +1,5 @@
-//! Numbers whole numbers in order of first appearance: a table of positions in a vector of keys.
+//! Index of whole numbers as keys: numbers them in order of first appearance, with a hash table of positions
+//! in a vector of keys.
 //!
 //! A run of equal keys is looked up once. The loop uses nothing of Arrow, so it can be measured alone.
 
@@ -9,11 +10,11 @@ use super::{growth_bytes, list_growth_bytes};
 
 /// Whole-number keys with their numbers.
 pub(super) struct WholeKeys {
-    /// Numbers by the hash of their key.
+    /// Hash table that finds the number of a key by the key's hash.
     table: HashTable<u32>,
-    /// Keys by number; 0 in the place of NULL.
+    /// Keys in the order of their numbers; 0 in the place of NULL.
     keys: Vec<i64>,
-    /// Number of NULL, which is not in the table.
+    /// Number of the key NULL, which is not in the hash table.
     null: Option<u32>,
     seed: u64,
 }
@@ -23,7 +24,7 @@ impl WholeKeys {
         WholeKeys { table: HashTable::new(), keys: Vec::new(), null: None, seed }
     }
 
-    /// Appends the key numbers of `values`, none of which is NULL.
+    /// Appends the number of each key in `values`, none of which is NULL, to `groups`.
     pub(super) fn index(&mut self, values: &[i64], groups: &mut Vec<u32>) {
         let Some(&first) = values.first() else { return };
         let mut last = (first, self.number(first));
@@ -35,7 +36,8 @@ impl WholeKeys {
         }));
     }
 
-    /// Appends the key numbers of `values`, some of which are NULL; the value at a NULL is ignored.
+    /// Appends the number of each key in `values`, some of which are NULL, to `groups`; the value at a NULL
+    /// is ignored.
     pub(super) fn index_nullable(
         &mut self,
         values: &[i64],
@@ -56,7 +58,7 @@ impl WholeKeys {
         self.null
     }
 
-    /// Returns the key of a number; 0 for the number of NULL.
+    /// Returns the key with a number; 0 for the number of NULL.
     pub(super) fn key(&self, number: usize) -> i64 {
         self.keys[number]
     }
@@ -136,16 +138,16 @@ impl WholeKeys {
     }
 }
 
-/// Returns the number of the next key.
+/// Returns the number for the next new key.
 pub(super) fn next_number(keys: usize) -> u32 {
     u32::try_from(keys).expect("`KeyIndex::check_room` has seen that all keys have numbers of 32 bits")
 }
 
-/// Returns a hash whose bits are all usable: both halves of a product of 128 bits, combined by XOR. Both factors
-/// depend on the seed, so nobody without it can choose keys which collide.
+/// Returns a hash of a whole number whose bits are all usable: both halves of a product of 128 bits, combined
+/// by XOR. Both factors depend on the seed, so without knowing it nobody can choose keys that collide.
 #[inline]
 pub(crate) fn hash_of(key: i64, seed: u64) -> u64 {
-    // An odd number with the bits of the golden ratio: neighbouring keys end up far apart.
+    // An odd factor with the bits of the golden ratio gives neighbouring keys hashes that are far apart.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let factor = (FACTOR ^ seed.rotate_left(32)) | 1;
     let product = u128::from(key as u64 ^ seed) * u128::from(factor);

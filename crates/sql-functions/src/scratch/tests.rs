@@ -1,4 +1,5 @@
-//! Tests that intermediate results ask for memory, and that it is given back when the evaluation ends.
+//! Tests that intermediate results of expressions ask for memory, and that the memory is given back when the
+//! evaluation ends.
 
 use std::sync::{Arc, Mutex};
 
@@ -51,7 +52,8 @@ fn a_room_is_given_back_and_a_value_is_held_until_the_end() {
     assert_eq!(left(), 64 << 20);
 }
 
-/// A part of a long array shares the memory of the whole, as a field of a row does, and takes no more than its own values.
+/// A slice of a long array takes only the memory of its own values, although it shares the buffers of the
+/// whole array. The field of a row is such a slice.
 #[test]
 fn a_slice_takes_its_own_values() {
     let (bounded_grant, allowance) = bounded_grant(64 << 20);
@@ -114,7 +116,8 @@ fn what_the_budget_lacks_is_refused() {
     assert_eq!(*bounded_grant.left.lock().unwrap(), 1 << 20);
 }
 
-/// An inner scope has its own memory, and the outer scope continues after it, also after a panic.
+/// An inner scope of an evaluation has memory of its own, and the outer scope continues after it, also after
+/// a panic.
 #[test]
 fn scopes_nest() {
     let (bounded_grant, allowance) = bounded_grant(64 << 20);

@@ -17,38 +17,39 @@
 
 use std::collections::BTreeMap;
 
-/// The word at which the expectations begin.
+/// Word at the start of a comment line at which the expectations of a SQL file begin.
 const WORD: &str = "Expected";
 
-/// The most lines of difference that are reported.
+/// Greatest number of differing lines that are reported.
 const TOLD_MAX: usize = 20;
 
-/// Sums over all jobs of a file.
+/// Row counts of a run, summed over all jobs of a SQL file.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sums {
-    /// Rows read.
+    /// Number of rows that all jobs have read.
     pub rows_in: u64,
-    /// Rows written or shown.
+    /// Number of rows that all jobs have written or shown.
     pub rows_out: u64,
-    /// Late rows.
+    /// Number of late rows that all jobs have dropped.
     pub late: u64,
-    /// Bad records.
+    /// Number of records that all jobs could not parse.
     pub bad: u64,
 }
 
-/// The expectations of a head, less the output so far.
+/// Expectations in the head of a SQL file, less the output that has been compared so far.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// The outstanding count of each expected line; if empty, lines are not checked.
+    /// How often each expected line is still to come. If the head lists no lines, the output is not compared.
     lines: BTreeMap<String, u64>,
     others: u64,
-    /// Expected counts by the words after their numbers, in the order of [`Sums`].
+    /// Words such as `rows in`, each with the count that the head expects before it, in the order of
+    /// [`Sums`].
     counts: [(&'static str, Option<u64>); 4],
     wrong: Vec<String>,
 }
 
 impl Head {
-    /// Parses the head of a file; returns `None` if it states no expectations.
+    /// Parses the head of a SQL file; returns `None` if the head states no expectations.
     ///
     /// # Errors
     /// The expectations contain nothing that can be compared.
@@ -86,7 +87,7 @@ impl Head {
         *self.lines.entry(line.to_owned()).or_default() += 1;
     }
 
-    /// Reads the counts in a line of words.
+    /// Reads the counts that a comment line states, such as `12 rows in, 1 late`.
     fn count(&mut self, line: &str) {
         for (words, count) in &mut self.counts {
             for (place, _) in line.match_indices(&format!(" {words}")) {
@@ -100,7 +101,7 @@ impl Head {
         }
     }
 
-    /// Compares a line of output.
+    /// Compares a line of output with the expected lines that have not come yet.
     pub fn line(&mut self, line: &str) {
         if self.lines.is_empty() {
             return;
@@ -113,7 +114,7 @@ impl Head {
         }
     }
 
-    /// Checks that all expected output has come, and nothing else.
+    /// Checks at the end of a run that all expected output has come, and nothing else.
     ///
     /// # Errors
     /// The differences, one a line.

@@ -1,5 +1,5 @@
-//! Test harness for operators with state per key: rows of four columns, an operator driven by events, and its
-//! output as text.
+//! Test harness for operators with state per key: input rows of four columns, an operator that is driven by
+//! rows and watermarks, and its output as text.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::calc::schema_of;
 use super::operator::BatchOperator;
 use crate::plan::{AggregateCall, Column, Role};
 
-/// A row: its number, a key, a value, and a time.
+/// An input row of the operator tests: its number, a key, a value, and a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct In {
     pub(super) id: i32,
@@ -32,7 +32,7 @@ pub(super) const K: usize = 1;
 pub(super) const V: usize = 2;
 pub(super) const TS: usize = 3;
 
-/// Returns the columns of [`In`].
+/// Returns the columns of the test rows [`In`]: number, key, value and time.
 pub(super) fn columns() -> Vec<Column> {
     vec![
         Column::plain("id", SqlType::Int, false),
@@ -42,7 +42,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// Creates a batch of rows; all are inserts if `kinds` is `None`.
+/// Creates a batch of test rows; all are inserts if `kinds` is `None`.
 pub(super) fn batch(rows: &[In], kinds: Option<&[RowKind]>) -> Batch {
     let ids: Int32Array = rows.iter().map(|row| Some(row.id)).collect();
     let keys: StringArray = rows.iter().map(|row| row.k).collect();
@@ -54,7 +54,8 @@ pub(super) fn batch(rows: &[In], kinds: Option<&[RowKind]>) -> Batch {
     batch
 }
 
-/// Creates a call of an aggregate over the columns at `arguments`.
+/// Creates a call of an aggregate function whose arguments are the columns of the test rows with these
+/// indexes.
 pub(super) fn call(name: &str, arguments: &[usize], is_distinct: bool) -> AggregateCall {
     let context = Context { zone: Tz::UTC, clock: Arc::new(VirtualClock::default()) };
     let given: Vec<Argument> = arguments
@@ -66,7 +67,8 @@ pub(super) fn call(name: &str, arguments: &[usize], is_distinct: bool) -> Aggreg
     AggregateCall { name: name.to_owned(), arguments: arguments.to_vec(), filter: None, function }
 }
 
-/// Returns the columns of [`In`] at `kept`, followed by the result columns of calls.
+/// Returns the columns of the test rows [`In`] with the indexes `kept`, followed by the result columns of
+/// aggregate calls.
 pub(super) fn with_results(kept: &[usize], calls: &[AggregateCall]) -> Vec<Column> {
     let kept = kept.iter().map(|place| columns()[*place].clone());
     let results =
@@ -74,7 +76,7 @@ pub(super) fn with_results(kept: &[usize], calls: &[AggregateCall]) -> Vec<Colum
     kept.chain(results).collect()
 }
 
-/// An operator with its clock and watermark.
+/// An operator under test, with a virtual clock and the last watermark that it was given.
 pub(super) struct Bed {
     pub(super) operator: Box<dyn BatchOperator>,
     clock: Arc<VirtualClock>,
@@ -82,13 +84,13 @@ pub(super) struct Bed {
 }
 
 impl Bed {
-    /// Creates an operator with a clock.
+    /// Creates an operator under test with a virtual clock.
     pub(super) fn new(make: impl Fn(Now) -> Box<dyn BatchOperator>) -> Self {
         let clock = Arc::new(VirtualClock::default());
         Bed { operator: make(Now::new(clock.clone())), clock, watermark: EventTime::MIN }
     }
 
-    /// Replaces the operator by a new one, loaded from the state which the old one saves.
+    /// Replaces the operator under test by a new one, which is loaded from the saved state of the old one.
     pub(super) fn reload(&mut self, make: impl Fn(Now) -> Box<dyn BatchOperator>) {
         let mut state = StateWriter::default();
         self.operator.save(&mut state).unwrap();
@@ -104,13 +106,13 @@ impl Bed {
         self.clock.advance_to(ProcessingTime::from_nanos(now_ms * 1_000_000));
     }
 
-    /// Passes rows to the operator and returns its output.
+    /// Passes rows to the operator under test and returns its output as text.
     pub(super) fn take(&mut self, rows: &[In], kinds: Option<&[RowKind]>) -> Vec<String> {
         self.operator.take(batch(rows, kinds), self.watermark).unwrap();
         self.drain()
     }
 
-    /// Passes a watermark in milliseconds to the operator and returns its output.
+    /// Passes a watermark in milliseconds to the operator under test and returns its output as text.
     pub(super) fn advance(&mut self, watermark_ms: i64) -> Vec<String> {
         self.watermark = if watermark_ms == i64::MAX {
             EventTime::MAX
@@ -132,7 +134,7 @@ impl Bed {
     }
 }
 
-/// Formats a change as text: `+I 1 a 7 0`, with times in milliseconds.
+/// Formats an output change of an operator under test as text: `+I 1 a 7 0`, with times in milliseconds.
 fn show(batch: &Batch, row: usize) -> String {
     let mut shown = batch.kind(row).to_string();
     for column in batch.rows.columns() {
@@ -149,7 +151,7 @@ fn show(batch: &Batch, row: usize) -> String {
     shown
 }
 
-/// Formats a value as text.
+/// Formats a value of a test row as text; `None` becomes NULL.
 pub(super) fn text<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "NULL".to_owned(), |value| value.to_string())
 }

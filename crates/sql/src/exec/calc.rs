@@ -26,20 +26,21 @@ use crate::plan::Column;
 #[cfg(test)]
 mod tests;
 
-/// Returns the Arrow schema of a stream's columns.
+/// Returns the Arrow schema of batches with the given columns.
 pub fn schema_of(columns: &[Column]) -> SchemaRef {
-    // All fields are nullable for Arrow: the planner knows which values may be NULL, and Arrow would check
-    // each batch.
+    // All fields are nullable in Arrow's schema. The planner knows which values may be NULL, and Arrow would
+    // check each batch again.
     Arc::new(Schema::new(
         columns.iter().map(|column| column.of.field(&column.name, true)).collect::<Vec<_>>(),
     ))
 }
 
-/// Filters rows and computes expressions.
+/// Operator that filters rows and computes expressions.
 pub struct Calc {
     name: String,
     conditions: Arc<[Typed]>,
-    /// Each form makes one row from each row that passes.
+    /// Forms of the output, each a list of expressions; each form makes one output row from each row that
+    /// passes the filter.
     forms: Arc<[Vec<Typed>]>,
     schema: SchemaRef,
     accounts: Accounts,
@@ -49,7 +50,8 @@ pub struct Calc {
 }
 
 impl Calc {
-    /// Keeps the rows for which all conditions hold, and projects each into every form.
+    /// Creates a filter and projection: keeps the rows for which all conditions hold, and projects each of
+    /// them into every form.
     pub fn new(
         name: impl Into<String>,
         conditions: Vec<Typed>,
@@ -67,7 +69,7 @@ impl Calc {
         }
     }
 
-    /// Evaluates conditions and outputs for all rows of a batch.
+    /// Evaluates the filter and the output expressions of all forms for the rows of a batch.
     fn evaluate(&self, batch: Batch) -> Outcome<Made> {
         let mut batch = batch;
         for condition in self.conditions.iter() {
@@ -78,7 +80,7 @@ impl Calc {
             batch = filtered(batch, &keep)?;
         }
         let kept = batch.len();
-        // The last batch announces the end of its source, so it is forwarded even without rows.
+        // The last batch of a source announces the end of the source, so it is forwarded even without rows.
         if batch.is_empty() && !batch.is_last() {
             return Ok(Made { kept, forms: Vec::new() });
         }
@@ -93,11 +95,11 @@ impl Calc {
     }
 }
 
-/// The result of one batch.
+/// Result of filtering and projecting one batch.
 struct Made {
-    /// Count of rows that passed.
+    /// Number of rows of the batch that passed the filter.
     kept: usize,
-    /// One batch for each form, the last form first.
+    /// Output batches, one for each form, with the batch of the last form first.
     forms: Vec<Batch>,
 }
 
@@ -130,7 +132,8 @@ impl BatchOperator for Calc {
         Ok(())
     }
 
-    /// Evaluates only as many rows at a time as there is memory for their results.
+    /// Returns the next output batch. Only as many rows are evaluated at a time as there is memory for their
+    /// results.
     fn next(&mut self) -> Outcome<Option<Batch>> {
         loop {
             if let Some(made) = self.out.pop() {
@@ -174,7 +177,7 @@ impl BatchOperator for Calc {
         })
     }
 
-    /// Has no state.
+    /// Saves nothing, because a filter and projection has no state.
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
     }

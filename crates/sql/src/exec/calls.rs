@@ -1,4 +1,5 @@
-//! Aggregate calls with accumulators by slot, for operators which need results again and again.
+//! Aggregate calls with one accumulator per call and key, for operators that need intermediate results again
+//! and again. Keys are numbered by slots, and a slot's accumulator is reused for another key later.
 
 use std::sync::Arc;
 
@@ -13,22 +14,22 @@ use thalweg_sql_functions::functions::EvaluationError;
 use super::operator::Outcome;
 use crate::plan::AggregateCall;
 
-/// Aggregate calls and their accumulators.
+/// Aggregate calls of an operator, with the accumulators of all its keys.
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// The input places of all columns that the calls read, each once.
+    /// Indexes of all input columns that the aggregate calls read, each index once.
     read: Vec<usize>,
 }
 
 struct Call {
     accumulator: Box<dyn Accumulator>,
-    /// Places within the columns read.
+    /// Arguments of the aggregate call, as indexes into the list of the columns that all calls read.
     arguments: Vec<usize>,
     filter: Option<usize>,
 }
 
 impl Calls {
-    /// Creates the accumulators of `calls`; with `must_retract` they can retract rows.
+    /// Creates the accumulators of aggregate calls; with `must_retract` they can retract rows.
     ///
     /// # Errors
     /// [`EvaluationError`] if an aggregate must retract and cannot; planning refuses such calls.
@@ -59,28 +60,28 @@ impl Calls {
         Ok(Calls { calls: made, read })
     }
 
-    /// Returns the number of calls.
+    /// Returns the number of aggregate calls.
     pub(super) fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Returns the input places of all columns that the calls read.
+    /// Returns the indexes of all input columns that the aggregate calls read.
     pub(super) fn read(&self) -> &[usize] {
         &self.read
     }
 
-    /// Returns the columns of a batch that the calls read.
+    /// Returns the columns of a batch that the aggregate calls read.
     pub(super) fn columns(&self, rows: &RecordBatch) -> Vec<ArrayRef> {
         self.read.iter().map(|place| Arc::clone(rows.column(*place))).collect()
     }
 
-    /// Grows all accumulators to `slots` slots.
+    /// Grows the accumulators of all aggregate calls so that they hold `slots` keys.
     pub(super) fn resize(&mut self, slots: usize) {
         self.calls.iter_mut().for_each(|call| call.accumulator.resize(slots));
     }
 
-    /// Adds rows to slots (`comes`) or retracts them. `rows[i]`, a place in the columns, belongs to
-    /// `slots[i]`.
+    /// Adds rows to the accumulators of their keys if `comes`, and retracts them otherwise. `rows[i]` is
+    /// the index of a row of the columns, and `slots[i]` is the slot of its key.
     pub(super) fn fold(
         &mut self,
         columns: &[ArrayRef],
@@ -106,12 +107,12 @@ impl Calls {
         Ok(())
     }
 
-    /// Returns the results of slots, one column for each call.
+    /// Returns the current aggregate results of the keys in `slots`, one column for each call.
     pub(super) fn results_of(&self, slots: &[u32]) -> Outcome<Vec<ArrayRef>> {
         self.calls.iter().map(|call| call.accumulator.results_of(slots)).collect()
     }
 
-    /// Resets the accumulators of slots.
+    /// Resets the accumulators of slots whose keys are gone, so that the slots can serve other keys.
     pub(super) fn reset(&mut self, slots: &[u32]) {
         if !slots.is_empty() {
             self.calls.iter_mut().for_each(|call| call.accumulator.reset(slots));
@@ -123,23 +124,23 @@ impl Calls {
         self.calls.iter().map(|call| call.accumulator.growth_bytes(rows, value_bytes)).sum()
     }
 
-    /// Bytes held.
+    /// Returns the bytes that the accumulators of all calls hold.
     pub(super) fn bytes(&self) -> usize {
         self.calls.iter().map(|call| call.accumulator.bytes()).sum()
     }
 
-    /// Saves all accumulators.
+    /// Saves the accumulators of all aggregate calls.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.calls.iter().try_for_each(|call| call.accumulator.save(state))
     }
 
-    /// Replaces all accumulators by the saved ones.
+    /// Replaces the accumulators of all aggregate calls by the saved ones.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.calls.iter_mut().try_for_each(|call| call.accumulator.load(state))
     }
 }
 
-/// Returns the values of a column at `rows`.
+/// Returns the values of a column at the row indexes `rows`.
 pub(super) fn picked(column: &ArrayRef, rows: &[u32]) -> Outcome<ArrayRef> {
     let first = rows.first().copied().unwrap_or_default();
     if rows.iter().zip(first..).all(|(row, expected)| *row == expected) {
@@ -148,8 +149,8 @@ pub(super) fn picked(column: &ArrayRef, rows: &[u32]) -> Outcome<ArrayRef> {
     take(column, &UInt32Array::from(rows.to_vec()), None).map_err(arrow_error)
 }
 
-/// Gathers, for each call, values from several result sets. Each entry of `from` is a result set and a row in
-/// it.
+/// Gathers the results of each aggregate call from several sets of result columns. Each entry of `from` is
+/// the index of such a set and the index of a row in it.
 pub(super) fn gathered(
     results: &[Vec<ArrayRef>],
     calls: usize,

@@ -1,5 +1,5 @@
-//! Common parts of all operators over batches. Output goes out while there is room; a failure goes out in its
-//! place and ends the operator; small batches that wait in the input are merged.
+//! Common output side of all operators over batches. Output goes out while there is room. A failure takes the
+//! place of the output and ends the operator. Small batches that wait in the input are merged.
 
 use arrow::compute::concat_batches;
 use thalweg_model::{
@@ -11,28 +11,28 @@ use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_
 
 use super::operator::Outcome;
 
-/// The output side of an operator, and the watermark by which its input rows are late.
+/// Output side of an operator over batches, with the watermark by which the operator's input rows are late.
 pub(super) struct Emission {
-    /// The name of the operator, for its failure.
+    /// Name of the operator, which the error message names if the operator fails.
     name: String,
-    /// The batch that found no room; more may follow it.
+    /// Output batch for which the next edge had no room; the operator may have more batches behind it.
     held: Option<Record<Batch>>,
-    /// Empty batches which follow a long one, so that it takes as many places on the edge as its bytes
-    /// demand.
+    /// Empty batches to be put out behind a large batch, and their number. With them the large batch takes as
+    /// many of the edge's limited records as its bytes demand.
     fillers: Option<(usize, Record<Batch>)>,
-    /// Whether the operator may have more output.
+    /// Whether the operator may have more output that was not fetched yet.
     is_emitting: bool,
-    /// The event time with which emitted batches are stamped.
+    /// Event time with which output batches are stamped: the greatest of the input batches so far.
     stamp: EventTime,
     late_by: EventTime,
     has_failed: bool,
     weighed: Weighed,
-    /// The allowance that pays for long results.
+    /// Memory allowance that pays for long results.
     allowance: Allowance,
 }
 
 impl Emission {
-    /// Creates the emission of an operator that has seen no input.
+    /// Creates the output side of an operator that has seen no input.
     pub(super) fn new(name: &str) -> Self {
         Emission {
             name: name.to_owned(),
@@ -47,28 +47,28 @@ impl Emission {
         }
     }
 
-    /// Takes the allowance that pays for long results.
+    /// Sets the memory allowance that pays for long results.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
     }
 
-    /// Returns the watermark below which rows are late.
+    /// Returns the watermark below which input rows of the operator are late.
     pub(super) fn late_by(&self) -> EventTime {
         self.late_by
     }
 
-    /// Returns the number of rows taken and put out.
+    /// Returns the number of rows that the operator has taken and put out.
     pub(super) fn weighed(&self) -> Weighed {
         self.weighed
     }
 
-    /// Returns whether output is pending.
+    /// Returns whether the operator has output that could not be put out yet.
     pub(super) fn is_stalled(&self) -> bool {
         self.held.is_some() || self.is_emitting || self.fillers.is_some()
     }
 
-    /// Returns the batch for the operator to take. Returns `None` after a failure; a batch that carries a
-    /// failure is passed on.
+    /// Returns an input batch if the operator is to take it. A batch that carries the failure of an earlier
+    /// operator is passed on instead. After a failure all batches are dropped.
     pub(super) fn admit(&mut self, event_time: EventTime, batch: Batch) -> Option<Batch> {
         self.weighed.taken += batch.weight();
         self.stamp = self.stamp.max(event_time);
@@ -83,7 +83,7 @@ impl Emission {
         Some(batch)
     }
 
-    /// Returns the watermark for the operator to see, if any.
+    /// Returns the watermark of a mark if the operator is to see it.
     pub(super) fn watermark(&mut self, mark: Mark) -> Option<EventTime> {
         match mark {
             Mark::Watermark(watermark) => {
@@ -98,8 +98,8 @@ impl Emission {
         }
     }
 
-    /// Records the result of a call: after a success its output is drained next, after an error the failure
-    /// goes out.
+    /// Records the result of a call of the operator: after a success the operator's output is fetched next,
+    /// after an error the failure goes out.
     pub(super) fn note(&mut self, called: Outcome<()>) {
         match called {
             Ok(()) => self.is_emitting = true,
@@ -107,14 +107,14 @@ impl Emission {
         }
     }
 
-    /// Records a failure; nothing but the failure goes out from now on.
+    /// Records a failure of the operator; only the failure goes out from now on.
     pub(super) fn fail(&mut self, error: EvaluationError) {
         self.has_failed = true;
         self.is_emitting = false;
         self.held = Some(Record::new(self.stamp, Batch::failed(&self.name, error)));
     }
 
-    /// Takes over the failure of a copy; a copy has no other output.
+    /// Takes over the failure of an operator's copy on another worker; a copy has no other output.
     pub(super) fn absorb(&mut self, copy: &mut Emission) {
         if let Some(held) = copy.held.take()
             && held.value.failure.is_some()
@@ -125,7 +125,7 @@ impl Emission {
         }
     }
 
-    /// Pushes the batches of `next` while there is room.
+    /// Puts out the batches that `next` returns, while there is room.
     pub(super) fn drain<O: Output<Batch>>(
         &mut self,
         mut next: impl FnMut() -> Outcome<Option<Batch>>,
@@ -170,12 +170,12 @@ impl Emission {
         }
     }
 
-    /// Saves the stamp and the watermark by which rows are late.
+    /// Saves the event time of the output batches, and the watermark by which input rows are late.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&(self.stamp.as_micros(), self.late_by.as_micros()))
     }
 
-    /// Restores the saved stamp and watermark.
+    /// Restores the event time of the output batches and the watermark from a saved state.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let (stamp, late_by): (i64, i64) = state.take()?;
         (self.stamp, self.late_by) = (EventTime::from_micros(stamp), EventTime::from_micros(late_by));
@@ -183,8 +183,8 @@ impl Emission {
     }
 }
 
-/// Merges a batch with the batches waiting behind it, as long as all are plain inserts and the result fits in
-/// one batch. `seen` returns the batch of a waiting record, or `None` if it may not be merged.
+/// Merges an input batch with the batches that wait behind it, as long as all are plain inserts and the
+/// result fits in one batch. `seen` returns the batch of a waiting record, or `None` if it may not be merged.
 pub(super) fn together<T, I: Input<T>>(
     input: &mut I,
     first: Record<Batch>,

@@ -37,20 +37,20 @@ use crate::plan::{AggregateCall, Column};
 #[cfg(test)]
 mod tests;
 
-/// The keys and aggregates of a GROUP BY.
+/// Keys and aggregate functions of a GROUP BY without a window.
 #[derive(Clone, Debug)]
 pub struct GroupCalls {
-    /// The places of the keys.
+    /// Indexes of the GROUP BY columns in the input.
     pub keys: Vec<usize>,
-    /// The aggregates.
+    /// Aggregate functions that are computed for each key.
     pub calls: Vec<AggregateCall>,
-    /// Whether rows may be retracted.
+    /// Whether the input may retract rows.
     pub is_retracting: bool,
-    /// How long keys are kept after their last row.
+    /// How long a key is kept after its last row, in milliseconds of processing time.
     pub ttl_ms: i64,
 }
 
-/// Computes aggregates per key.
+/// Operator that computes aggregates per key without a window.
 pub struct Group {
     places: Vec<usize>,
     is_retracting: bool,
@@ -58,26 +58,28 @@ pub struct Group {
     now: Now,
     keys: Keyed,
     calls: Calls,
-    /// Row counts of the keys, by slot.
+    /// Number of rows of each key, by the slot of the key.
     rows: Vec<i64>,
-    /// Rows that are still to be taken in.
+    /// Rest of the input batch that is still to be aggregated.
     left: Option<Batch>,
-    /// How many rows are taken in at a time. Each row has results of its own, which may be long.
+    /// Number of input rows that are aggregated at a time. Each row has results of its own, which may be
+    /// long.
     rows_at_a_time: usize,
-    /// Bytes of the results of one row, as last measured.
+    /// Bytes of the aggregate results of one row, as last measured.
     row_bytes: usize,
     out: Pieces,
     accounts: Accounts,
 }
 
-/// How many rows are taken in at first where results may be long.
+/// Number of input rows that are aggregated at first, before it is measured how long their results are.
 const FIRST_ROWS: usize = 64;
 
-/// The effect of a row on its key.
+/// Effect of an input row on the aggregates of its key.
 struct Step {
     row: u32,
     change: Change,
-    /// The results before and after the row: the index of the result set, and the row in it.
+    /// Results of the key before and after the row: each as the index of a set of result columns, and the row
+    /// in that set.
     before: (usize, usize),
     after: (usize, usize),
 }
@@ -89,24 +91,25 @@ enum Change {
     Gone,
 }
 
-/// One pass over several keys; each key has at most one row in it.
+/// One pass over several keys of a batch, with at most one row of each key, so that the keys can be processed
+/// side by side.
 #[derive(Default)]
 struct Round {
     slots: Vec<u32>,
     rows: Vec<u32>,
     back_slots: Vec<u32>,
     back_rows: Vec<u32>,
-    /// The slots whose results are computed after this pass.
+    /// Slots of the keys whose results are computed after this pass.
     asked: Vec<u32>,
 }
 
 impl Group {
-    /// Aggregates rows of the columns `input` into rows of `columns`: keys, then results. The clock gives the
-    /// age of keys.
+    /// Creates a GROUP BY of rows with the columns `input`, which puts out rows with `columns`: keys, then
+    /// results. The clock decides when a key has expired.
     ///
     /// # Errors
-    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key has a type that cannot be kept, or a
-    /// call must retract rows and cannot; planning refuses both.
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key has a type that cannot
+    /// be kept, or a call must retract rows and cannot; planning refuses both.
     pub fn new(
         group: GroupCalls,
         now: Now,
@@ -135,13 +138,13 @@ impl Group {
     }
 
     /// Plans the work for a batch: the effect of each row, the keys whose results are needed before the
-    /// batch, and rounds, in each of which a key has at most one row.
+    /// batch, and passes, in each of which a key has at most one row.
     fn plan(&mut self, batch: &Batch) -> Outcome<(Vec<Step>, Vec<u32>, Vec<Round>)> {
         let keys = self.keys.rows(&batch.rows)?;
         let mut steps = Vec::with_capacity(batch.len());
         let mut known: Vec<u32> = Vec::new();
         let mut rounds: Vec<Round> = Vec::new();
-        // For each key, its next round and the location of its latest result.
+        // Map from the slot of a key to the pass of its next row and the location of its latest result.
         let mut turns: HashMap<u32, (usize, (usize, usize)), RandomState> = HashMap::default();
         for row in 0..batch.len() {
             let comes = matches!(batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
@@ -167,7 +170,7 @@ impl Group {
                 if !is_new {
                     known.push(slot);
                 }
-                // Result set 0 holds the results before the batch; the results of each round follow.
+                // Result set 0 holds the results of keys before the batch; the results of each pass follow.
                 (0, (0, known.len().saturating_sub(1)))
             });
             if rounds.len() <= turn {
@@ -198,10 +201,11 @@ impl Group {
         Ok((steps, known, rounds))
     }
 
-    /// Takes in as many rows of a batch as there is memory for their results.
+    /// Aggregates as many rows of a batch as there is memory for their results, and keeps the rest for later.
     fn fold_some(&mut self, batch: Batch) -> Outcome<()> {
         if batch.is_empty() {
-            // It says nothing of how long results are.
+            // An empty batch tells nothing about the length of results, so the number of rows at a time stays
+            // as it is.
             return Ok(());
         }
         let rows = self.rows_at_a_time.clamp(1, batch.len());
@@ -230,7 +234,7 @@ impl Group {
         Ok(())
     }
 
-    /// Takes in the rows of a batch and puts the changes into `out`.
+    /// Aggregates the rows of a batch and puts the changes of their keys into `out`.
     fn fold(&mut self, batch: &Batch) -> Outcome<()> {
         self.keys.begin(self.now.ms());
         self.calls.reset(&self.keys.recycle(false));
@@ -336,7 +340,7 @@ impl BatchOperator for Group {
     }
 }
 
-/// Returns whether values of a type have no fixed size.
+/// Returns whether values of a type have no fixed size, so that aggregate results may be long.
 fn is_long(of: &SqlType) -> bool {
     of.is_text() || of.is_bytes() || matches!(of, SqlType::Array(_) | SqlType::Map(..) | SqlType::Row(_))
 }

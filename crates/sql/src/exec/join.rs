@@ -49,17 +49,17 @@ use thalweg_sql_formats::RowKind;
 /// One of the two inputs of a join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// The left input, which is the first.
+    /// The left input of the join, which is the first of its inputs.
     Left,
-    /// The right input, which is the second.
+    /// The right input of the join, which is the second of its inputs.
     Right,
 }
 
 impl Side {
-    /// Both sides, the left first.
+    /// Both inputs of a join, the left one first.
     pub const BOTH: [Side; 2] = [Side::Left, Side::Right];
 
-    /// Returns the other side.
+    /// Returns the other input of the join.
     pub fn other(self) -> Side {
         match self {
             Side::Left => Side::Right,
@@ -67,50 +67,51 @@ impl Side {
         }
     }
 
-    /// Returns the index of this side in a pair.
+    /// Returns 0 for the left input of a join and 1 for the right one, as an index into a pair.
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
-/// A join over batches. As with [`BatchOperator`](super::operator::BatchOperator), the output of a call is
-/// fetched batch by batch before the next call.
+/// A join over batches of rows. As with [`BatchOperator`](super::operator::BatchOperator), the output of a
+/// call is fetched batch by batch before the next call.
 pub trait JoinOperator: Send {
-    /// Returns its name for display.
+    /// Returns the name of the join for display.
     fn name(&self) -> &str;
 
-    /// Takes a batch of one side. Rows below `late_by`, the watermark of that side, are late; later rows of
-    /// that side have event times at or above it.
+    /// Takes a batch of one input of the join. Rows below `late_by`, the watermark of that input, are late;
+    /// later rows of that input have event times at or above it.
     ///
     /// # Errors
     /// [`EvaluationError`] if an expression fails on a row, or the join does not support a retraction in the
     /// batch.
     fn take(&mut self, side: Side, batch: Batch, late_by: EventTime) -> Outcome<()>;
 
-    /// Handles the lesser watermark of both sides.
+    /// Handles the watermark of the join, which is the lesser of the watermarks of its inputs.
     ///
     /// # Errors
     /// [`EvaluationError`] if an expression fails on a row that comes out.
     fn advance(&mut self, watermark: EventTime) -> Outcome<()>;
 
-    /// Returns the next batch of the output of the last call; `None` at its end.
+    /// Returns the next batch of the output that the last call of `take` or `advance` caused; `None` at its
+    /// end.
     ///
     /// # Errors
     /// [`EvaluationError`] if an expression of the output fails.
     fn next(&mut self) -> Outcome<Option<Batch>>;
 
-    /// Returns how far rows that come out may lie behind the watermark.
+    /// Returns how far the event times of output rows of the join may lie behind its watermark.
     fn hold(&self) -> Span {
         Span::ZERO
     }
 
-    /// Returns whether rows wait for something other than a watermark, so that no later row may overtake
-    /// them.
+    /// Returns whether rows in the join wait for something other than a watermark, so that no later row may
+    /// overtake them.
     fn is_waiting(&self) -> bool {
         false
     }
 
-    /// Returns the watermarks that make a difference to this join.
+    /// Returns which watermarks make a difference to this join; others need not be delivered to it.
     fn horizon(&self) -> Horizon {
         Horizon::EVERYWHERE
     }
@@ -136,13 +137,13 @@ pub trait JoinOperator: Send {
         self.accounts_mut().allowance = allowance.clone();
     }
 
-    /// Saves all state. Called only when no output is pending.
+    /// Saves the whole state of the join. Called only when no output is pending.
     ///
     /// # Errors
     /// [`StateError`] if a value cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
-    /// Replaces all state by what [`save`](Self::save) wrote.
+    /// Replaces the whole state of the join by what [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not such state.
@@ -173,8 +174,8 @@ pub fn operator(
             Box::new(interval::IntervalJoin::new(shape, [left_time, right_time], bounds)?)
         }
         JoinMethod::Temporal { left_time, right_time, counts, ttl_ms } => {
-            // The order in which rows of several sources arrive is not determined, so it may not decide which
-            // version counts.
+            // The order in which rows of several sources arrive is not determined. It must not decide which
+            // right row is the version of its key.
             let is_single = right_sources == 1;
             let counts = match counts {
                 Counted::InOrder if !is_single => Counted::All,
@@ -207,19 +208,19 @@ fn refuse_changes(join: &str, batch: &Batch) -> Outcome<()> {
     }
 }
 
-/// Runs a join as an operator of the engine.
+/// Adapter that runs a join over batches as an operator of the engine.
 pub struct JoinStage {
     inner: Box<dyn JoinOperator>,
     emission: Emission,
 }
 
 impl JoinStage {
-    /// Wraps a join.
+    /// Wraps a join over batches as an operator of the engine.
     pub fn new(inner: Box<dyn JoinOperator>) -> Self {
         JoinStage { emission: Emission::new(inner.name()), inner }
     }
 
-    /// Pushes pending output while there is room.
+    /// Puts out pending output of the join while there is room.
     fn drain<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
         self.emission.drain(|| self.inner.next(), output)
     }
@@ -238,7 +239,7 @@ fn of_either(value: Either<Batch, Batch>) -> (Side, Batch) {
     }
 }
 
-/// Returns the batch if it belongs to `side`.
+/// Returns the batch of a join's input if it belongs to `side`.
 fn of_side(value: &Either<Batch, Batch>, side: Side) -> Option<&Batch> {
     match (value, side) {
         (Either::Left(batch), Side::Left) | (Either::Right(batch), Side::Right) => Some(batch),
@@ -270,16 +271,18 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Either<Batch, Batch>>, output: &mut O) {
         let (side, batch) = of_either(record.value);
         self.take(record.event_time, side, batch);
-        // Output without room is held and reported as such (O3).
+        // Output without room is held, and `Flow::More` is reported to the engine by a later call, as rule O3
+        // of `Operator` asks.
         let _ = self.drain(output);
     }
 
-    /// Does nothing: the join counts its rows itself.
+    /// Does nothing, because the join counts its rows itself.
     fn note_read(&mut self, _count: u64) {}
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
-        // A query that is stopped at its watermark ends without a last one. A lookup join whose table is not whole is given the
-        // last watermark, so that it fails instead of losing the rows that wait.
+        // A query that is stopped at its watermark ends without a last watermark. A lookup join that has not
+        // read its whole table is given the last watermark at the end, so that it fails instead of losing the
+        // rows that wait.
         let is_last = mark == Mark::End && self.inner.is_waiting();
         let mark = if is_last { Mark::Watermark(EventTime::MAX) } else { mark };
         if let Some(watermark) = self.emission.watermark(mark) {
@@ -323,7 +326,7 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
         self.inner.state_bytes()
     }
 
-    /// Returns `None`: the wrapper around this stage knows which operator's code ran.
+    /// Returns `None`, because the wrapper around this adapter knows which operator's code has panicked.
     fn faulted(&self) -> Option<&str> {
         None
     }
@@ -340,7 +343,7 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     }
 }
 
-/// Returns an empty batch of a schema.
+/// Returns a batch of a schema without rows.
 fn nothing(schema: &Arc<Schema>) -> RecordBatch {
     RecordBatch::new_empty(Arc::clone(schema))
 }

@@ -1,4 +1,5 @@
-//! State of rows that an operator holds: written as comparable rows (arrow's `RowConverter`), end to end.
+//! Saved form of rows that an operator holds as state: the rows are written as comparable bytes (arrow's
+//! `RowConverter`), one behind the other.
 //!
 //! Every value comes back unchanged, floats bit by bit. The checkpoint checks that the bytes are intact and
 //! belong to rows of the same types.
@@ -10,7 +11,7 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
 use thalweg_sql_tables::batch::batch_of;
 
-/// Saves rows.
+/// Saves rows that an operator holds.
 ///
 /// # Errors
 /// [`StateError`] if a value cannot be written.
@@ -33,7 +34,7 @@ pub fn save_rows(rows: &RecordBatch, state: &mut StateWriter) -> Result<(), Stat
     state.put(&bytes)
 }
 
-/// Loads rows of a schema which [`save_rows`] wrote.
+/// Loads rows of a schema that [`save_rows`] wrote.
 ///
 /// # Errors
 /// [`StateError`] if the bytes are not such rows.
@@ -61,7 +62,7 @@ pub fn load_rows(schema: &SchemaRef, state: &mut StateReader<'_>) -> Result<Reco
     batch_of(schema, columns, count).map_err(|error| state.wrong(error.message))
 }
 
-/// Creates a converter of all columns of a schema to comparable rows.
+/// Creates a converter of all columns of a schema to comparable bytes.
 pub(super) fn converter_of(schema: &SchemaRef) -> Result<RowConverter, arrow::error::ArrowError> {
     RowConverter::new(schema.fields().iter().map(|field| SortField::new(field.data_type().clone())).collect())
 }
@@ -86,7 +87,7 @@ mod tests {
         loaded
     }
 
-    /// NULL, empty text, -0.0 and instants come back unchanged.
+    /// Saved rows with NULL, empty text, -0.0 and instants come back unchanged.
     #[test]
     fn rows_come_back() {
         let fields = [
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!(round_trip(&bare).num_rows(), 5);
     }
 
-    /// Truncated bytes are an error.
+    /// Loading truncated bytes of saved rows is an error.
     #[test]
     fn other_bytes_are_refused() {
         let fields = [SqlType::STRING.field("s", true)];

@@ -25,17 +25,18 @@ use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, growth_bytes, he
 use super::operator::Outcome;
 use crate::plan::Column;
 
-/// The least number of released slots worth recycling.
+/// Least number of released slots of keys worth recycling.
 const RELEASED_MIN: usize = 64;
 
-/// Keys and their slots.
+/// Index of the keys of a stream, which gives each key a slot number while the key is kept.
 pub(super) struct Keyed {
     places: Vec<usize>,
-    /// Converts key columns to bytes; `None` without key columns: then all rows have one key.
+    /// Converts key columns to bytes; `None` if there are no key columns, and then all rows have one key.
     converter: Option<RowConverter>,
     table: HashTable<u32>,
     slots: Vec<Slot>,
-    /// Slots of keys, by the time they were last checked for expiry; each slot at most once.
+    /// Slots of keys with the time at which each was last checked for expiry, in that order; each slot at
+    /// most once.
     queue: VecDeque<(i64, u32)>,
     free: Vec<u32>,
     released: Vec<u32>,
@@ -50,13 +51,13 @@ struct Slot {
     key: Box<[u8]>,
     hash: u64,
     written_ms: i64,
-    /// Count of [`pin`](Keyed::pin) calls that keep it from expiring.
+    /// Number of [`pin`](Keyed::pin) calls that keep the key of this slot from expiring.
     pins: u32,
     is_live: bool,
     is_queued: bool,
 }
 
-/// The keys of a batch, as bytes.
+/// Key columns of the rows of a batch, converted to bytes.
 pub(super) struct KeyRows(Option<Rows>);
 
 impl KeyRows {
@@ -69,7 +70,7 @@ impl KeyRows {
 }
 
 impl Keyed {
-    /// Creates an index of keys, which are the columns at `places` of rows of `input`.
+    /// Creates an index of keys that are the columns with the indexes `places` of rows of `input`.
     pub(super) fn new(
         places: Vec<usize>,
         input: &[Column],
@@ -95,7 +96,8 @@ impl Keyed {
         })
     }
 
-    /// Sets the current time until the next call, and releases the keys expired by then.
+    /// Sets the time that counts as the present until the next call, and releases the keys that have expired
+    /// by then.
     pub(super) fn begin(&mut self, now_ms: i64) {
         self.now_ms = self.now_ms.max(now_ms);
         if self.ttl_ms.is_none() {
@@ -130,7 +132,7 @@ impl Keyed {
         slot.pins == 0 && self.has_passed(slot.written_ms)
     }
 
-    /// Converts the keys of a batch for look-ups.
+    /// Converts the keys of a batch to bytes for look-ups.
     pub(super) fn rows(&self, rows: &RecordBatch) -> Outcome<KeyRows> {
         let Some(converter) = &self.converter else { return Ok(KeyRows(None)) };
         let columns: Vec<ArrayRef> =
@@ -138,7 +140,7 @@ impl Keyed {
         converter.convert_columns(&columns).map(|rows| KeyRows(Some(rows))).map_err(arrow_error)
     }
 
-    /// Returns the slot of a key that is kept.
+    /// Returns the slot of a key; `None` if the key is unknown or has expired.
     pub(super) fn find(&mut self, keys: &KeyRows, row: usize) -> Option<u32> {
         let key = keys.key(row);
         let slot = self.find_hashed(key, self.hash(key))?;
@@ -149,7 +151,7 @@ impl Keyed {
         Some(slot)
     }
 
-    /// Returns the slot of a key, and whether the key is new.
+    /// Returns the slot of a key and whether the key is new; a new key gets a slot.
     pub(super) fn find_or_add(&mut self, keys: &KeyRows, row: usize) -> (u32, bool) {
         let key = keys.key(row);
         let hash = self.hash(key);
@@ -193,23 +195,23 @@ impl Keyed {
         hasher.finish()
     }
 
-    /// Restarts the time to live of a slot's key, after a write.
+    /// Restarts the time to live of the key in a slot, after its state was written.
     pub(super) fn touch(&mut self, slot: u32) {
         self.slots[slot as usize].written_ms = self.now_ms;
     }
 
-    /// Keeps a key from expiring until [`unpin`](Self::unpin).
+    /// Keeps the key in a slot from expiring until [`unpin`](Self::unpin).
     pub(super) fn pin(&mut self, slot: u32) {
         self.slots[slot as usize].pins += 1;
     }
 
-    /// Reverts one [`pin`](Self::pin).
+    /// Reverts one [`pin`](Self::pin); without pins the key in a slot can expire.
     pub(super) fn unpin(&mut self, slot: u32) {
         let pins = &mut self.slots[slot as usize].pins;
         *pins = pins.saturating_sub(1);
     }
 
-    /// Forgets the key of a slot.
+    /// Forgets the key in a slot; the slot can be used again after [`recycle`](Self::recycle).
     pub(super) fn release(&mut self, slot: u32) {
         let state = &mut self.slots[slot as usize];
         if !state.is_live {
@@ -225,8 +227,8 @@ impl Keyed {
         self.released.push(slot);
     }
 
-    /// Returns the released slots and makes them available again; the caller must reset its state of these
-    /// slots. Returns nothing until enough slots are released, unless `are_few_wanted`.
+    /// Returns the released slots and makes them available to new keys; the caller must reset its state of
+    /// these slots. Returns nothing until enough slots are released, unless `are_few_wanted`.
     pub(super) fn recycle(&mut self, are_few_wanted: bool) -> Vec<u32> {
         if !are_few_wanted && self.released.len() < RELEASED_MIN + self.table.len() / 4 {
             return Vec::new();
@@ -236,22 +238,22 @@ impl Keyed {
         released
     }
 
-    /// Returns the number of slots; all slot numbers are below it.
+    /// Returns the number of slots for keys; all slot numbers are below it.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// Returns the slots of all keys.
+    /// Returns the slots that hold a key.
     pub(super) fn live(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.slots).filter(|(_, slot)| slot.is_live).map(|(number, _)| number)
     }
 
-    /// Returns the bytes that `more` new keys may allocate at once, beyond the bytes held.
+    /// Returns the bytes that the index may allocate at once for `more` new keys, beyond the bytes held.
     pub(super) fn growth_bytes(&self, more: usize) -> usize {
         growth_bytes(self.table.len(), self.table.capacity(), size_of::<u32>(), more)
     }
 
-    /// Returns the bytes held.
+    /// Returns the bytes that the index of keys holds.
     pub(super) fn bytes(&self) -> usize {
         self.key_bytes
             + self.table.allocation_size()
@@ -260,7 +262,7 @@ impl Keyed {
             + (self.free.capacity() + self.released.capacity()) * size_of::<u32>()
     }
 
-    /// Saves all keys with their slots.
+    /// Saves all keys of the index with their slots.
     ///
     /// # Errors
     /// [`StateError`] if they cannot be written.
@@ -274,7 +276,8 @@ impl Keyed {
         Ok(())
     }
 
-    /// Replaces all keys by those that [`save`](Self::save) wrote; slots without a key are to be recycled.
+    /// Replaces all keys of the index by those that [`save`](Self::save) wrote; slots without a key are to be
+    /// recycled.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not such keys.
@@ -331,7 +334,8 @@ mod tests {
         Keyed::new(vec![0], &[Column::plain("k", SqlType::BigInt, true)], ttl_ms, 7).unwrap()
     }
 
-    /// Checks the slots of keys that come at given times: each step is a time, keys and their expected slots.
+    /// Checks the slots of keys that come at given times. Each step of the test is a time, keys and their
+    /// expected slots.
     fn check(ttl_ms: Option<i64>, steps: &[(i64, &[Option<i64>], &[u32])]) {
         let mut keyed = keyed(ttl_ms);
         for (now_ms, keys, expected) in steps {
@@ -353,7 +357,7 @@ mod tests {
     fn slots_serve_again_when_their_key_is_expired() {
         let (one, two, null) = (Some(1), Some(2), None);
         check(None, &[(0, &[one, two, one, null], &[0, 1, 0, 2]), (i64::MAX, &[null, one], &[2, 0])]);
-        // Written at 0 with a time to live of 10: kept at 9, expired at 10.
+        // A key that is written at time 0 with a time to live of 10 is still kept at 9 and has expired at 10.
         check(
             Some(10),
             &[(0, &[one], &[0]), (9, &[one], &[0]), (18, &[one], &[0]), (28, &[two, one], &[0, 1])],
@@ -361,7 +365,7 @@ mod tests {
         check(Some(10), &[(0, &[one, two], &[0, 1]), (5, &[two], &[1]), (10, &[null, two], &[0, 1])]);
     }
 
-    /// A pinned key does not expire, even when it is looked up.
+    /// A pinned key does not expire, even when it is looked up after its time to live.
     #[test]
     fn what_is_pinned_stays() {
         let mut keyed = keyed(Some(10));
@@ -377,7 +381,7 @@ mod tests {
         assert_eq!((keyed.find(&rows, 0), keyed.live().count()), (None, 0));
     }
 
-    /// Keys that never come again must not be held forever.
+    /// Expired keys are released even if they never come again, so that they are not held forever.
     #[test]
     fn what_is_expired_goes() {
         let mut keyed = keyed(Some(100));

@@ -14,7 +14,7 @@ use thalweg_sql_tables::batch::Batch;
 use super::accounts::Accounts;
 use super::operator::{BatchOperator, Outcome};
 
-/// Passes a limited number of rows.
+/// Operator that passes a limited number of rows.
 pub struct Limit {
     skip: u64,
     fetch: u64,
@@ -23,7 +23,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Skips `skip` rows, then passes `fetch` rows.
+    /// Creates a limit that drops the first `skip` rows, then passes `fetch` rows.
     pub fn new(skip: u64, fetch: u64) -> Self {
         Limit { skip, fetch, accounts: Accounts::default(), out: None }
     }

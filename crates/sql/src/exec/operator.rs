@@ -1,11 +1,12 @@
-//! Operators over batches, and the stage that makes them operators of the engine.
+//! Operators over batches, and the adapter ([`Stage`]) that makes them operators of the engine.
 //!
 //! An operator over batches takes one batch, or a watermark. Its output is then fetched batch by batch until
 //! there is no more, so output is made only when there is room for it. An operator may fail. The failure
 //! travels on as data through the operators behind it, and ends the query in a sink.
 //!
-//! Batches that wait in the input are merged up to [`BATCH_ROWS_MAX`](thalweg_sql_tables::batch::BATCH_ROWS_MAX) rows
-//! before they are taken, without waiting for more. So many small batches cost as much as a few large ones.
+//! Batches that wait in the input are merged up to
+//! [`BATCH_ROWS_MAX`](thalweg_sql_tables::batch::BATCH_ROWS_MAX) rows before they are taken, without waiting
+//! for more. So many small batches cost as much as a few large ones.
 
 use std::any::Any;
 
@@ -19,7 +20,7 @@ use thalweg_sql_tables::batch::Batch;
 use super::accounts::Accounts;
 use super::emission::{Emission, together};
 
-/// The result of an operator, or the reason why it cannot go on.
+/// Result of a call of an operator, or the error that ends the query.
 pub type Outcome<T> = Result<T, EvaluationError>;
 
 /// An operator over batches.
@@ -27,45 +28,47 @@ pub trait BatchOperator: Any + Send {
     /// Returns its name for display.
     fn name(&self) -> &str;
 
-    /// Takes a batch. Rows below the watermark `late_by` are late; later rows on its input have event times
-    /// at or above it.
+    /// Takes a batch of input. Rows below the watermark `late_by` are late; later rows of the same input have
+    /// event times at or above it.
     ///
     /// # Errors
     /// [`EvaluationError`] if an expression fails on a row.
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()>;
 
-    /// Handles a watermark; the output of what it closes is fetched afterwards.
+    /// Handles a watermark; the output of the windows and rows that it completes is fetched afterwards.
     ///
     /// # Errors
-    /// [`EvaluationError`] if an expression fails on what is closed.
+    /// [`EvaluationError`] if an expression fails on what is completed.
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
         let _ = watermark;
         Ok(())
     }
 
-    /// Returns the next batch of the output of the last call; `None` at its end.
+    /// Returns the next batch of the output that the last call of `take` or `advance` caused; `None` at its
+    /// end.
     ///
     /// # Errors
     /// [`EvaluationError`] if an expression of the output fails.
     fn next(&mut self) -> Outcome<Option<Batch>>;
 
-    /// Called when there is room again for output that [`next`](Self::next) still holds. Earlier requests to
-    /// the allowance have been settled by then.
+    /// Tells the operator that there is room again for output that [`next`](Self::next) still holds. Earlier
+    /// requests for memory have been answered by then.
     fn resume(&mut self) {}
 
-    /// Returns whether its output has event times of its own, so that the watermark of a single input does
-    /// not apply to it.
+    /// Returns whether the output of the operator has event times of its own, so that the watermark of a
+    /// single input does not apply to it.
     fn emits_own_times(&self) -> bool {
         false
     }
 
-    /// Returns the watermark for the operators behind it, once all output of `watermark` is through. It depends on
-    /// `watermark` alone and does not go back. The last watermark is not asked about.
+    /// Returns the watermark for the operators behind this one, once all output of `watermark` is through.
+    /// The result depends on `watermark` alone and does not go back. This function is not called for the last
+    /// watermark.
     fn forward(&self, watermark: EventTime) -> EventTime {
         watermark
     }
 
-    /// Returns the watermarks that make a difference to it.
+    /// Returns which watermarks make a difference to the operator; others need not be delivered to it.
     fn horizon(&self) -> Horizon {
         Horizon::NONE
     }
@@ -81,23 +84,24 @@ pub trait BatchOperator: Any + Send {
         self.accounts().counts
     }
 
-    /// Returns the bytes of state.
+    /// Returns the bytes of the operator's state.
     fn state_bytes(&self) -> usize {
         self.accounts().bytes()
     }
 
-    /// Takes the allowance that pays for its state. Called before the first batch.
+    /// Takes the memory allowance that pays for the operator's state. Called before the first batch.
     fn fund(&mut self, allowance: &Allowance) {
         self.accounts_mut().allowance = allowance.clone();
     }
 
-    /// Creates a copy without state for another worker. Called only for operators which several workers may
-    /// share.
+    /// Creates a copy of the operator without state for another worker. Called only for operators that
+    /// several workers may share.
     fn fork(&self) -> Box<dyn BatchOperator> {
         unreachable!("only operators that say so are shared, and those have a `fork` of their own")
     }
 
-    /// Merges the state of a copy, which is empty afterwards. Does nothing for an operator without state.
+    /// Merges the state of a copy into this operator; the copy is empty afterwards. Does nothing for an
+    /// operator without state.
     ///
     /// # Errors
     /// [`EvaluationError`] if the states cannot be merged.
@@ -112,28 +116,28 @@ pub trait BatchOperator: Any + Send {
     /// [`StateError`] if a value cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
-    /// Replaces all state by what [`save`](Self::save) wrote.
+    /// Replaces the whole state of the operator by what [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not such state.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 
-/// The way in which workers share an operator, as a type.
+/// The way in which workers share an operator over batches, as a type parameter.
 pub trait Way: Send + Sync + 'static {
-    /// The engine's value for this way.
+    /// The engine's value for this way of sharing.
     const SHARING: Sharing;
 }
 
-/// One worker at a time runs the operator.
+/// The operator is not shared: one worker at a time runs it.
 #[derive(Debug)]
 pub struct InTurn;
 
-/// Any number of workers, each with a stateless copy.
+/// Any number of workers run the operator, each with a stateless copy.
 #[derive(Debug)]
 pub struct Anybody;
 
-/// Any number of workers, each with a copy whose state is merged at watermarks.
+/// Any number of workers run the operator, each with a copy whose state is merged at watermarks.
 #[derive(Debug)]
 pub struct Gathering;
 
@@ -149,19 +153,19 @@ impl Way for Gathering {
     const SHARING: Sharing = Sharing::Merging;
 }
 
-/// Runs an operator over batches as an operator of the engine.
+/// Adapter that runs an operator over batches as an operator of the engine.
 pub struct Stage<W> {
     inner: Box<dyn BatchOperator>,
     emission: Emission,
-    /// Whether this is a copy whose state is merged.
+    /// Whether the wrapped operator is a worker's copy whose state is merged into the original later.
     is_part: bool,
-    /// Whether output is held back until the next mark, even a failure.
+    /// Whether output is held back until the next watermark, even a failure.
     is_closed: bool,
     way: std::marker::PhantomData<W>,
 }
 
 impl<W: Way> Stage<W> {
-    /// Wraps an operator.
+    /// Wraps an operator over batches as an operator of the engine.
     pub fn new(inner: Box<dyn BatchOperator>) -> Self {
         Stage {
             emission: Emission::new(inner.name()),
@@ -172,7 +176,7 @@ impl<W: Way> Stage<W> {
         }
     }
 
-    /// Pushes pending output while there is room.
+    /// Puts out pending output of the wrapped operator while there is room.
     fn drain<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
         if self.is_closed {
             return Flow::Done;
@@ -227,11 +231,12 @@ impl<W: Way> Operator<Batch> for Stage<W> {
 
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Batch>, output: &mut O) {
         self.take(record.event_time, record.value);
-        // Output without room is held and reported as such (O3).
+        // Output without room is held, and `Flow::More` is reported to the engine by a later call, as rule O3
+        // of `Operator` asks.
         let _ = self.drain(output);
     }
 
-    /// Does nothing: the operator counts its rows itself.
+    /// Does nothing, because the wrapped operator counts its rows itself.
     fn note_read(&mut self, _count: u64) {}
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
@@ -277,7 +282,7 @@ impl<W: Way> Operator<Batch> for Stage<W> {
         self.inner.state_bytes()
     }
 
-    /// Returns `None`: the wrapper around this stage knows which operator's code ran.
+    /// Returns `None`, because the wrapper around this adapter knows which operator's code has panicked.
     fn faulted(&self) -> Option<&str> {
         None
     }

@@ -1,4 +1,4 @@
-//! The order of rows: by some columns, then by arrival.
+//! Sorting of the rows of a batch: by some columns, then by arrival.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use thalweg_sql_tables::batch::{Batch, batch_of};
 use super::operator::Outcome;
 use crate::plan::SortKey;
 
-/// Returns the places of the rows of a batch in sorted order. Equal rows are in the order of arrival, or
-/// reversed if `is_last_first`.
+/// Returns the indexes of the rows of a batch in sorted order. Equal rows are in the order of arrival, or in
+/// the reverse order if `is_last_first`.
 pub(super) fn sorted(
     rows: &RecordBatch,
     first: &[ArrayRef],
@@ -34,13 +34,14 @@ pub(super) fn sorted(
     lexsort_to_indices(&columns, None).map_err(arrow_error)
 }
 
-/// Returns the rows of a batch at `places`, in that order.
+/// Returns the rows of a batch with the indexes `places`, in that order.
 pub(super) fn taken(rows: &RecordBatch, places: &UInt32Array) -> Outcome<RecordBatch> {
     let columns = rows.columns().iter().map(|column| take(column, places, None)).collect::<Result<_, _>>();
     batch_of(&rows.schema(), columns.map_err(arrow_error)?, places.len())
 }
 
-/// Returns the rows of a batch, copied if they fill less than half of the memory that they hold: a slice holds the whole batch.
+/// Copies the rows of a batch if they fill less than half of the memory that they hold: a slice of a batch
+/// holds the memory of the whole batch.
 pub(super) fn compacted(rows: RecordBatch) -> Outcome<RecordBatch> {
     if bytes_of(&rows) / 2 <= Batch::new(rows.clone()).bytes() {
         return Ok(rows);
@@ -53,14 +54,16 @@ pub(super) fn copied(rows: &RecordBatch) -> Outcome<RecordBatch> {
     concat_batches(&rows.schema(), [rows, &rows.slice(0, 0)]).map_err(arrow_error)
 }
 
-/// Bytes that a batch holds. Memory that several of its columns share, such as a column and its reading as a time, counts once.
+/// Returns the bytes that a batch holds. Memory that several of its columns share, such as a column and its
+/// conversion to a time, counts once.
 pub(super) fn bytes_of(rows: &RecordBatch) -> usize {
     let mut seen = Vec::with_capacity(2 * rows.num_columns());
     let columns = rows.columns().iter().map(|column| buffer_bytes(&column.to_data(), &mut seen));
     size_of::<RecordBatch>() + columns.sum::<usize>()
 }
 
-/// Bytes of the buffers of an array and its children, without those that were seen before. `seen` has their addresses.
+/// Returns the bytes of the buffers of an array and its children, without buffers whose addresses are in
+/// `seen`. Adds the addresses of the others to `seen`.
 fn buffer_bytes(array: &ArrayData, seen: &mut Vec<usize>) -> usize {
     let nulls = array.nulls().map(|nulls| nulls.buffer());
     let mut bytes = 0;

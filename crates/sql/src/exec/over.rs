@@ -62,22 +62,23 @@ mod tests;
 pub(crate) use lag::lag;
 pub(crate) use standing::{Standing, standing};
 
-/// The keys, the order, the frame and the aggregates of an OVER window.
+/// Keys, order, frame and aggregate functions of an OVER window.
 #[derive(Clone, Debug)]
 pub struct OverCalls {
-    /// The places of the keys.
+    /// Indexes of the PARTITION BY columns in the input.
     pub keys: Vec<usize>,
-    /// The place of event time; `None` if rows are ordered by arrival.
+    /// Index of the event time column; `None` if rows are ordered by arrival.
     pub time: Option<usize>,
-    /// The rows which the aggregates cover.
+    /// Frame of the OVER window: the rows before the current row that the aggregates cover.
     pub frame: Frame,
-    /// The aggregates.
+    /// Aggregate functions that are computed over the frame of each row.
     pub calls: Vec<AggregateCall>,
-    /// How long keys are kept after their last row; `None` keeps them forever.
+    /// How long a key is kept after its last row, in milliseconds of processing time; `None` keeps it
+    /// forever.
     pub ttl_ms: Option<i64>,
 }
 
-/// Computes aggregates over the rows before each row.
+/// Operator that computes aggregates over the rows before each row (OVER windows).
 pub struct Over {
     time: Option<usize>,
     frame: Frame,
@@ -85,19 +86,20 @@ pub struct Over {
     now: Now,
     keys: Keyed,
     calls: Calls,
-    /// The states of keys, by their slots.
+    /// State of each key beside its accumulators, by the slot of the key.
     states: Vec<KeyState>,
-    /// Converts the columns that the calls read to bytes; `None` if they read nothing or the frame is
-    /// unbounded.
+    /// Converts the columns that the aggregate calls read to bytes; `None` if the calls read no columns or
+    /// the frame is unbounded.
     converter: Option<RowConverter>,
-    /// Rows that the watermark has not passed, with the slots of their keys as a last column; `None` for the
-    /// order of arrival.
+    /// Rows that the watermark has not passed, with the slots of their keys as a last column. `None` if rows
+    /// are in the order of arrival, because then no row waits.
     waiting: Option<Runs>,
-    /// Rows that the watermark has passed, in order.
+    /// Rows that the watermark has passed and that are still to come out, in order.
     ready: VecDeque<Ready>,
-    /// Cleanup times of keys, the earliest first.
+    /// Times at which keys may be forgotten, the earliest first, each with the slot of the key.
     timers: BinaryHeap<Reverse<(i64, u32)>>,
-    /// Timers up to this time fire at the next advance. A timer which is set at an earlier time waits for it, too.
+    /// Cleanup timers up to this time fire at the next watermark. A timer that is set at an earlier time
+    /// waits for that watermark, too.
     due_ms: i64,
     is_advancing: bool,
     out: Pieces,
@@ -107,14 +109,15 @@ pub struct Over {
     is_single: bool,
 }
 
-/// The state of a key beside its accumulators.
+/// State of a key of an OVER window beside its accumulators.
 #[derive(Default)]
 struct KeyState {
-    /// The greatest time up to which its rows have come out.
+    /// Greatest time up to which rows of the key have come out.
     last_ms: Option<i64>,
-    /// The time at which it is forgotten, for a frame of a span of time.
+    /// Time at which the key is forgotten, if the frame is a span of time.
     cleanup_ms: Option<i64>,
-    /// The rows in its frame, the oldest first: their times, and the values that the calls read.
+    /// Rows in the frame of the key, the oldest first: their times, and the values that the aggregate calls
+    /// read.
     past: VecDeque<Past>,
 }
 
@@ -125,24 +128,26 @@ struct Ready {
     next: usize,
 }
 
-/// One pass over several keys; each key has at most one step in it.
+/// One pass over several keys of a batch, with at most one step of each key, so that the keys can be
+/// processed side by side.
 #[derive(Default)]
 struct Round {
-    /// Rows which leave frames: the slot, and the place of the row.
+    /// Rows that leave the frames of their keys: the slot of the key, and the index of the row.
     back_slots: Vec<u32>,
     back_rows: Vec<u32>,
     slots: Vec<u32>,
     rows: Vec<u32>,
-    /// The slots whose results are needed; each may serve several rows.
+    /// Slots of the keys whose results are needed after the pass; each result may serve several rows.
     asked: Vec<u32>,
 }
 
 impl Over {
-    /// Extends rows of the columns `input` to rows of `columns`. The clock gives the age of keys.
+    /// Creates the operator of an OVER window, which extends rows of the columns `input` to rows of
+    /// `columns`. The clock decides when a key has expired.
     ///
     /// # Errors
-    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key or an argument has a type that cannot
-    /// be kept, or a call does not support its frame; planning refuses both.
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key or an argument has a
+    /// type that cannot be kept, or a call does not support its frame; planning refuses both.
     pub fn new(
         over: OverCalls,
         now: Now,
@@ -155,7 +160,7 @@ impl Over {
             calls.read().iter().map(|place| SortField::new(input[*place].of.arrow())).collect();
         let is_kept = over.frame.is_bounded() && !fields.is_empty();
         let converter = if is_kept { Some(RowConverter::new(fields).map_err(arrow_error)?) } else { None };
-        // Keys of a RANGE over a span are forgotten by event time, not by a time to live.
+        // Keys of a RANGE frame over a span of time are forgotten by event time, not by a time to live.
         let ttl_ms = over.ttl_ms.filter(|_| !matches!(over.frame, Frame::Range(Some(_))));
         Ok(Over {
             time: over.time,
@@ -178,14 +183,15 @@ impl Over {
         })
     }
 
-    /// Sets whether all rows come from one reader. If so, a row of a bounded frame behind the watermark is
+    /// Sets whether all rows come from one reader. If so, a row of a bounded frame below the watermark is
     /// late only if a row of its key with the same or a later time has come out, as in Flink. Behind several
-    /// readers, the rows that have come out depend on how the readers interleave, so the watermark decides.
+    /// readers, the rows that have come out depend on how the readers interleave, so the watermark alone
+    /// decides.
     pub fn of_one_reader(self, is_single: bool) -> Self {
         Over { is_single, ..self }
     }
 
-    /// Forgets expired keys. Called before rows are taken or passed on.
+    /// Forgets the keys that have expired by the clock. Called before rows are taken or passed on.
     fn begin(&mut self) -> i64 {
         let now_ms = self.now.ms();
         self.keys.begin(now_ms);
@@ -212,7 +218,7 @@ impl Over {
         slot
     }
 
-    /// Plans the cleanup of a key that has a row at `time_ms`.
+    /// Plans when to forget a key that has a row at `time_ms`.
     fn note_time(&mut self, slot: u32, time_ms: i64) {
         let Frame::Range(Some(span_ms)) = self.frame else { return };
         let state = &mut self.states[slot as usize];
@@ -224,7 +230,8 @@ impl Over {
         }
     }
 
-    /// Handles the timers that are due.
+    /// Handles the cleanup timers that are due. A key whose cleanup time has come is forgotten. Otherwise the
+    /// time of the timer counts as the time of a row of the key that came out, as in Flink.
     fn fire_timers(&mut self) {
         while let Some(&Reverse((time_ms, slot))) = self.timers.peek() {
             if time_ms > self.due_ms {
@@ -243,12 +250,13 @@ impl Over {
         }
     }
 
-    /// Returns whether rows of the same time see each other and so come out together.
+    /// Returns whether rows of a key with the same time see each other in their frames, and so come out
+    /// together.
     fn sees_peers(&self) -> bool {
         self.time.is_some() && matches!(self.frame, Frame::Range(_))
     }
 
-    /// Returns the range of rows that come out next.
+    /// Returns the range of the ready rows that come out in the next batch.
     fn piece(&self, ready: &Ready) -> (usize, usize) {
         let count = ready.times.len();
         let mut to = count.min(ready.next + BATCH_ROWS_MAX);
@@ -258,7 +266,7 @@ impl Over {
         (ready.next, to)
     }
 
-    /// Computes the results of the rows from `from` to `to`.
+    /// Computes the aggregate results of the ready rows from index `from` up to `to`.
     fn work(&mut self, ready: &Ready, from: usize, to: usize) -> Outcome<RecordBatch> {
         let sees_peers = self.sees_peers();
         let rows = ready.rows.slice(from, to - from);
@@ -269,7 +277,8 @@ impl Over {
             None => None,
         };
         let mut rounds: Vec<Round> = Vec::new();
-        // For each key: its next round, the time of its last row, and the place of that row's result.
+        // Map from the slot of a key to its next pass, the time of its last row, and the index of that row's
+        // result.
         let mut turns: HashMap<u32, (usize, i64, usize), RandomState> = HashMap::default();
         let mut gone: Vec<Box<[u8]>> = Vec::new();
         let mut results: Vec<(usize, usize)> = Vec::with_capacity(slots.len());
@@ -349,7 +358,7 @@ impl Over {
     }
 }
 
-/// Returns the schema of waiting rows: their own columns, then the slots of their keys.
+/// Returns the schema of rows that wait for the watermark: their own columns, then the slots of their keys.
 fn with_slots(columns: &[Column]) -> SchemaRef {
     let own = schema_of(columns);
     let slot = Field::new("slot", DataType::UInt32, false);
@@ -357,17 +366,17 @@ fn with_slots(columns: &[Column]) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// Splits waiting rows into their own columns and the slots of their keys.
+/// Splits rows that have waited for the watermark into their own columns and the slots of their keys.
 fn without_slots(rows: &RecordBatch) -> Outcome<(RecordBatch, Vec<u32>)> {
     let own: Vec<usize> = (0..rows.num_columns() - 1).collect();
     let slots = rows.column(own.len()).as_primitive::<UInt32Type>().values().to_vec();
     Ok((rows.project(&own).map_err(arrow_error)?, slots))
 }
 
-/// A row in a frame: its time, and the values that the calls read.
+/// A row in the frame of an OVER window: its time, and the values that the aggregate calls read, as bytes.
 type Past = (i64, Box<[u8]>);
 
-/// Bytes of the rows in a frame.
+/// Returns the bytes of the rows in the frame of a key.
 fn past_bytes(past: &VecDeque<Past>) -> usize {
     past.capacity() * size_of::<Past>() + past.iter().map(|row| heap_bytes(row.1.len())).sum::<usize>()
 }
@@ -469,7 +478,7 @@ impl BatchOperator for Over {
         Ok(None)
     }
 
-    /// Waiting rows come out after rows that arrived later.
+    /// Returns whether rows wait for the watermark, because such rows come out after rows that arrived later.
     fn emits_own_times(&self) -> bool {
         self.time.is_some()
     }
@@ -486,7 +495,7 @@ impl BatchOperator for Over {
         &mut self.accounts
     }
 
-    /// Called between batches, when all ready rows have come out.
+    /// Saves the state between batches, when all ready rows have come out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.save_all(state)
     }

@@ -1,4 +1,4 @@
-//! Output of operators in pieces, and the clock by which state expires.
+//! Output of an operator, cut into batches of limited size, and the clock by which state expires.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
 
 use super::order::bytes_of;
 
-/// Cuts output rows into pieces of at most one batch.
+/// Cuts output rows of an operator into batches of at most the greatest batch size.
 #[derive(Default)]
 pub(super) struct Pieces {
     made: Option<(RecordBatch, Option<Vec<RowKind>>, usize)>,
 }
 
 impl Pieces {
-    /// Sets the next rows and their kinds of change; `None` if all are inserts. Earlier rows must have been
-    /// fetched.
+    /// Sets the output rows to be cut, and their kinds of change; `None` if all are inserts. The rows set
+    /// before must have been fetched.
     pub(super) fn put(&mut self, rows: RecordBatch, kinds: Option<Vec<RowKind>>) {
         self.made = Some((rows, kinds, 0));
     }
 
-    /// Returns the next piece.
+    /// Returns the next batch of the output rows; `None` if all have been returned.
     pub(super) fn next(&mut self) -> Option<Batch> {
         let (rows, kinds, from) = self.made.take()?;
         let count = (rows.num_rows() - from).min(BATCH_ROWS_MAX);
@@ -38,23 +38,23 @@ impl Pieces {
         Some(piece)
     }
 
-    /// Returns the bytes held.
+    /// Returns the bytes that the output rows hold.
     pub(super) fn bytes(&self) -> usize {
         self.made.as_ref().map_or(0, |(rows, _, _)| bytes_of(rows))
     }
 }
 
-/// Tells the processing time, by which state expires.
+/// Source of the processing time by which state expires.
 #[derive(Clone)]
 pub struct Now(Arc<dyn Clock>);
 
 impl Now {
-    /// Creates it from a clock.
+    /// Creates a source of processing time from a clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Now(clock)
     }
 
-    /// Returns milliseconds since the epoch.
+    /// Returns the processing time in milliseconds since the start of 1970.
     pub(super) fn ms(&self) -> i64 {
         i64::try_from(self.0.now().as_nanos() / 1_000_000).unwrap_or(i64::MAX)
     }

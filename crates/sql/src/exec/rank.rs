@@ -43,42 +43,43 @@ mod tests;
 
 pub use dedup::{Deduplicate, Keep};
 
-/// The keys, the order and the ranks of a top-N.
+/// Keys, order and requested ranks of a top-N without a window.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The places of the keys.
+    /// Indexes of the PARTITION BY columns in the input.
     pub keys: Vec<usize>,
-    /// The order. A column of processing time stands for the order of arrival.
+    /// Columns by which the rows of a key are ranked. A column of processing time stands for the order of
+    /// arrival.
     pub order: Vec<SortKey>,
-    /// The first rank in the output, from 1 on.
+    /// First rank that is put out; ranks begin at 1.
     pub from: u64,
-    /// The last rank in the output.
+    /// Last rank that is put out, included.
     pub to: u64,
-    /// Whether the rank follows the columns.
+    /// Whether the rank is put out as a column behind the columns of the input.
     pub has_rank: bool,
-    /// Whether rows may be retracted.
+    /// Whether the input may retract rows.
     pub is_retracting: bool,
-    /// How long keys are kept after their last row.
+    /// How long a key is kept after its last row, in milliseconds of processing time.
     pub ttl_ms: i64,
 }
 
-/// A row, as bytes.
+/// A row of a top-N, converted to bytes.
 type Row = Arc<[u8]>;
 
-/// The rows of a key by their order columns, then by arrival.
+/// Rows of a key, sorted by their order columns, then by arrival.
 type Ranked = BTreeMap<(Box<[u8]>, u64), Row>;
 
-/// Ranks the rows of keys.
+/// Operator that keeps the first rows of each key by an order (top-N without a window).
 pub struct TopN {
     wanted: Wanted,
-    /// Whether the row that arrived last is first.
+    /// Whether the row that arrived last ranks first, because the order is by descending processing time.
     is_last_first: bool,
     order_places: Vec<usize>,
     order: Option<RowConverter>,
     made: Maker,
     now: Now,
     keys: Keyed,
-    /// The rows of keys, by slot.
+    /// Kept rows of each key, by the slot of the key.
     ranked: Vec<Ranked>,
     arrivals: u64,
     taking: Option<Taking>,
@@ -87,7 +88,7 @@ pub struct TopN {
     row_bytes: usize,
 }
 
-/// A batch that is being taken, as bytes.
+/// Input batch that is being ranked, with its keys and rows converted to bytes.
 struct Taking {
     batch: Batch,
     keys: KeyRows,
@@ -98,7 +99,7 @@ struct Taking {
     _room: Option<Payment>,
 }
 
-/// Converts rows between columns and bytes, and collects the changes that come out.
+/// Converts ranked rows between columns and bytes, and collects the changes that come out.
 struct Maker {
     converter: RowConverter,
     output: SchemaRef,
@@ -124,7 +125,7 @@ impl Maker {
         }
     }
 
-    /// Moves the collected changes to `out`.
+    /// Moves the collected output changes of a top-N to `out`.
     fn finish(&mut self, out: &mut Pieces) -> Outcome<()> {
         if self.kinds.is_empty() {
             return Ok(());
@@ -143,11 +144,11 @@ impl Maker {
 }
 
 impl TopN {
-    /// Ranks rows of the columns `input`. The clock gives the age of keys.
+    /// Creates a top-N of rows with the columns `input`. The clock decides when a key has expired.
     ///
     /// # Errors
-    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type that cannot be kept; all
-    /// SQL types can.
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type that
+    /// cannot be kept; all SQL types can.
     pub fn new(
         wanted: Wanted,
         now: Now,
@@ -155,7 +156,8 @@ impl TopN {
         columns: &[Column],
         hash_seed: u64,
     ) -> Outcome<Self> {
-        // No two rows arrive at once, so order columns behind the order of arrival make no difference.
+        // No two rows arrive at once, so sort columns behind the order of arrival make no difference and are
+        // dropped.
         let by_arrival = wanted.order.iter().position(|key| input[key.place].role == Role::Proctime);
         let order = &wanted.order[..by_arrival.unwrap_or(wanted.order.len())];
         let fields: Vec<SortField> = order
@@ -193,7 +195,7 @@ impl TopN {
         }
     }
 
-    /// Adds a row, or retracts it.
+    /// Adds an input row to the ranking of its key, or retracts it.
     fn work(&mut self, taking: &Taking, row: usize) {
         let comes = matches!(taking.batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
         let slot = if comes {
@@ -222,7 +224,7 @@ impl TopN {
         }
     }
 
-    /// Returns whether a row that comes or goes changes the ranks, or the requested rows, behind it.
+    /// Returns whether a row that comes or goes changes the output for the rows ranked behind it.
     fn moves_ranks(&self) -> bool {
         self.wanted.has_rank || self.wanted.from > 1
     }
@@ -234,7 +236,7 @@ impl TopN {
         let Wanted { from, to, is_retracting, .. } = self.wanted;
         let ranked = &mut self.ranked[slot as usize];
         let key = (order.into(), arrival);
-        // A row behind all requested ranks stays there if rows are only added, so it is not kept.
+        // If rows are only added, a row behind all requested ranks stays behind them, so it is not kept.
         let is_full = ranked.len() as u64 >= to;
         if !is_retracting && is_full && ranked.last_key_value().is_none_or(|(last, _)| *last < key) {
             return false;
@@ -244,7 +246,7 @@ impl TopN {
         ranked.insert(key.clone(), Arc::clone(&row));
         let made = &mut self.made;
         if moves_ranks {
-            // From the new row on, each rank is compared with the row that had it before.
+            // From the rank of the new row on, each rank is compared with the row that had this rank before.
             let mut rows =
                 ranked.iter().zip(1u64..=to.saturating_add(1)).skip_while(|((other, _), _)| **other < key);
             let mut current = rows.next();
@@ -261,7 +263,7 @@ impl TopN {
                 }
             }
         } else {
-            // The row that fell out of the first `to` rows, if any.
+            // Row that has fallen behind the last requested rank `to`, if there is one.
             let place = usize::try_from(to).unwrap_or(usize::MAX);
             let fallen = if is_full { ranked.iter().nth(place) } else { None };
             match fallen {
@@ -343,10 +345,10 @@ impl TopN {
     }
 }
 
-/// Returns the bytes of a row and its order key, in nodes that are half full, as rows that arrive in order
-/// leave them.
+/// Returns the bytes of a kept row and its order key in the tree of a key. The tree's nodes are assumed to be
+/// half full, as rows that arrive in order leave them.
 fn entry_bytes(order: &[u8], row: &Row) -> usize {
-    // An Arc has two counters before its bytes.
+    // An `Arc` stores two counters before its bytes.
     2 * size_of::<((Box<[u8]>, u64), Row)>()
         + heap_bytes(order.len())
         + heap_bytes(2 * size_of::<usize>() + row.len())
@@ -377,7 +379,7 @@ impl BatchOperator for TopN {
         Ok(())
     }
 
-    /// Works on rows only while there is room for their changes, because one row may cause many.
+    /// Ranks input rows only while there is room for their changes, because one row may cause many changes.
     fn next(&mut self) -> Outcome<Option<Batch>> {
         loop {
             if let Some(piece) = self.out.next() {
@@ -409,7 +411,7 @@ impl BatchOperator for TopN {
         &mut self.accounts
     }
 
-    /// Called between batches, when all changes have come out.
+    /// Saves the state between batches, when all changes have come out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         state.put(&(ROW_FORMAT, self.arrivals))?;

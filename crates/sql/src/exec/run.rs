@@ -1,5 +1,5 @@
-//! Plans as streams of a query: each node becomes an operator, and adjacent stateless operators become one
-//! task.
+//! Assembly of plans as streams of a query of the engine: each node becomes an operator, and adjacent
+//! stateless operators become one task.
 //!
 //! A table that is read in several places of a job is read once: its stream is shared. Operators directly
 //! behind a table, up to the first aggregate, may run on several workers, each with its own copy.
@@ -41,28 +41,28 @@ use crate::plan::{AggregateCall, Column, Node, Plan, WindowSpec, Windowing};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// Assembles the plans of one job in one query.
+/// Assembles the plans of one SQL job as streams of one query of the engine.
 pub struct Assembly<'a> {
     query: &'a Query,
     context: &'a Context,
     world: &'a World,
     tally: Tally,
-    /// The number of operators of each kind so far, for their names.
+    /// Number of operators of each kind so far, from which the next operator of that kind gets its name.
     named: BTreeMap<String, usize>,
-    /// Tables that are read in several places.
+    /// Tables that the job reads in several places, by name.
     shared: BTreeMap<String, Shared>,
-    /// The number of splits of each table that is read.
+    /// Number of splits of each table that the job reads, by name.
     splits: BTreeMap<String, usize>,
 }
 
-/// A table that is read once for all its readers.
+/// A table that a job reads in several places: it is read once, and its stream is shared.
 struct Shared {
-    /// The columns that any reader reads.
+    /// Indexes of the table columns that any reader of the shared stream needs.
     places: Vec<usize>,
     stream: Option<SharedStream<Batch>>,
 }
 
-/// Returns the watermark that a batch carries.
+/// Returns the watermark that a batch of rows carries, if there is one.
 fn mark_of(record: &Record<Batch>) -> Option<EventTime> {
     record.value.watermark
 }
@@ -70,7 +70,7 @@ fn mark_of(record: &Record<Batch>) -> Option<EventTime> {
 type MarkOf = fn(&Record<Batch>) -> Option<EventTime>;
 
 impl<'a> Assembly<'a> {
-    /// Assembles `plans`, each with the sink in which it ends.
+    /// Assembles the plans of a job, each with the sink in which it ends.
     ///
     /// # Errors
     /// [`SqlError`] if a table cannot be opened.
@@ -117,7 +117,7 @@ impl<'a> Assembly<'a> {
         matches!(of, SqlType::TimestampLtz(_)).then_some(self.context.zone)
     }
 
-    /// Returns the session's zone if windows are cut by local time.
+    /// Returns the session's time zone if windows are cut by local time, and `None` otherwise.
     fn zone_if(&self, is_local: bool) -> Option<Tz> {
         is_local.then_some(self.context.zone)
     }
@@ -183,7 +183,8 @@ impl<'a> Assembly<'a> {
                     }
                 };
                 let aggregate: Box<dyn BatchOperator> = Box::new(aggregate);
-                // Copies of several workers are merged in any order.
+                // An aggregate that depends on the order of rows is not shared, because the copies of several
+                // workers are merged in any order.
                 let is_ordered = calls.iter().any(AggregateCall::is_ordered);
                 match Read::of(input).filter(|_| !is_ordered) {
                     Some(read) => self.read(&read, input, Some(aggregate)),
@@ -290,7 +291,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Returns how many sources a plan reads.
+    /// Returns the number of sources that a plan reads.
     fn sources_of(&self, plan: &Plan) -> usize {
         let own = match &plan.node {
             Node::Scan { table, .. } => self.splits.get(&table.name).copied().unwrap_or(1),
@@ -314,8 +315,8 @@ impl<'a> Assembly<'a> {
         Ok(self.stream(input)?.process(Stage::<Anybody>::new(operator)).name(&name).boxed())
     }
 
-    /// Reads a table with the expressions over its rows and an optional aggregate behind them. Several
-    /// workers may share these operators.
+    /// Creates the stream of a table with the expressions over its rows and an optional aggregate behind
+    /// them. Several workers may share these operators.
     fn read(
         &mut self,
         read: &Read<'_>,
@@ -364,8 +365,8 @@ impl<'a> Assembly<'a> {
         })
     }
 
-    /// Creates the stream of a table that is read in several places, unless it exists. Returns the columns of
-    /// that stream, and the columns of this reader.
+    /// Creates the shared stream of a table that is read in several places, unless it exists. Returns the
+    /// columns of that stream, and the columns of this reader.
     fn share<'p>(&mut self, read: &Read<'p>) -> Result<(Vec<usize>, &'p [Column])> {
         let places =
             self.shared.get(&read.table.name).map(|shared| shared.places.clone()).unwrap_or_default();
@@ -404,32 +405,32 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// Converts the error of an operator that cannot be created, mostly because a key has an unsupported type.
+/// Converts the error of an operator that cannot be created, usually because a key has an unsupported type.
 fn refused(error: EvaluationError) -> SqlError {
     SqlError::new(Code::Unsupported, error.message)
 }
 
-/// The sink at the end of a plan.
+/// Sink at the end of a plan, with its name.
 pub struct Ending {
-    /// The name of the sink.
+    /// Name of the sink in metrics and messages.
     pub name: String,
-    /// The sink of the rows.
+    /// Sink that writes the rows of the plan.
     pub sink: TableSink,
 }
 
-/// A table, and the expressions over its rows.
+/// Part of a plan that reads a table and computes expressions over its rows, without other operators.
 struct Read<'p> {
     table: &'p Arc<Table>,
     places: &'p [usize],
-    /// The columns at those places.
+    /// Columns of the table that are read, in the order of `places`.
     columns: &'p [Column],
     conditions: &'p [Typed],
     outputs: Vec<Typed>,
 }
 
 impl<'p> Read<'p> {
-    /// Returns the parts of a plan which is only a table and at most one projection over it; otherwise
-    /// `None`.
+    /// Splits a plan that is only a table and at most one projection over it into the table, the conditions
+    /// and the outputs; returns `None` for another plan.
     fn of(plan: &'p Plan) -> Option<Self> {
         match &plan.node {
             Node::Scan { table, places } => Some(Read {
@@ -451,7 +452,7 @@ impl<'p> Read<'p> {
     }
 }
 
-/// Counts how often each table is read, and collects the columns read.
+/// Counts how often a plan reads each table, and collects the indexes of the columns read.
 fn note_scans(plan: &Plan, read: &mut BTreeMap<String, (usize, Vec<usize>)>) {
     if let Node::Scan { table, places } = &plan.node {
         let (times, known) = read.entry(table.name.clone()).or_default();
@@ -463,7 +464,7 @@ fn note_scans(plan: &Plan, read: &mut BTreeMap<String, (usize, Vec<usize>)>) {
     plan.inputs().into_iter().for_each(|input| note_scans(input, read));
 }
 
-/// A source of literal rows of the query.
+/// Source of the literal rows that stand in a query (VALUES).
 struct Values {
     batch: Option<RecordBatch>,
 }

@@ -1,10 +1,11 @@
-//! Rows that wait for the watermark, as runs in the order of event time.
+//! Rows that wait for the watermark, stored as runs in the order of event time.
 //!
-//! Each batch becomes a run. A watermark takes the first rows of each run. So it costs one search for each
-//! run that begins before it, and the sorting of the rows that it passes; waiting rows are not touched. When
-//! there are [`RUNS_MAX`] runs, adjacent runs are merged.
+//! Each batch becomes a run. A watermark takes the first rows of each run. So a watermark costs one search
+//! for each run that begins before it, and the sorting of the rows that it passes; waiting rows are not
+//! touched. When there are [`RUNS_MAX`] runs, adjacent runs are merged.
 //!
-//! Source: runs and their merging as in external sorting (Knuth, The Art of Computer Programming 3, section 5.4).
+//! Source: runs and their merging as in external sorting (Knuth, The Art of Computer Programming 3, section
+//! 5.4).
 
 use arrow::array::AsArray;
 use arrow::compute::concat_batches;
@@ -18,44 +19,44 @@ use super::operator::Outcome;
 use super::order::{bytes_of, compacted, copied, sorted, taken};
 use crate::plan::SortKey;
 
-/// The number of runs at which adjacent runs are merged.
+/// Number of sorted runs of waiting rows at which adjacent runs are merged.
 const RUNS_MAX: usize = 512;
 
-/// If less than one part in this many of a run is left, the rest is copied, so that the memory of the whole
-/// run is freed.
+/// If less than one part in this many of a sorted run is left, the remaining rows are copied, so that the
+/// memory of the whole run is freed.
 const LEFT_SHARE: usize = 4;
 
-/// Holds waiting rows.
+/// Holds rows that wait for the watermark, as sorted runs.
 pub(super) struct Runs {
     schema: SchemaRef,
-    /// The place of event time.
+    /// Index of the event time column by which the rows are sorted.
     time: usize,
-    /// The runs in the order in which their rows came.
+    /// Sorted runs, in the order in which their rows arrived.
     runs: Vec<Run>,
     bytes: usize,
 }
 
-/// Rows in the order of time, equal times in the order of arrival; at least one row.
+/// Rows in the order of event time, rows of equal time in the order of arrival; there is at least one row.
 struct Run {
     rows: RecordBatch,
     first_ms: i64,
-    /// How many rows its memory was allocated for.
+    /// Number of rows for which the memory of the run was allocated.
     made_for: usize,
     bytes: usize,
 }
 
 impl Runs {
-    /// Creates an empty set of runs.
+    /// Creates an empty set of sorted runs.
     pub(super) fn new(schema: SchemaRef, time: usize) -> Self {
         Runs { schema, time, runs: Vec::new(), bytes: 0 }
     }
 
-    /// Returns the columns of the rows.
+    /// Returns the schema of the waiting rows.
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Adds rows, in any order; their times must not be NULL.
+    /// Adds rows that are to wait for the watermark, in any order; their times must not be NULL.
     pub(super) fn push(&mut self, rows: RecordBatch) -> Outcome<()> {
         if rows.num_rows() == 0 {
             return Ok(());
@@ -70,8 +71,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Takes the rows before `passed_ms`, in the order of time, equal times in the order of arrival; `None`
-    /// if there are none.
+    /// Takes the waiting rows with times before `passed_ms`, in the order of time, rows of equal time in the
+    /// order of arrival. Returns `None` if there are none.
     pub(super) fn passed(&mut self, passed_ms: i64) -> Outcome<Option<RecordBatch>> {
         let mut passed: Vec<RecordBatch> = Vec::new();
         for at in 0..self.runs.len() {
@@ -101,18 +102,18 @@ impl Runs {
         }
     }
 
-    /// Returns the bytes of all waiting rows.
+    /// Returns the bytes that all waiting rows hold.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Saves all waiting rows.
+    /// Saves all rows that wait for the watermark.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let all = concat_batches(&self.schema, self.runs.iter().map(|run| &run.rows));
         save_rows(&all.map_err(|error| StateError::Write(error.to_string()))?, state)
     }
 
-    /// Replaces the waiting rows by the saved ones.
+    /// Replaces the rows that wait for the watermark by the saved ones.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         (self.runs, self.bytes) = (Vec::new(), 0);
         let rows = load_rows(&self.schema, state)?;
@@ -122,7 +123,7 @@ impl Runs {
         self.push(rows).map_err(|error| state.wrong(error.message))
     }
 
-    /// Iterates over all waiting rows, run by run.
+    /// Iterates over all rows that wait for the watermark, one sorted run after the other.
     pub(super) fn rows(&self) -> impl Iterator<Item = &RecordBatch> {
         self.runs.iter().map(|run| &run.rows)
     }
@@ -141,7 +142,7 @@ impl Runs {
         taken(&rows, &order)
     }
 
-    /// Merges each pair of adjacent runs.
+    /// Merges each pair of adjacent sorted runs into one run.
     fn put_together(&mut self) -> Outcome<()> {
         let mut runs: Vec<Run> = Vec::with_capacity(RUNS_MAX);
         for pair in self.runs.chunks(2) {
@@ -193,7 +194,8 @@ mod tests {
     }
 
     proptest! {
-        /// The output equals a stable sort of all rows before the watermark, at any length of runs.
+        /// The rows that a watermark passes equal a stable sort of all waiting rows before it, at any length
+        /// of runs.
         #[test]
         fn the_first_rows_come_in_order(
             batches in prop::collection::vec((prop::collection::vec(0i64..50, 0..6), 0i64..60), 0..40),
@@ -227,8 +229,8 @@ mod tests {
         }
     }
 
-    /// There are never more than [`RUNS_MAX`] runs, and a run with few rows left does not hold the memory of
-    /// all its rows.
+    /// Waiting rows form at most [`RUNS_MAX`] runs, and a run with few rows left does not hold the memory of
+    /// all its original rows.
     #[test]
     fn runs_are_bounded() {
         let mut runs = Runs::new(schema(), 1);
@@ -242,7 +244,7 @@ mod tests {
         let whole = long.bytes();
         assert_eq!(shown(long.passed(3_990).unwrap()).len(), 3_990);
         assert!(long.bytes() * 10 < whole, "{} of {whole}", long.bytes());
-        // Slices of a large batch do not hold the whole batch either.
+        // Slices of a large batch that wait as rows do not hold the memory of the whole batch either.
         let mut parts = Runs::new(schema(), 1);
         let large = batch(&rows);
         for first in (0..4_000).step_by(100) {

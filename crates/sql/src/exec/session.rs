@@ -1,29 +1,35 @@
-//! Sessions: gives rows the windows that last as long as rows of a key follow each other within a gap.
+//! Session windows: operator that assigns each row to the session of its key. A session lasts as long as rows
+//! of the key follow each other within a gap.
 //!
 //! Input      batches with a time column
 //! Output     the same rows with the start, end and time of their session behind their columns
 //! State      the rows of open sessions, by key
-//! Emits      when the watermark is behind the end of a session; sessions in the order of their ends
-//! Late       the session that it would be in has ended: counted, and dropped
-//! Watermark  held back by a millisecond, forwarded after all that it closes
+//! Emits      when the watermark is above the end of a session; sessions in the order of their ends
+//! Late       the session to which the row would belong has ended: counted, and dropped
+//! Watermark  held back by a millisecond, forwarded after all sessions that it closes
 //! Cost       one look-up per row; a look at all open sessions when the first of them may end
 //! Source     Flink, "Windowing TVFs", SESSION
 //!
-//! A row opens the window `[t, t + gap)`, and windows of a key that touch are one, as in Flink: two rows that lie exactly a
-//! gap apart are in the same session, if the second is on time. So a session that ends exactly at the watermark stays open:
-//! a row on time may still touch it. The watermark is forwarded as one that has not reached this end either.
+//! A row opens the window `[t, t + gap)`, and windows of a key that touch are merged, as in Flink. Two rows
+//! that lie exactly a gap apart are in the same session, if the second is on time. So a session that ends
+//! exactly at the watermark stays open, because a row on time may still touch it. The operator forwards a
+//! watermark that has not reached the end of this session either.
 //!
-//! Times are what the clocks of the session's zone show where the time column is TIMESTAMP_LTZ, as in Flink and as for all other
-//! windows: a gap that spans the skipped hour is one hour shorter in real time; the repeated hour is counted once. So starts and ends are intervals of readings
-//! that do not overlap within a key, and whatever is behind sessions knows by the end alone when they are over.
+//! If the time column is TIMESTAMP_LTZ, times are local times of the session's zone, as in Flink and as for
+//! all other windows. A gap that spans the hour skipped in spring is one hour shorter in real time. A gap
+//! that spans the hour repeated in autumn counts this hour once. So starts and ends are intervals of local
+//! time that do not overlap within a key, and the operators behind this one know by the end alone when a
+//! session is over.
 //!
-//! A row that is late by `w` stands for what lies behind `w` of its window, so that which rows belong together follows from rows and
-//! their watermarks, in whatever order those of several readers come. If nothing is left of it, it is late.
+//! A row that is late by the watermark `w` counts with the part of its window that lies after `w`. So the
+//! grouping of rows follows from the rows and their watermarks, in whatever order the rows of several readers
+//! arrive. If no part of the window is left, the row is late.
 //!
-//! Differs from Flink: there a row that is late alone joins a session of its key that happens to be open. Here it does so behind
-//! one reader only, where it is certain which is. And there a session fires at a watermark that is exactly its end, so a row on
-//! time at this end is in the same session only if no other row moves the watermark before it. Here such a watermark may stand
-//! within a batch, where no operator sees it, so it must not matter.
+//! Differs from Flink: in Flink a row that is late alone joins a session of its key that happens to be open.
+//! Here it does so behind one reader only, where the open session is determined. In Flink a session fires at
+//! a watermark that is exactly its end, so a row on time at this end is in the same session only if no other
+//! row moves the watermark before it. Here such a watermark may stand within a batch, where no operator sees
+//! it, so it must not matter.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -53,7 +59,7 @@ use crate::plan::Column;
 #[cfg(test)]
 mod tests;
 
-/// Assigns rows to sessions.
+/// Operator that assigns rows to session windows.
 pub struct AssignSessions {
     gap_ms: i64,
     keys: Vec<usize>,
@@ -63,43 +69,46 @@ pub struct AssignSessions {
     input: SchemaRef,
     schema: SchemaRef,
     is_instant: bool,
-    /// The open sessions of each key, in the order of their starts; they do not touch.
+    /// Open sessions of each key, in the order of their starts; sessions of a key do not touch.
     open: HashMap<Box<[u8]>, Vec<Session>, foldhash::fast::RandomState>,
-    /// Batches with rows in open sessions, each with the number of such rows; a slot without a batch is free.
+    /// Batches with rows in open sessions, each with the number of such rows. `None` marks a free entry.
     batches: Vec<Option<(RecordBatch, usize)>>,
     free: Vec<usize>,
-    /// A lower bound, in local time, of the ends of open sessions.
+    /// Lower bound, in local time, of the ends of all open sessions.
     least_end_ms: i64,
     closed: VecDeque<Session>,
     accounts: Accounts,
     /// Whether all rows come from one reader, so that their order is determined.
     is_single: bool,
-    /// Bytes of the batches.
+    /// Bytes of the batches whose rows are in open sessions.
     bytes: usize,
-    /// Bytes of keys and sessions, without their rows.
+    /// Bytes of the keys and the open sessions, without their rows.
     entry_bytes: usize,
 }
 
-/// Approximate bytes of a session, and of a row in a session beside its values.
+/// Approximate bytes of an open session, and of a row in a session beside the row's values.
 const SESSION_BYTES: usize = size_of::<Session>() + 16;
 const ROW_BYTES: usize = 2 * size_of::<(usize, usize)>();
 
 #[derive(Clone, Debug)]
 struct Session {
-    /// Start and end in local time.
+    /// Start and end of the session in local time, in milliseconds.
     start_ms: i64,
     end_ms: i64,
-    /// Its lower end for comparisons with other sessions: see [`Reach`].
+    /// Lower end of the session for comparisons with other rows of the key, in half milliseconds: see
+    /// [`Reach`].
     low: i128,
-    /// The batch and row of each of its rows, in the order of arrival.
+    /// Rows of the session in the order of arrival, each as the index of its batch and its index there.
     rows: Vec<(usize, usize)>,
 }
 
 impl AssignSessions {
-    /// Creates sessions by the key columns at `keys` and the time column at `time`.
+    /// Creates the operator that assigns sessions by the key columns `keys` and the time column `time`, given
+    /// as indexes.
     ///
     /// # Errors
-    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key has a type that cannot be a key.
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key has a type that cannot
+    /// be a key.
     pub fn new(
         gap_ms: i64,
         keys: Vec<usize>,
@@ -130,7 +139,8 @@ impl AssignSessions {
         })
     }
 
-    /// Sets whether all rows come from one reader. If so, a late row joins an open session, as in Flink.
+    /// Sets whether all rows come from one reader. If so, a late row joins an open session of its key, as in
+    /// Flink.
     pub fn of_one_reader(self, is_single: bool) -> Self {
         AssignSessions { is_single, ..self }
     }
@@ -147,9 +157,10 @@ impl AssignSessions {
         self.accounts.hold(bytes);
     }
 
-    /// Gathers the columns of rows, in the given order.
+    /// Gathers the columns of the rows at `places`, in that order; a place is the index of a batch and of a
+    /// row in it.
     fn columns_at(&self, places: &[(usize, usize)]) -> Outcome<Vec<ArrayRef>> {
-        // The distinct batches of these rows.
+        // Batches that contain these rows, each once.
         let mut used: Vec<usize> = places.iter().map(|(batch, _)| *batch).collect();
         used.sort_unstable();
         used.dedup();
@@ -183,12 +194,14 @@ impl AssignSessions {
     }
 }
 
-/// The span that a row covers among the sessions of its key.
+/// Span of time that a row covers among the sessions of its key, from which follows the session that it
+/// joins.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     start_ms: i64,
     end_ms: i64,
-    /// Its lower end in half milliseconds: its time, or just behind the watermark if the time is below that.
+    /// Lower end of the span in half milliseconds: the time of the row, or just after the watermark if the
+    /// row is below it.
     low: i128,
 }
 
@@ -201,12 +214,12 @@ impl Reach {
         Reach { start_ms, end_ms: start_ms.saturating_add(gap_ms), low }
     }
 
-    /// Returns whether the session of this row alone would have ended.
+    /// Returns whether a session that consists of this row alone would have ended.
     fn is_late(self) -> bool {
         2 * i128::from(self.end_ms) < self.low
     }
 
-    /// Returns whether the row belongs to an open session.
+    /// Returns whether the span of a row touches an open session, so that the row belongs to that session.
     fn meets(self, session: &Session) -> bool {
         session.low <= 2 * i128::from(self.end_ms) && self.low <= 2 * i128::from(session.end_ms)
     }
@@ -215,12 +228,13 @@ impl Reach {
 /// Adds a row to the sessions of its key and merges the sessions that it touches. Returns the change of the
 /// number of sessions.
 fn join(sessions: &mut Vec<Session>, reach: Reach, row: (usize, usize)) -> isize {
-    // Sessions are disjoint and in order.
+    // The sessions of a key do not touch and are in order of time, so binary search finds the first one that
+    // the row touches.
     let first = sessions.partition_point(|session| 2 * i128::from(session.end_ms) < reach.low);
     let count = sessions[first..].iter().take_while(|session| reach.meets(session)).count();
     if count == 0 {
         let Reach { start_ms, end_ms, low } = reach;
-        // Most keys have one session.
+        // Most keys have one session, so memory for a single session is reserved at first.
         if sessions.is_empty() {
             sessions.reserve_exact(1);
         }
@@ -276,7 +290,8 @@ impl BatchOperator for AssignSessions {
             let key: &[u8] = key.as_ref().map_or(&[], |key| key.as_ref());
             let known = self.open.get_mut(key);
             if reach.is_late() {
-                // The rows of one reader have an order, so the open session is determined.
+                // The rows of one reader have a fixed order, so it is determined which open session a late
+                // row joins.
                 reach.low = 2 * i128::from(reach.start_ms);
                 let meets = |sessions: &&mut Vec<Session>| {
                     sessions.iter().any(|session| passed < session.end_ms && reach.meets(session))
@@ -296,7 +311,8 @@ impl BatchOperator for AssignSessions {
             self.entry_bytes =
                 self.entry_bytes.saturating_add_signed(more * SESSION_BYTES as isize) + ROW_BYTES;
             kept += 1;
-            // A session which was merged from several ends at this row's end or later.
+            // A session that was merged from several ends at the end of this row's window or later, so this
+            // end is a lower bound.
             self.least_end_ms = self.least_end_ms.min(reach.end_ms);
         }
         self.accounts.counts.folded += kept as u64;
@@ -314,7 +330,7 @@ impl BatchOperator for AssignSessions {
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
         let passed = self.clocks.passed(watermark);
-        // A row on time may still touch a session that ends exactly at the watermark.
+        // A session that ends exactly at the watermark is not over, because a row on time may still touch it.
         let is_over = |end_ms: i64| end_ms < passed || passed == i64::MAX;
         if !is_over(self.least_end_ms) {
             return Ok(());

@@ -1,8 +1,8 @@
-//! Sort: rows in the order of event time, then of other columns, then of arrival.
+//! Sort operator: puts out rows in the order of event time, then of other columns, then of arrival.
 //!
 //! Input      batches with a time column
 //! Output     the same rows in order
-//! State      the rows at or behind the watermark
+//! State      the rows whose event times are not below the watermark
 //! Emits      when the watermark has passed a row
 //! Late       the watermark had passed the row when it came: counted, and dropped
 //! Watermark  forwarded unchanged, after the output of all rows that it has passed
@@ -23,7 +23,7 @@ use super::runs::Runs;
 use super::windows::passed_ms;
 use crate::plan::{Column, SortKey};
 
-/// Sorts by event time.
+/// Operator that sorts rows by event time.
 pub struct Sort {
     time: usize,
     keys: Vec<SortKey>,
@@ -33,7 +33,7 @@ pub struct Sort {
 }
 
 impl Sort {
-    /// Sorts by the column at `time`, then by `keys`.
+    /// Creates an operator that sorts rows by the event time column with the index `time`, then by `keys`.
     pub fn new(time: usize, keys: Vec<SortKey>, columns: &[Column]) -> Self {
         Sort {
             time,
@@ -88,7 +88,8 @@ impl BatchOperator for Sort {
         Ok(self.out.next())
     }
 
-    /// Rows wait for the watermark of all inputs, so no output row is late by the watermark of its own input.
+    /// Returns true, because rows wait for the watermark of all inputs. So no output row is late by the
+    /// watermark of its own input.
     fn emits_own_times(&self) -> bool {
         true
     }

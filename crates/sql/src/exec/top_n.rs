@@ -35,33 +35,33 @@ use super::pieces::Pieces;
 use super::windows::Clocks;
 use crate::plan::{Column, Role, SortKey};
 
-/// The keys, the order and the ranks of a window top-N.
+/// Keys, order and requested ranks of a top-N per window.
 #[derive(Clone, Debug)]
 pub struct Ranks {
-    /// The place of the window's end.
+    /// Index of the column that holds the end of the row's window.
     pub window_end: usize,
-    /// The places of the keys.
+    /// Indexes of the PARTITION BY columns in the input.
     pub keys: Vec<usize>,
-    /// The order.
+    /// Columns by which the rows of one key and window are ranked.
     pub order: Vec<SortKey>,
-    /// The first rank in the output, from 1 on.
+    /// First rank that is put out; ranks begin at 1.
     pub from: u64,
-    /// The last rank in the output.
+    /// Last rank that is put out, included.
     pub to: u64,
 }
 
-/// Ranks the rows of windows.
+/// Operator that ranks the rows of each window and key (top-N per window).
 pub struct WindowTopN {
     ranks: Ranks,
-    /// Whether, among equal rows, the row that arrived last is first.
+    /// Whether, among rows that are equal by the order, the row that arrived last ranks first.
     is_last_first: bool,
     key_types: Vec<SqlType>,
     input: SchemaRef,
     output: SchemaRef,
     clocks: Clocks,
-    /// Kept rows by the end of their window.
+    /// Kept rows of each open window, by the end of the window.
     windows: BTreeMap<i64, Kept>,
-    /// Windows that end at or before this local time are over.
+    /// Windows that end at or before this local time, in milliseconds, are over.
     closing_ms: i64,
     out: Pieces,
     hash_seed: u64,
@@ -71,15 +71,15 @@ pub struct WindowTopN {
 #[derive(Default)]
 struct Kept {
     rows: Vec<RecordBatch>,
-    /// Bytes of the rows.
+    /// Bytes of the rows kept for one window.
     bytes: usize,
     count: usize,
-    /// The row count at which rows that are not among the first are dropped.
+    /// Number of rows at which a window drops the rows that are not among the first.
     prune_at: usize,
 }
 
 impl WindowTopN {
-    /// Ranks rows of the columns `input`.
+    /// Creates a top-N per window of rows with the columns `input`.
     pub fn new(ranks: Ranks, zone: Option<Tz>, input: &[Column], columns: &[Column], hash_seed: u64) -> Self {
         let is_by_time = match &ranks.order[..] {
             [key] => key.is_descending && input[key.place].role == Role::Rowtime,
@@ -100,8 +100,8 @@ impl WindowTopN {
         }
     }
 
-    /// Returns the places and ranks of the rows with ranks from `from` to the last requested one, by key and
-    /// rank.
+    /// Returns the indexes and ranks of the rows of a window with ranks from `from` to the last requested
+    /// one, by key and rank.
     fn ranked(&self, all: &RecordBatch, from: u64) -> Outcome<(Vec<u32>, Vec<i64>)> {
         let keys: Vec<ArrayRef> =
             self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();
@@ -166,8 +166,8 @@ impl BatchOperator for WindowTopN {
             kept.rows.push(rows);
             if self.ranks.to < u64::MAX && kept.count >= kept.prune_at.max(BATCH_ROWS_MAX) {
                 let all = self.all_of(&kept.rows)?;
-                // The rows that may still be among the first, in the order of arrival, so that equal rows
-                // stay in that order.
+                // Rows that may still be among the first ranks. They stay in the order of arrival, so that
+                // rows that are equal by the sort columns keep that order.
                 let (mut places, _) = self.ranked(&all, 1)?;
                 places.sort_unstable();
                 kept.count = places.len();

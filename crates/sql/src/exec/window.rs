@@ -1,4 +1,4 @@
-//! Aggregates per key and window.
+//! Operator that computes aggregates per key and window.
 //!
 //! Input      batches with a time column, or with the start and end of each row's window
 //! Output     keys, results, start, end and time of the window; in the order of the windows' ends
@@ -44,25 +44,25 @@ use crate::plan::{AggregateCall, Column, WindowSpec};
 #[cfg(test)]
 mod tests;
 
-/// The source of the window of a row.
+/// The way in which the window aggregate finds the windows of a row.
 #[derive(Clone, Debug)]
 enum Cut {
-    /// Windows are cut here by the time column.
+    /// The aggregate cuts the windows itself, by the time column.
     Here {
         slices: Slices,
-        /// The place of the time column.
+        /// Index of the time column by which the windows are cut.
         time: usize,
     },
-    /// Windows were cut before and stand in columns.
+    /// An earlier operator has cut the windows, and their start and end stand in columns of each row.
     Before {
-        /// The place of the window's start.
+        /// Index of the column that holds the start of the row's window.
         start: usize,
-        /// The place of the window's end.
+        /// Index of the column that holds the end of the row's window.
         end: usize,
     },
 }
 
-/// The keys, calls and output columns of a window aggregate.
+/// Keys, aggregate calls and output columns of a window aggregate, shared by its copies.
 struct Shape {
     keys: Vec<usize>,
     key_types: Vec<SqlType>,
@@ -72,56 +72,57 @@ struct Shape {
     hash_seed: u64,
 }
 
-/// Arguments for a new window aggregate.
+/// Arguments from which a window aggregate is created.
 pub struct Asked<'a> {
-    /// The columns of the input.
+    /// Columns of the input of the window aggregate.
     pub input: &'a [Column],
-    /// The places of the keys.
+    /// Indexes of the key columns in the input.
     pub keys: Vec<usize>,
-    /// The aggregates.
+    /// Aggregate functions that are computed per key and window.
     pub calls: Vec<AggregateCall>,
-    /// The columns of the output.
+    /// Columns of the output of the window aggregate.
     pub columns: &'a [Column],
-    /// Seeds the hash tables of keys.
+    /// Seed of the hash tables of keys.
     pub hash_seed: u64,
 }
 
-/// Computes aggregates per key and window.
+/// Operator that computes aggregates per key and window.
 pub struct WindowAggregate {
     shape: Arc<Shape>,
     cut: Cut,
     clocks: Clocks,
-    /// Tables by the start of their slice; for windows that were cut before, by end and start.
+    /// Hash table of keys and accumulators for each slice, by the start of the slice. If the windows were cut
+    /// before, there is one table for each window, by the end and the start of the window.
     slices: BTreeMap<(i64, i64), Table>,
-    /// Windows that end at or before this local time have fired.
+    /// Windows that end at or before this local time, in milliseconds, have fired.
     closed_ms: i64,
-    /// Windows that end at or before this local time are firing.
+    /// Windows that end at or before this local time, in milliseconds, are firing.
     closing_ms: i64,
-    /// The last window end that fired since the last watermark.
+    /// End of the last window that has fired since the last watermark, in milliseconds of local time.
     fired_end: i64,
     firing: Option<Fired>,
     accounts: Accounts,
     bytes: usize,
-    /// The highest byte count since the last call began. Memory that is freed and needed again within a call
-    /// is not asked for twice.
+    /// Highest byte count of the state since the last call began. The allowance is asked only for bytes above
+    /// it, so memory that is freed and needed again within a call is not asked for twice.
     asked: usize,
     /// The error of the next windows; it is returned after the windows before them have come out.
     failure: Option<EvaluationError>,
 }
 
-/// Keys and their accumulators.
+/// Keys of a slice or a window, with their accumulators.
 struct Table {
     index: KeyIndex,
     accumulators: Vec<Box<dyn Accumulator>>,
-    /// Its bytes when they were last counted.
+    /// Bytes of this table of keys when they were last counted.
     counted: usize,
 }
 
-/// Approximate bytes of an empty table beside its accumulators, and of each accumulator.
+/// Approximate bytes of an empty table of keys beside its accumulators, and of each accumulator.
 const TABLE_BYTES: usize = 256;
 const ACCUMULATOR_BYTES: usize = 64;
 
-/// A window whose rows are coming out.
+/// A window that has ended and whose results are coming out.
 struct Fired {
     start: i64,
     end: i64,
@@ -138,7 +139,7 @@ impl Shape {
         }
     }
 
-    /// Folds rows into a table.
+    /// Aggregates rows into a table of keys.
     fn fold(&self, table: &mut Table, rows: &RecordBatch, groups: &mut Vec<u32>) -> Outcome<()> {
         let keys: Vec<ArrayRef> = self.keys.iter().map(|place| Arc::clone(rows.column(*place))).collect();
         table.index.check_room(rows.num_rows())?;
@@ -159,7 +160,8 @@ impl Shape {
         let room = reserve_room(allowance, table.merge_bytes(other))?;
         let (mut into, mut some) = (Vec::new(), Vec::new());
         table.index.check_room(other.index.len())?;
-        // A batch of keys at a time: the columns of all keys would be as large as the table.
+        // Keys are merged one batch at a time, because the columns of all keys would be as large as the
+        // table.
         for from in (0..other.index.len()).step_by(BATCH_ROWS_MAX) {
             let to = other.index.len().min(from + BATCH_ROWS_MAX);
             table.index.index(&other.index.columns(from..to)?, to - from, &mut some);
@@ -197,7 +199,7 @@ impl Table {
             + accumulators.map(|(own, other)| own.merge_bytes(&**other)).sum::<usize>()
     }
 
-    /// Counts its bytes again; returns the previous and the new count.
+    /// Counts the bytes of the table of keys again; returns the previous and the new count.
     fn count(&mut self) -> (usize, usize) {
         let before = self.counted;
         self.counted = self.bytes();
@@ -206,13 +208,14 @@ impl Table {
 }
 
 impl WindowAggregate {
-    /// Cuts windows by the column at `time`; with a `zone`, the column holds instants and windows are cut in
-    /// local time. Returns `None` for sessions.
+    /// Creates a window aggregate that cuts the windows itself by the time column with the index `time`. With
+    /// a `zone`, the column holds instants and windows are cut in local time. Returns `None` for session
+    /// windows.
     pub fn cutting(spec: &WindowSpec, time: usize, zone: Option<Tz>, asked: Asked<'_>) -> Option<Self> {
         Some(Self::new(Cut::Here { slices: Slices::of(spec)?, time }, zone, asked))
     }
 
-    /// Uses the windows in the columns `start` and `end` of the rows.
+    /// Creates a window aggregate that takes the windows from the columns `start` and `end` of the rows.
     pub fn given((start, end): (usize, usize), zone: Option<Tz>, asked: Asked<'_>) -> Self {
         Self::new(Cut::Before { start, end }, zone, asked)
     }
@@ -243,12 +246,13 @@ impl WindowAggregate {
         }
     }
 
-    /// Returns the slice of all rows if the least and the greatest time are in the same slice, as in most
-    /// batches.
+    /// Returns the slice of all rows of a batch if the least and the greatest time are in the same slice, as
+    /// in most batches.
     fn only_place(&self, rows: &RecordBatch) -> Option<(i64, i64)> {
         let Cut::Here { slices, time } = self.cut else { return None };
         let times = rows.column(time).as_primitive::<TimestampMillisecondType>().values();
-        // With a zone, local time may go back between two instants.
+        // With a time zone, local time may go back between two instants, so the least and the greatest
+        // instant do not decide.
         let first = *times.first().filter(|_| self.clocks.is_none())?;
         let (least, most) =
             times.iter().fold((first, first), |(least, most), time| (least.min(*time), most.max(*time)));
@@ -256,7 +260,7 @@ impl WindowAggregate {
         (most.checked_sub(slice)? < slices.slice_ms).then_some((slice, 0))
     }
 
-    /// Returns the slice or the window of each row.
+    /// Returns the slice to which each row of a batch belongs, or its window if windows were cut before.
     fn places(&mut self, rows: &RecordBatch) -> Vec<(i64, i64)> {
         match self.cut {
             Cut::Here { slices, time } => {
@@ -271,7 +275,8 @@ impl WindowAggregate {
         }
     }
 
-    /// Returns the end of the last window to which a slice or window belongs.
+    /// Returns the end of the last window to which a slice belongs; for a window that was cut before, its own
+    /// end.
     fn last_end(&self, place: (i64, i64)) -> i64 {
         match &self.cut {
             Cut::Here { slices, .. } => slices.last_end_of(place.0),
@@ -279,7 +284,7 @@ impl WindowAggregate {
         }
     }
 
-    /// Folds rows into the slice at a place.
+    /// Aggregates rows into the table of a slice or window.
     fn fold_into(&mut self, place: (i64, i64), rows: &RecordBatch, groups: &mut Vec<u32>) -> Outcome<()> {
         let shape = Arc::clone(&self.shape);
         let table = self.slices.entry(place).or_insert_with(|| shape.table());
@@ -291,8 +296,8 @@ impl WindowAggregate {
         Ok(())
     }
 
-    /// Updates the byte count after a table changed. Only the change is counted, because there may be many
-    /// tables.
+    /// Updates the byte count of the state after one table of keys changed. Only the change is counted,
+    /// because there may be many tables.
     fn note(&mut self, (before, after): (usize, usize)) {
         self.bytes = (self.bytes + after).saturating_sub(before);
         if self.bytes > self.asked {
@@ -302,19 +307,19 @@ impl WindowAggregate {
         }
     }
 
-    /// Removes a table, to be fired.
+    /// Removes the table of keys of a window from the state, so that its results come out.
     fn fired(&mut self, place: (i64, i64), start: i64, end: i64) -> Option<Fired> {
         self.slices.remove(&place).map(|table| Fired { start, end, table, next: 0 })
     }
 
-    /// Removes a table for good.
+    /// Removes the table of keys of a slice whose windows have all fired.
     fn forget(&mut self, place: (i64, i64)) {
         if let Some(table) = self.slices.remove(&place) {
             self.note((table.counted, 0));
         }
     }
 
-    /// Starts the output of the next window that has ended.
+    /// Starts the output of the next window that has ended; returns `None` if no other window has ended.
     fn fire(&mut self) -> Outcome<Option<Fired>> {
         let Cut::Here { slices, .. } = self.cut else {
             let Some((&(end, start), _)) = self.slices.first_key_value() else { return Ok(None) };
@@ -330,7 +335,7 @@ impl WindowAggregate {
                 end += slices.slice_ms;
             }
             if end > last {
-                // All windows of this slice have fired.
+                // All windows to which this slice belongs have fired, so the slice is dropped.
                 self.forget((slice, 0));
                 continue;
             }
@@ -365,14 +370,14 @@ impl WindowAggregate {
         Ok(None)
     }
 
-    /// Returns at most `rows_max` further rows of the windows that fire; `None` at their end.
+    /// Returns at most `rows_max` further result rows of the windows that fire; `None` at their end.
     fn piece(&mut self, rows_max: usize) -> Outcome<Option<RecordBatch>> {
         loop {
             if self.firing.is_none() {
                 self.firing = self.fire()?;
             }
             let Some(fired) = &mut self.firing else {
-                // Rows that come from now on are late for all windows that have fired.
+                // All windows of the watermark have fired, so rows that come from now on are late for them.
                 self.closed_ms = self.closing_ms;
                 return Ok(None);
             };
@@ -441,7 +446,8 @@ impl BatchOperator for WindowAggregate {
             self.accounts.counts.folded += rows as u64;
             self.fold_into(first, &batch.rows, &mut groups)?;
         } else {
-            // Rows of the same slice or window are grouped, in the order of arrival.
+            // Row indexes are sorted by slice or window; rows of the same slice or window stay in the order
+            // of arrival.
             let mut order: Vec<u32> = (0..rows as u32).collect();
             order.sort_by_key(|row| places[*row as usize]);
             for part in order.chunk_by(|left, right| places[*left as usize] == places[*right as usize]) {
@@ -470,7 +476,8 @@ impl BatchOperator for WindowAggregate {
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {
-        // Windows with few rows come out together; windows without an error come out before the error.
+        // Results of windows with few rows come out in one batch. If a window fails, the windows before it
+        // come out first.
         let mut pieces: Vec<RecordBatch> = Vec::new();
         let (mut rows, mut bytes) = (0, 0);
         while self.failure.is_none() && rows < BATCH_ROWS_MAX && bytes < BATCH_BYTES_MAX {
@@ -483,7 +490,7 @@ impl BatchOperator for WindowAggregate {
                 Err(error) => self.failure = Some(error),
             }
         }
-        // The error is kept until the windows before it are out.
+        // The error of a window is kept until the windows before it are out.
         if pieces.is_empty()
             && let Some(error) = self.failure.take()
         {
@@ -578,7 +585,7 @@ impl BatchOperator for WindowAggregate {
     }
 }
 
-/// Assigns rows to windows.
+/// Operator that assigns rows to windows.
 ///
 /// Each row comes out once for each of its windows, followed by the window's start, end and time. No row is
 /// late here: operators that use the windows decide about late rows.
@@ -594,7 +601,8 @@ pub struct AssignWindows {
 }
 
 impl AssignWindows {
-    /// Assigns windows by the column at `time`; `None` for sessions, which depend on more than one row.
+    /// Creates an operator that assigns windows by the time column with the index `time`. Returns `None` for
+    /// session windows, which depend on more than one row.
     pub fn new(spec: &WindowSpec, time: usize, zone: Option<Tz>, columns: &[Column]) -> Option<Self> {
         Some(AssignWindows {
             slices: Slices::of(spec)?,
@@ -608,7 +616,7 @@ impl AssignWindows {
     }
 }
 
-/// Appends the start, end and time columns of windows to rows.
+/// Appends the start, end and time columns of windows to the columns of rows.
 pub(super) fn with_windows(
     schema: &SchemaRef,
     rows: Vec<ArrayRef>,
@@ -696,7 +704,7 @@ impl BatchOperator for AssignWindows {
         })
     }
 
-    /// Has no state: pending output comes out before state is saved.
+    /// Saves nothing, because pending output comes out before state is saved and there is no other state.
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
     }

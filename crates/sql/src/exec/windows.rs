@@ -12,33 +12,33 @@ use thalweg_model::EventTime;
 
 use crate::plan::WindowSpec;
 
-/// Milliseconds for which a zone's offset is looked up at once.
+/// A time zone's offset from UTC is looked up once for each span of this many milliseconds.
 const QUARTER_MS: i64 = 900_000;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Converts instants to local time (readings of clocks) and back.
+/// Converts instants to local time of a zone (the reading of a clock there) and back.
 #[derive(Clone, Debug)]
 pub struct Clocks {
-    /// The zone; `None` if times need no conversion.
+    /// Time zone of the conversion; `None` if times need no conversion.
     zone: Option<Tz>,
-    /// A quarter of an hour with a constant offset, and that offset.
+    /// Start of the quarter of an hour whose offset was looked up last, and that offset in milliseconds.
     last: (i64, i64),
 }
 
 impl Clocks {
-    /// Creates the clocks of a zone; `None` and UTC need no conversion.
+    /// Creates the conversion between instants and local time of a zone; `None` and UTC need no conversion.
     pub fn new(zone: Option<Tz>) -> Self {
         Clocks { zone: zone.filter(|zone| *zone != Tz::UTC), last: (i64::MIN, 0) }
     }
 
-    /// Returns the reading that a watermark has passed. Windows that end at it or before have all their rows,
-    /// and rows behind the watermark have this reading or a greater one. Every operator that holds windows
-    /// compares their ends with this reading, so that a window fires once and rows are late for exactly the
-    /// windows that have fired.
+    /// Returns the local time that a watermark has passed. Windows that end at this local time or before have
+    /// all their rows. Rows that are not late by the watermark have this local time or a greater one. Every
+    /// operator that holds windows compares their ends with this local time, so that a window fires once and
+    /// rows are late for exactly the windows that have fired.
     ///
-    /// Before clocks are put back, readings behind the watermark may be less than the reading at it; the
-    /// result is then the least of them. So a window ends at `end` by this if and only if its
+    /// When clocks are about to be put back, local times after the watermark may be less than the local time
+    /// at it. The result is then the least of them. So a window ends at `end` by this rule if and only if its
     /// [`end`](Self::end) is at or before the watermark.
     pub fn passed(&mut self, watermark: EventTime) -> i64 {
         let passed = passed_ms(watermark);
@@ -48,7 +48,8 @@ impl Clocks {
         if over <= passed {
             return reading;
         }
-        // The clocks show this reading twice: they are put back at the first instant with another offset.
+        // The clocks of the zone show this local time twice, because they are put back at the first instant
+        // with another offset.
         let offset = offset_ms(zone, passed);
         let (mut low, mut high) = (passed, over);
         while low < high {
@@ -62,25 +63,26 @@ impl Clocks {
         low.saturating_add(offset_ms(zone, low))
     }
 
-    /// Returns the greatest watermark in whole milliseconds that has not [`passed`](Self::passed) the reading which
-    /// `watermark` has passed: windows that end at this reading are not over by it.
+    /// Returns the greatest watermark in whole milliseconds that has not [`passed`](Self::passed) the local
+    /// time that `watermark` has passed. Windows that end at this local time are not over by the returned
+    /// watermark.
     pub fn before(&mut self, watermark: EventTime) -> EventTime {
         let reading = self.passed(watermark);
         EventTime::from_micros(self.end(reading).saturating_sub(1).saturating_mul(1_000))
     }
 
-    /// Returns `window_time`, the last time in a window; an instant if windows are cut in local time of a
-    /// zone.
+    /// Returns the value of the column `window_time`, the last time in a window that ends at `end_ms`. It is
+    /// an instant if windows are cut in local time of a zone.
     pub fn time_of(&self, end_ms: i64) -> i64 {
         self.end(end_ms).saturating_sub(1)
     }
 
-    /// Returns whether readings and instants are equal.
+    /// Returns whether local times and instants are equal, so that no conversion is needed.
     pub fn is_none(&self) -> bool {
         self.zone.is_none()
     }
 
-    /// Returns the local time at an instant.
+    /// Returns the local time of the zone at an instant.
     pub fn reading(&mut self, instant_ms: i64) -> i64 {
         let Some(zone) = self.zone else { return instant_ms };
         let quarter = instant_ms.div_euclid(QUARTER_MS);
@@ -96,8 +98,9 @@ impl Clocks {
     }
 
     /// Returns the instant at which a window with the local end `reading_ms` is over: all rows with earlier
-    /// readings have come by then. If clocks repeat the hour, it is the second time; if they skip the hour,
-    /// it is the jump. So the instants of ascending ends never go back.
+    /// local times have come by then. If clocks show that local time twice, the result is the second instant.
+    /// If clocks skip it, the result is the instant of the jump. So the instants of ascending ends never go
+    /// back.
     ///
     /// Source: Flink, `TimeWindowUtil.toEpochMillsForTimer`.
     pub fn end(&self, reading_ms: i64) -> i64 {
@@ -109,8 +112,8 @@ impl Clocks {
                 reading_ms - i64::from(offset.fix().local_minus_utc()) * 1_000
             }
             LocalResult::None => {
-                // Within two days before and after there is one change: the first instant with a greater
-                // reading than this.
+                // Clocks change once within two days before and after a skipped local time. The jump is the
+                // first instant whose local time is greater than the searched one.
                 let (mut low, mut high) =
                     (last_ms.saturating_sub(2 * DAY_MS), last_ms.saturating_add(2 * DAY_MS));
                 while low < high {
@@ -127,14 +130,14 @@ impl Clocks {
     }
 }
 
-/// Returns how far a zone's local time is ahead of UTC at an instant.
+/// Returns how far a zone's local time is ahead of UTC at an instant, in milliseconds.
 fn offset_ms(zone: Tz, instant_ms: i64) -> i64 {
     NaiveDateTime::from_millis(instant_ms).map_or(0, |instant| {
         i64::from(zone.offset_from_utc_datetime(&instant).fix().local_minus_utc()) * 1_000
     })
 }
 
-/// Creates a `NaiveDateTime` from milliseconds since the epoch, if it is in range.
+/// Creates a `NaiveDateTime` from milliseconds since the start of 1970, if it is in range.
 trait FromMillis: Sized {
     fn from_millis(millis: i64) -> Option<Self>;
 }
@@ -145,32 +148,33 @@ impl FromMillis for NaiveDateTime {
     }
 }
 
-/// Returns the watermark in whole milliseconds; times below it have passed. Ends of windows are compared with
-/// [`Clocks::passed`] instead.
+/// Returns a watermark rounded down to whole milliseconds; event times below it have passed. Ends of windows
+/// are compared with [`Clocks::passed`] instead.
 pub fn passed_ms(watermark: EventTime) -> i64 {
     if watermark == EventTime::MAX { i64::MAX } else { watermark.as_micros().div_euclid(1_000) }
 }
 
-/// The slices into which aligned windows are cut; each window consists of whole slices.
+/// Slices into which tumbling, sliding and cumulative windows are cut; each window consists of whole slices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slices {
-    /// The length of a slice.
+    /// Length of a slice in milliseconds.
     pub slice_ms: i64,
-    /// The start of one slice.
+    /// Start of one of the slices, in milliseconds.
     offset_ms: i64,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// A window is the last slices up to a size, or a single slice.
+    /// A window consists of the slices in a span of this size before its end: several for sliding windows,
+    /// one for tumbling windows.
     Last { size_ms: i64 },
-    /// A window is all slices since the start of an aligned span of this size.
+    /// A window consists of all slices since the start of an aligned span of this size (cumulative windows).
     FromBegin { size_ms: i64 },
 }
 
 impl Slices {
-    /// Returns the slices of windows; `None` for sessions, which depend on the rows.
+    /// Returns the slices of a kind of windows; `None` for session windows, which depend on the rows.
     pub fn of(spec: &WindowSpec) -> Option<Self> {
         Some(match *spec {
             WindowSpec::Tumble { size_ms, offset_ms } => {
@@ -186,23 +190,23 @@ impl Slices {
         })
     }
 
-    /// Returns the start of the slice of a reading.
+    /// Returns the start of the slice to which a local time belongs.
     #[inline]
     pub fn start_of(&self, reading_ms: i64) -> i64 {
         floor(reading_ms, self.slice_ms, self.offset_ms)
     }
 
-    /// Returns whether each window is one slice.
+    /// Returns whether each window consists of one slice, as tumbling windows do.
     pub fn is_one_each(&self) -> bool {
         matches!(self.kind, Kind::Last { size_ms } if size_ms == self.slice_ms)
     }
 
-    /// Returns whether windows with the same start extend each other.
+    /// Returns whether windows with the same start extend each other, as cumulative windows do.
     pub fn accumulates(&self) -> bool {
         matches!(self.kind, Kind::FromBegin { .. })
     }
 
-    /// Returns the end of the last window to which a slice belongs.
+    /// Returns the end of the last of the windows to which a slice of event time belongs.
     pub fn last_end_of(&self, slice_start_ms: i64) -> i64 {
         match self.kind {
             Kind::Last { size_ms } => slice_start_ms.saturating_add(size_ms),
@@ -212,7 +216,7 @@ impl Slices {
         }
     }
 
-    /// Returns the start of the window with this end.
+    /// Returns the start of the window that ends at `end_ms`.
     pub fn start_of_window(&self, end_ms: i64) -> i64 {
         match self.kind {
             Kind::Last { size_ms } => end_ms.saturating_sub(size_ms),
@@ -222,12 +226,12 @@ impl Slices {
         }
     }
 
-    /// Returns the end of the first window to which a slice belongs.
+    /// Returns the end of the first of the windows to which a slice of event time belongs.
     pub fn first_end_of(&self, slice_start_ms: i64) -> i64 {
         slice_start_ms.saturating_add(self.slice_ms)
     }
 
-    /// Returns all windows of a reading, the earliest first, as start and end.
+    /// Returns all windows to which a local time belongs, the earliest first, as start and end.
     pub fn windows_of(&self, reading_ms: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
         let slices = *self;
         let slice = slices.start_of(reading_ms);
@@ -244,10 +248,11 @@ impl Slices {
     }
 }
 
-/// Returns the greatest `offset + n * size` that is not above a value.
+/// Returns the greatest number of the form `offset + n * size` that is not above `value`.
 #[inline]
 fn floor(value: i64, size: i64, offset: i64) -> i64 {
-    // Readings are within a few hundred million years, and the offset is reduced to less than a size.
+    // The subtraction cannot overflow: local times are within a few hundred million years, and the offset is
+    // reduced to less than a size.
     let offset = offset.rem_euclid(size);
     value.saturating_sub(value.wrapping_sub(offset).rem_euclid(size))
 }
@@ -278,7 +283,8 @@ mod tests {
         );
     }
 
-    /// New York went from 02:00 to 03:00 on the tenth of March of 2024, and twice through 01:00 on the third of November.
+    /// Windows in New York end correctly at both changes of clocks in 2024: from 02:00 to 03:00 on 10 March,
+    /// and through 01:00 twice on 3 November.
     #[test]
     fn clocks_jump_and_repeat() {
         let mut clocks = Clocks::new(Some(Tz::America__New_York));
@@ -286,13 +292,14 @@ mod tests {
         let jump = 1_710_054_000_000; // 2024-03-10T07:00:00Z, 03:00 there.
         assert_eq!(clocks.reading(jump) - jump, -4 * hour);
         assert_eq!(clocks.reading(jump - 1) - (jump - 1), -5 * hour);
-        // Ends within the skipped hour map to the jump; the first end behind it is as far behind the jump.
+        // Window ends within the hour skipped in spring map to the jump; the first end behind it is as far
+        // behind the jump.
         let shown = |at: i64| at - 4 * hour;
         for minutes in [0, 1, 30, 60] {
             assert_eq!(clocks.end(shown(jump) - hour + minutes * 60_000), jump, "{minutes}");
         }
         assert_eq!(clocks.end(shown(jump) + 600_000), jump + 600_000);
-        // Ends within the repeated hour map to its second time.
+        // Window ends within the hour repeated in autumn map to its second time.
         let repeat = 1_730_613_600_000; // 2024-11-03T06:00:00Z, 01:00 there for the second time.
         assert_eq!(
             (clocks.reading(repeat), clocks.reading(repeat - hour)),
@@ -305,7 +312,8 @@ mod tests {
         assert_eq!((none.reading(7), none.end(7)), (7, 7));
     }
 
-    /// Both ways to tell whether a window is over agree at every instant near a change of clocks.
+    /// The two ways to tell whether a window is over agree at every instant near a change of clocks:
+    /// comparing its end with the passed local time, and comparing its end instant with the watermark.
     #[test]
     fn ends_are_passed_when_their_instant_is() {
         let minute = 60_000;

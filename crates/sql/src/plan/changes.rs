@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | a table | | all kinds, if its format holds changes |
 //! | WHERE, SELECT, grouping sets, UNION ALL | all kinds | as its inputs |
-//! | GROUP BY without a window | all kinds, if each aggregate can take rows back | updates; deletes if its input changes |
+//! | GROUP BY without a window | all kinds, if each aggregate can retract rows | updates; deletes if its input changes |
 //! | ROW_NUMBER() <= N without a window | all kinds, unless the order is that of arrival | updates, deletes |
 //! | ROW_NUMBER() = 1 by time: the first row | all kinds by event time; if the input changes, it is ranked like others | rows |
 //! | ROW_NUMBER() = 1 by time: the last row | as above | updates |
@@ -27,25 +27,26 @@ use thalweg_sql_tables::connect::gives_changes;
 
 use super::{Counted, Join, JoinKind, JoinMethod, Node, Plan, RankFunction, Role};
 
-/// Changes that a stream may hold beside new rows.
+/// Kinds of changes that a stream may hold beside new rows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Changes {
-    /// Rows are updated: `-U` and `+U`.
+    /// Whether rows may be updated, which takes a `-U` with the old row and a `+U` with the new row.
     pub updates: bool,
-    /// Rows are deleted: `-D`.
+    /// Whether rows may be deleted, with a `-D`.
     pub deletes: bool,
-    /// An update may lack its `-U` or its `+U`: a filter looks at each of the two by itself. Only temporal joins ask this, of a table
-    /// below conditions; joins tell it of their rows, too, although no operator asks yet.
+    /// Whether an update may lack its `-U` or its `+U`, because a filter tests each of the two by itself.
+    /// Only temporal joins read this field, for a table below conditions. The rules of joins set it for their
+    /// own output, too, although no operator reads it there yet.
     pub halves: bool,
 }
 
 impl Changes {
-    /// Rows are only added.
+    /// Changes of a stream whose rows are only added.
     pub const NONE: Changes = Changes { updates: false, deletes: false, halves: false };
-    /// Rows are updated and deleted.
+    /// Changes of a stream whose rows may be updated and deleted.
     pub const ALL: Changes = Changes { updates: true, deletes: true, halves: false };
 
-    /// Returns whether rows are only added.
+    /// Returns whether the rows of the stream are only added.
     pub fn is_none(self) -> bool {
         !self.updates && !self.deletes
     }
@@ -59,36 +60,36 @@ impl Changes {
     }
 }
 
-/// The row of each key that a top-N of one row by time keeps.
+/// The row that deduplication keeps for each key: the first or the last one, by arrival or by a time column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// The first row to arrive.
+    /// Deduplication keeps the first row of a key to arrive.
     First,
-    /// The last row to arrive.
+    /// Deduplication keeps the last row of a key to arrive.
     Last,
-    /// The first row by the time column at this place.
+    /// Deduplication keeps the row of a key with the least time in the column of this index.
     FirstBy(usize),
-    /// The last row by the time column at this place.
+    /// Deduplication keeps the row of a key with the greatest time in the column of this index.
     LastBy(usize),
 }
 
-/// Inputs that an operator accepts.
+/// Kinds of changes that an operator accepts in one of its inputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Accepts {
-    /// Inputs with all kinds of changes.
+    /// The operator accepts an input with all kinds of changes.
     All,
-    /// Inputs with whole updates, and deletes.
+    /// The operator accepts deletes, and updates that have both their `-U` and their `+U`.
     WholeUpdates(Refusal),
-    /// Inputs whose rows are only added.
+    /// The operator accepts only an input whose rows are never updated or deleted.
     Inserts(Refusal),
 }
 
-/// Text of the error for an input that is not accepted.
+/// Text of the error for an input whose changes an operator does not accept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// Names the operator and what it takes.
+    /// Part of the error that names the operator and the inputs that it accepts.
     pub message: Cow<'static, str>,
-    /// Says what to do.
+    /// Part of the error that says how to write the query instead.
     pub help: &'static str,
 }
 
@@ -99,7 +100,7 @@ impl Accepts {
         Accepts::Inserts(Refusal { message: Cow::Borrowed(message), help: AGGREGATE_THERE })
     }
 
-    /// Returns the refusal of an input with these changes; `None` if the input is accepted.
+    /// Returns the error for an input with these changes; `None` if the operator accepts the input.
     pub fn refusal(&self, changes: Changes) -> Option<&Refusal> {
         match self {
             Accepts::All => None,
@@ -109,10 +110,10 @@ impl Accepts {
     }
 }
 
-/// Changes that an operator accepts and emits.
+/// Kinds of changes that an operator accepts from its inputs, and kinds that it emits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rule {
-    /// One entry for each input.
+    /// Changes that the operator accepts, with one entry for each input.
     pub accepts: Vec<Accepts>,
     /// Changes that the operator emits, provided that each input is accepted.
     pub emits: Changes,
@@ -123,7 +124,7 @@ impl Rule {
         Rule { accepts: vec![Accepts::inserts(message)], emits: Changes::NONE }
     }
 
-    /// Returns the rule of the outermost operator of a plan whose inputs have these changes.
+    /// Returns the rule of the outermost operator of a plan, given the changes that its inputs emit.
     pub fn of(plan: &Plan, inputs: &[Changes]) -> Rule {
         let all = inputs.iter().copied().fold(Changes::NONE, Changes::and);
         let passing = |emits| Rule { accepts: vec![Accepts::All; inputs.len()], emits };
@@ -163,7 +164,7 @@ impl Rule {
 fn rank_accepts(plan: &Plan) -> Accepts {
     let Node::Rank { input, order, function, from, to, .. } = &plan.node else { return Accepts::All };
     if (*from, *to) == (1, u64::MAX) {
-        // All ranks are requested: an aggregate over the rows before.
+        // A top-N that requests all ranks is run as an OVER aggregate, which takes only rows that are added.
         let message = match function {
             RankFunction::RowNumber => "ROW_NUMBER OVER takes rows that are only added",
             RankFunction::Rank => "RANK OVER takes rows that are only added",
@@ -223,11 +224,13 @@ fn join_rule(join: &Join, inputs: &[Changes], all: Changes) -> Rule {
         }
         JoinMethod::Regular { .. } => {
             let emits = match join.kind {
-                // A row without a match comes out alone; it is retracted when a match comes.
+                // An outer join puts out a row without a match alone, padded with NULL, and retracts it when
+                // a match comes.
                 JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Anti => {
                     Changes { halves: all.halves, ..Changes::ALL }
                 }
-                // An update may move a row to another key, so one half of it may find no match.
+                // An update may move a row to another join key. Then its `-U` or its `+U` may find no match,
+                // and only the other half comes out.
                 JoinKind::Inner | JoinKind::Semi => Changes { halves: all.updates || all.halves, ..all },
             };
             Rule { accepts: vec![Accepts::All; 2], emits }
@@ -235,13 +238,13 @@ fn join_rule(join: &Join, inputs: &[Changes], all: Changes) -> Rule {
     }
 }
 
-/// Returns the changes that a plan emits.
+/// Returns the kinds of changes that a plan emits.
 pub fn changes(plan: &Plan) -> Changes {
     let inputs: Vec<Changes> = plan.inputs().into_iter().map(changes).collect();
     Rule::of(plan, &inputs).emits
 }
 
-/// Returns the row of each key that a settled top-N keeps, if it keeps one row by time.
+/// Returns the row of each key that deduplication keeps; `None` if the plan is not a top-N of one row by time.
 pub fn deduplication(plan: &Plan) -> Option<Keep> {
     let Node::Rank { is_retracting, .. } = &plan.node else { return None };
     kept_by_time(plan, *is_retracting)
@@ -259,10 +262,10 @@ fn kept_by_time(plan: &Plan, is_retracting: bool) -> Option<Keep> {
     }
 }
 
-/// Names the operator of a plan that causes changes of rows, for error messages.
+/// Returns the name of the operator in a plan that causes changes of rows, for error messages.
 pub fn source_of_changes(plan: &Plan) -> String {
     let inputs: Vec<Changes> = plan.inputs().into_iter().map(changes).collect();
-    // An operator that emits changes although its inputs have none is the cause itself.
+    // If an operator emits changes although its inputs have none, it is the cause of the changes itself.
     if let Some(at) = inputs.iter().position(|input| !input.is_none())
         && !matches!(plan.node, Node::Group { .. } | Node::Rank { .. })
     {

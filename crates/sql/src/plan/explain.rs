@@ -8,22 +8,22 @@ use crate::plan::{
     AggregateCall, Column, Frame, JoinKey, JoinMethod, Node, Plan, SortKey, WindowSpec, Windowing,
 };
 
-/// One operator of the EXPLAIN output.
+/// One operator of the EXPLAIN output, with its inputs below it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
-    /// The name of the operator.
+    /// Name of the operator as EXPLAIN shows it.
     pub name: &'static str,
-    /// Properties by name: `where`, `keys` and so on.
+    /// Properties of the operator by name: `where`, `keys` and so on.
     pub details: Vec<(&'static str, String)>,
-    /// Its columns, as `name TYPE`.
+    /// Output columns of the operator, each as `name TYPE`.
     pub columns: Vec<String>,
-    /// The state it keeps, and until when; `None` if it keeps no state.
+    /// State that the operator keeps, and until when; `None` if it keeps no state.
     pub state: Option<String>,
-    /// Its inputs.
+    /// Inputs of the operator, as EXPLAIN shows them.
     pub inputs: Vec<Shown>,
 }
 
-/// Converts a plan to its EXPLAIN output.
+/// Converts a plan to the tree of operators that EXPLAIN shows.
 pub fn shown(plan: &Plan) -> Shown {
     let inputs = plan.inputs();
     let below: Vec<Column> = inputs.first().map(|input| input.columns.clone()).unwrap_or_default();
@@ -263,7 +263,7 @@ fn windows(spec: &WindowSpec, name_of: &dyn Fn(usize) -> String) -> String {
 }
 
 impl Shown {
-    /// Formats the plan as a tree: each operator on a line, its inputs below it.
+    /// Formats the EXPLAIN output as a text tree: each operator on a line, its inputs below it.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.lines(&mut text, "", "");
@@ -283,8 +283,8 @@ impl Shown {
         }
     }
 
-    /// Appends the plan as nodes and edges of a Graphviz graph. `next` is the number of the next node.
-    /// Returns the number of this node.
+    /// Appends the EXPLAIN output as nodes and edges of a Graphviz graph. `next` is the number of the next
+    /// node. Returns the number of this node.
     pub fn dot(&self, next: &mut usize, text: &mut String) -> usize {
         let number = *next;
         *next += 1;
@@ -301,7 +301,7 @@ impl Shown {
         number
     }
 
-    /// Formats the plan as JSON.
+    /// Formats the EXPLAIN output as JSON.
     pub fn json(&self) -> String {
         let details: Vec<String> =
             self.details.iter().map(|(name, value)| format!("{}:{}", quoted(name), quoted(value))).collect();

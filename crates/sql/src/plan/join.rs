@@ -2,127 +2,133 @@
 
 use thalweg_sql_functions::expression::Typed;
 
-/// The join of two inputs: its condition, and the treatment of rows without a match.
+/// Join of two inputs: its kind, its condition, and how long rows wait for a match.
 #[derive(Clone, Debug)]
 pub struct Join {
-    /// The rows that come out.
+    /// Kind of the join, which says whether it puts out pairs, rows without a match, or rows with a match.
     pub kind: JoinKind,
-    /// How long rows wait for a match.
+    /// Method of the join, which bounds how long rows wait for a match.
     pub method: JoinMethod,
-    /// Pairs of expressions that must be equal; if empty, any two rows may match.
+    /// Pairs of expressions that must be equal for two rows to match; if there are none, any two rows may
+    /// match.
     pub keys: Vec<JoinKey>,
-    /// A further condition on a pair: over the columns of the left input, then the columns of the right one.
+    /// Further condition on a pair of rows, over the columns of the left input, then the columns of the right
+    /// one.
     pub condition: Option<Typed>,
 }
 
-/// Values of either side that must be equal; both have the same Arrow type. Floats are compared by their
-/// bits.
+/// A pair of expressions, one of each input of a join, that must be equal. Both have the same Arrow type.
+/// Floats are compared by their bits.
 #[derive(Clone, Debug)]
 pub struct JoinKey {
-    /// The expression over the columns of the left input.
+    /// Key expression over the columns of the left input.
     pub left: Typed,
-    /// The expression over the columns of the right input.
+    /// Key expression over the columns of the right input.
     pub right: Typed,
     /// Whether NULL equals NULL (IS NOT DISTINCT FROM); otherwise NULL equals no value.
     pub is_null_equal: bool,
 }
 
-/// The rows that come out of a join.
+/// Kind of a join, which says which rows the join puts out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinKind {
-    /// Matching pairs.
+    /// Puts out matching pairs.
     Inner,
-    /// Pairs, and rows of the left without a match, padded with NULL.
+    /// Puts out matching pairs, and left rows without a match, padded with NULL.
     Left,
-    /// Pairs, and rows of the right without a match, padded with NULL.
+    /// Puts out matching pairs, and right rows without a match, padded with NULL.
     Right,
-    /// Pairs, and rows of both sides without a match, padded with NULL.
+    /// Puts out matching pairs, and rows of both inputs without a match, padded with NULL.
     Full,
-    /// Rows of the left with at least one match, once each.
+    /// Puts out each left row with at least one match once (EXISTS, IN).
     Semi,
-    /// Rows of the left without a match.
+    /// Puts out each left row without a match (NOT EXISTS, NOT IN).
     Anti,
 }
 
 impl JoinKind {
-    /// Returns whether rows of the left without a match come out.
+    /// Returns whether the join puts out left rows without a match.
     pub fn keeps_left(self) -> bool {
         matches!(self, JoinKind::Left | JoinKind::Full | JoinKind::Anti)
     }
 
-    /// Returns whether rows of the right without a match come out.
+    /// Returns whether the join puts out right rows without a match.
     pub fn keeps_right(self) -> bool {
         matches!(self, JoinKind::Right | JoinKind::Full)
     }
 
-    /// Returns whether only columns of the left come out.
+    /// Returns whether the join puts out only the columns of the left input.
     pub fn is_half(self) -> bool {
         matches!(self, JoinKind::Semi | JoinKind::Anti)
     }
 }
 
-/// How long rows wait for a match.
+/// Method of a join, which bounds how long rows wait for a match.
 #[derive(Clone, Debug)]
 pub enum JoinMethod {
-    /// Rows wait until their window ends; rows of the same window match.
+    /// Window join: rows of the same window match, and wait until their window ends.
     Window {
-        /// The window columns of the left input.
+        /// Window columns of the left input.
         left: WindowPlaces,
-        /// The window columns of the right input.
+        /// Window columns of the right input.
         right: WindowPlaces,
         /// Whether the windows are cut by local time of the session's zone; their time is then TIMESTAMP_LTZ.
         is_local: bool,
     },
-    /// Rows wait until the watermark rules out a match in time. A left row at `l` matches right rows from
-    /// `l + lower_ms` to `l + upper_ms`, both included.
+    /// Interval join: rows wait until the watermark rules out a match in time. A left row at time `l` matches
+    /// right rows from `l + lower_ms` to `l + upper_ms`, both included.
     Interval {
-        /// The place of event time in the left input.
+        /// Index of the event time column of the left input.
         left_time: usize,
-        /// The place of event time in the right input.
+        /// Index of the event time column of the right input.
         right_time: usize,
-        /// The lower bound; below zero it is before the left row.
+        /// Lower bound, in milliseconds, of the right row's time less the left row's time; below zero it is
+        /// before the left row.
         lower_ms: i64,
-        /// The upper bound; if it is less than the lower bound, no rows match.
+        /// Upper bound, in milliseconds, of the right row's time less the left row's time; if it is less than
+        /// the lower bound, no rows match.
         upper_ms: i64,
     },
-    /// A left row waits until the watermark has passed it, and matches the last right row of its key that is
-    /// not later.
+    /// Temporal join: a left row waits until the watermark has passed it. It then matches the last right row
+    /// of its key that is not later, which is the version valid at that time.
     Temporal {
-        /// The place of event time in the left input.
+        /// Index of the event time column of the left input.
         left_time: usize,
-        /// The place of event time in the right input.
+        /// Index of the event time column of the right input.
         right_time: usize,
-        /// The right rows that count as versions of their key.
+        /// Right rows of a temporal join that count as versions of their key.
         counts: Counted,
         /// How long, in milliseconds of processing time, a left row is kept with the version that it matched,
-        /// so that the pair can be retracted. Settled plans have it if their left input changes.
+        /// so that the pair can be retracted. It is `Some` in every plan that may run if the left input may
+        /// change.
         ttl_ms: Option<i64>,
     },
-    /// Left rows wait until the whole right input is read.
+    /// Lookup join: left rows wait until the whole right input is read.
     Lookup,
-    /// Rows wait for a time to live after they were last written; wrong results are retracted.
+    /// Regular join without a bound in time: rows are kept for a time to live after they were last written,
+    /// and results that a later row proves wrong are retracted.
     Regular {
-        /// The time to live in milliseconds of processing time.
+        /// Time to live of rows, in milliseconds of processing time.
         ttl_ms: i64,
     },
 }
 
-/// The right rows that count as versions of their key.
+/// Right rows of a temporal join that count as versions of their key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counted {
-    /// All rows.
+    /// All right rows are versions of their key.
     All,
-    /// The rows which are not older than a row that came before them.
+    /// A right row is a version unless it is older than a row of its key that came before it.
     InOrder,
-    /// The earliest row.
+    /// Only the earliest right row of a key is a version.
     First,
 }
 
-/// The window columns of an input.
+/// Window columns of one input of a window join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowPlaces {
-    /// The place of the window's start.
+    /// Index of the column that holds the start of the row's window.
     pub start: usize,
-    /// The place of the window's end.
+    /// Index of the column that holds the end of the row's window.
     pub end: usize,
 }

@@ -1,5 +1,5 @@
-//! Pruning: columns that nothing reads are dropped. From the outputs down, each node keeps what the nodes
-//! above use.
+//! Column pruning: columns of a plan that nothing reads are dropped. From the outputs down, each node keeps
+//! the columns that the nodes above use.
 
 use thalweg_sql_functions::expression::{Expression, Typed};
 
@@ -8,14 +8,14 @@ use crate::plan::{
     Windowing,
 };
 
-/// Returns the same plan without the columns that nothing reads.
+/// Drops the columns of a plan that nothing reads.
 #[must_use]
 pub fn prune(plan: Plan) -> Plan {
     let all = vec![true; plan.columns.len()];
     pruned(plan, &all).0
 }
 
-/// The new place of each column of a plan; `None` for a dropped column.
+/// New index of each column of a pruned plan; `None` for a dropped column.
 type Moves = Vec<Option<usize>>;
 
 fn moves(wanted: &[bool]) -> Moves {
@@ -30,7 +30,7 @@ fn moves(wanted: &[bool]) -> Moves {
 }
 
 fn at(moves: &Moves, place: usize) -> usize {
-    // A column that is read was also asked for, so it has a place.
+    // A column that is read was also kept, so it has a new index.
     moves.get(place).copied().flatten().unwrap_or_default()
 }
 
@@ -47,7 +47,7 @@ fn need(wanted: &mut [bool], expressions: &[Typed]) {
     expressions.iter().for_each(|expression| expression.columns(&mut |place| wanted[place] = true));
 }
 
-/// Prunes a plan to the wanted columns, and possibly more; returns the plan and where the columns are.
+/// Prunes a plan to the wanted columns, and possibly more; returns the plan and the new index of each column.
 fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
     let Plan { columns, node } = plan;
     let all = |node, columns: Vec<_>| {
@@ -101,7 +101,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
                 _ => spec,
             };
             let time = at(&input_moves, time);
-            // The columns of the window follow the columns that are left.
+            // The columns that a window function adds follow the columns of its input that are left.
             let kept = input.columns.len();
             let all_moves: Moves =
                 input_moves.into_iter().chain((0..3).map(|place| Some(kept + place))).collect();
@@ -142,8 +142,8 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             all(Node::WindowAggregate { input: Box::new(input), windows, keys, calls }, columns)
         }
         Node::Union(inputs) => {
-            // Each input may keep more columns than wanted, at places of its own. A projection behind each
-            // gives all the same columns.
+            // Each input of a union may keep more columns than wanted, in its own order. A projection behind
+            // each input gives all of them the same columns.
             let inputs = inputs.into_iter().map(|input| narrowed(input, wanted)).collect();
             (Plan { columns: keep(columns, wanted), node: Node::Union(inputs) }, moves(wanted))
         }
@@ -197,8 +197,9 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             };
             all(node, columns)
         }
-        // A retraction matches an equal row. Rows with equal values in all columns read have equal ranks, so
-        // any of them can be removed.
+        // Columns that a top-N does not read can be dropped even if its input retracts rows. A retraction
+        // removes an equal row, and rows with equal values in all columns read have equal ranks, so any of
+        // them can be removed.
         Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms } => {
             let width = input.columns.len();
             let mut below = wanted[..width].to_vec();
@@ -262,7 +263,7 @@ fn moved_calls(calls: Vec<AggregateCall>, moves: &Moves) -> Vec<AggregateCall> {
     calls.into_iter().map(call).collect()
 }
 
-/// Asks for the first column if none is asked for, because rows in state need at least one column.
+/// Keeps the first column if none is wanted, because rows in state need at least one column.
 fn keep_one(wanted: &mut [bool]) {
     if !wanted.contains(&true)
         && let Some(first) = wanted.first_mut()
@@ -271,7 +272,7 @@ fn keep_one(wanted: &mut [bool]) {
     }
 }
 
-/// Prunes a join to the columns that are wanted or used by the join itself.
+/// Prunes the inputs of a join to the columns that are wanted above or used by the join itself.
 fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted: &[bool]) -> (Plan, Moves) {
     let width = left.columns.len();
     let right_width = right.columns.len();
@@ -298,8 +299,9 @@ fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted
             (need_left[*left_time], need_right[*right_time]) = (true, true);
         }
         JoinMethod::Lookup => {}
-        // A retraction matches an equal row. Rows with equal values in all columns read join alike, so any of
-        // them can be removed.
+        // Columns that a regular join does not read can be dropped even if its inputs retract rows. A
+        // retraction removes an equal row, and rows with equal values in all columns read join alike, so any
+        // of them can be removed.
         JoinMethod::Regular { .. } => {
             keep_one(&mut need_left);
             keep_one(&mut need_right);
@@ -350,7 +352,7 @@ fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted
     (Plan { columns, node: Node::Join { left: Box::new(left), right: Box::new(right), join } }, moves)
 }
 
-/// Returns the columns that are left.
+/// Returns the columns that are left after pruning.
 fn moved_columns(columns: Vec<Column>, moves: &Moves) -> Vec<Column> {
     columns.into_iter().zip(moves).filter(|(_, to)| to.is_some()).map(|(column, _)| column).collect()
 }

@@ -1,12 +1,14 @@
-//! Steady columns: values that a row has again when it is taken back.
+//! Check that rows which an operator stores can be retracted: a retraction must carry the same values as the
+//! row.
 //!
-//! A row is taken back by an equal one. Metadata tell of the file that a row stands in, and the row that takes it back may stand
-//! in another. PROCTIME(), RAND() and CURRENT_TIMESTAMP give another value at every call, so a row that
-//! they compute from changes is never equal to the row that it takes back. An operator that remembers such rows would keep what
-//! was taken back and count it, so planning refuses it. Without such an operator the values go to the sink as they are.
+//! A retraction removes an equal row. Metadata columns tell of the file in which a row stands, and its
+//! retraction may stand in another file. PROCTIME(), RAND() and CURRENT_TIMESTAMP give another value at every
+//! call, so a row that they compute from changes is never equal to its retraction. An operator that stores
+//! such rows would keep a row that was retracted and count it, so planning refuses the query. Without such
+//! an operator the values go to the sink as they are.
 //!
-//! [`unsteady`] matches every operator without a wildcard. It is asked of plans from which unread columns are pruned.
-//!
+//! [`unsteady`] matches every operator without a wildcard. It is called for plans from which unread columns
+//! are pruned.
 //! Source: Flink, "Determinism in Continuous Queries", `StreamNonDeterministicUpdatePlanVisitor`.
 //!
 //! Differs from Flink: Flink ignores this unless 'table.optimizer.non-deterministic-update.strategy' is TRY_RESOLVE.
@@ -18,7 +20,8 @@ use thalweg_sql_tables::table::TableColumnKind;
 use super::changes::{Changes, Rule, changes, source_of_changes};
 use super::{Join, JoinMethod, Node, Plan};
 
-/// Refuses a plan in which an operator keeps rows whose values differ when they are retracted.
+/// Refuses a plan in which an operator stores rows whose values differ when they are retracted, such as
+/// RAND().
 ///
 /// # Errors
 /// [`Code::Unsupported`]; the message names the operator, the column and the operator that changes rows.
@@ -35,7 +38,7 @@ fn unsteady(plan: &Plan) -> Result<(Changes, Vec<bool>), SqlError> {
         inputs.push(columns);
     }
     let emits = Rule::of(plan, &given).emits;
-    // Rows that are only added are never retracted.
+    // Rows that are only added are never retracted, so their values need not repeat.
     if emits.is_none() && given.iter().all(|input| input.is_none()) {
         return Ok((emits, vec![false; plan.columns.len()]));
     }
@@ -82,7 +85,7 @@ fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> 
             let second = inputs.get(1).map(Vec::as_slice).unwrap_or_default();
             join_unsteady(join, [(left, first), (right, second)], plan.columns.len())?
         }
-        // These operators accept only inputs whose rows are only added.
+        // The following operators accept only inputs whose rows are never retracted.
         Node::Values(_)
         | Node::AssignWindows { .. }
         | Node::WindowAggregate { .. }
@@ -113,7 +116,7 @@ fn join_unsteady(
         return Err(refusal(what, changing, "a condition"));
     }
     if matches!(join.method, JoinMethod::Lookup) {
-        // Left rows pass through unchanged.
+        // A lookup join passes the columns of left rows through unchanged.
         return Ok(both.into_iter().take(width).collect());
     }
     refuse(what, left, places(of_left))?;
@@ -121,7 +124,7 @@ fn join_unsteady(
     Ok(vec![false; width])
 }
 
-/// Returns whether an expression gives another value at every call, or reads a column with such values.
+/// Returns whether an expression gives another value at every call, or reads a column that does.
 fn reads(expression: &Typed, unsteady: &[bool]) -> bool {
     let mut is_unsteady = !expression.is_deterministic();
     expression.columns(&mut |place| is_unsteady |= unsteady.get(place).copied().unwrap_or_default());
@@ -155,7 +158,8 @@ mod tests {
 
     use crate::session::Session;
 
-    /// The row that takes another back may stand in another file, so that its metadata differ.
+    /// An operator refuses to store metadata columns of rows that may change: a row and its retraction may
+    /// stand in different files, so their metadata differ.
     #[test]
     fn metadata_of_rows_that_change_are_not_remembered() {
         const TABLES: &str = "SET 'table.exec.state.ttl' = '1 h';

@@ -20,13 +20,13 @@ use super::ddl::place_of;
 use super::plain::OPERATORS_MAX;
 use super::script::{NESTING_MAX, is_blank, word};
 
-/// Greatest number of UNION, INTERSECT and EXCEPT in a query.
+/// Greatest number of UNION, INTERSECT and EXCEPT operators in a query.
 pub const SET_OPERATIONS_MAX: usize = 500;
 
-/// Greatest number of joins in a query, and of tables in a FROM.
+/// Greatest number of joins in a query, and of tables in a FROM clause.
 pub const JOINS_MAX: usize = 64;
 
-/// Words which begin a part of a query; no chain of operators continues across them.
+/// Keywords that begin a part of a query. A chain of operators ends at such a word.
 const CLAUSES: [&str; 17] = [
     "SELECT",
     "FROM",
@@ -47,11 +47,11 @@ const CLAUSES: [&str; 17] = [
     "INSERT",
 ];
 
-/// Words which are operators, or forms which nest as operators do.
+/// Keywords that are operators, or that begin forms which nest as operators do.
 const OPERATORS: [&str; 12] =
     ["AND", "OR", "IS", "IN", "LIKE", "SIMILAR", "BETWEEN", "COLLATE", "ESCAPE", "RLIKE", "ILIKE", "AT"];
 
-/// The kind of an open level.
+/// Kind of a nesting level in the text of a statement that is not closed yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bracket,
@@ -60,12 +60,12 @@ enum Kind {
     Case,
 }
 
-/// The counts of an open level.
+/// Counts of operators and accesses within one open nesting level of a statement.
 struct Level {
     kind: Kind,
-    /// Operators since the last comma or clause.
+    /// Number of operators since the last comma or clause of this nesting level.
     operators: usize,
-    /// Subscripts and fields behind the last value.
+    /// Number of subscripts and fields behind the last value of this nesting level.
     accesses: usize,
 }
 
@@ -75,13 +75,13 @@ impl Level {
     }
 }
 
-/// The result of the check of a statement's depth.
+/// Result of checking the depth of a statement.
 pub(super) struct Depth {
-    /// Place of the deepest token, where a bound of the parser itself would be exceeded.
+    /// Place of the most deeply nested token, for an error if the parser's own depth bound is exceeded.
     pub(super) deepest: Option<Place>,
 }
 
-/// Checks the bounds of a statement.
+/// Checks the bounds on depth and length of a statement.
 ///
 /// # Errors
 /// [`Code::Unsupported`] at the first token beyond a bound, and [`Code::Syntax`] where SELECT has no results.
@@ -98,7 +98,7 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
         let begins_type = before
             .and_then(super::script::word)
             .is_some_and(|word| matches!(word.as_str(), "ARRAY" | "MAP" | "ROW" | "MULTISET"));
-        // A word behind a period is a part of a name.
+        // A word behind a period is a part of a name and no keyword.
         let is_named = matches!(before, Some(Token::Period));
         match token {
             Token::LParen => levels.push(Level::new(Kind::Bracket)),
@@ -146,7 +146,8 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
                     return Err(error.at(at).help("write SELECT * FROM .., or the columns by their names"));
                 }
                 Some(word) if CLAUSES.contains(&word) => {
-                    // Each INSERT of a statement set has its own query.
+                    // Each INSERT of a statement set has a query of its own, so the counts per query start
+                    // again.
                     if word == "INSERT" {
                         (set_operations, joins) = (0, 0);
                     }
@@ -188,27 +189,28 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
     Ok(Depth { deepest: deepest_place })
 }
 
-/// Makes the error of a statement which is nested too deep.
+/// Returns the error for a statement that is nested too deep.
 pub(super) fn too_deep(at: Place) -> SqlError {
     let message = format!("brackets, types or sub-queries are nested deeper than {NESTING_MAX}");
     SqlError::new(Code::Syntax, message).at(at).help("name parts of the query by WITH")
 }
 
-/// Counts one more subscript or field behind a value.
+/// Counts one more subscript or field behind a value, and refuses one beyond the bound.
 fn access(levels: &mut [Level], at: Place) -> Result<(), SqlError> {
     let Some(level) = levels.last_mut() else { return Ok(()) };
     level.accesses += 1;
     if level.accesses > NESTING_MAX { Err(too_deep(at)) } else { Ok(()) }
 }
 
-/// Resets the counts at the beginning of an expression.
+/// Resets the counts of the innermost nesting level at the beginning of an expression.
 fn fresh(levels: &mut [Level]) {
     if let Some(level) = levels.last_mut() {
         (level.operators, level.accesses) = (0, 0);
     }
 }
 
-/// Closes the innermost open level of a kind, and all levels opened within it. The lowest level stays.
+/// Closes the innermost open nesting level of a kind, and all levels opened within it. The outermost level
+/// stays.
 fn close(levels: &mut Vec<Level>, kind: Kind) {
     if let Some(place) = levels.iter().rposition(|level| level.kind == kind)
         && place > 0
@@ -257,7 +259,7 @@ mod tests {
         check(&format!("SELECT CAST(NULL AS {})", of(30_000)), "SYNTAX line 1, column ");
         check(&format!("CREATE TABLE x (a {}) WITH ('connector' = 'print')", of(60)), "fine");
         check(&format!("CREATE TABLE x (a {})", of(5_000)), "SYNTAX line 1, column ");
-        // Comparisons are not types.
+        // The `<` of a comparison does not count as the opening bracket of a type.
         check(&format!("SELECT {}", vec!["a < b"; 200].join(" AND ")), "fine");
     }
 

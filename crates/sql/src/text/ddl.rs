@@ -1,5 +1,5 @@
-//! `CREATE TABLE`, including Flink's parts which no dialect of the parser has: computed and metadata columns,
-//! watermarks, keys which are not enforced, options.
+//! Parser of `CREATE TABLE`, including the parts of Flink that no dialect of sqlparser has: computed and
+//! metadata columns, watermarks, keys that are not enforced, options.
 //!
 //! Source: Flink's documentation, "CREATE Statements", CREATE TABLE; "Data Types" for the notation of types.
 
@@ -15,81 +15,82 @@ use thalweg_sql_tables::table::OptionValue;
 
 use super::plain;
 
-/// The declaration of a table.
+/// Declaration of a table by CREATE TABLE.
 #[derive(Clone, Debug)]
 pub struct CreateTable {
-    /// Name of the table, of one or several parts.
+    /// Name of the declared table, of one or several parts.
     pub name: Name,
-    /// True if a table of that name may already exist.
+    /// True if CREATE TABLE says IF NOT EXISTS, so that a table of that name may already exist.
     pub if_not_exists: bool,
-    /// Columns in order.
+    /// Declared columns of the table, in order.
     pub columns: Vec<ColumnDefinition>,
-    /// Column of the event time, and the expression for watermarks.
+    /// Declared event time column of the table, and the expression for its watermarks.
     pub watermark: Option<WatermarkDefinition>,
-    /// Columns of the primary key.
+    /// Names and places of the columns of the table's primary key.
     pub primary_key: Vec<(String, Place)>,
-    /// Columns by which the table is partitioned.
+    /// Names and places of the columns by which the table is partitioned (PARTITIONED BY).
     pub partitioned_by: Vec<(String, Place)>,
-    /// Options in WITH.
+    /// Options of the table in its WITH clause.
     pub options: BTreeMap<String, OptionValue>,
-    /// Place of WITH, or else of the name.
+    /// Line and column of the WITH clause, or of the table's name if there is none.
     pub options_place: Place,
 }
 
-/// A name and its place. Parts are separated by points. There is one catalog and one database, and all parts but the
-/// last must name these.
+/// Name of a table or view and its place in the text. Parts are separated by periods. There is one catalog
+/// and one database, and all parts but the last must name these.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Name {
-    /// Last part of the name.
+    /// Last part of the name, which is that of the table or view itself.
     pub name: String,
-    /// Parts before the last.
+    /// Parts of the name before the last: the catalog and the database, if they are given.
     pub before: Vec<String>,
-    /// Place of the name.
+    /// Line and column at which the name begins in the text.
     pub place: Place,
 }
 
-/// The declaration of a column.
+/// Declaration of a column in CREATE TABLE.
 #[derive(Clone, Debug)]
 pub struct ColumnDefinition {
-    /// Name of the column.
+    /// Name of the declared column.
     pub name: String,
-    /// Place of the name.
+    /// Line and column of the column's name in the text.
     pub place: Place,
-    /// Content of the column.
+    /// Origin of the column's values: a field of the record, an expression, or metadata.
     pub kind: ColumnKind,
 }
 
-/// The content of a column.
+/// Origin of the values of a declared column.
 #[derive(Clone, Debug)]
 pub enum ColumnKind {
-    /// A field of the records.
+    /// The column is a field of the records that the connector reads or writes.
     Physical {
-        /// Type of the column.
+        /// Declared type of the column.
         of: SqlType,
         /// True if the column may be NULL.
         is_nullable: bool,
     },
-    /// An expression over other columns: `cost AS price * quantity`.
+    /// The column is an expression over other columns: `cost AS price * quantity`.
     Computed(Box<Expr>),
-    /// Metadata of a record, from the connector: `ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL`.
+    /// The column is metadata of a record, which the connector gives:
+    /// `ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL`.
     Metadata {
-        /// Type of the column.
+        /// Declared type of the metadata column.
         of: SqlType,
-        /// Name of the metadata in the connector, if it differs from the column's.
+        /// Name that the connector has for the metadata, if it differs from the column's name.
         key: Option<String>,
-        /// True if the column is left out when the table is written to.
+        /// True if the column is VIRTUAL, so that it is left out when the table is written to.
         is_virtual: bool,
     },
 }
 
-/// The clause `WATERMARK FOR column AS expression`.
+/// The clause `WATERMARK FOR column AS expression` of CREATE TABLE.
 #[derive(Clone, Debug)]
 pub struct WatermarkDefinition {
-    /// Column which becomes the event time.
+    /// Name of the column that becomes the event time.
     pub column: String,
-    /// Place of the column's name.
+    /// Line and column of the event time column's name in the clause.
     pub place: Place,
-    /// Watermark expression; later records have event times above its value.
+    /// Watermark expression of the clause; later records have event times above its value.
     pub expression: Expr,
 }
 
@@ -136,7 +137,7 @@ pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserErr
     Ok(table)
 }
 
-/// Parses a column, a key or a watermark.
+/// Parses one element of a table's declaration: a column, a key or a watermark.
 fn element(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserError> {
     let first = parser.peek_token_ref().clone();
     if word_is(&first.token, "WATERMARK") && keyword_at(parser, 1, Keyword::FOR) {
@@ -164,7 +165,7 @@ fn element(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserErr
     column(parser, table)
 }
 
-/// Refuses a word which cannot be a name without quotes.
+/// Refuses a word that cannot be a name without quotes, such as a reserved word.
 fn check(name: &Ident) -> Result<(), ParserError> {
     match plain::check_name(name) {
         Ok(()) => Ok(()),
@@ -172,7 +173,7 @@ fn check(name: &Ident) -> Result<(), ParserError> {
     }
 }
 
-/// Parses the columns of a primary key and the text behind them.
+/// Parses the columns of a primary key and the words behind them.
 fn primary_key(
     parser: &mut Parser,
     table: &mut CreateTable,
@@ -230,7 +231,7 @@ fn column(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserErro
     }
     let kind = match metadata {
         Some(key) => ColumnKind::Metadata { of, key, is_virtual },
-        // A key column cannot be NULL.
+        // A column of the primary key cannot be NULL.
         None => ColumnKind::Physical { of, is_nullable: is_nullable && !is_key },
     };
     table.columns.push(ColumnDefinition { name: name.value, place, kind });
@@ -251,7 +252,7 @@ fn column_list(parser: &mut Parser) -> Result<Vec<(String, Place)>, ParserError>
     Ok(columns.into_iter().map(|Ident { value, span, .. }| (value, place_of(&span))).collect())
 }
 
-/// Parses options: `('key' = 'value', ..)`.
+/// Parses the options of a table: `('key' = 'value', ..)`.
 fn options(parser: &mut Parser) -> Result<BTreeMap<String, OptionValue>, ParserError> {
     let mut options = BTreeMap::new();
     parser.expect_token(&Token::LParen)?;
@@ -272,7 +273,7 @@ fn options(parser: &mut Parser) -> Result<BTreeMap<String, OptionValue>, ParserE
     Ok(options)
 }
 
-/// Parses a name of one or several parts.
+/// Parses a table name of one or several parts.
 pub(super) fn name(parser: &mut Parser) -> Result<Name, ParserError> {
     let span = parser.peek_token_ref().span;
     let ObjectName(parts) = parser.parse_object_name(false)?;
@@ -289,7 +290,7 @@ pub(super) fn name(parser: &mut Parser) -> Result<Name, ParserError> {
     Ok(Name { name, before, place: place_of(&span) })
 }
 
-/// Parses a type in Flink's notation.
+/// Parses an SQL type in Flink's notation.
 pub(super) fn data_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     let token = parser.next_token();
     let Token::Word(word) = &token.token else { return parser.expected("a type", token) };
@@ -385,7 +386,7 @@ pub(super) fn data_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     Ok(plain)
 }
 
-/// Parses `ROW<name type, ..>`, or the form with round brackets.
+/// Parses the type `ROW<name type, ..>`, or its form with round brackets.
 fn row_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     let is_round = match parser.next_token().token {
         Token::Lt => false,
@@ -416,13 +417,13 @@ fn row_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     Ok(SqlType::Row(fields))
 }
 
-/// Parses one `>`. The tokenizer reads two adjacent ones as one token, which the parser cannot split; so
-/// [`super::tokens`] splits it before parsing.
+/// Parses one closing bracket `>` of a nested type. The tokenizer reads `>>` as one token, which the parser
+/// cannot split; so [`super::tokens`] splits it before parsing.
 fn close_angle(parser: &mut Parser) -> Result<(), ParserError> {
     parser.expect_token(&Token::Gt).map(drop)
 }
 
-/// Parses `(n, ..)`, if it is there.
+/// Parses the numbers `(n, ..)` behind a type name, if they are there.
 fn numbers(parser: &mut Parser) -> Result<Vec<u32>, ParserError> {
     if !parser.consume_token(&Token::LParen) {
         return Ok(Vec::new());
@@ -448,7 +449,7 @@ fn keyword_at(parser: &Parser, place: usize, keyword: Keyword) -> bool {
     matches!(&parser.peek_nth_token_ref(place).token, Token::Word(word) if word.keyword == keyword)
 }
 
-/// Returns the place where a span begins.
+/// Returns the line and column at which a span of text begins.
 pub(crate) fn place_of(span: &Span) -> Place {
     let width =
         if span.end.line == span.start.line { span.end.column.saturating_sub(span.start.column) } else { 1 };
@@ -459,7 +460,7 @@ pub(crate) fn place_of(span: &Span) -> Place {
     }
 }
 
-/// Makes an error whose text holds its place, as the parser's own errors do.
+/// Creates a parser error whose message ends with its place in the text, as the messages of sqlparser do.
 #[allow(clippy::needless_pass_by_value, reason = "messages are made where they are needed")]
 pub(super) fn at(span: &Span, message: String) -> ParserError {
     ParserError::ParserError(format!("{message}{}", span.start))

@@ -1,8 +1,9 @@
-//! Flink's dialect, as a dialect of sqlparser: backticks quote names, and a table may stand as an argument.
+//! Flink's SQL dialect for the crate sqlparser: backticks quote names, and a table may stand as an argument.
 //!
-//! `TABLE t`, with `PARTITION BY` keys, is an argument of window functions (`TUMBLE(TABLE t, DESCRIPTOR(ts), ..)`).
-//! It is parsed as a call of [`TABLE_ARGUMENT`], whose first argument is the table and whose other arguments are the
-//! keys. `INTERVAL` with its units is parsed as a call by [`super::interval`].
+//! `TABLE t`, with `PARTITION BY` keys, is an argument of window functions
+//! (`TUMBLE(TABLE t, DESCRIPTOR(ts), ..)`). It is parsed as a call of [`TABLE_ARGUMENT`], whose first
+//! argument is the table and whose other arguments are the keys. `INTERVAL` with its units is parsed as a
+//! call by [`super::interval`].
 //!
 //! Sources: Flink's documentation, "Windowing table-valued functions (Windowing TVFs)" and "Queries"; its
 //! `Parser.tdd` for words.
@@ -19,10 +20,11 @@ use sqlparser::tokenizer::Token;
 
 use super::interval;
 
-/// Name of the function as which `TABLE t PARTITION BY k` is parsed. It cannot be written without quotes.
+/// Name of the function as a call of which `TABLE t PARTITION BY k` is parsed. The name contains a space, so
+/// no query can call it without quotes.
 pub const TABLE_ARGUMENT: &str = "table argument";
 
-/// Flink's dialect.
+/// Flink's SQL dialect, as sqlparser needs it.
 #[derive(Debug)]
 pub struct FlinkDialect;
 
@@ -80,8 +82,8 @@ impl Dialect for FlinkDialect {
         true
     }
 
-    /// Parses IS [NOT] DISTINCT FROM, which binds as other forms of IS do: a following AND or OR does not belong to
-    /// it.
+    /// Parses IS [NOT] DISTINCT FROM with the precedence of other forms of IS: a following AND or OR does not
+    /// belong to its right operand.
     fn parse_infix(
         &self,
         parser: &mut Parser,
@@ -216,7 +218,8 @@ fn case(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(Expr::Case { case_token, end_token, operand, conditions, else_result })
 }
 
-/// Returns the branches of a CASE, each with the condition made of its values; `None` if a branch has no condition.
+/// Returns the branches of a CASE, each with a condition that is made of its values; `None` if a branch has
+/// no value.
 fn conditions(
     branches: Vec<(Vec<Expr>, Expr)>,
     compared: &dyn Fn(Vec<Expr>) -> Option<Expr>,
@@ -227,7 +230,7 @@ fn conditions(
         .collect()
 }
 
-/// Parses `MAP[key, value, ..]` as a call.
+/// Parses `MAP[key, value, ..]` as a function call.
 fn map(parser: &mut Parser) -> Result<Expr, ParserError> {
     let begin = parser.peek_token_ref().span;
     parser.expect_keyword(Keyword::MAP)?;
@@ -237,7 +240,7 @@ fn map(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(call(Ident::with_span(begin, "MAP"), arguments))
 }
 
-/// Parses `TABLE t [PARTITION BY k, .. | PARTITION BY (k, ..)]`.
+/// Parses the argument `TABLE t [PARTITION BY k, .. | PARTITION BY (k, ..)]` of a window function.
 fn table_argument(parser: &mut Parser) -> Result<Expr, ParserError> {
     let begin = parser.peek_token_ref().span;
     parser.expect_keyword(Keyword::TABLE)?;
@@ -246,8 +249,8 @@ fn table_argument(parser: &mut Parser) -> Result<Expr, ParserError> {
         let is_bracketed = parser.consume_token(&Token::LParen);
         loop {
             arguments.push(name_as_expression(parser.parse_object_name(false)?));
-            // After a comma comes the next key, or the next argument of the window function, which is a call or
-            // `NAME => ..`.
+            // After a comma comes the next partition key, or the next argument of the window function, which
+            // is a call or `NAME => ..`.
             let is_key = parser.peek_token_ref().token == Token::Comma
                 && (is_bracketed
                     || !matches!(parser.peek_nth_token_ref(2).token, Token::LParen | Token::RArrow));
@@ -264,7 +267,7 @@ fn table_argument(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(call(name, arguments))
 }
 
-/// Returns the column of a name as an expression.
+/// Converts a possibly qualified name to an expression that names a column.
 fn name_as_expression(ObjectName(parts): ObjectName) -> Expr {
     let idents = parts.into_iter().filter_map(|part| match part {
         ObjectNamePart::Identifier(ident) => Some(ident),
@@ -277,7 +280,7 @@ fn name_as_expression(ObjectName(parts): ObjectName) -> Expr {
     }
 }
 
-/// Returns the identifier of a name with one part; `None` for longer names.
+/// Returns the identifier of an SQL name with one part; `None` for longer names.
 pub(crate) fn single_name(ObjectName(parts): &ObjectName) -> Option<&Ident> {
     match &parts[..] {
         [ObjectNamePart::Identifier(name)] => Some(name),
@@ -285,7 +288,7 @@ pub(crate) fn single_name(ObjectName(parts): &ObjectName) -> Option<&Ident> {
     }
 }
 
-/// Returns the last part of a name, by which a table without an alias is known.
+/// Returns the last part of a table's name, by which a table without an alias is known in a query.
 pub(crate) fn last_name(ObjectName(parts): &ObjectName) -> Option<&Ident> {
     match parts.last() {
         Some(ObjectNamePart::Identifier(name)) => Some(name),
@@ -293,7 +296,7 @@ pub(crate) fn last_name(ObjectName(parts): &ObjectName) -> Option<&Ident> {
     }
 }
 
-/// Makes a call of a function.
+/// Creates the syntax tree of a function call.
 pub(super) fn call(name: Ident, arguments: Vec<Expr>) -> Expr {
     let argument = |argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument));
     Expr::Function(Function {

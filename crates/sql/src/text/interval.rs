@@ -1,7 +1,7 @@
-//! Interval literals: `INTERVAL '1 02:03' DAY TO MINUTE` and similar forms.
+//! Parser of interval literals: `INTERVAL '1 02:03' DAY TO MINUTE` and similar forms.
 //!
-//! As in Flink, an interval of days to seconds becomes a number of milliseconds, and an interval of years and months
-//! a number of months. It is parsed as a call of [`MILLIS`] or [`MONTHS`] with that number.
+//! As in Flink, an interval of days to seconds becomes a number of milliseconds, and an interval of years and
+//! months a number of months. It is parsed as a call of [`MILLIS`] or [`MONTHS`] with that number.
 //!
 //! Source: Flink's documentation, "Data Types", INTERVAL; SQL:2016, part 2, section 5.3 (interval literals).
 
@@ -15,13 +15,15 @@ use sqlparser::tokenizer::Token;
 
 use super::dialect::{call, single_name};
 
-/// Name of the function as which an interval of days to seconds is parsed.
+/// Name of the function as a call of which an interval of days to seconds is parsed; its argument is in
+/// milliseconds.
 pub const MILLIS: &str = "interval of milliseconds";
 
-/// Name of the function as which an interval of years and months is parsed.
+/// Name of the function as a call of which an interval of years and months is parsed; its argument is in
+/// months.
 pub const MONTHS: &str = "interval of months";
 
-/// The unit of a part of an interval, the largest first.
+/// Unit of a part of an interval literal; units are declared from the largest to the smallest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Unit {
     Year,
@@ -69,7 +71,7 @@ impl Unit {
     }
 }
 
-/// Parses an interval, from the word INTERVAL on.
+/// Parses an interval literal, from the word INTERVAL on.
 pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
     let begin = parser.peek_token_ref().span;
     parser.expect_keyword(Keyword::INTERVAL)?;
@@ -103,7 +105,8 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
     let literal = |number: i64| Expr::Value(Value::Number(number.to_string(), false).into());
     let argument = match number {
         0.. => literal(number),
-        // The least number has no positive counterpart; no interval literal is that long.
+        // The least number, which has no positive counterpart, cannot occur here, because no interval literal
+        // is that long.
         _ => Expr::UnaryOp {
             op: UnaryOperator::Minus,
             expr: Box::new(literal(number.checked_neg().unwrap_or(i64::MAX))),
@@ -112,14 +115,14 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(call(Ident::with_quote_and_span('`', begin, name), vec![argument]))
 }
 
-/// Returns whether an expression is an interval made by [`parse`].
+/// Returns whether an expression is an interval literal that [`parse`] has made.
 pub(super) fn is_interval(expression: &Expr) -> bool {
     let Expr::Function(function) = expression else { return false };
     single_name(&function.name)
         .is_some_and(|name| name.quote_style.is_some() && [MILLIS, MONTHS].contains(&&*name.value))
 }
 
-/// Returns an interval with the opposite sign.
+/// Returns an interval literal with the opposite sign.
 pub(super) fn negated(mut interval: Expr) -> Expr {
     if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut interval
         && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(number))] = &mut list.args[..]
@@ -133,7 +136,8 @@ pub(super) fn negated(mut interval: Expr) -> Expr {
     interval
 }
 
-/// Parses a unit and its precision, which adds nothing to the text of the interval and is ignored.
+/// Parses a unit of an interval literal and its precision. The precision adds nothing to the text of the
+/// interval and is ignored.
 fn unit(parser: &mut Parser) -> Result<Unit, ParserError> {
     let token = parser.peek_token_ref().clone();
     let field = parser.parse_date_time_field().map_err(|_| {
@@ -152,7 +156,7 @@ fn shown(first: Unit, last: Unit) -> String {
     if first == last { format!("{first:?}") } else { format!("{first:?} to {last:?}") }
 }
 
-/// Returns the milliseconds or months of an interval; `None` if the text is not such an interval.
+/// Returns the milliseconds or months of an interval; `None` if the text has not the form of its units.
 fn value(text: &str, first: Unit, last: Unit) -> Option<i64> {
     let text = text.trim();
     let (sign, text) = match text.strip_prefix(['-', '+']) {
@@ -176,7 +180,7 @@ fn value(text: &str, first: Unit, last: Unit) -> Option<i64> {
     magnitude.checked_mul(sign)
 }
 
-/// Parses `1 02:03:04.5`, of the units from `first` to `last`.
+/// Parses the text of an interval, such as `1 02:03:04.5`, of the units from `first` to `last`.
 fn parts(text: &str, first: Unit, last: Unit) -> Option<i64> {
     let units = [Unit::Day, Unit::Hour, Unit::Minute, Unit::Second];
     let wanted: Vec<Unit> = units.into_iter().filter(|unit| (first..=last).contains(unit)).collect();
@@ -211,7 +215,7 @@ fn parts(text: &str, first: Unit, last: Unit) -> Option<i64> {
     Some(sum)
 }
 
-/// Parses seconds with at most nine digits behind the point, of which three count.
+/// Parses the seconds of an interval. At most nine digits may follow the point, and the first three count.
 fn seconds(text: &str, limit: Option<i64>) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let whole = if whole.is_empty() { 0 } else { digits(whole)? };
@@ -255,7 +259,8 @@ mod tests {
         ] {
             check(text, first, last, None);
         }
-        // White space behind the point is no digit, also if it has several bytes.
+        // White space behind the point of an interval's seconds is refused, also if its characters have
+        // several bytes.
         for text in ["1. 5", "1.\u{a0}\u{a0}5", "1."] {
             check(text, Second, Second, None);
         }

@@ -1,9 +1,9 @@
-//! Rewriting of queries into plain form: of two equal forms, the planner's form is kept, and parts which the planner
-//! would ignore are refused.
+//! Rewriting of a query's syntax tree into plain form. Of equal notations only the one that the planner knows
+//! is kept, and parts that the planner would ignore are refused.
 //!
-//! The planner behind this module ignores parts of the syntax tree that it does not know (locks, samples, hints and
-//! so on). A query with such a part would run and mean something else. So every part of a query which is not known
-//! here is an error. These forms are rewritten:
+//! DataFusion's planner ignores parts of the syntax tree that it does not know (locks, samples, hints and so
+//! on). A query with such a part would run and mean something else. So every part of a query that is not
+//! known here is an error. These forms are rewritten:
 //!
 //! * `EXTRACT(unit FROM x)`, `FLOOR(x TO unit)`, `POSITION(a IN b)`, `TRIM(BOTH a FROM b)`,
 //!   `SUBSTRING(a FROM b FOR c)`, `OVERLAY(a PLACING b FROM c)`, `TIMESTAMPADD(unit, n, x)`, `ARRAY[..]`,
@@ -46,21 +46,23 @@ mod groups;
 mod results;
 mod tuples;
 
-/// Greatest number of operators which follow each other, or are nested, in one expression; planning recurses once for
-/// each.
+/// Greatest number of operators that follow each other, or are nested, in one expression; planning recurses
+/// once for each operator.
 pub const OPERATORS_MAX: usize = 2_000;
 
-/// Greatest depth of an expression when consecutive steps are merged, for example views upon views. Workers evaluate
-/// expressions on small stacks, and recurse for all but left-leaning chains.
+/// Greatest depth of an expression when consecutive projections are merged, for example views upon views.
+/// Workers evaluate expressions on small stacks, and recurse for all expressions but chains that are deep on
+/// their left side.
 pub const EXPRESSION_DEPTH_MAX: usize = 250;
 
-/// Greatest number of results of a SELECT, and of columns of a table. The cost of planning is quadratic in it.
+/// Greatest number of results of a SELECT, and of columns of a table. The cost of planning is quadratic in
+/// this number.
 pub const RESULTS_MAX: usize = 2_000;
 
-/// Name of the function which wraps cells of VALUES.
+/// Name of the function whose calls wrap the cells of VALUES that are not literals of one kind.
 pub const CELL: &str = "cell of values";
 
-/// Rewrites a query into plain form.
+/// Rewrites a query into the plain form that the planner knows.
 ///
 /// # Errors
 /// [`Code::Unsupported`] for unsupported parts, at their place.
@@ -71,7 +73,7 @@ pub fn make_plain(query: &mut Query) -> Result<(), SqlError> {
     }
 }
 
-/// Rewrites an expression of a table's declaration into plain form.
+/// Rewrites an expression of a table's declaration into the plain form that the planner knows.
 ///
 /// # Errors
 /// Fails as [`make_plain`] does.
@@ -87,8 +89,8 @@ fn visit(tree: &mut impl VisitMut) -> Result<(), SqlError> {
 }
 
 struct Plain {
-    /// Span of each expression which is being visited, as far as its parts are known. Computing spans from the tree
-    /// would visit the whole sub-tree at each level.
+    /// Span in the text of each expression that is being visited, as far as its parts are known. Computing a
+    /// span from the tree would visit the whole sub-tree at each level.
     places: Vec<Span>,
 }
 
@@ -98,7 +100,8 @@ fn refuse(what: &str, place: Option<Place>) -> Visit {
     ControlFlow::Break(Box::new(not_supported(what).at(place)))
 }
 
-/// Makes the error of an unsupported part. Text behind a colon in `what` says what to write instead.
+/// Creates the error for a part of a query that is not supported. Text behind a colon in `what` says what to
+/// write instead.
 pub(super) fn not_supported(what: &str) -> SqlError {
     let (what, help) = what.split_once(": ").map_or((what, None), |(what, help)| (what, Some(help)));
     let error = SqlError::new(Code::Unsupported, format!("{what} is not supported"));
@@ -108,13 +111,13 @@ pub(super) fn not_supported(what: &str) -> SqlError {
     }
 }
 
-/// Returns the place of a part of the tree, if it is known.
+/// Returns the line and column at which a part of the syntax tree begins, if they are known.
 fn place(part: &impl Spanned) -> Option<Place> {
     let span = part.span();
     (span.start.line > 0).then(|| place_of(&span))
 }
 
-/// Refuses the first of the given parts which is present.
+/// Refuses a query if it has one of the given parts; the error names the first part that is present.
 macro_rules! refuse_any {
     ($place:expr; $($is_there:expr => $what:literal),+ $(,)?) => {
         $(if $is_there {
@@ -155,7 +158,8 @@ impl VisitorMut for Plain {
         let at = place(select);
         let Select {
             select_token: _,
-            // The tokenizer lets only STATE_TTL through, and the setting applies instead.
+            // The only hint that reaches this place is STATE_TTL, because the tokenizer refuses others. It is
+            // ignored, and the setting for the time to live applies.
             optimizer_hints: _,
             distinct,
             select_modifiers,
@@ -199,7 +203,7 @@ impl VisitorMut for Plain {
         );
         if let GroupByExpr::Expressions(keys, modifiers) = group_by {
             refuse_any!(at; !modifiers.is_empty() => "a modifier of GROUP BY");
-            // `GROUP BY (a, b)` has two keys, not one key which is a row.
+            // `GROUP BY (a, b)` has two keys, and not one key that is a row of two fields.
             if keys.iter().any(|key| matches!(key, Expr::Tuple(_))) {
                 let apart = |key| match key {
                     Expr::Tuple(parts) if 1 < parts.len() => parts,
@@ -294,7 +298,8 @@ impl VisitorMut for Plain {
             let error = SqlError::new(Code::Unsupported, message).at(place(expression));
             return ControlFlow::Break(Box::new(error.help("write x IN (..) for many alternatives")));
         }
-        // The unit is a word, which the planner would take for a column.
+        // The unit argument of such a function is a keyword like MONTH, which the planner would take for a
+        // column.
         if let Expr::Function(function) = expression
             && let Some(name) = single_name(&function.name)
             && matches!(name.value.to_uppercase().as_str(), "TIMESTAMPADD" | "TIMESTAMPDIFF")
@@ -314,7 +319,8 @@ impl VisitorMut for Plain {
             *outer = outer.union(&span);
         }
         let at = (span.start.line > 0).then(|| place_of(&span));
-        // Takes the expression out, and puts its plain form back.
+        // The expression is taken out of the tree, because rewriting needs it by value, and its plain form is
+        // put back.
         let taken = std::mem::replace(expression, Expr::Value(Value::Null.into()));
         match expressions::plain(taken, at) {
             Ok(plain) => *expression = plain,
@@ -329,7 +335,7 @@ impl VisitorMut for Plain {
     }
 }
 
-/// Returns the span of an expression without its sub-expressions.
+/// Returns the span in the text of an expression, without its sub-expressions.
 pub(crate) fn own_span(expression: &Expr) -> Span {
     match expression {
         Expr::Identifier(ident) => ident.span,
@@ -370,7 +376,7 @@ fn plain_values(body: &mut SetExpr) {
     }
 }
 
-/// The kind of a cell of VALUES. The planner gives cells of one kind one type.
+/// Kind of a cell of VALUES. The planner gives all cells of one kind the same type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Null,
@@ -417,7 +423,8 @@ impl Plain {
     }
 }
 
-/// Returns an expression without the brackets around it and without plus signs, as its plain form is.
+/// Returns an expression without the brackets around it and without leading plus signs, as its plain form has
+/// none.
 fn without_brackets(mut expression: &Expr) -> &Expr {
     while let Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Plus, expr: inner } = expression {
         expression = inner;
@@ -429,7 +436,7 @@ fn is_number(expression: &Expr) -> bool {
     matches!(expression, Expr::Value(ValueWithSpan { value: Value::Number(..), .. }))
 }
 
-/// Refuses aliases of a table and its columns which cannot be names.
+/// Refuses aliases of a table and of its columns that cannot be names without quotes.
 fn check_alias(factor: &TableFactor) -> Visit {
     let (TableFactor::Table { alias, .. }
     | TableFactor::Derived { alias, .. }
@@ -477,7 +484,7 @@ fn check_join(operator: &JoinOperator, at: Option<Place>) -> Visit {
     }
 }
 
-/// Gives a result without a name the name that Flink gives it.
+/// Gives a SELECT result without a name the name that Flink gives it, such as `EXPR$0`.
 fn name_item(item: &mut SelectItem, ordinal: usize, at: Option<Place>) -> Visit {
     results::strip_brackets(item);
     match item {
@@ -499,7 +506,7 @@ fn name_item(item: &mut SelectItem, ordinal: usize, at: Option<Place>) -> Visit 
     ControlFlow::Continue(())
 }
 
-/// Refuses a word which cannot be a name without quotes.
+/// Refuses a word that cannot be a name without quotes, such as a reserved word.
 pub(super) fn check_name(ident: &Ident) -> Result<(), SqlError> {
     let at = || (ident.span.start.line > 0).then(|| place_of(&ident.span));
     if ident.quote_style == Some('\'') {

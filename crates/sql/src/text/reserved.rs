@@ -1,10 +1,11 @@
-//! Reserved words, which are names only in backticks.
+//! Reserved words of SQL, which can be names only in backticks.
 //!
-//! This parser could read most of them as names. Flink does not, and a file which runs here should also run in Flink.
+//! The parser of this crate could read most of them as names. Flink does not, and a file that runs here
+//! should also run in Flink.
 //!
 //! Source: Calcite's reference, "Keywords" (those that are reserved).
 
-/// Reserved words, sorted for binary search.
+/// Reserved words of Flink's SQL, sorted for binary search.
 const RESERVED: [&str; 361] = [
     "ABS",
     "ALL",
@@ -369,7 +370,7 @@ const RESERVED: [&str; 361] = [
     "YEAR",
 ];
 
-/// Returns whether a word is reserved, so that it is a name only in quotes.
+/// Returns whether a word is reserved in Flink's SQL, so that it is a name only in quotes.
 pub fn is_reserved(word: &str) -> bool {
     RESERVED.binary_search(&word.to_ascii_uppercase().as_str()).is_ok()
 }

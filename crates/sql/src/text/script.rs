@@ -21,89 +21,89 @@ use super::ddl::{self, CreateTable, Name, place_of};
 use super::dialect::FlinkDialect;
 use super::tokens::tokens;
 
-/// Greatest length of a text, in bytes.
+/// Greatest length of a text of SQL statements, in bytes.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
 
-/// Greatest number of tokens of a statement.
+/// Greatest number of tokens of one SQL statement.
 pub const STATEMENT_TOKENS_MAX: usize = 100_000;
 
-/// Greatest nesting of brackets and sub-queries.
+/// Greatest depth to which brackets and sub-queries of a statement may be nested.
 pub const NESTING_MAX: usize = 64;
 
-/// A statement and its place.
+/// A parsed SQL statement and its place in the text.
 #[derive(Clone, Debug)]
 pub struct Placed {
-    /// The statement.
+    /// The parsed statement.
     pub statement: Statement,
-    /// Place of its first word.
+    /// Line and column of the first word of the statement.
     pub place: Place,
 }
 
-/// A statement.
+/// A parsed SQL statement.
 #[derive(Clone, Debug)]
 pub enum Statement {
-    /// `SET 'key' = 'value'`.
+    /// The statement `SET 'key' = 'value'`.
     Set {
-        /// The key.
+        /// Key of the setting that SET changes.
         key: String,
-        /// The value.
+        /// New value of the setting.
         value: String,
-        /// Places of the key and the value.
+        /// Places of the key and the value in the text.
         places: [Place; 2],
     },
-    /// `RESET ['key']`; without a key all settings are reset.
+    /// The statement `RESET ['key']`; without a key all settings are reset.
     Reset {
-        /// The key.
+        /// Key of the setting to be reset; `None` for all settings.
         key: Option<String>,
     },
-    /// `CREATE TABLE`.
+    /// The statement `CREATE TABLE`.
     CreateTable(Box<CreateTable>),
-    /// `CREATE VIEW name [(columns)] AS query`.
+    /// The statement `CREATE VIEW name [(columns)] AS query`.
     CreateView {
-        /// Name of the view.
+        /// Name of the view that is created.
         name: Name,
-        /// True if a view of that name may already exist.
+        /// True if the statement says IF NOT EXISTS, so that a view of that name may already exist.
         if_not_exists: bool,
-        /// Names of the columns, if they are given.
+        /// Names of the view's columns, if the statement gives them; otherwise empty.
         columns: Vec<String>,
-        /// Query of the view.
+        /// Query for which the view stands.
         query: Box<Query>,
     },
-    /// `DROP TABLE` or `DROP VIEW`.
+    /// The statement `DROP TABLE` or `DROP VIEW`.
     Drop {
-        /// Name of the table or view.
+        /// Name of the table or view that is dropped.
         name: Name,
-        /// True for `DROP VIEW`.
+        /// True for `DROP VIEW`, false for `DROP TABLE`.
         is_view: bool,
-        /// True if the table or view need not exist.
+        /// True if the statement says IF EXISTS, so that the table or view need not exist.
         if_exists: bool,
     },
-    /// `INSERT INTO`, or several which share their inputs.
+    /// The statement `INSERT INTO`, or a statement set of several that share their inputs.
     Insert(Vec<Insert>),
-    /// A query whose rows are shown.
+    /// A query without a target table, whose rows are shown.
     Query(Box<Query>),
-    /// `EXPLAIN` of a query or of inserts.
+    /// The statement `EXPLAIN` of a query or of inserts.
     Explain(Box<Statement>),
-    /// `SHOW TABLES` and `SHOW VIEWS`.
+    /// The statements `SHOW TABLES` and `SHOW VIEWS`.
     ShowTables,
-    /// `DESCRIBE name`.
+    /// The statement `DESCRIBE name`.
     Describe(Name),
 }
 
-/// `INSERT INTO table [(columns)] query`.
+/// The statement `INSERT INTO table [(columns)] query`.
 #[derive(Clone, Debug)]
 pub struct Insert {
-    /// Table which receives the rows.
+    /// Table that receives the rows of the INSERT.
     pub table: Name,
-    /// Named columns; empty for all columns.
+    /// Column names that the INSERT gives; empty for all columns of the table.
     pub columns: Vec<(String, Place)>,
-    /// Query whose rows are inserted.
+    /// Query whose rows the INSERT writes.
     pub query: Box<Query>,
-    /// Place where the INSERT begins.
+    /// Line and column at which the INSERT begins in the text.
     pub place: Place,
 }
 
-/// Parses all statements of a text.
+/// Parses all SQL statements of a text.
 ///
 /// # Errors
 /// [`Code::Syntax`] where the text is not valid SQL, and [`Code::Unsupported`] at unsupported statements.
@@ -117,7 +117,7 @@ pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
     let mut rest = &tokens[..];
     while !rest.is_empty() {
         let mut end = rest.iter().position(is_end).unwrap_or(rest.len());
-        // A statement set contains statements, up to its END.
+        // A statement set contains semicolons, so it ends at its END and not at the first semicolon.
         if is_statement_set(&rest[..end]) {
             end = end_of_set(rest);
         }
@@ -141,10 +141,11 @@ fn is_end(token: &TokenWithSpan) -> bool {
     token.token == Token::SemiColon
 }
 
-/// Returns the end of a statement set: the semicolon behind the END which closes no CASE.
+/// Returns the index of the token that ends a statement set: the semicolon behind the END that closes no
+/// CASE.
 fn end_of_set(tokens: &[TokenWithSpan]) -> usize {
     let mut cases = 0;
-    // True if the word before was that END.
+    // True if the word before was the END that closes the statement set.
     let mut is_closed = false;
     for (index, token) in tokens.iter().enumerate().filter(|(_, token)| !is_blank(&token.token)) {
         if is_end(token) {
@@ -169,7 +170,7 @@ pub(super) fn is_blank(token: &Token) -> bool {
     matches!(token, Token::Whitespace(_))
 }
 
-/// Returns an unquoted word in upper case.
+/// Returns the word of an unquoted token in upper case.
 pub(super) fn word(token: &Token) -> Option<String> {
     match token {
         Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
@@ -177,7 +178,7 @@ pub(super) fn word(token: &Token) -> Option<String> {
     }
 }
 
-/// Details which EXPLAIN accepts without effect: the plan always shows them, or cannot show them.
+/// Words that EXPLAIN accepts without effect: the plan always shows these details, or cannot show them.
 const EXPLAIN_DETAILS: [&str; 4] = ["ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE"];
 
 fn is_statement_set(tokens: &[TokenWithSpan]) -> bool {
@@ -236,7 +237,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
     }
 }
 
-/// Converts an error of the parser, whose place stands only in its text.
+/// Converts an error of sqlparser, whose place in the text is known only from its message.
 fn syntax_error(error: ParserError, tokens: &[TokenWithSpan], place: Place) -> SqlError {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
@@ -264,7 +265,7 @@ fn syntax_error(error: ParserError, tokens: &[TokenWithSpan], place: Place) -> S
 
 fn plain_message(message: &str) -> String {
     let message = message.strip_prefix("sql parser error: ").unwrap_or(message);
-    // The message holds the debug form of the token.
+    // This message of sqlparser holds the debug form of a token, from which the word is taken.
     if message.starts_with("No infix parser for token") {
         let word = message.split("value: \"").nth(1).and_then(|rest| rest.split('"').next());
         return word
@@ -274,7 +275,7 @@ fn plain_message(message: &str) -> String {
         message.replace("Expected: ", "expected ").replace(", found: EOF", ", and here the statement ends");
     let message = message.replace(", found: ", ", found ");
     let mut characters = message.chars();
-    // A word in capitals is a keyword and stays unchanged.
+    // A word in capitals is a keyword and stays unchanged; other messages begin with a lower-case letter.
     match (characters.next(), characters.next()) {
         (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
             first.to_lowercase().collect::<String>() + &message[first.len_utf8()..]
@@ -283,7 +284,7 @@ fn plain_message(message: &str) -> String {
     }
 }
 
-/// Parses a statement; returns `None` if no known statement begins with its first word.
+/// Parses one SQL statement; returns `None` if no known statement begins with its first word.
 fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
     let first = parser.peek_token_ref().token.clone();
     if matches!(first, Token::LParen) {
@@ -426,7 +427,7 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
     Ok(Insert { table, columns, query: parser.parse_query()?, place })
 }
 
-/// Parses a statement set behind its first word, EXECUTE, BEGIN or STATEMENT, which is `first`.
+/// Parses a statement set behind its first word `first`, which is EXECUTE, BEGIN or STATEMENT.
 fn statement_set(parser: &mut Parser, first: &str) -> Result<Statement, ParserError> {
     let expect = |parser: &mut Parser, expected: &str| {
         let token = parser.next_token();

@@ -1,6 +1,7 @@
-//! Tokens of a text: words, numbers, texts and signs. Text which Flink's lexer refuses is refused here.
+//! Tokens of a text of SQL: words, numbers, string literals and signs. Text that Flink's lexer refuses is
+//! refused here.
 //!
-//! Text literals on consecutive lines are one literal: `'a'` and below it `'b'` are `'ab'`.
+//! String literals on consecutive lines are one literal: `'a'` and below it `'b'` are `'ab'`.
 //!
 //! Sources: Flink's documentation, "SQL" (comments, identifiers); Calcite's `Parser.jj` for continued literals and
 //! for signs.
@@ -12,8 +13,8 @@ use super::ddl::place_of;
 use super::dialect::FlinkDialect;
 use super::script::{is_blank, word};
 
-/// Returns the tokens of a text without the blanks between them, of which there may be millions. Hints, which are
-/// comments, stay.
+/// Returns the tokens of an SQL text without the blanks between them, of which there may be millions. Hints,
+/// which are comments, stay.
 ///
 /// # Errors
 /// [`Code::Syntax`] for invalid tokens, [`Code::Unsupported`] for unsupported hints and forms of text.
@@ -28,7 +29,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     for token in tokens {
         let is_here_blank = is_blank(&token.token);
         match &token.token {
-            // Two closing brackets of nested types. The dialect has no other use for the token.
+            // The token `>>` is split into two closing brackets of nested types, because Flink's SQL has no
+            // shift operator.
             Token::ShiftRight => {
                 for _ in 0..2 {
                     split.push(TokenWithSpan { token: Token::Gt, span: token.span });
@@ -51,7 +53,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                 }
                 _ => split.push(token),
             },
-            // Matches `0x10`, and not `x'10'`, whose quotes make it longer. What has quotes may end on a later line.
+            // This arm matches `0x10`, and not `x'10'`, whose quotes make the token longer. A literal in
+            // quotes may end on a later line.
             Token::HexStringLiteral(digits)
                 if token.span.end.line == token.span.start.line
                     && token.span.end.column - token.span.start.column
@@ -72,8 +75,9 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                     SqlError::new(Code::Unsupported, "MATCH_RECOGNIZE, patterns of rows, is not supported");
                 return Err(error.at(place_of(&token.span)));
             }
-            // STATE_TTL is not read, because the setting applies. It is accepted since ignoring it changes no row;
-            // other hints must not be lost.
+            // The hint STATE_TTL is accepted and ignored: the setting for the time to live applies, and
+            // ignoring the hint changes no row. Other hints are refused, because ignoring them could change
+            // the result.
             Token::Whitespace(Whitespace::MultiLineComment(comment)) if comment.starts_with('+') => {
                 let is_behind_select = split
                     .last()
@@ -113,12 +117,13 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     Ok(split)
 }
 
-/// Returns whether a word directly before a text tells its notation: escapes, or a character set.
+/// Returns whether a word directly before a string literal tells its notation: `e` for escapes, or a
+/// character set.
 fn is_form(word: &str) -> bool {
     word.eq_ignore_ascii_case("e") || word.starts_with('_')
 }
 
-/// Returns whether a hint is `STATE_TTL(..)` alone.
+/// Returns whether the text of a hint is `STATE_TTL(..)` alone.
 fn is_state_ttl(hint: &str) -> bool {
     let hint = hint.trim();
     let Some((name, arguments)) = hint.split_once('(') else { return false };

@@ -1,6 +1,6 @@
-//! Every aggregate of the catalogue in every form of grouping: with FILTER, with DISTINCT, of an ordinary
-//! column and of a key of the grouping sets, in windows and without, over rows that are only added and over
-//! rows that are retracted.
+//! Tests that run every aggregate of the catalogue in every form of grouping: with FILTER, with DISTINCT, of
+//! an ordinary column and of a key of the grouping sets, in windows and without, over rows that are only
+//! added and over rows that are retracted.
 //!
 //! The reference runs each grouping set as a separate GROUP BY over the list of remaining rows.
 
@@ -11,7 +11,7 @@ use thalweg_sql_functions::aggregates::aggregates;
 
 use crate::{Draw, Value, assert_none, is_sampled, seeds, tables, time, wrong};
 
-/// A row: two keys, a value that may repeat, a unique number, and a time.
+/// A row of the aggregate tests: two keys, a value that may repeat, a unique number, and a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Row {
     k: Value,
@@ -21,16 +21,17 @@ struct Row {
     ts: i64,
 }
 
-/// Columns that aggregates read.
+/// Column that an aggregate of the test reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Argument {
-    /// The key `k`, which is NULL in the sets that leave it out.
+    /// The aggregate reads the key `k`, which is NULL in the grouping sets that leave it out.
     Key,
-    /// The value `y`, which is no key; aggregates that depend on the order of rows read `x`.
+    /// The aggregate reads the value `y`, which is no key. An aggregate that depends on the order of rows
+    /// reads `x` instead.
     Value,
 }
 
-/// The argument of an aggregate, as written for `k` and for a column that is no key.
+/// SQL texts for the argument of an aggregate: for the key `k`, and for a column that is no key.
 struct Reads {
     key: &'static str,
     value: &'static str,
@@ -41,11 +42,13 @@ const NUMBER: Reads = Reads { key: "k", value: "y", is_ordered: false };
 const IN_ORDER: Reads = Reads { key: "k", value: "x", is_ordered: true };
 const TEXT: Reads = Reads { key: "s", value: "CAST(x AS STRING)", is_ordered: true };
 
-/// A call of an aggregate and its reference, over the values in the order of arrival.
+/// An aggregate call of the test and its reference, which computes the result from the values in the order of
+/// arrival.
 struct Call {
-    /// The name in the catalogue.
+    /// Name of the aggregate in the catalogue.
     name: &'static str,
-    /// `{d}` stands for DISTINCT, `{a}` for the argument, and `{f}` for FILTER where it is not at the end.
+    /// SQL text of the aggregate call: `{d}` stands for DISTINCT, `{a}` for the argument, and `{f}` for
+    /// FILTER where it is not at the end.
     call: &'static str,
     reads: Reads,
     takes_distinct: bool,
@@ -60,7 +63,7 @@ fn shown(value: Value) -> String {
     value.map_or("NULL".to_owned(), |value| value.to_string())
 }
 
-/// Formats a text as a field of a row.
+/// Formats a text as a CSV field of an expected row.
 fn field(text: String) -> String {
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
@@ -69,7 +72,7 @@ fn listed(values: &[Value], between: &str) -> String {
     values.iter().map(|value| shown(*value)).collect::<Vec<_>>().join(between)
 }
 
-/// Formats a decimal with six digits behind the point, rounded.
+/// Formats an expected decimal with six digits behind the point, rounded.
 fn decimal(value: f64) -> String {
     let millionths = (value * 1e6).round() as i64;
     format!(
@@ -160,11 +163,11 @@ const APPROXIMATE: Call =
 const SINGLE: Call =
     plain("SINGLE_VALUE", "SINGLE_VALUE({a})", NUMBER, |values| shown(values.first().copied().flatten()));
 
-/// A form of grouping by `k` and `s`: the keys of each set.
+/// Form of grouping by the keys `k` and `s`: for each grouping set, whether it has each of them.
 struct Form {
     written: &'static str,
     sets: &'static [[bool; 2]],
-    /// Whether there are grouping sets, so that GROUPING_ID is available.
+    /// Whether the query has grouping sets, so that GROUPING_ID is available.
     is_grouped: bool,
     having: bool,
 }
@@ -205,7 +208,7 @@ const FORMS: [Form; 8] = [
     },
 ];
 
-/// The conditions of FILTER.
+/// Conditions of the FILTER clauses that are tested, as SQL and as a function of a row.
 const FILTERS: [(&str, fn(&Row) -> bool); 4] = [
     ("", |_| true),
     (" FILTER (WHERE y > 1)", |row| row.y > Some(1)),
@@ -213,7 +216,7 @@ const FILTERS: [(&str, fn(&Row) -> bool); 4] = [
     (" FILTER (WHERE s IS NULL OR k <> 2)", |row| row.s.is_none() || row.k.is_some_and(|k| k != 2)),
 ];
 
-/// A combination of grouping, filter and argument for aggregates.
+/// Combination of grouping, filter and argument with which aggregates are tested.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     form: &'a Form,
@@ -235,7 +238,8 @@ fn query(asked: Asked<'_>, calls: &[&Call]) -> String {
     if !form.written.is_empty() {
         keys.push(form.written);
     }
-    // A key that no set has is not a column of the result.
+    // If no grouping set has a key, the key is not a column of the result, and the query puts out '-'
+    // instead.
     let has = |key: usize| form.sets.iter().any(|set| set[key]);
     outputs.push(if has(0) { "k".to_owned() } else { "'-'".to_owned() });
     outputs.push(if has(1) { "s".to_owned() } else { "'-'".to_owned() });
@@ -244,7 +248,7 @@ fn query(asked: Asked<'_>, calls: &[&Call]) -> String {
         let distinct = if is_distinct && call.takes_distinct { "DISTINCT " } else { "" };
         let read = if argument == Argument::Key { call.reads.key } else { call.reads.value };
         let written = call.call.replace("{d}", distinct).replace("{a}", read);
-        // FILTER stands directly behind the call.
+        // FILTER stands directly behind the aggregate call, unless the call itself has a place for it.
         let filter = FILTERS[filter].0;
         outputs.push(match written.contains("{f}") {
             true => written.replace("{f}", filter),
@@ -260,7 +264,8 @@ fn query(asked: Asked<'_>, calls: &[&Call]) -> String {
     format!("SELECT {} FROM {from}{group}{having}", outputs.join(", "))
 }
 
-/// Returns the remaining values; of equal values, the first one is retracted.
+/// Returns the values that remain after additions and retractions; of equal values, the first one is
+/// retracted.
 fn listed_values(events: impl Iterator<Item = (bool, Value)>, is_distinct: bool) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
     let mut counts: BTreeMap<Value, usize> = BTreeMap::new();
@@ -280,7 +285,8 @@ fn listed_values(events: impl Iterator<Item = (bool, Value)>, is_distinct: bool)
     values
 }
 
-/// Returns the expected rows: each grouping set as a separate GROUP BY.
+/// Reference of the aggregate tests: returns the expected rows, with each grouping set as a separate GROUP
+/// BY.
 fn expected(asked: Asked<'_>, calls: &[&Call], rows: &[Row], events: &[(bool, Row)]) -> Vec<String> {
     let Asked { form, filter, is_distinct, argument, is_windowed, .. } = asked;
     let mut out = Vec::new();
@@ -325,7 +331,7 @@ fn expected(asked: Asked<'_>, calls: &[&Call], rows: &[Row], events: &[(bool, Ro
 struct Data {
     rows: Vec<Row>,
     left: Vec<Row>,
-    /// The changes that leave these rows, each with whether the row is added.
+    /// Changes whose result is these rows, each with whether the row is added or retracted.
     events: Vec<(bool, Row)>,
     text: String,
 }
@@ -368,7 +374,7 @@ CREATE TABLE C ({columns}) WITH ('format' = 'debezium-json');
     Data { rows, left, events, text }
 }
 
-/// Runs a query and returns the fault of its answer, if any.
+/// Runs a query with aggregates and returns a description of what is wrong with its answer, if anything.
 fn run(asked: Asked<'_>, calls: &[&Call], seed: u64, accept: fn(&Answer, &Data) -> bool) -> Option<String> {
     let data = data(seed);
     let query = query(asked, calls);
@@ -389,7 +395,7 @@ fn run(asked: Asked<'_>, calls: &[&Call], seed: u64, accept: fn(&Answer, &Data) 
     Some(format!("{query}\n{manner:?}: {why}\n{}", data.text))
 }
 
-/// Returns all combinations, in a fixed order.
+/// Returns all combinations of grouping, filter and argument, in a fixed order.
 fn ways() -> Vec<Asked<'static>> {
     let mut ways = Vec::new();
     let flags = [false, true];
@@ -413,7 +419,7 @@ fn ways() -> Vec<Asked<'static>> {
 fn the_catalogue_is_covered() {
     let covered: BTreeSet<&str> = CALLS.iter().chain([&APPROXIMATE, &SINGLE]).map(|call| call.name).collect();
     for function in aggregates() {
-        // A name that begins with $ cannot be written in SQL.
+        // An aggregate whose name begins with $ is internal and cannot be written in SQL.
         assert!(covered.contains(function.name) || function.name.starts_with('$'), "{}", function.name);
     }
 }
@@ -438,13 +444,14 @@ fn aggregates_that_stand_alone() {
     let ways = ways();
     for seed in seeds() {
         for (at, asked) in ways.iter().enumerate().filter(|(_, asked)| !asked.is_distinct) {
-            // Every other combination has DISTINCT, which is left out here.
+            // Every other combination of grouping, filter and argument has DISTINCT and is left out by the
+            // loop, so the sample is drawn by groups of 8 combinations.
             if !is_sampled(at / 8, seed) {
                 continue;
             }
             let of_way = seed.wrapping_add(at as u64 * 1_000_003);
             let approximate = run(*asked, &[&APPROXIMATE], of_way, |_, _| false);
-            // Several rows have no single value: then the query must fail with the right code.
+            // SINGLE_VALUE of several rows has no result, so the query must fail with the code NOT_ONE_ROW.
             let single = run(*asked, &[&SINGLE], of_way, |answer, data| {
                 matches!(answer, Answer::Failed { code, .. } if code == "NOT_ONE_ROW") && data.rows.len() > 1
             });

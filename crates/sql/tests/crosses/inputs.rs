@@ -1,13 +1,14 @@
-//! Inputs of all kinds: rows that are only added, updates, and rows that are retracted; with an event time
-//! and without.
+//! Input streams of all kinds for the tests of operators: rows that are only added, updates, and retracted
+//! rows, with an event time and without.
 //!
-//! Each input is a query over the tables of [`Data`], with a reference of the rows that remain in the end.
+//! Each input is a query over the tables of [`Data`], with a reference that gives the rows that remain in the
+//! end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Draw, Value, text, time};
 
-/// A row of an input.
+/// A row of a test input: an identifier, a key, a value and a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Row {
     pub(crate) id: i64,
@@ -16,24 +17,24 @@ pub(crate) struct Row {
     pub(crate) ts: i64,
 }
 
-/// The tables, as the references see them.
+/// Tables of the tests with their rows, as the references see them.
 #[derive(Debug)]
 pub(crate) struct Data {
-    /// `I`: rows that are only added, in the order of arrival.
+    /// Rows of table `I`, which are only added, in the order of arrival.
     pub(crate) added: Vec<Row>,
-    /// `C`: changes, each with whether the row is added.
+    /// Changes of table `C`, each with whether the row is added or retracted.
     pub(crate) changed: Vec<(bool, Row)>,
-    /// The kind of each of these changes.
+    /// Kind (`+I`, `-U`, `+U` or `-D`) of each change of table `C`.
     pub(crate) kinds: Vec<&'static str>,
-    /// `O`: the other side of joins.
+    /// Rows of table `O`, the other input of joins.
     pub(crate) others: Vec<Row>,
-    /// `V`: versions that are only added, by key.
+    /// Rows of table `V`, which are versions by key for temporal joins and are only added.
     pub(crate) versions: Vec<(i64, i64, Value)>,
-    /// `D`: rows to be looked up; keys may have several rows.
+    /// Rows of table `D`, in which lookup joins look keys up; a key may have several rows.
     pub(crate) lookups: Vec<(i64, i64)>,
-    /// Whether the watermark follows rows at once, so that retracted rows lie behind it.
+    /// Whether watermarks follow rows without a delay, so that retracted rows lie behind the watermark.
     pub(crate) is_tight: bool,
-    /// The tables and their rows, in the form of a file of cases.
+    /// Declarations and rows of all tables, as the text of a file of test cases.
     pub(crate) text: String,
 }
 
@@ -43,15 +44,16 @@ fn row(draw: &mut Draw, ts: i64) -> Row {
     Row { id, k: or_null(k, draw), v: or_null(v, draw), ts }
 }
 
-/// An update that keeps the time and the key of its row, as most of those of a database do. Behind the watermark a new row without
-/// its old row is late, so filters of inputs have to let both pass or neither.
+/// Returns an update that keeps the time and the key of its old row, as most updates of a database do. Behind
+/// the watermark, a new row without its old row is late, so the filters of inputs have to let both rows pass
+/// or neither.
 fn in_place(old: Row, new: Row, is_tight: bool) -> Row {
     let passes = |v: Value| v > Some(2);
     let v = if is_tight && passes(old.v) != passes(new.v) { old.v } else { new.v };
     Row { id: old.id, k: old.k, v, ts: old.ts }
 }
 
-/// Draws times that ascend if watermarks are tight, and in any order otherwise.
+/// Draws times of rows that ascend if watermarks follow without a delay, and that are in any order otherwise.
 fn times(draw: &mut Draw, count: usize, is_tight: bool) -> Vec<i64> {
     let mut times: Vec<i64> = (0..count).map(|_| draw.below(60) * 500).collect();
     if is_tight {
@@ -70,7 +72,7 @@ impl Data {
         let count = draw.below(8) as usize;
         let others: Vec<Row> =
             times(&mut draw, count, is_tight).into_iter().map(|ts| row(&mut draw, ts)).collect();
-        // One row of each id at a time, as in a database.
+        // Table `C` has at most one row of each id at a time, as a table of a database.
         let mut changed: Vec<(bool, Row)> = Vec::new();
         let mut present: BTreeMap<i64, Row> = BTreeMap::new();
         let mut kinds: Vec<&'static str> = Vec::new();
@@ -103,7 +105,8 @@ impl Data {
         let lookups: Vec<(i64, i64)> =
             (0..draw.below(5)).map(|_| (draw.below(3) + 1, draw.below(90) + 10)).collect();
         let mark = |name: &str| match is_tight {
-            // Rows of one time follow each other.
+            // The delay of the watermark is not 0, because several rows of the same time may follow each
+            // other and must not be late.
             true => format!("WATERMARK FOR {name} AS {name} - INTERVAL '0.001' SECOND"),
             false => format!("WATERMARK FOR {name} AS {name} - INTERVAL '1' HOUR"),
         };
@@ -155,7 +158,7 @@ CREATE TABLE D (k INT, d INT);
         Data { added, changed, kinds, others, versions, lookups, is_tight, text }
     }
 
-    /// Returns the rows of `C` that remain.
+    /// Returns the rows of table `C` that remain after all of its changes.
     pub(crate) fn present(&self) -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         for (comes, row) in &self.changed {
@@ -169,32 +172,33 @@ CREATE TABLE D (k INT, d INT);
         rows
     }
 
-    /// Returns the version in `V` that is valid at a time: of the latest time, the last to arrive.
+    /// Returns the version in table `V` that is valid for a key at a time; of versions with equal times, the
+    /// last to arrive.
     pub(crate) fn version(&self, k: Value, ts: i64) -> Option<Value> {
         let known = self.versions.iter().filter(|(since, key, _)| Some(*key) == k && *since <= ts);
         known.max_by_key(|(since, ..)| *since).map(|(.., rate)| *rate)
     }
 
-    /// Returns the values of a key in `D`.
+    /// Returns the values that table `D` has for a key.
     pub(crate) fn looked_up(&self, k: Value) -> Vec<i64> {
         self.lookups.iter().filter(|(key, _)| Some(*key) == k).map(|(_, d)| *d).collect()
     }
 }
 
-/// An input of operators.
+/// An input stream over which operators are tested.
 pub(crate) struct Input {
     pub(crate) name: &'static str,
-    /// Columns `id`, `k`, `v` and `ts`.
+    /// Query that gives the columns `id`, `k`, `v` and `ts` of the input.
     pub(crate) query: &'static str,
-    /// Whether its rows may be retracted.
+    /// Whether rows of the input may be retracted.
     pub(crate) changes: bool,
-    /// Whether `ts` is an event time.
+    /// Whether the column `ts` of the input is an event time.
     pub(crate) is_timed: bool,
-    /// The rows that remain.
+    /// Reference that computes the rows of the input that remain in the end.
     pub(crate) rows: fn(&Data) -> Vec<Row>,
 }
 
-/// Returns the last row of each id by `by`; of equals, the last to arrive.
+/// Returns the row of each id with the greatest value of `by`; of rows with equal values, the last to arrive.
 fn last_by(rows: &[Row], by: impl Fn(&Row) -> i64) -> Vec<Row> {
     let mut kept: BTreeMap<i64, Row> = BTreeMap::new();
     for row in rows {
@@ -254,10 +258,11 @@ fn looked_up(rows: Vec<Row>, data: &Data) -> Vec<Row> {
     rows.into_iter().flat_map(met).collect()
 }
 
-/// The input that brings rows back: when a row goes, the next one in the order comes, which may be long behind the watermark.
+/// Name of the input that brings rows back: when a row is deleted, the next one in the order comes out, which
+/// may be long behind the watermark.
 pub(crate) const TOP_OF_CDC: &str = "top of cdc";
 
-/// All kinds of inputs.
+/// All kinds of input streams over which operators are tested.
 pub(crate) const INPUTS: [Input; 21] = [
     Input {
         name: "rows",

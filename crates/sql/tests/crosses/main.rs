@@ -1,5 +1,5 @@
-//! Every operator over every kind of input, and every aggregate in every form of grouping: right rows, or a
-//! refusal at planning.
+//! Tests that run every operator over every kind of input, and every aggregate in every form of grouping. The
+//! result must be the right rows, or a refusal at planning.
 //!
 //! Queries are generated from two tables of cases. Their rows are compared with references that work on
 //! complete lists of rows and share no code with the engine. Changes are materialised first: a retracted row
@@ -20,7 +20,7 @@ use thalweg_sql::cases::{Answer, Cases, Manner};
 use thalweg_sql::plan::changes::Changes;
 use thalweg_sql_formats::RowKind;
 
-/// Draws numbers from a seed.
+/// Draws pseudo-random numbers from a seed.
 pub(crate) struct Draw(SeededEntropy);
 
 impl Draw {
@@ -28,12 +28,13 @@ impl Draw {
         Draw(SeededEntropy::new(seed))
     }
 
-    /// Draws a number from 0 to below the bound.
+    /// Draws a number from 0 up to but without `bound`.
     pub(crate) fn below(&mut self, bound: u64) -> i64 {
         (self.0.next_u64() % bound) as i64
     }
 
-    /// Draws a way to run a query, on which no result may depend.
+    /// Draws the number of workers, the batch size and the seed for a run of a query. No result may depend on
+    /// them.
     pub(crate) fn manner(&mut self) -> Manner {
         let workers = [1, 1, 2, 3][self.below(4) as usize];
         let batch_rows = [1, 2, 3, 4_096][self.below(4) as usize];
@@ -41,7 +42,7 @@ impl Draw {
     }
 }
 
-/// Returns the seeds of this run.
+/// Returns the seeds of this test run, which the environment may set.
 pub(crate) fn seeds() -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     if let Some(seed) = number("THALWEG_SEED") {
@@ -52,39 +53,39 @@ pub(crate) fn seeds() -> Vec<u64> {
     (0..number("THALWEG_SEEDS").unwrap_or(1)).map(|count| first.wrapping_add(count)).collect()
 }
 
-/// Returns the first digits of the commit's hash, so that continuous integration runs other pairs with each
-/// commit.
+/// Returns a seed from the first digits of the commit's hash, so that continuous integration runs other pairs
+/// with each commit.
 fn commit_seed() -> Option<u64> {
     let output = std::process::Command::new("git").args(["rev-parse", "HEAD"]).output().ok()?;
     let hash = String::from_utf8(output.stdout).ok()?;
     u64::from_str_radix(hash.get(..8)?, 16).ok()
 }
 
-/// Returns whether a case belongs to the sample of a run without `THALWEG_SEEDS`: one in six.
+/// Returns whether a pair belongs to the sample that runs without `THALWEG_SEEDS`: one pair in six.
 pub(crate) fn is_sampled(at: usize, seed: u64) -> bool {
     const SAMPLE: u64 = 6;
     let is_whole = ["THALWEG_SEEDS", "THALWEG_SEED"].iter().any(|name| std::env::var_os(name).is_some());
     is_whole || (at as u64).wrapping_add(seed).is_multiple_of(SAMPLE)
 }
 
-/// A value of a row: a whole number or NULL. Times are milliseconds from the start of the data.
+/// A value of a test row: a whole number or NULL. Times are milliseconds from the start of the test data.
 pub(crate) type Value = Option<i64>;
 
-/// Formats values as a query shows them.
+/// Formats the values of a test row as a query shows them.
 pub(crate) fn text(values: &[Value]) -> String {
     let shown: Vec<String> =
         values.iter().map(|value| value.map_or("NULL".to_owned(), |number| number.to_string())).collect();
     shown.join(",")
 }
 
-/// Formats a time of the data as a query shows it. All times lie within one day.
+/// Formats a time of the test data as a query shows it. All times lie within one day.
 pub(crate) fn time(millis: i64) -> String {
     let (seconds, millis) = (millis.div_euclid(1_000), millis.rem_euclid(1_000));
     let (minutes, seconds) = (seconds / 60, seconds % 60);
     format!("2024-01-01 {:02}:{:02}:{seconds:02}.{millis:03}", minutes / 60, minutes % 60)
 }
 
-/// Returns the rows that remain after changes, sorted.
+/// Returns the rows that remain after the changes that a query puts out, sorted.
 ///
 /// # Errors
 /// A change that the plan did not announce, or a retraction of a row that is not present.
@@ -112,14 +113,14 @@ pub(crate) fn materialised(rows: &[(RowKind, String)], planned: Changes) -> Resu
     Ok(all.collect())
 }
 
-/// Codes of refusals of an input: of changes, of a column that is no event time.
+/// Codes with which planning may refuse an input: because it changes, or because a column is no event time.
 const REFUSALS: [&str; 2] = ["UNSUPPORTED", "INVALID"];
 
-/// Returns the fault of an answer; `None` for an expected refusal, or for the expected rows.
+/// Returns what is wrong with an answer; `None` if it is an expected refusal or the expected rows.
 pub(crate) fn wrong(answer: &Answer, expected: Option<Vec<String>>) -> Option<String> {
     match (answer, expected) {
         (Answer::Refused { code, message }, None) => {
-            // A refusal must say what to do: its help stands behind a semicolon.
+            // A refusal must say what to do: its help text stands behind a semicolon.
             let is_right = REFUSALS.contains(&code.as_str()) && message.contains(';');
             (!is_right).then(|| format!("the refusal is not of the kind, or helps nobody: {code} {message}"))
         }
@@ -136,13 +137,13 @@ pub(crate) fn wrong(answer: &Answer, expected: Option<Vec<String>>) -> Option<St
     }
 }
 
-/// Reads tables and their rows, in the form of files of cases.
+/// Parses the tables of the test data and their rows, written as a file of test cases.
 pub(crate) fn tables(text: &str) -> Cases {
     let whole = format!("{text}\n--- query none\nSELECT 1;\n\n--- rows\n1\n");
     Cases::parse(&whole).unwrap_or_else(|error| panic!("{error}\n{whole}"))
 }
 
-/// Asserts that nothing failed, and tells how to repeat the first failures.
+/// Asserts that there are no failures; otherwise prints the first ones and how to repeat them.
 pub(crate) fn assert_none(failures: &[String], count: usize) {
     let shown: Vec<&str> = failures.iter().take(30).map(String::as_str).collect();
     assert!(failures.is_empty(), "{} of {count} failed\n{}", failures.len(), shown.join("\n\n"));

@@ -1,4 +1,4 @@
-//! Operators over all kinds of inputs, and sinks behind them.
+//! Tests that run each operator over all kinds of inputs, and sinks behind them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use thalweg_sql::session::{Action, Session};
 use crate::inputs::{Data, INPUTS, Input, Row, TOP_OF_CDC};
 use crate::{Draw, Value, assert_none, is_sampled, seeds, tables, text, time, wrong};
 
-/// The inputs that an operator accepts.
+/// Kinds of inputs that an operator of the tests accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
-    /// All kinds of changes.
+    /// The operator accepts inputs with all kinds of changes.
     All,
-    /// All kinds of changes, with an event time.
+    /// The operator accepts inputs with all kinds of changes if they have an event time.
     Timed,
-    /// Rows that are only added.
+    /// The operator accepts inputs whose rows are only added.
     Added,
-    /// Rows that are only added, with an event time.
+    /// The operator accepts inputs whose rows are only added and that have an event time.
     AddedTimed,
-    /// The inputs with these names.
+    /// The operator accepts only the inputs with these names.
     Only(&'static [&'static str]),
 }
 
@@ -40,7 +40,7 @@ impl Takes {
 
 type Rows = Vec<String>;
 
-/// A query over the view `X`, and its rows.
+/// An operator under test: a query over the view `X`, and a reference for its rows.
 struct Operator {
     query: &'static str,
     takes: Takes,
@@ -65,7 +65,8 @@ fn sum(rows: &[Row]) -> Value {
     rows.iter().filter_map(|row| row.v).reduce(|sum, v| sum + v)
 }
 
-/// Returns the rows of windows of length `size`, one every `step`.
+/// Reference: returns the rows of each window of length `size`, where one window begins every `step`
+/// milliseconds.
 fn windows(rows: &[Row], size: i64, step: i64) -> BTreeMap<(i64, i64), Vec<Row>> {
     let mut windows: BTreeMap<(i64, i64), Vec<Row>> = BTreeMap::new();
     for row in rows {
@@ -85,7 +86,7 @@ fn summed(windows: BTreeMap<(i64, i64), Vec<Row>>) -> Rows {
     windows.into_iter().map(line).collect()
 }
 
-/// Returns the sessions of each key, with a gap of three seconds.
+/// Reference: returns the session windows of each key, with a gap of three seconds.
 fn sessions(rows: &[Row]) -> Rows {
     let mut out = Vec::new();
     for (k, mut rows) in groups(rows, |row| row.k) {
@@ -110,7 +111,7 @@ fn sessions(rows: &[Row]) -> Rows {
     out
 }
 
-/// Returns the rows of each key by `v DESC, id, ts`, with their ranks.
+/// Reference of top-N: returns the rows of each key in the order `v DESC, id, ts`, with their ranks.
 fn ranked<K: Ord>(rows: &[Row], key: impl Fn(&Row) -> K) -> Vec<(usize, Row)> {
     let mut out = Vec::new();
     for (_, mut rows) in groups(rows, key) {
@@ -120,7 +121,8 @@ fn ranked<K: Ord>(rows: &[Row], key: impl Fn(&Row) -> K) -> Vec<(usize, Row)> {
     out
 }
 
-/// Returns pairs of rows, and rows of either side without a match if they are kept.
+/// Reference of joins: returns pairs of matching rows, and rows of either side without a match if the join
+/// keeps them.
 fn joined(
     left: &[Row],
     right: &[Row],
@@ -162,7 +164,8 @@ fn as_of(rows: &[Row], data: &Data, keeps_left: bool) -> Rows {
     rows.iter().filter_map(line).collect()
 }
 
-/// Joins rows of `O` with the versions of an input, whose events are in the order of arrival.
+/// Reference of temporal joins: joins rows of table `O` with the versions of an input, whose changes are in
+/// the order of arrival.
 fn versions_of(events: &[(bool, Row)], data: &Data) -> Rows {
     let met = |row: &Row| {
         let known = events.iter().filter(|(_, version)| version.id == row.id && version.ts <= row.ts);
@@ -241,7 +244,8 @@ const OPERATORS: &[Operator] = &[
         "SELECT window_start, window_end, COUNT(*), SUM(v) FROM TABLE(HOP(TABLE X, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '10' SECOND)) GROUP BY window_start, window_end",
         Takes::AddedTimed,
         |rows, _| {
-            // The first window begins on the day before, and is shown so.
+            // The first sliding window begins on the day before the data, and its start is shown with that
+            // day.
             let of = windows(rows, 10_000, 5_000);
             let line = |((start, end), rows): (&(i64, i64), &Vec<Row>)| {
                 let start = match *start {
@@ -480,12 +484,12 @@ ON l.k = r.k AND l.window_start = r.window_start AND l.window_end = r.window_end
     ),
 ];
 
-/// Returns the expected result of a temporal join of `O` with an input as versions, by `id`.
+/// Returns the expected result of a temporal join by `id` of table `O` with an input as versions.
 fn of_versions(input: &Input, data: &Data) -> Option<Rows> {
     let added = || data.added.iter().map(|row| (true, *row));
     match input.name {
         "cdc" => {
-            // The `-U` of an update is ignored: its `+U` says everything.
+            // The `-U` of an update is ignored, because its `+U` gives the new version.
             let events: Vec<(bool, Row)> = data
                 .changed
                 .iter()
@@ -496,7 +500,7 @@ fn of_versions(input: &Input, data: &Data) -> Option<Rows> {
             Some(versions_of(&events, data))
         }
         "last by event time" => {
-            // A row that comes after a later one of its key is no version.
+            // A row that comes after a row of its key with a later time is no version.
             let mut latest: BTreeMap<i64, i64> = BTreeMap::new();
             let events: Vec<(bool, Row)> = added()
                 .filter(|(_, row)| {
@@ -519,7 +523,7 @@ fn of_versions(input: &Input, data: &Data) -> Option<Rows> {
 fn run(input: &Input, query: &str, seed: u64, rows: impl Fn(&Data) -> Option<Rows>) -> Option<String> {
     let data = Data::new(seed);
     let manner = Draw::new(seed ^ 0x5eed).manner();
-    // The view stands among the declarations, before the rows.
+    // The view is declared with the tables, before the sections with their rows.
     let view = format!("CREATE VIEW X AS {};\n\n--- input I\n", input.query);
     let cases = tables(&data.text.replacen("\n--- input I\n", &view, 1));
     let expected = rows(&data);
@@ -542,7 +546,8 @@ fn operators_over_inputs() {
                     continue;
                 }
                 let of_pair = seed.wrapping_add(pair as u64 * 1_000_003);
-                // With a tight watermark rows that come back are late.
+                // If watermarks follow rows without a delay, rows that this input brings back are late, so
+                // the pair is skipped.
                 let is_timed = matches!(operator.takes, Takes::Timed);
                 if input.name == TOP_OF_CDC && is_timed && Data::new(of_pair).is_tight {
                     continue;
@@ -560,7 +565,7 @@ fn operators_over_inputs() {
     assert_none(&failures, count);
 }
 
-/// Inputs as versions of a temporal join, for which the order of rows matters.
+/// All inputs give right results as versions of a temporal join, for which the order of rows matters.
 #[test]
 fn inputs_as_versions() {
     let query = "SELECT l.id, r.v FROM O AS l JOIN X FOR SYSTEM_TIME AS OF l.ts AS r ON l.id = r.id";
@@ -568,7 +573,8 @@ fn inputs_as_versions() {
     for seed in
         (0..20).flat_map(|step: u64| seeds().into_iter().map(move |seed| seed.wrapping_add(step * 7_919)))
     {
-        // With a tight watermark a deletion of an old version is late, and valid from the watermark on.
+        // If watermarks follow rows without a delay, the deletion of an old version is late, and valid only
+        // from the watermark on. The reference does not compute this.
         if Data::new(seed).is_tight {
             continue;
         }

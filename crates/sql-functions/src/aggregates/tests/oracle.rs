@@ -1,5 +1,5 @@
-//! A naive evaluator: each group is a list of numbers, and each result is computed from it in the simplest way.
-//! [`column`] decides which column value each number stands for.
+//! Oracle of the aggregate tests: each group is a list of numbers, and each result is computed from the list
+//! in the simplest way. [`column`] decides for which column value each number stands.
 
 use arrow::array::{
     Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array,
@@ -10,18 +10,20 @@ use arrow::datatypes::Int32Type;
 
 use super::*;
 
-/// A value of a row: NULL, or a number from -5 to 5.
+/// A value of a test row: NULL, or a number from -5 to 5.
 pub(super) type Value = Option<i64>;
 
-/// Texts in the order of their bytes.
+/// Texts for which the numbers from -5 to 5 stand, in the order of their bytes.
 const TEXTS: [&str; 11] = ["", "a", "aa", "b", "z", "ß", "é", "日", "日本", "🦀", "🦀🦀"];
 
-/// Maps a number to the one which stands for an equal value of the type.
+/// Maps a test number to the least number that stands for an equal value of the type. BOOLEAN has only two
+/// values.
 pub(super) fn canonical(of: &SqlType, number: i64) -> i64 {
     if of == &SqlType::Boolean { i64::from(number > 0) } else { number }
 }
 
-/// Builds a column of values. Values are ordered as their numbers, and differ where canonical numbers differ.
+/// Builds a column of the values for which test numbers stand. Values are ordered as their numbers, and
+/// differ where canonical numbers differ.
 pub(super) fn column(of: &SqlType, values: &[Value]) -> ArrayRef {
     let text = |number: i64| TEXTS[(number + 5) as usize];
     let all = values.iter().copied();
@@ -59,8 +61,8 @@ pub(super) fn column(of: &SqlType, values: &[Value]) -> ArrayRef {
     }
 }
 
-/// Returns the values of a group after rows were added (`true`) and retracted (`false`); the oldest of equal ones
-/// goes.
+/// Returns the values of a group after rows were added (`true`) and retracted (`false`). Of equal values, the
+/// oldest is retracted.
 pub(super) fn remaining(events: &[(bool, Value)]) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
     for &(comes, value) in events {
@@ -73,7 +75,8 @@ pub(super) fn remaining(events: &[(bool, Value)]) -> Vec<Value> {
     values
 }
 
-/// Returns the distinct values left: a value comes with the first row like it, and goes with the last.
+/// Returns the distinct values of a group that are left. A value appears with the first row that has it, and
+/// disappears with the last.
 pub(super) fn remaining_distinct(events: &[(bool, Value)]) -> Vec<Value> {
     let mut distinct: Vec<Value> = Vec::new();
     for end in 0..events.len() {
@@ -88,7 +91,7 @@ pub(super) fn remaining_distinct(events: &[(bool, Value)]) -> Vec<Value> {
     distinct
 }
 
-/// Returns the results of groups of values, as text.
+/// Returns the expected results of an aggregate over groups of values, as text.
 pub(super) fn expected(name: &str, of: &SqlType, groups: &[Vec<Value>]) -> Vec<String> {
     groups.iter().map(|values| one(name, of, values)).collect()
 }
@@ -112,7 +115,7 @@ fn one(name: &str, of: &SqlType, all: &[Value]) -> String {
             let mean = values.iter().sum::<i64>() as f64 / values.len() as f64;
             let squares: f64 = values.iter().map(|&value| (value as f64 - mean).powi(2)).sum();
             let divisor = values.len() - usize::from(name == "VAR_SAMP");
-            // Each DOUBLE is half its number.
+            // The DOUBLE for which a test number stands is half the number, so the squares are divided by 4.
             (squares / divisor as f64 / 4.0).to_string()
         }
         "LISTAGG" if values.is_empty() => null(),
@@ -139,7 +142,8 @@ fn one(name: &str, of: &SqlType, all: &[Value]) -> String {
         "PERCENTILE" => {
             let mut sorted = values;
             sorted.sort_unstable();
-            // The percentile at 0.3 of values which are halves, in tenths of a place.
+            // The expected percentile at 0.3 is computed with its place in tenths. The values are halves of
+            // the test numbers.
             let tenths = 3 * (sorted.len() - 1);
             let (place, part) = (tenths / 10, tenths % 10);
             let next = sorted[(place + 1).min(sorted.len() - 1)];
@@ -171,7 +175,7 @@ fn numeric(name: &str, of: &SqlType, values: &[i64]) -> String {
         (&SqlType::Decimal { scale, .. }, _) => {
             let to = scale.max(6);
             let dividend = sum * 10i128.pow(u32::from(to - scale));
-            // Rounds half away from zero: adds half the divisor with the sign of the sum, then cuts.
+            // Adding half the divisor with the sign of the sum, and then cutting, rounds half away from zero.
             of_scale((2 * dividend + count * sum.signum()) / (2 * count), to.into())
         }
         (SqlType::Double, "SUM") => format!("{:?}", sum as f64 / 2.0),

@@ -1,4 +1,5 @@
-//! Every function over random groups, batches, filters, merged parts and retracted rows, against the naive evaluator.
+//! Tests that run every aggregate over random groups, batches, filters, merged parts and retracted rows, and
+//! compare its results with the oracle.
 
 use proptest::prelude::*;
 
@@ -7,17 +8,17 @@ use super::*;
 
 const GROUPS: usize = 4;
 
-/// A row which is added or retracted.
+/// A test row that is added to an aggregate or retracted from it.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     comes: bool,
     group: usize,
     value: Value,
-    /// Value of the FILTER condition.
+    /// Value of the FILTER condition for the row.
     keep: Option<bool>,
 }
 
-/// A function and the type of its argument.
+/// An aggregate under test and the type of its argument.
 #[derive(Clone, Debug)]
 struct Call {
     name: &'static str,
@@ -40,7 +41,7 @@ impl Call {
         aggregate(self.name).unwrap().is_ordered
     }
 
-    /// Returns results, or the code of their error, as the oracle shows them.
+    /// Returns the results of an aggregate, or the code of their error, as the oracle writes them.
     fn shown(&self, results: Result<ArrayRef, EvaluationError>) -> Vec<String> {
         match results {
             Ok(results) => shown(&results),
@@ -48,7 +49,8 @@ impl Call {
         }
     }
 
-    /// Compares results with the expected ones; results with intermediate rounding are compared to nine digits.
+    /// Compares results of an aggregate with the expected ones. Results with intermediate rounding are
+    /// compared to nine digits.
     fn check(&self, results: &[String], expected: &[String], what: &str) {
         let number = |text: &String| text.parse::<f64>().unwrap_or(f64::NAN);
         let is_rounded = matches!(self.name, "VAR_POP" | "VAR_SAMP" | "PERCENTILE");
@@ -60,7 +62,7 @@ impl Call {
     }
 }
 
-/// Returns every function with every type which it treats differently.
+/// Returns every aggregate with every argument type that it treats differently.
 fn calls() -> Vec<Call> {
     use SqlType::*;
     let numbers = [TinyInt, SmallInt, Int, BigInt, Float, Double, Decimal { precision: 20, scale: 1 }];
@@ -94,7 +96,7 @@ fn event() -> impl Strategy<Value = Event> {
     })
 }
 
-/// Generates rows in parts; in each part some added rows are retracted later.
+/// Generates rows in several parts; in each part some added rows are retracted later.
 fn parts(of: SqlType, takes_back: bool, parts: usize) -> impl Strategy<Value = Vec<Vec<Event>>> {
     let back = if takes_back { 0.4 } else { 0.0 };
     let step = (event(), prop::bool::weighted(back), any::<prop::sample::Index>());
@@ -118,7 +120,8 @@ fn parts(of: SqlType, takes_back: bool, parts: usize) -> impl Strategy<Value = V
     prop::collection::vec(part, 1..=parts)
 }
 
-/// Applies events in batches of a bounded number of rows, under other group numbers.
+/// Adds and retracts rows in batches of a bounded size; the accumulator has other group numbers than the
+/// events.
 fn run(
     accumulator: &mut dyn Accumulator,
     call: &Call,
@@ -143,7 +146,7 @@ fn run(
     }
 }
 
-/// Returns the oracle's results for all events.
+/// Returns the results that the oracle expects for all rows.
 fn oracle(call: &Call, parts: &[Vec<Event>]) -> Vec<String> {
     let groups: Vec<Vec<Value>> = (0..GROUPS)
         .map(|group| {
@@ -156,7 +159,7 @@ fn oracle(call: &Call, parts: &[Vec<Event>]) -> Vec<String> {
     expected(call.name, &call.of, &groups)
 }
 
-/// Compares the results of groups one by one, and of all at once.
+/// Compares an accumulator's results with the expected ones, read group by group and all at once.
 fn check_results(call: &Call, accumulator: &dyn Accumulator, expected: &[String], what: &str) {
     let by_one: Vec<String> =
         (0..GROUPS).flat_map(|group| call.shown(accumulator.results(group..group + 1))).collect();
@@ -174,7 +177,8 @@ fn check(call: &Call, create: &Create, parts: &[Vec<Event>], batch: usize) {
     check_results(call, &*whole, &expected, "as a whole");
     check_results(call, &*reloaded(create, &*whole), &expected, "reloaded");
 
-    // For ordered functions a part knows only its own oldest row, and distinct values are merged in another order.
+    // Parts of aggregates that depend on the order are merged only without retraction and without DISTINCT. A
+    // part knows only its own oldest row, and distinct values are merged in another order.
     let takes_back = all.iter().any(|event| !event.comes);
     if !call.is_ordered() || !(takes_back || call.is_distinct) {
         let mut merged = create();
@@ -189,7 +193,8 @@ fn check(call: &Call, create: &Create, parts: &[Vec<Event>], batch: usize) {
         check_results(call, &*merged, &expected, "merged");
     }
 
-    // Reads several groups at once in any order; then resets groups, which makes room for others.
+    // Reading the results of several groups in any order, and resetting groups so that others use their
+    // numbers, gives right results.
     if !expected.contains(&"NOT_ONE_ROW".to_owned()) {
         let some: Vec<u32> = (0..GROUPS as u32).rev().chain([0, 0, 1]).collect();
         let of_some: Vec<String> = some.iter().map(|group| expected[*group as usize].clone()).collect();
@@ -224,8 +229,8 @@ fn functions_are_those_of_the_oracle() {
     }
 }
 
-/// A row may be retracted in one part and added in another: in whatever order parts are merged, nothing is left of
-/// it. (Variances remember only the count of such rows.)
+/// A row may be retracted in one part and added in another: in whatever order the parts are merged, the row
+/// leaves no trace. (Variances remember only the count of such rows.)
 #[test]
 fn what_is_owed_is_remembered() {
     let calls =
@@ -245,7 +250,7 @@ fn what_is_owed_is_remembered() {
                     there.push(event);
                 }
             }
-            // This part retracts first, so that rows are missing.
+            // The first part retracts before it adds, so that it retracts rows that it has not seen.
             parts[0].sort_by_key(|event| event.comes);
             let back: Vec<u32> = (0..GROUPS as u32).collect();
             let mut merged = create();
@@ -262,7 +267,7 @@ fn what_is_owed_is_remembered() {
     }
 }
 
-/// Values which come and go for ever must not take memory for ever.
+/// Aggregates do not grow without bound if values are added and retracted again and again.
 #[test]
 fn what_is_gone_is_forgotten() {
     for (name, is_distinct) in

@@ -1,4 +1,4 @@
-//! Results of single groups, computed by hand.
+//! Tests of aggregates over single groups, with results that were computed by hand.
 
 use arrow::array::{
     BinaryArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
@@ -46,7 +46,7 @@ fn boolean(values: &[Option<bool>]) -> (SqlType, ArrayRef) {
     (SqlType::Boolean, Arc::new(BooleanArray::from(values.to_vec())))
 }
 
-/// Returns the result of one group, from the accumulators without and with retraction.
+/// Returns the result of an aggregate over one group, from accumulators without and with retraction.
 fn results(bound: &BoundAggregate, columns: &[ArrayRef]) -> Vec<String> {
     let one = |mut accumulator: Box<dyn Accumulator>| {
         accumulator.resize(1);
@@ -67,7 +67,7 @@ fn results(bound: &BoundAggregate, columns: &[ArrayRef]) -> Vec<String> {
     kinds(bound).into_iter().map(one).collect()
 }
 
-/// Checks the result of a function of one column over one group, and the type of the result.
+/// Checks the result of an aggregate of one column over one group, and the type of the result.
 #[track_caller]
 fn check(name: &str, (of, column): (SqlType, ArrayRef), result: &str, expected: &str) {
     let bound = bind(name, &[column_of(&of)]).unwrap();
@@ -77,7 +77,7 @@ fn check(name: &str, (of, column): (SqlType, ArrayRef), result: &str, expected: 
     }
 }
 
-/// Checks the result over distinct values.
+/// Checks the result of a DISTINCT aggregate over one group.
 #[track_caller]
 fn check_distinct(name: &str, (of, column): (SqlType, ArrayRef), expected: &str) {
     let bound = bind(name, &[column_of(&of)]).unwrap().distinct(5);
@@ -86,7 +86,7 @@ fn check_distinct(name: &str, (of, column): (SqlType, ArrayRef), expected: &str)
     }
 }
 
-/// Checks the error by which a function refuses its arguments.
+/// Checks the error with which an aggregate refuses its arguments.
 #[track_caller]
 fn check_refused(name: &str, arguments: &[Argument], expected: &str) {
     assert_eq!(bind(name, arguments).err().map(|error| error.to_string()), Some(expected.to_owned()));
@@ -107,7 +107,7 @@ fn counts() {
     assert_eq!(results(&bound.distinct(1), &columns), ["1", "1"]);
 }
 
-/// Integer sums keep their type and wrap, as in Java.
+/// SUM of integers keeps their type and wraps, as in Java.
 #[test]
 fn sums_of_integers_wrap() {
     check("SUM", tiny(&[Some(100), Some(100)]), "TINYINT", "-56");
@@ -132,7 +132,7 @@ fn sums_of_floats_lose_little() {
     check("SUM", double(&[]), "DOUBLE", "NULL");
 }
 
-/// DECIMAL(p, s) sums to DECIMAL(38, s), or to NULL if the sum does not fit that.
+/// SUM of DECIMAL(p, s) is a DECIMAL(38, s), or NULL if the sum does not fit that type.
 #[test]
 fn sums_of_decimals_are_exact() {
     let most = 10i128.pow(38) - 1;
@@ -143,7 +143,7 @@ fn sums_of_decimals_are_exact() {
     check("SUM", decimal(10, 0, &[None]), "DECIMAL(38, 0)", "NULL");
 }
 
-/// Averages of integers are cut toward zero, after a sum in 64 bits.
+/// AVG of integers is cut toward zero, after a sum in 64 bits.
 #[test]
 fn averages_are_of_the_type_of_the_argument() {
     check("AVG", int(&[Some(1), Some(2), None]), "INT", "1");
@@ -183,7 +183,8 @@ fn extremes() {
     check("MAX", (SqlType::TimestampLtz(3), Arc::new(stamps)), "TIMESTAMP_LTZ(3)", "1970-01-01T00:00:02Z");
 }
 
-/// Nothing is less or greater than NaN, and -0.0 equals 0.0; of equal values the first one stays.
+/// MIN and MAX without retraction: nothing is less or greater than NaN, and -0.0 equals 0.0; of equal values
+/// the first one stays.
 #[test]
 fn the_first_float_stays_beside_its_equals() {
     let only_in = |name: &str, values: &[f64]| {
@@ -200,7 +201,7 @@ fn the_first_float_stays_beside_its_equals() {
     assert_eq!(only_in("MAX", &[f64::NEG_INFINITY]), "-inf");
 }
 
-/// With retraction, NaN is the greatest value, and -0.0 lies below 0.0.
+/// MIN and MAX with retraction: NaN is the greatest value, and -0.0 lies below 0.0.
 #[test]
 fn floats_that_can_be_taken_back_are_in_total_order() {
     let retractable = |name: &str, values: &[f64]| {
@@ -259,7 +260,7 @@ fn multisets_are_maps_of_counts() {
     check_distinct("COLLECT", int(&[Some(2), Some(1), Some(2)]), "{1: 1, 2: 1}");
 }
 
-/// A count that INT does not hold is an error, and no other number.
+/// COLLECT fails if a count does not fit into an INT, and never returns a wrong count.
 #[test]
 fn multisets_count_as_far_as_an_int() {
     let (of, column) = int(&[Some(7)]);
@@ -270,7 +271,8 @@ fn multisets_count_as_far_as_an_int() {
         accumulator.update(&[0], std::slice::from_ref(&column), None);
         accumulator
     };
-    // Each takes in the other, so that counts grow as Fibonacci's numbers do, to the 45th and 46th of them.
+    // Two accumulators are merged into each other in turns, so counts grow as Fibonacci's numbers, to the
+    // 45th and 46th of them.
     let (mut left, mut right) = (of_one_row(), of_one_row());
     for _ in 0..22 {
         left.merge(&*right, &[0]).unwrap();
@@ -293,7 +295,7 @@ fn json_arrays() {
     check_refused("JSON_ARRAYAGG", &[column_of(&SqlType::Date)], "argument 1 is DATE: cast it to STRING");
 }
 
-/// The textbook example 2, 4, 4, 4, 5, 5, 7, 9 has variance 4.
+/// The variance of the textbook example 2, 4, 4, 4, 5, 5, 7, 9 is 4.
 #[test]
 fn variances() {
     let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
@@ -303,7 +305,7 @@ fn variances() {
     check("VARIANCE", double(&[1.0, 2.0, 3.0]), "DOUBLE", "1.0");
     check("STDDEV_SAMP", double(&[1.0, 3.0, 5.0]), "DOUBLE", "2.0");
     check("STDDEV", double(&[1.0, 3.0, 5.0]), "DOUBLE", "2.0");
-    // One value has no sample variance.
+    // The sample variance of a single value is NULL.
     check("VAR_SAMP", double(&[1.0]), "DOUBLE", "NULL");
     check("VAR_POP", double(&[1.0]), "DOUBLE", "0.0");
     check("VAR_POP", double(&[]), "DOUBLE", "NULL");
@@ -382,7 +384,7 @@ fn distinct_values_count_once() {
     check_distinct("MAX", int(&[Some(1), Some(1)]), "1");
     check_distinct("COUNT", text(&[Some("a"), Some("b"), None, Some("a"), Some("")]), "3");
     check_distinct("COUNT", boolean(&[Some(true), Some(true), None]), "1");
-    // All NaNs are one value, the two zeros are two.
+    // For DISTINCT all NaNs are one value, and the two zeros are two values.
     let nan = f64::from_bits(0x7ff8_0000_0000_0001);
     check_distinct("COUNT", double(&[f64::NAN, nan, -f64::NAN, 0.0, -0.0]), "3");
     check_distinct("COUNT", float(&[f32::NAN, -f32::NAN]), "1");
@@ -406,7 +408,7 @@ fn what_does_not_fit_is_refused() {
     assert!(aggregate("count").is_none());
 }
 
-/// The field `can_retract` of each function agrees with its accumulators.
+/// The field `can_retract` of each aggregate agrees with its accumulators.
 #[test]
 fn functions_say_what_they_can() {
     for function in aggregates() {
@@ -421,7 +423,7 @@ fn functions_say_what_they_can() {
     }
 }
 
-/// Values where a column is NULL, or where FILTER is not true, are never read.
+/// Aggregates never read values where a column is NULL, or where FILTER is not true.
 #[test]
 fn what_is_left_out_makes_no_difference() {
     let column = Int64Array::new(vec![1, 99, 2, 77].into(), Some(vec![true, false, true, true].into()));

@@ -1,5 +1,5 @@
-//! Measures the cost of a row. The figure is printed, not judged:
-//! `cargo test -p thalweg-sql --lib -- --ignored --nocapture what_an_aggregate_costs`.
+//! Measures the cost of aggregating a row. The figure is printed, not judged:
+//! `cargo test -p thalweg-sql-functions --lib -- --ignored --nocapture what_an_aggregate_costs`.
 
 use arrow::array::{Float64Array, Int32Array, Int64Array, StringArray};
 

@@ -29,7 +29,7 @@ use crate::functions::{BindError, Bound, EvaluationError};
 use crate::types::{DECIMAL_PRECISION_MAX, SqlType};
 use crate::values::ColumnarValue;
 
-/// Binds an operator to a decimal and another exact number.
+/// Binds an arithmetic operator to a decimal and another exact number.
 pub(super) fn bind(
     op: ArithmeticOp,
     left: &SqlType,
@@ -41,7 +41,8 @@ pub(super) fn bind(
     };
     let are_whole = left_digits.1 == 0 && right_digits.1 == 0;
     if op == ArithmeticOp::Modulo && are_whole && right.is_integer() {
-        // Flink converts the decimal to a BIGINT, and the remainder is an integer.
+        // Flink computes the remainder of a DECIMAL without a fraction by an integer in BIGINT, and the
+        // result is an integer.
         return super::numbers(op, &SqlType::BigInt, right, is_nullable);
     }
     let (wanted, scale) = wanted(op, left_digits, right_digits);
@@ -71,7 +72,8 @@ pub(super) fn bind(
     })
 }
 
-/// Returns the digits of a result before they are limited, and how many of them stand behind the point.
+/// Returns the number of digits of a decimal result before they are limited to 38, and how many of them stand
+/// behind the point.
 fn wanted(op: ArithmeticOp, (p1, s1): (u8, u8), (p2, s2): (u8, u8)) -> (i32, i32) {
     let [p1, s1, p2, s2] = [p1, s1, p2, s2].map(i32::from);
     match op {
@@ -85,19 +87,20 @@ fn wanted(op: ArithmeticOp, (p1, s1): (u8, u8), (p2, s2): (u8, u8)) -> (i32, i32
     }
 }
 
-/// Limits the digits of a result. Digits before the point take precedence, but six behind it are kept.
+/// Limits the digits of a decimal result to 38. Digits before the point take precedence, but six behind it
+/// are kept.
 fn adjusted(precision: i32, scale: i32) -> (u8, u8) {
     const SCALE_KEPT: i32 = 6;
     let most = i32::from(DECIMAL_PRECISION_MAX);
     if precision <= most {
-        // A type has at least one digit; a remainder of two numbers below one may need none.
+        // A decimal type has at least one digit; a remainder of two numbers below one may need none.
         return (precision.max(1) as u8, scale as u8);
     }
     let whole = precision - scale;
     (DECIMAL_PRECISION_MAX, (most - whole).max(scale.min(SCALE_KEPT)) as u8)
 }
 
-/// The scales of both operands, and the digits of the result.
+/// Scales of both operands of a decimal operation, and the digits of its result.
 #[derive(Clone, Copy)]
 struct Operation {
     left_scale: u8,
@@ -134,7 +137,8 @@ impl Operation {
         if left == 0 {
             return Some(0);
         }
-        // The quotient of the unscaled numbers, times 10 to the power of `shift`, has the scale of the result.
+        // The quotient of the unscaled numbers, times 10 to the power of `shift`, has the scale of the
+        // decimal result.
         let shift = i32::from(self.scale) + i32::from(self.right_scale) - i32::from(self.left_scale);
         if let Some(quotient) = narrow_quotient(left, right, shift) {
             return Some(quotient).filter(|&quotient| fits(quotient, self.precision));
@@ -150,7 +154,7 @@ impl Operation {
         self.fitted(left.checked_rem(right)?, i32::from(common))
     }
 
-    /// Returns both numbers with the larger scale.
+    /// Returns both unscaled numbers of a decimal operation with the larger of the two scales.
     fn aligned(&self, left: i128, right: i128) -> Option<(i256, i256)> {
         let common = self.left_scale.max(self.right_scale);
         let scaled = |value: i128, scale: u8| {
@@ -164,7 +168,7 @@ impl Operation {
     }
 }
 
-/// Greatest number of digits of a quotient before it is rounded to its scale: Flink's `MC_DIVIDE`.
+/// Greatest number of digits of a decimal quotient before it is rounded to its scale: Flink's `MC_DIVIDE`.
 const QUOTIENT_DIGITS: u32 = 38;
 
 /// Returns a quotient times 10 to the power of `shift`, rounded once, if rounding twice gives an equal result.
@@ -179,10 +183,11 @@ fn narrow_quotient(left: i128, right: i128, shift: i32) -> Option<i128> {
     (count <= QUOTIENT_DIGITS).then_some(quotient)
 }
 
-/// Returns the first 38 digits of a quotient, rounded half up, and how many of them lie behind the point.
+/// Returns the first 38 digits of a decimal quotient, rounded half up, and how many of them lie behind the
+/// point.
 fn rounded_quotient(left: i128, right: i128) -> Option<(i128, i32)> {
     let (dividend, divisor) = (left.unsigned_abs(), right.unsigned_abs());
-    // With this many zeros appended, the dividend gives 38 or 39 digits.
+    // With this many zeros appended, the dividend gives a quotient of 38 or 39 digits.
     let zeros = QUOTIENT_DIGITS + digits(divisor) - digits(dividend);
     let wide = i256::from_parts(dividend, 0).checked_mul(wide_power_of_ten(zeros)?)?;
     let by = i256::from_parts(divisor, 0);

@@ -79,7 +79,7 @@ fn sums_of_decimals() {
         "DECIMAL(3, 1): 12.3",
         "DECIMAL(32, 1): 123456789123456789123456801.3",
     );
-    // 57 digits, 28 of them behind the point, are cut to 38.
+    // This product needs 57 digits, 28 of them behind the point, and is cut to 38 digits.
     check(
         "DECIMAL(38, 10): 100.0123456789",
         "+",
@@ -160,8 +160,9 @@ fn quotients_of_decimals() {
     );
 }
 
-/// Quotients with endless digits. The last case lies below half a digit by less than its 38th digit shows: 12.5 less
-/// a half divided by 10^36 + 1, which Java rounds first to 12.5 and then to 13.
+/// Decimal quotients with endless digits are rounded to 38 digits first. The last case lies below half a
+/// digit by less than its 38th digit shows: 12.5 less a half divided by 10^36 + 1. Java rounds it first to
+/// 12.5 and then to 13.
 #[test]
 fn quotients_are_rounded_to_38_digits_first() {
     let check = |left: &str, right: &str, expected: &str| check(left, "/", right, expected);

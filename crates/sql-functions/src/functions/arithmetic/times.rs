@@ -25,7 +25,8 @@ use crate::values::{ColumnarValue, ScalarValue};
 const SECONDS_PER_DAY: i64 = 86_400;
 const MILLISECONDS_PER_DAY: i64 = SECONDS_PER_DAY * 1_000;
 
-/// Binds an operator of which one operand is a time or an interval; `None` if there is no such operation.
+/// Binds an arithmetic operator of which one operand is a time or an interval; `None` if there is no such
+/// operation.
 pub(super) fn bind(op: ArithmeticOp, left: &Argument, right: &Argument) -> Option<Result<Bound, BindError>> {
     use ArithmeticOp::{Add, Multiply, Subtract};
     let is_interval = |of: &SqlType| matches!(of, SqlType::DayTime | SqlType::YearMonth);
@@ -46,7 +47,7 @@ pub(super) fn bind(op: ArithmeticOp, left: &Argument, right: &Argument) -> Optio
     }
 }
 
-/// Binds an operator on two intervals.
+/// Binds the sum or the difference of two intervals of one kind.
 fn intervals(op: ArithmeticOp, of: &SqlType, is_nullable: bool) -> Bound {
     let kernel = match of {
         SqlType::YearMonth => super::primitive::<IntervalYearMonthType>(op, of),
@@ -55,7 +56,7 @@ fn intervals(op: ArithmeticOp, of: &SqlType, is_nullable: bool) -> Bound {
     Bound { arguments: vec![of.clone(), of.clone()], result: of.clone(), is_nullable, kernel }
 }
 
-/// Binds the product of an interval and a number; Flink cuts fractions of the number.
+/// Binds the product of an interval and a number; as in Flink, fractions of the number are cut.
 fn multiple(of: &SqlType, is_nullable: bool) -> Bound {
     let arrow = of.arrow();
     let (count, kernel): (_, Arc<dyn Kernel>) = match of {
@@ -87,7 +88,7 @@ fn multiple(of: &SqlType, is_nullable: bool) -> Bound {
     Bound { arguments: vec![of.clone(), count], result: of.clone(), is_nullable, kernel }
 }
 
-/// Binds the addition of an interval to a time, or its subtraction.
+/// Binds the addition of an interval to a time, or the subtraction of an interval from a time.
 fn moved(op: ArithmeticOp, time: &Argument, interval: &Argument) -> Option<Bound> {
     let sign = if op == ArithmeticOp::Subtract { -1 } else { 1 };
     let is_day_time = interval.of == SqlType::DayTime;
@@ -127,7 +128,7 @@ fn moved(op: ArithmeticOp, time: &Argument, interval: &Argument) -> Option<Bound
     })
 }
 
-/// Returns whether an interval is a literal which is not a whole number of days.
+/// Returns whether an argument is a literal interval that is not a whole number of days.
 fn is_part_of_day(interval: &Argument) -> bool {
     match interval.literal {
         Some(ScalarValue::DurationMillisecond(Some(span))) => span % MILLISECONDS_PER_DAY != 0,
@@ -167,7 +168,8 @@ fn timestamp<T: ArrowTimestampType>(
     })
 }
 
-/// Returns a kernel over a time and an interval; `None` from `function` is a result that the column cannot hold.
+/// Returns a kernel that computes `function` of a time and an interval. `None` from `function` is a result
+/// that the column cannot hold, which is an error.
 fn kernel<T, I>(
     of: &SqlType,
     function: impl Fn(T::Native, I::Native) -> Option<T::Native> + Send + Sync + 'static,
@@ -189,7 +191,7 @@ where
     })
 }
 
-/// Returns the bound function with its operands in reverse order.
+/// Returns the bound arithmetic function with its operands in reverse order.
 fn swapped(bound: Bound) -> Bound {
     let Bound { mut arguments, result, is_nullable, kernel } = bound;
     arguments.reverse();

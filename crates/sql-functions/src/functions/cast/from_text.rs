@@ -20,7 +20,7 @@ use super::{Caster, Failures, PADDED_MAX};
 use crate::functions::{EvaluationError, over};
 use crate::types::SqlType;
 
-/// Returns the cast from text to a type; `None` if there is none.
+/// Returns the function that casts text to a type; `None` if there is no such cast.
 pub(super) fn caster(to: &SqlType, zone: Tz) -> Option<Caster> {
     Some(match to {
         SqlType::Boolean => boolean(),
@@ -31,7 +31,8 @@ pub(super) fn caster(to: &SqlType, zone: Tz) -> Option<Caster> {
         SqlType::Float => each::<Float32Type>(to, |text| parse_float(text).map(Some)),
         SqlType::Double => each::<Float64Type>(to, |text| parse_double(text).map(Some)),
         &SqlType::Decimal { precision, scale } => {
-            // Too many digits fail, as with whole numbers; only casts among numbers give NULL.
+            // Text with too many digits for the decimal fails, as for whole numbers; only casts among numbers
+            // give NULL.
             each::<Decimal128Type>(to, move |text| parse_decimal(text, precision, scale).map(Some))
         }
         SqlType::Date => each::<Date32Type>(to, |text| parse_date(text).map(Some)),
@@ -47,7 +48,7 @@ pub(super) fn caster(to: &SqlType, zone: Tz) -> Option<Caster> {
     })
 }
 
-/// Returns the cast to bytes, from text or from bytes.
+/// Returns the function that casts text or bytes to a type of bytes; `None` for other types.
 pub(super) fn bytes_caster(to: &SqlType) -> Option<Caster> {
     let (length, is_filled) = match *to {
         SqlType::Binary(length) if length <= PADDED_MAX => (length as usize, true),
@@ -120,7 +121,7 @@ fn timestamp(
     }
 }
 
-/// Casts each row with `parse`: `None` is a failure, `Some(None)` is NULL.
+/// Casts the text of each row with `parse`: `None` is a failure, `Some(None)` is NULL.
 fn each<T: ArrowPrimitiveType>(
     to: &SqlType,
     parse: impl Fn(&str) -> Option<Option<T::Native>> + Send + Sync + 'static,

@@ -16,7 +16,7 @@ use super::{Caster, Failures};
 use crate::functions::{EvaluationError, over};
 use crate::types::SqlType;
 
-/// Returns the cast of nested values; `None` if their items have none.
+/// Returns the function that casts nested values (arrays, maps, rows); `None` if their items cannot be cast.
 pub(super) fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     let of = to.arrow();
     match (from, to) {
@@ -75,7 +75,7 @@ fn map(
     let spans = Spans::of(map.value_offsets(), map.nulls());
     let mut inner = Failures::new(failures.is_try);
     let keys = key(&spans.cut(map.keys()), &mut inner)?;
-    // Failed keys are NULL as well, and are already reported.
+    // Keys of a map that could not be cast are NULL as well, but they are already reported.
     let mut failed = inner.rows.clone();
     failed.sort_unstable();
     for place in (0..keys.len()).filter(|&place| keys.is_null(place)) {
@@ -87,7 +87,7 @@ fn map(
     let are_keys_lost = keys.null_count() != 0;
     let nulls = spans.nulls(inner, failures);
     if are_keys_lost {
-        // Rows which are NULL now must lose their entries, because entries may have no NULL key.
+        // Maps that failed are NULL and must lose their entries, because entries may have no NULL key.
         return without_lost(&spans, of, &keys, &values, nulls);
     }
     let entries = StructArray::try_new(fields.clone(), vec![keys, values], None).map_err(over::of_arrow)?;
@@ -95,7 +95,7 @@ fn map(
     Ok(Arc::new(result.map_err(over::of_arrow)?))
 }
 
-/// Builds a map column without the entries of the rows which are NULL.
+/// Builds a map column without the entries of the rows that are NULL.
 fn without_lost(
     spans: &Spans<'_>,
     of: &DataType,
@@ -148,7 +148,7 @@ fn row(
     Ok(Arc::new(result.map_err(over::of_arrow)?))
 }
 
-/// The positions of each row's items among the items of a column.
+/// Ranges of the items of each row among the items of an array or map column.
 struct Spans<'a> {
     offsets: &'a [i32],
     nulls: Option<&'a NullBuffer>,
@@ -167,7 +167,7 @@ impl<'a> Spans<'a> {
         self.offsets.first().copied().unwrap_or(0)
     }
 
-    /// Returns the items of these rows only; a slice of a column has other items around them.
+    /// Returns the items of the rows of a column only; a slice of a column has other items around them.
     fn cut(&self, items: &ArrayRef) -> ArrayRef {
         let end = self.offsets.last().copied().unwrap_or(0);
         items.slice(self.start() as usize, (end - self.start()) as usize)
@@ -178,7 +178,8 @@ impl<'a> Spans<'a> {
         OffsetBuffer::new(ScalarBuffer::from_iter(self.offsets.iter().map(|offset| offset - start)))
     }
 
-    /// Reports the rows whose items failed, and returns the null mask which includes these rows.
+    /// Reports the rows in which an item could not be cast, and returns the null mask that includes these
+    /// rows.
     fn nulls(&self, inner: Failures, failures: &mut Failures) -> Option<NullBuffer> {
         let row_of = |place: usize| {
             let offset = place as i32 + self.start();

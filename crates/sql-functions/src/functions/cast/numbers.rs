@@ -21,7 +21,7 @@ use crate::functions::decimal::{power_of_ten, rescale};
 use crate::functions::{EvaluationError, over};
 use crate::types::SqlType;
 
-/// Returns a cast among numbers and booleans; `None` if one of the types is neither.
+/// Returns the function that casts among numbers and booleans; `None` if one of the types is neither.
 pub(super) fn caster(from: &SqlType, to: &SqlType) -> Option<Caster> {
     let is_number = |of: &SqlType| of.is_numeric() || *of == SqlType::Boolean;
     if !is_number(from) || !is_number(to) {
@@ -38,7 +38,8 @@ pub(super) fn caster(from: &SqlType, to: &SqlType) -> Option<Caster> {
     }))
 }
 
-/// Numbers in the widest type of their kind, so that there are three source kinds and not eight.
+/// Numbers of a column in the widest type of their kind, so that a cast has three kinds of sources and not
+/// eight.
 enum Wide {
     Whole(Int64Array),
     Float(Float64Array),
@@ -111,7 +112,7 @@ fn float(values: &Float64Array, to: &SqlType, failures: &mut Failures) -> Result
 }
 
 fn decimal(values: &Decimal128Array, scale: u8, to: &SqlType) -> Result<ArrayRef, EvaluationError> {
-    // 16 bytes wrap into 8 and fewer as in Java's `BigInteger`.
+    // A decimal of 16 bytes wraps into whole numbers of 8 and fewer bytes as in Java's `BigInteger`.
     let divisor = power_of_ten(u32::from(scale)).unwrap_or(i128::MAX);
     let cut = |value: i128| (value / divisor) as i64;
     Ok(match *to {
@@ -129,9 +130,10 @@ fn decimal(values: &Decimal128Array, scale: u8, to: &SqlType) -> Result<ArrayRef
     })
 }
 
-/// Returns the double nearest to a decimal number.
+/// Returns the double that is nearest to a decimal number.
 pub(crate) fn double_of(value: i128, scale: u8) -> f64 {
-    // Within these bounds both operands are exact doubles, so their quotient is the double nearest to the true value.
+    // Within these bounds the digits of the decimal and the power of ten are exact doubles, so their quotient
+    // is the double nearest to the true value.
     const EXACT: u128 = 1 << 53;
     const EXACT_SCALE: u8 = 22;
     if value.unsigned_abs() <= EXACT && scale <= EXACT_SCALE {

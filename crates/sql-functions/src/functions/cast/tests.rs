@@ -10,7 +10,8 @@ use crate::functions::bed::{argument, context, evaluated, row_of, scalar, show, 
 use crate::functions::over;
 use crate::values::ScalarValue;
 
-/// Checks a cast of a value to a type: the result is a value, `NULL`, `fails` (NULL for TRY_CAST) or `refused`.
+/// Checks a cast of a value to a type. The expected result is a value, `NULL`, `fails` (NULL for TRY_CAST) or
+/// `refused`.
 fn check_in(zone: Tz, written: &str, to: &str, expected: &str) {
     let bind = |is_try| {
         evaluated(&[written], zone, |arguments| {
@@ -55,7 +56,8 @@ fn text_is_cut_and_padded() {
     check("BOOLEAN: FALSE", "VARCHAR(3)", "FAL");
     check("INT: -12345678", "VARCHAR(3)", "-12");
     check("DATE: 2021-09-24", "CHAR(3)", "202");
-    // Text is assumed to be no longer than its type.
+    // A text in a CHAR or VARCHAR column is assumed to be no longer than its type, so it is not cut by a cast
+    // to a longer type.
     check("CHAR(2): Apache", "VARCHAR(3)", "Apache");
     check("STRING: NULL", "CHAR(3)", "NULL");
 }
@@ -82,7 +84,7 @@ fn everything_is_shown_as_text() {
     check("TIMESTAMP(0): 2021-09-24 12:34:56", "STRING", "2021-09-24 12:34:56");
     check("INTERVAL YEAR TO MONTH: 123", "STRING", "+10-03");
     check("INTERVAL DAY TO SECOND: 123456789", "STRING", "+1 10:17:36.789");
-    // Local time in Shanghai is eight hours ahead.
+    // Local time in Shanghai is eight hours ahead of UTC.
     let shanghai = chrono_tz::Asia::Shanghai;
     check_in(shanghai, "TIMESTAMP_LTZ(5): 2021-09-24 23:54:56.12345", "STRING", "2021-09-25 07:54:56.12345");
 }
@@ -260,7 +262,8 @@ fn times_become_each_other() {
     }
 }
 
-/// Berlin's clocks went forward on 2021-03-28 at 2:00 and back on 2021-10-31 at 3:00.
+/// Casts between local time and instants follow Berlin's clocks, which went forward on 2021-03-28 at 2:00 and
+/// back on 2021-10-31 at 3:00.
 #[test]
 fn clocks_of_the_session_are_put_forward_and_back() {
     let berlin = chrono_tz::Europe::Berlin;
@@ -281,10 +284,10 @@ fn clocks_of_the_session_are_put_forward_and_back() {
     check("STRING: 2021-03-28 02:30:00", "TIMESTAMP_LTZ(3)", "2021-03-28 01:30:00");
     check("TIMESTAMP_LTZ(3): 2021-03-28 01:30:00", "STRING", "2021-03-28 03:30:00.000");
     check("TIMESTAMP_LTZ(6): 2021-03-28 01:30:00.123456", "TIMESTAMP_LTZ(3)", "2021-03-28 01:30:00.123");
-    // Samoa went from December 29 to December 31.
+    // A local time on 30 December 2011 in Samoa does not exist: clocks went from 29 December to 31 December.
     let apia = chrono_tz::Pacific::Apia;
     check_in(apia, "TIMESTAMP(3): 2011-12-30 12:00:00", "TIMESTAMP_LTZ(3)", "2011-12-30 22:00:00");
-    // Lord Howe shifts its clocks by half an hour.
+    // The clocks of Lord Howe Island shift by half an hour, so only half an hour of local time is skipped.
     let howe = chrono_tz::Australia::Lord_Howe;
     check_in(howe, "TIMESTAMP(3): 2021-10-03 02:15:00", "TIMESTAMP_LTZ(3)", "2021-10-02 15:45:00");
 }
@@ -303,7 +306,7 @@ fn null_is_of_any_type() {
     }
 }
 
-/// Slots of NULLs are never read, and the error is that of the first row which fails.
+/// A cast never reads values in NULL slots, and its error is that of the first row that fails.
 #[test]
 fn rows_fail_on_their_own() {
     let texts: ArrayRef = Arc::new(StringArray::new(
@@ -357,7 +360,7 @@ fn what_flink_casts_by_itself() {
     check("INTERVAL DAY TO SECOND", "BIGINT", false);
 }
 
-/// More text than a column can count is an error, not a panic.
+/// A cast to more text than an Arrow column can count is an error, not a panic.
 #[test]
 fn text_beyond_what_a_column_holds_is_an_error() {
     assert_eq!(over::room(2_147_483_640, 7), Ok(()));
@@ -365,7 +368,7 @@ fn text_beyond_what_a_column_holds_is_an_error() {
     assert!(over::room(usize::MAX, 1).is_err());
 }
 
-/// A bound cast is nullable only if its result may be NULL.
+/// The result of a cast is declared as nullable only if it may be NULL.
 #[test]
 fn nullability_is_kept_where_nothing_overflows() {
     let check = |from: &str, to: &str, expected: bool| {
@@ -383,7 +386,7 @@ fn nullability_is_kept_where_nothing_overflows() {
     check("DOUBLE", "DECIMAL(38, 0)", true);
 }
 
-// Nested values.
+// Casts of nested values: arrays, maps and rows.
 
 fn cast_column(array: &ArrayRef, from: &SqlType, to: &SqlType, is_try: bool) -> Result<ArrayRef, String> {
     let bound = bind_cast(from, true, to, is_try, &context(Tz::UTC)).map_err(|error| error.0)?;
@@ -421,11 +424,11 @@ fn arrays_are_cast_item_by_item() {
     assert_eq!(texts(&shown), ["[-123, 456]", "[]", "[NULL]"]);
     let cut = cast_column(&ints, &of(SqlType::Int), &SqlType::Char(4), false).expect("text");
     assert_eq!(texts(&cut), ["[-12", "[]  ", "[NUL"]);
-    // A slice has other items around it.
+    // A slice of an array column is cast without the items around it.
     let wide = cast_column(&ints.slice(1, 2), &of(SqlType::Int), &of(SqlType::BigInt), false).expect("longs");
     let shown = cast_column(&wide, &of(SqlType::BigInt), &SqlType::STRING, false).expect("text");
     assert_eq!(texts(&shown), ["[]", "[NULL]"]);
-    // An item which fails makes its row fail, except in a row which is NULL.
+    // An array item that cannot be cast makes its row fail, except in a row that is NULL.
     let nulls = Some(vec![true, false, true, true]);
     let words = list(&SqlType::STRING, &[1, 1, 2, 1], &["1", "bad", "2", "worse", "3"], nulls);
     let (from, to) = (of(SqlType::STRING), of(SqlType::Int));
@@ -451,7 +454,7 @@ fn maps_are_cast_by_key_and_value() {
     let map: ArrayRef = Arc::new(MapArray::new(entry, offsets, entries, None, false));
     let shown = cast_column(&map, &from, &SqlType::STRING, false).expect("text");
     assert_eq!(texts(&shown), ["{a=-10-03, b=+10-03}", "{}", "{1=NULL}", "{2=+0-05}"]);
-    // Keys which are not numbers make their rows NULL, without entries.
+    // Map keys that are not numbers make their rows NULL for TRY_CAST, without entries.
     let to = of(&SqlType::Int, &SqlType::Int);
     assert!(cast_column(&map, &from, &to, false).expect_err("no number").starts_with("'a' cannot"));
     let tried = cast_column(&map, &from, &to, true).expect("values or NULL");

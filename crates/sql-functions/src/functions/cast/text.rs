@@ -1,8 +1,8 @@
-//! Conversion of single values to text and from text, in Flink's forms.
+//! Conversion of single SQL values to text and from text, in Flink's forms.
 //!
-//! Casts, formats and printed rows share these functions. Each writer appends to a string of the caller, so that a
-//! column needs one allocation and not one per row. Each reader returns `None` for text which is not such a value.
-//! Times are in the units of their columns, see [`ticks_per_second`].
+//! Casts, formats and printed rows share these functions. Each writer appends to a string of the caller, so
+//! that a column needs one allocation and not one per row. Each reader returns `None` for text that is not a
+//! value of its type. Times are in the units of their columns, see [`ticks_per_second`].
 
 mod numbers;
 mod times;

@@ -24,7 +24,7 @@ use crate::types::SqlType;
 const SECONDS_PER_DAY: i64 = 86_400;
 const MILLISECONDS_PER_DAY: i64 = SECONDS_PER_DAY * 1_000;
 
-/// Returns a cast among times; `None` if there is none.
+/// Returns the function that casts one type of time or interval to another; `None` if there is no such cast.
 pub(super) fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     let convert = conversion(from, to, zone)?;
     let writer = Writer::new(from, zone);
@@ -47,7 +47,7 @@ pub(super) fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     }))
 }
 
-/// Converts a stored value to one of another type; `None` if it cannot be stored.
+/// Function that converts a stored time to one of another type; `None` if the other type cannot hold it.
 type Conversion = Box<dyn Fn(i64) -> Option<i64> + Send + Sync>;
 
 fn conversion(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Conversion> {
@@ -96,7 +96,8 @@ fn time_of_day(value: i64, of: u8, digits: u8) -> Option<i64> {
     cut(milliseconds.rem_euclid(MILLISECONDS_PER_DAY), 3, digits)
 }
 
-/// Converts a timestamp from the unit of `from` digits to that of `to` digits, and cuts the digits beyond `to`.
+/// Converts a timestamp with `from` digits of a second to one with `to` digits, and cuts the digits beyond
+/// `to`.
 fn rescale(value: i64, from: u8, to: u8) -> Option<i64> {
     let (from_ticks, to_ticks) = (ticks_per_second(from), ticks_per_second(to));
     let value = if from_ticks <= to_ticks {
@@ -108,13 +109,13 @@ fn rescale(value: i64, from: u8, to: u8) -> Option<i64> {
     cut(value, held, to)
 }
 
-/// Cuts a value stored with `held` digits of a second to `digits` of them.
+/// Cuts a time that is stored with `held` digits of a second to `digits` of them.
 fn cut(value: i64, held: u8, digits: u8) -> Option<i64> {
     let step = 10_i64.pow(u32::from(held.saturating_sub(digits)));
     value.checked_sub(value.rem_euclid(step))
 }
 
-/// Returns the values of a column of times as plain numbers.
+/// Returns the values of a column of times as plain 64-bit numbers.
 fn plain(array: &ArrayRef, from: &SqlType) -> Result<Int64Array, EvaluationError> {
     let widen = |values: Int32Array| values.unary::<_, Int64Type>(i64::from);
     Ok(match from.arrow() {
@@ -136,7 +137,7 @@ fn plain(array: &ArrayRef, from: &SqlType) -> Result<Int64Array, EvaluationError
     })
 }
 
-/// Builds a column of times from plain numbers. Numbers for columns of 32 bits were checked to fit.
+/// Builds a column of times from plain numbers. Numbers for columns of 32 bits must have been checked to fit.
 fn stored(values: &Int64Array, to: &SqlType) -> ArrayRef {
     let narrow = || values.unary::<_, Int32Type>(|value| value as i32);
     let of = to.arrow();

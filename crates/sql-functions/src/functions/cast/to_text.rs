@@ -1,4 +1,5 @@
-//! Casts to text, cut or padded to the length of the type, and a writer of values of any type as text.
+//! Casts of any type to text, which is cut or padded to the length of its type. Also a writer of values of
+//! any type as text.
 //!
 //! Source: Flink, the rules `*ToStringCastRule` and `CharVarCharTrimPadCastRule`; lengths count characters.
 
@@ -14,19 +15,19 @@ use super::{Caster, Failures, PADDED_MAX};
 use crate::functions::{EvaluationError, over};
 use crate::types::SqlType;
 
-/// A writer of values of one type, as a cast to STRING does: `TRUE`, `1.0E10`, `2021-09-24 12:34:56.123`,
-/// `[1, NULL]`, `{a=1}`, `(1, x)`.
+/// Writer of values of one SQL type as text, as a cast to STRING does: `TRUE`, `1.0E10`,
+/// `2021-09-24 12:34:56.123`, `[1, NULL]`, `{a=1}`, `(1, x)`.
 pub struct Writer(Write);
 
 type Write = Box<dyn Fn(&dyn Array, usize, &mut String) + Send + Sync>;
 
 impl Writer {
-    /// Makes a writer for a type. Instants are shown in local time of the zone.
+    /// Creates a writer of values of a type as text. Instants are shown in local time of the zone.
     pub fn new(of: &SqlType, zone: Tz) -> Self {
         Writer(writer(of, zone))
     }
 
-    /// Appends the value of a row of a column of that type, or `NULL`.
+    /// Appends the value in a row of a column as text, or `NULL`.
     pub fn write(&self, column: &dyn Array, row: usize, out: &mut String) {
         if column.is_null(row) || *column.data_type() == DataType::Null {
             out.push_str("NULL");
@@ -36,13 +37,14 @@ impl Writer {
     }
 }
 
-/// Returns the cast to text; `None` if there is none.
+/// Returns the function that casts a type to text; `None` if there is no such cast.
 pub(super) fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     let fit = Fit::of(to)?;
     if let SqlType::Char(length) | SqlType::Varchar(length) = from {
         let is_padded = matches!(to, SqlType::Char(_));
         if !is_padded && fit.length >= *length {
-            // Text is assumed to be no longer than its type.
+            // The text is passed unchanged, because text in a column is assumed to be no longer than its
+            // type.
             return Some(Box::new(|array: &ArrayRef, _: &mut Failures| Ok(Arc::clone(array))));
         }
     }
@@ -69,7 +71,7 @@ fn cast(array: &dyn Array, writer: &Writer, fit: &Fit) -> Result<ArrayRef, Evalu
     Ok(Arc::new(builder.finish()))
 }
 
-/// The allowed length of a text, and whether shorter text is padded.
+/// Length that a text type allows, and whether shorter text is padded with spaces.
 #[derive(Clone, Copy)]
 struct Fit {
     length: u32,
@@ -86,7 +88,8 @@ impl Fit {
     }
 
     fn cut(&self, text: &mut String) {
-        // Text has no more characters than bytes.
+        // A text has no more characters than bytes, so characters are counted only if the bytes exceed the
+        // length.
         let length = self.length as usize;
         if length < text.len()
             && let Some((end, _)) = text.char_indices().nth(length)
@@ -95,7 +98,7 @@ impl Fit {
         }
     }
 
-    /// Returns the number of missing spaces.
+    /// Returns the number of spaces that a text lacks to have the length of its CHAR type.
     fn padding(&self, text: &str) -> usize {
         if self.is_padded { (self.length as usize).saturating_sub(text.chars().count()) } else { 0 }
     }
@@ -157,7 +160,7 @@ where
     T::Native: std::fmt::Display,
 {
     primitive::<T>(|value, out| {
-        // Writing to a string does not fail.
+        // Writing to a String does not fail.
         let _ = std::fmt::Write::write_fmt(out, format_args!("{value}"));
     })
 }

@@ -1,8 +1,8 @@
 //! Conversion between local time and instants, as Java does it where clocks are put forward or back.
 //!
-//! A local time which is skipped (clocks are put forward) is moved later by the length of the gap. A local time which
-//! occurs twice (clocks are put back) means the earlier instant. Source: Java, `LocalDateTime.atZone`; Flink,
-//! `DateTimeUtils`.
+//! A local time that is skipped (clocks are put forward) is moved later by the length of the gap. A local
+//! time that occurs twice (clocks are put back) means the earlier instant. Source: Java,
+//! `LocalDateTime.atZone`; Flink, `DateTimeUtils`.
 
 use chrono::{DateTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::Tz;
@@ -33,14 +33,16 @@ pub fn instant_of_local(value: i64, digits: u8, zone: Tz) -> Option<i64> {
 }
 
 fn offset_of_reading(local: NaiveDateTime, zone: Tz) -> i64 {
-    // The longest gap so far was a day: Samoa skipped December 30, 2011. The steps cover 32 hours.
+    // If a local time is skipped, an earlier one is searched in steps of half an hour, which cover 32 hours.
+    // The longest gap in local time so far was a day: Samoa skipped 30 December 2011.
     const STEPS_MAX: i32 = 64;
     for step in 0..STEPS_MAX {
         let before = local - TimeDelta::minutes(30 * i64::from(step));
         let offset = match zone.offset_from_local_datetime(&before) {
             chrono::LocalResult::Single(offset) => offset,
-            // The greater offset belongs to the earlier instant. Before a gap, the offset of the later instant was
-            // the last in force.
+            // If a local time occurs twice, the greater offset belongs to the earlier instant, which is
+            // chosen. In the search back from a gap, the offset of the later instant is chosen, because it
+            // was the last in force.
             chrono::LocalResult::Ambiguous(one, other) => {
                 let (one_seconds, other_seconds) =
                     (one.fix().local_minus_utc(), other.fix().local_minus_utc());
@@ -53,8 +55,8 @@ fn offset_of_reading(local: NaiveDateTime, zone: Tz) -> i64 {
     0
 }
 
-/// Returns the local time at a number of seconds, at most a quarter of a million years away; times beyond use the
-/// offset at that end.
+/// Returns the date and time at a number of seconds since 1970. Times further than a quarter of a million
+/// years away use the zone's offset at that end.
 fn reading(seconds: i64) -> NaiveDateTime {
     const FARTHEST_SECONDS: i64 = 8_000_000_000_000;
     DateTime::from_timestamp(seconds.clamp(-FARTHEST_SECONDS, FARTHEST_SECONDS), 0)

@@ -1,4 +1,4 @@
-//! Functions from arrays and maps to single values: CARDINALITY, ELEMENT, element access, ARRAY_CONTAINS,
+//! SQL functions from arrays and maps to single values: CARDINALITY, ELEMENT, element access, ARRAY_CONTAINS,
 //! ARRAY_POSITION, ARRAY_MAX, ARRAY_MIN, ARRAY_JOIN.
 
 use arrow::array::{Array, AsArray};
@@ -11,7 +11,7 @@ use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
 use crate::values::ScalarValue;
 
-/// Binds CARDINALITY: the number of elements or entries, an INT.
+/// Binds CARDINALITY: the number of elements of an array or of entries of a map, an INT.
 pub(super) fn cardinality(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 1..=1)?;
     let of = given[0].of.clone();
@@ -33,7 +33,7 @@ pub(super) fn cardinality(given: &[Argument], _: &Context) -> Result<Bound, Bind
     }))
 }
 
-/// Binds ELEMENT: the only element; NULL if there is none, an error if there are several.
+/// Binds ELEMENT: the only element of an array; NULL if there is none, an error if there are several.
 pub(super) fn element(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 1..=1)?;
     let item = item_of(given, 0)?;
@@ -55,12 +55,12 @@ pub(super) fn element(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Binds element access: the element at an index, or the value of a key; NULL if there is none. A literal index below
-/// 1 is refused.
+/// Binds element access: the array element at an index, or the map value of a key; NULL if there is none. A
+/// literal index below 1 is refused.
 pub(super) fn item(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 2..=2)?;
     let of = given[0].of.clone();
-    // `row['field']` is `row.field`.
+    // Element access with a field name, `row['field']`, is the same as `row.field`.
     if let (SqlType::Row(_), Some(_)) = (&of, given[1].text()) {
         return bind_field(given);
     }
@@ -77,7 +77,7 @@ pub(super) fn item(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
             let place = |row: usize| {
                 let needle = row * stride;
                 let span = maps.span(row).filter(|_| !wanted.is_null(needle))?;
-                // Of equal keys the last counts.
+                // If a map has equal keys, the last of them counts, so entries are searched from the end.
                 span.rev().find(|place| keys.row(*place) == needles.row(needle))
             };
             let places = (0..each::row_count(arguments, rows)).map(place).collect();
@@ -139,24 +139,25 @@ pub(super) fn position(given: &[Argument], _: &Context) -> Result<Bound, BindErr
     }))
 }
 
-/// Checks an array and a value to be compared with its elements; returns the types in which they are passed.
+/// Checks an array argument and a value that is compared with its elements; returns the types in which both
+/// are passed.
 pub(super) fn with_element(given: &[Argument]) -> Result<Vec<SqlType>, BindError> {
     check_count(given, 2..=2)?;
     let item = item_of(given, 0)?;
     check_comparable(&item)?;
     match common_type(&item, &given[1].of) {
-        // Elements are not widened; the value is cast to their type.
+        // The elements of the array are not widened; the value is cast to their type.
         Some(_) => Ok(vec![given[0].of.clone(), item]),
         None => Err(BindError::of_type(2, &given[1].of)),
     }
 }
 
-/// Binds ARRAY_MAX: the greatest element which is not NULL; NULL if there is none.
+/// Binds ARRAY_MAX: the greatest element of an array that is not NULL; NULL if there is none.
 pub(super) fn max(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     best(given, |new, best| new >= best)
 }
 
-/// Binds ARRAY_MIN: the least element which is not NULL; NULL if there is none.
+/// Binds ARRAY_MIN: the least element of an array that is not NULL; NULL if there is none.
 pub(super) fn min(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     best(given, |new, best| new < best)
 }
@@ -180,8 +181,8 @@ fn best(given: &[Argument], is_better: IsBetter) -> Result<Bound, BindError> {
     }))
 }
 
-/// Binds ARRAY_JOIN: text elements with a delimiter between them. NULL elements are left out, or written as the third
-/// argument says.
+/// Binds ARRAY_JOIN: the text elements of an array with a delimiter between them. NULL elements are left out,
+/// or written as the third argument says.
 pub(super) fn join(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 2..=3)?;
     if !item_of(given, 0)?.is_text() {

@@ -15,12 +15,12 @@ use crate::functions::each::{Flag, Input, Nulls, bound, failure, one_or_many};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::{SqlType, common_type};
 
-/// Binds ARRAY_APPEND: one more element at the end, which may be NULL.
+/// Binds ARRAY_APPEND: an array with one more element at its end, which may be NULL.
 pub(super) fn append(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     with_one_more(given, context, End::Last)
 }
 
-/// Binds ARRAY_PREPEND: one more element at the start, which may be NULL.
+/// Binds ARRAY_PREPEND: an array with one more element at its start, which may be NULL.
 pub(super) fn prepend(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     with_one_more(given, context, End::First)
 }
@@ -52,7 +52,7 @@ fn with_one_more(given: &[Argument], _: &Context, end: End) -> Result<Bound, Bin
     }))
 }
 
-/// Binds ARRAY_REMOVE: removes all elements equal to a value.
+/// Binds ARRAY_REMOVE: an array without the elements that equal a value.
 pub(super) fn remove(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = with_element(given)?;
     let of = types[0].clone();
@@ -68,7 +68,7 @@ pub(super) fn remove(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// Binds ARRAY_DISTINCT: every element once, at its first position.
+/// Binds ARRAY_DISTINCT: every element of an array once, at its first position.
 pub(super) fn distinct(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 1..=1)?;
     let of = given[0].of.clone();
@@ -85,7 +85,7 @@ pub(super) fn distinct(given: &[Argument], _: &Context) -> Result<Bound, BindErr
     }))
 }
 
-/// Binds ARRAY_REVERSE: the elements from the last to the first.
+/// Binds ARRAY_REVERSE: the elements of an array from the last to the first.
 pub(super) fn reverse(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 1..=1)?;
     let of = given[0].of.clone();
@@ -99,8 +99,8 @@ pub(super) fn reverse(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Binds ARRAY_SLICE: the elements from one position to another, or to the end. 0 counts as 1, negative positions
-/// count from the end.
+/// Binds ARRAY_SLICE: the elements of an array from one position to another, or to the end. Position 0 counts
+/// as 1, negative positions count from the end.
 ///
 /// Source: Flink, `ArraySliceFunction`.
 pub(super) fn slice(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -140,8 +140,8 @@ pub(super) fn slice(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     }))
 }
 
-/// Binds ARRAY_SORT: ascending unless a second argument is false. NULLs come first when ascending and last when
-/// descending, unless a third argument says where.
+/// Binds ARRAY_SORT: the sorted elements of an array, ascending unless a second argument is false. NULLs come
+/// first when ascending and last when descending, unless a third argument says where.
 pub(super) fn sort(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 1..=3)?;
     let of = given[0].of.clone();
@@ -172,7 +172,7 @@ pub(super) fn sort(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
             let mut known: Vec<usize> =
                 span.clone().filter(|place| !array.values().is_null(*place)).collect();
             let null_count = span.len() - known.len();
-            // Equal elements keep their order in both directions.
+            // The sort is stable, so equal elements keep their order in both directions.
             known.sort_by(|left, right| {
                 let order = values.row(*left).cmp(&values.row(*right));
                 if is_ascending { order } else { order.reverse() }
@@ -188,7 +188,7 @@ pub(super) fn sort(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
     }))
 }
 
-/// Binds ARRAY_CONCAT: the elements of all arrays.
+/// Binds ARRAY_CONCAT: the elements of all arrays, one array after the other.
 pub(super) fn concat_all(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let of = common(given)?;
     let types = vec![of.clone(); given.len()];
@@ -212,20 +212,20 @@ pub(super) fn union(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     of_two(given, |_, _| true, |_, _| true)
 }
 
-/// Binds ARRAY_EXCEPT: the elements of the first array which the second lacks, each one once.
+/// Binds ARRAY_EXCEPT: the elements of the first array that the second array lacks, each one once.
 pub(super) fn except(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_two(given, |row, others| !others.contains(row), |_, _| false)
 }
 
-/// Binds ARRAY_INTERSECT: the elements of the first array which the second has, too, each one once.
+/// Binds ARRAY_INTERSECT: the elements of the first array that the second array has, too, each one once.
 pub(super) fn intersect(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_two(given, |row, others| others.contains(row), |_, _| false)
 }
 
 type Keeps = for<'a> fn(&Row<'a>, &HashSet<Row<'a>>) -> bool;
 
-/// Binds a set function of two arrays. The predicates select elements of the first and of the second array, given all
-/// elements of the other.
+/// Binds ARRAY_UNION, ARRAY_EXCEPT or ARRAY_INTERSECT. The predicates select elements of the first and of the
+/// second array, given all elements of the other.
 fn of_two(given: &[Argument], keeps_first: Keeps, keeps_second: Keeps) -> Result<Bound, BindError> {
     check_count(given, 2..=2)?;
     let of = common(given)?;
@@ -257,7 +257,7 @@ fn of_two(given: &[Argument], keeps_first: Keeps, keeps_second: Keeps) -> Result
     }))
 }
 
-/// Returns the array type which holds all arguments.
+/// Returns the array type that holds the elements of all array arguments.
 fn common(given: &[Argument]) -> Result<SqlType, BindError> {
     let mut of: Option<SqlType> = None;
     for (place, argument) in given.iter().enumerate() {

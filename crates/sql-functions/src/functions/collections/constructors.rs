@@ -1,4 +1,4 @@
-//! Constructors of arrays, maps and rows: `ARRAY[a, b]`, `MAP['k', v, ..]`, `ROW(a, b)`.
+//! SQL's constructors of arrays, maps and rows: `ARRAY[a, b]`, `MAP['k', v, ..]`, `ROW(a, b)`.
 //!
 //! Elements are cast to their common type. Fields of a ROW are named EXPR$0, EXPR$1, as in Flink.
 
@@ -11,7 +11,7 @@ use crate::functions::{Argument, BindError, Bound, Context, EvaluationError, col
 use crate::types::{SqlType, common_type, relabelled};
 use crate::values::ColumnarValue;
 
-/// Binds `ARRAY[a, ..]`.
+/// Binds the array constructor `ARRAY[a, ..]`.
 pub(super) fn array(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let item = common(given.iter(), "elements of an ARRAY")?;
     let of = SqlType::Array(Box::new(item.clone()));
@@ -27,7 +27,7 @@ pub(super) fn array(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     }))
 }
 
-/// Binds `MAP[key, value, ..]`; of equal keys the last counts.
+/// Binds the map constructor `MAP[key, value, ..]`; of equal keys the last counts.
 pub(super) fn map(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     if !given.len().is_multiple_of(2) {
         return Err(BindError::new("a MAP has a value for every key"));
@@ -49,7 +49,7 @@ pub(super) fn map(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     }))
 }
 
-/// Binds `ROW(a, ..)`.
+/// Binds the row constructor `ROW(a, ..)`.
 pub(super) fn row(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     if given.is_empty() {
         return Err(BindError::count(0));
@@ -72,7 +72,7 @@ pub(super) fn row(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     }))
 }
 
-/// Returns the common type of the arguments.
+/// Returns the common type to which the elements of a constructor are cast.
 fn common<'a>(given: impl Iterator<Item = &'a Argument>, what: &str) -> Result<SqlType, BindError> {
     let mut of = SqlType::Null;
     for argument in given {
@@ -86,7 +86,8 @@ fn common<'a>(given: impl Iterator<Item = &'a Argument>, what: &str) -> Result<S
     Ok(of)
 }
 
-/// Concatenates the `count` rows of the first argument, then those of the next, and so on.
+/// Concatenates the arguments of a constructor: the `count` rows of the first argument, then those of the
+/// next, and so on.
 fn of_all(arguments: &[ColumnarValue], count: usize) -> Result<ArrayRef, EvaluationError> {
     let columns: Vec<ArrayRef> =
         arguments.iter().map(|argument| column(argument, count)).collect::<Result<_, _>>()?;

@@ -1,6 +1,6 @@
-//! Functions from and to maps: MAP_KEYS, MAP_VALUES, MAP_ENTRIES, MAP_FROM_ARRAYS, MAP_UNION.
+//! SQL functions from and to maps: MAP_KEYS, MAP_VALUES, MAP_ENTRIES, MAP_FROM_ARRAYS, MAP_UNION.
 //!
-//! Entries keep their order; Flink promises no order.
+//! Entries of a map keep their order; Flink promises no order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
 use crate::values::ColumnarValue;
 
-/// Binds MAP_KEYS: the keys as an array.
+/// Binds MAP_KEYS: the keys of a map as an array.
 pub(super) fn keys(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (key, _) = entry_of(given, 0)?;
     as_list(given, key, |maps, _| Ok(Arc::clone(maps.array.keys())))
 }
 
-/// Binds MAP_VALUES: the values as an array.
+/// Binds MAP_VALUES: the values of a map as an array.
 pub(super) fn values(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (_, value) = entry_of(given, 0)?;
     as_list(given, value, |maps, _| Ok(Arc::clone(maps.array.values())))
 }
 
-/// Binds MAP_ENTRIES: the entries as an array of rows of `key` and `value`.
+/// Binds MAP_ENTRIES: the entries of a map as an array of rows of `key` and `value`.
 pub(super) fn entries(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (key, value) = entry_of(given, 0)?;
     let entry = SqlType::Row(vec![("key".to_owned(), key), ("value".to_owned(), value)]);

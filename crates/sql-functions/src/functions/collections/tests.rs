@@ -1,4 +1,4 @@
-//! Cases of functions of arrays and maps. Results come from Flink's documentation and its
+//! Tests of SQL functions of arrays and maps. Expected results come from Flink's documentation and its
 //! `CollectionFunctionsITCase`, `ArrayTypeTest` and `MapTypeTest`, or were computed by hand.
 
 use std::sync::Arc;
@@ -100,7 +100,8 @@ fn arrays_become_other_arrays() {
     refused("ARRAY_SORT(ARRAY[1], 1)", "argument 2 is INT");
 }
 
-/// Functions from and to maps; the maps come from STR_TO_MAP, which is tested elsewhere.
+/// Functions from and to maps give the expected results; the maps come from STR_TO_MAP, which is tested
+/// elsewhere.
 #[test]
 fn maps_are_taken_apart_and_put_together() {
     let map = |text: &str| {
@@ -152,7 +153,7 @@ fn evaluate(functions: &[Function], name: &str, arguments: &[(ScalarValue, SqlTy
     }
 }
 
-/// The offsets of a sliced column do not begin at 0.
+/// Array functions read the right elements of a sliced column, whose offsets do not begin at 0.
 #[test]
 fn sliced_columns_are_read_where_they_begin() {
     let call = |name: &str, list: &Arc<dyn Array>, of: SqlType| {

@@ -1,6 +1,7 @@
-//! IN with many literals: a look-up in a set instead of a comparison with each literal.
+//! The SQL predicate IN with many literals: a look-up in a set instead of a comparison with each literal.
 //!
-//! The result is NULL if the value is NULL, and also if it is not found and one of the literals is NULL.
+//! The result is NULL if the value is NULL, and also if the value is not found and one of the literals is
+//! NULL.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use crate::functions::Kernel;
 use crate::functions::over::{Evaluated, column_map, of_arrow};
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// Returns the kernel for types whose values are equal if their bits or bytes are. Returns `None` for other types,
-/// and if a literal is not of the type.
+/// Returns the kernel that looks values up among literals, for types whose values are equal if their bits or
+/// bytes are. Returns `None` for other types, and if a literal is not of the type.
 pub fn bind_members(of: &DataType, literals: Vec<ScalarValue>) -> Option<Arc<dyn Kernel>> {
-    // 0.0 equals -0.0, and NaN equals nothing, so bits do not decide.
+    // Floats are not looked up in a set, because 0.0 equals -0.0 and NaN equals nothing, so bits do not
+    // decide.
     if of.is_floating() || of.is_nested() || of.is_null() {
         return None;
     }

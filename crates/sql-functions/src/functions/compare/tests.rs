@@ -12,7 +12,8 @@ fn answer(zone: Tz, op: ComparisonOp, left: &str, right: &str) -> String {
     answer.strip_prefix("BOOLEAN: ").unwrap_or(&answer).to_owned()
 }
 
-/// Checks all eight operators against the order of two values: `<`, `=`, `>`, `apart` (NaN), `unknown` or `refused`.
+/// Checks the results of all eight comparison operators for two values that are ordered as `order` says: `<`,
+/// `=`, `>`, `apart` (NaN), `unknown` or `refused`.
 fn check_in(zone: Tz, left: &str, order: &str, right: &str) {
     use ComparisonOp::*;
     for (op, truths) in [
@@ -56,7 +57,7 @@ fn numbers_are_compared_as_numbers() {
     check("NULL", "both unknown", "NULL");
 }
 
-/// No type of 38 digits holds both operands, and none of their digits may be lost.
+/// Comparing decimals loses no digits, even if no type of 38 digits holds all digits of both operands.
 #[test]
 fn all_digits_of_decimals_count() {
     let small = "DECIMAL(38, 38): 0.00000000000000000000000000000000000001";
@@ -104,7 +105,7 @@ fn times_are_compared_with_their_like() {
     check("TIME: 12:00:00", "=", "TIME(3): 12:00:00");
     check("TIMESTAMP(3): 2021-01-01 00:00:00", "=", "TIMESTAMP(9): 2021-01-01 00:00:00");
     check("TIMESTAMP(9): 2021-01-01 00:00:00.000000001", ">", "TIMESTAMP(6): 2021-01-01 00:00:00");
-    // Beyond the range of nanoseconds, and before 1970.
+    // Timestamps beyond the range of nanoseconds and timestamps before 1970 are compared correctly.
     check("TIMESTAMP(3): 9999-12-31 00:00:00", ">", "TIMESTAMP(9): 2021-01-01 00:00:00");
     check("TIMESTAMP(6): 1969-12-31 23:59:59.999999", ">", "TIMESTAMP(3): 1969-12-31 23:59:59.999");
     check("TIMESTAMP_LTZ(3): 2021-01-01 00:00:00", "<", "TIMESTAMP_LTZ(6): 2021-01-01 00:00:00.000001");
@@ -112,7 +113,7 @@ fn times_are_compared_with_their_like() {
     check("INTERVAL YEAR TO MONTH: 12", "=", "INTERVAL YEAR TO MONTH: 12");
     check("TIMESTAMP(3): 2021-01-01 00:00:00", "=", "TIMESTAMP_LTZ(3): 2021-01-01 00:00:00");
     check("TIMESTAMP_LTZ(6): 2021-01-01 00:00:00", "<", "TIMESTAMP(3): 2021-01-01 00:00:00.001");
-    // A timestamp is local time in the session's zone, when the other operand is an instant.
+    // A TIMESTAMP that is compared with an instant is local time in the session's zone.
     let zone = chrono_tz::Asia::Shanghai;
     check_in(zone, "TIMESTAMP(3): 2021-01-01 08:00:00", "=", "TIMESTAMP_LTZ(3): 2021-01-01 00:00:00");
     check("TIMESTAMP(3): 2021-01-01 00:00:00", "refused", "DATE: 2021-01-01");
@@ -136,7 +137,7 @@ fn text_beside_a_time_is_read() {
     );
 }
 
-/// Text in a column which is not a time gives NULL and does not stop the query.
+/// A text in a column that is compared with a time and is not a time gives NULL and does not stop the query.
 #[test]
 fn text_in_columns_that_is_no_time_is_unknown() {
     let (mut text, day) = (argument("STRING: soon"), argument("DATE: 2021-01-01"));

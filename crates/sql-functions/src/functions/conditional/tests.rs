@@ -1,4 +1,4 @@
-//! Tests of conditional functions, mostly of NULL in three-valued logic.
+//! Tests of SQL functions that choose among values, mostly of NULL in three-valued logic.
 
 use super::*;
 use crate::functions::bed::called;

@@ -1,11 +1,12 @@
-//! Test helper which runs functions on text: `check(TEXT, "SUBSTRING('abc', 2)", "bc")`.
+//! Test helper that runs functions on text: `check(TEXT, "SUBSTRING('abc', 2)", "bc")`.
 //!
-//! Arguments are NULL, TRUE, FALSE, whole numbers (INT), numbers with a point (DOUBLE), numbers behind `L` (BIGINT),
-//! texts in quotes (doubled within), bytes as X'..' and `ARRAY[...]`. DATE, TIME, TIMESTAMP, LTZ, `DAYS`
-//! (milliseconds) and `MONTHS` stand before a text. Results are shown as Arrow shows them, NULL as `NULL`.
+//! Arguments are NULL, TRUE, FALSE, whole numbers (INT), numbers with a point (DOUBLE), numbers behind `L`
+//! (BIGINT), texts in quotes (doubled within), bytes as X'..' and `ARRAY[...]`. DATE, TIME, TIMESTAMP, LTZ,
+//! `DAYS` (milliseconds) and `MONTHS` stand before a text. Results are shown as Arrow shows them, NULL as
+//! `NULL`.
 //!
-//! Every call is made with scalars, with columns, and with columns in which one argument after the other is NULL in
-//! the row before. All must agree, so each case also tests rules K1 and K2.
+//! Every call is made with scalars, with columns, and with columns in which one argument after the other is
+//! NULL in the row before. All must agree, so each case also tests rules K1 and K2 of `functions.rs`.
 
 use std::sync::Arc;
 
@@ -21,25 +22,25 @@ use crate::functions::{Argument, Context, EvaluationError, Function};
 use crate::types::SqlType;
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// Returns a binding context with a zone and a clock at 2024-02-29T12:34:56.789Z.
+/// Returns a context for binding functions in tests, with a zone and a clock at 2024-02-29T12:34:56.789Z.
 pub(crate) fn context(zone: &str) -> Context {
     let zone: Tz = zone.parse().expect("the test names a zone");
     let now = ProcessingTime::from_nanos(1_709_210_096_789_000_000);
     Context { zone, clock: Arc::new(VirtualClock::starting_at(now)) }
 }
 
-/// Checks the result of a call, in UTC.
+/// Checks the result of a function call in the time zone UTC.
 pub(crate) fn check(functions: &[Function], call: &str, expected: &str) {
     check_in("UTC", functions, call, expected);
 }
 
-/// Checks the result of a call in a zone.
+/// Checks the result of a function call in a time zone.
 pub(crate) fn check_in(zone: &str, functions: &[Function], call: &str, expected: &str) {
     let shown = run(zone, functions, call).unwrap_or_else(|error| format!("error: {error}"));
     assert_eq!(shown, expected, "{call} in {zone}");
 }
 
-/// Returns the message with which binding refuses a call.
+/// Returns the message with which binding refuses a function call.
 pub(crate) fn refusal(functions: &[Function], call: &str) -> String {
     let (name, arguments) = read_call(call);
     let function = functions.iter().find(|function| function.name == name).expect("the function is there");
@@ -50,7 +51,7 @@ pub(crate) fn refusal(functions: &[Function], call: &str) -> String {
     }
 }
 
-/// Returns the type of the result of a call.
+/// Returns the type of the result of a function call.
 pub(crate) fn result_type(functions: &[Function], call: &str) -> String {
     refusal(functions, call).trim_start_matches("it gives ").to_owned()
 }
@@ -77,7 +78,7 @@ fn run(zone: &str, functions: &[Function], call: &str) -> Result<String, String>
     assert_eq!(one.data_type(), arrow, "{call}: the type of the result");
     assert!(bound.is_nullable || !one.is_null(), "{call}: it said that it is never NULL");
     let one = one.to_array().expect("an array of a scalar");
-    // Columns of two rows; in the first row one argument is NULL.
+    // The call is repeated with columns of two rows; in the first row one argument after the other is NULL.
     for null in 0..=given.len() {
         let columns: Vec<ColumnarValue> = scalars
             .iter()
@@ -110,7 +111,7 @@ fn shown(array: &ArrayRef, row: usize) -> String {
     formatter.value(row).to_string()
 }
 
-/// Parses a call into the name and the arguments, each with its form for binding.
+/// Parses a function call of a test into the name and the arguments, each with its form for binding.
 fn read_call(call: &str) -> (String, Vec<(ScalarValue, Argument)>) {
     let (name, rest) = call.split_once('(').expect("a call has arguments");
     let mut reader = Reader { rest };
@@ -208,7 +209,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads array elements of one type; NULL takes the type of the others.
+    /// Parses the elements of an array in a test, which are of one type; NULL takes the type of the others.
     fn array(&mut self) -> (ScalarValue, SqlType) {
         self.rest = self.rest.strip_prefix('[').expect("a bracket");
         let mut items = Vec::new();

@@ -1,4 +1,4 @@
-//! Tests of the rules of kernels, on functions written with these helpers.
+//! Tests of the rules that all kernels keep, on functions that use the helpers for kernels.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn evaluate(bound: &Bound, arguments: &[ColumnarValue], rows: usize) -> Result<A
     Ok(result.to_array(rows).expect("an array"))
 }
 
-/// K2: the value in a NULL slot must not make the kernel fail.
+/// Rule K2: a value in a NULL slot of an argument does not make the kernel fail.
 #[test]
 fn slots_that_are_null_are_not_looked_at() {
     let counts = Int64Array::new(vec![i64::MAX, 2].into(), Some(NullBuffer::from(vec![false, true])));
@@ -50,7 +50,7 @@ fn slots_that_are_null_are_not_looked_at() {
     assert!(evaluate(&bound, &[texts(&["a", "b"]), hidden], 2).is_ok());
 }
 
-/// Scalars and columns may be mixed, and a batch may be empty.
+/// A kernel accepts any mix of scalar arguments and columns, and an empty batch.
 #[test]
 fn any_mix_of_scalars_and_columns_will_do() {
     let bound = bind("REPLACE", &[SqlType::STRING, SqlType::STRING, SqlType::STRING]);
@@ -64,7 +64,8 @@ fn any_mix_of_scalars_and_columns_will_do() {
     assert_eq!(result.len(), 0);
 }
 
-/// Patterns in a column apply to their own rows, even if there are more patterns than the cache holds.
+/// Regular expressions in a column apply to their own rows, even if there are more of them than the cache
+/// holds.
 #[test]
 fn patterns_in_columns_are_told_apart() {
     let count = 3 * PATTERNS_MAX;
@@ -86,7 +87,7 @@ fn patterns_in_columns_are_told_apart() {
     assert_eq!(result.map(|_| ()).map_err(|error| error.code), Err("BAD_PATTERN"));
 }
 
-/// Returns whether a text matches a LIKE pattern, by trying all lengths for every `%`.
+/// Oracle of LIKE: returns whether a text matches a pattern, by trying all lengths for every `%`.
 fn is_like(text: &[char], pattern: &[char]) -> bool {
     match pattern {
         [] => text.is_empty(),
@@ -97,7 +98,7 @@ fn is_like(text: &[char], pattern: &[char]) -> bool {
 }
 
 proptest! {
-    /// All fast paths of LIKE agree with the naive matcher.
+    /// All fast paths of LIKE agree with a matcher that tries all lengths for every `%`.
     #[test]
     fn like_agrees_with_the_plain_way(text in "[abé\n]{0,6}", pattern in "[abé%_]{0,6}") {
         let bound = bind("LIKE", &[SqlType::STRING, SqlType::STRING]);
@@ -107,7 +108,7 @@ proptest! {
         prop_assert_eq!(result.as_boolean().value(0), expected, "{} LIKE {}", text, pattern);
     }
 
-    /// No function panics or returns another type than announced, whatever its arguments.
+    /// No text function panics or returns another type than announced, whatever its arguments.
     #[test]
     fn any_arguments_are_taken_without_a_panic(
         first in ".{0,12}",

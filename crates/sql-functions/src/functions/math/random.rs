@@ -1,9 +1,9 @@
-//! RAND, RAND_INTEGER and UUID.
+//! The SQL functions RAND, RAND_INTEGER and UUID.
 //!
-//! With a seed they return the numbers of Java's `java.util.Random`, as Flink does. A literal seed gives one number
-//! of the sequence after the other; a seed in a column gives the first number of its sequence. Several workers take
-//! numbers of one sequence, in any order. Without a seed the functions hash a counter with a key which each bound
-//! function draws anew.
+//! With a seed they return the numbers of Java's `java.util.Random`, as Flink does. A literal seed gives one
+//! number of the sequence after the other; a seed in a column gives the first number of its sequence. Several
+//! workers take numbers of one sequence, in any order. Without a seed the functions hash a counter with a key
+//! that each bound function draws anew.
 //!
 //! Source: Flink, `RandCallGen`; Java, `java.util.Random` (a linear congruential generator of 48 bits).
 //!
@@ -22,7 +22,7 @@ use crate::functions::{Argument, BindError, Bound, EvaluationError, Kernel, colu
 use crate::types::SqlType;
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// Binds RAND.
+/// Binds RAND: a pseudo-random DOUBLE from 0 up to but without 1.
 pub(super) fn bind_rand(arguments: &[Argument]) -> Result<Bound, BindError> {
     integers(arguments, 1)?;
     let kernel: Arc<dyn Kernel> = match arguments.first().map(literal) {
@@ -41,7 +41,7 @@ pub(super) fn bind_rand(arguments: &[Argument]) -> Result<Bound, BindError> {
         None => {
             let hashes = Hashes::new();
             Arc::new(move |_: &[ColumnarValue], rows: usize| -> Evaluated {
-                // 53 bits are the precision of a double below one.
+                // A double below one has 53 bits of precision, so 53 bits of the hash are used.
                 Ok(doubles(hashes.take(rows).map(|hash| (hash >> 11) as f64 * (0.5_f64).powi(53))))
             })
         }
@@ -54,7 +54,7 @@ pub(super) fn bind_rand(arguments: &[Argument]) -> Result<Bound, BindError> {
     })
 }
 
-/// Binds RAND_INTEGER.
+/// Binds RAND_INTEGER: a pseudo-random INT from 0 up to but without a bound.
 pub(super) fn bind_rand_integer(arguments: &[Argument]) -> Result<Bound, BindError> {
     integers(arguments, 2)?;
     let Some(bound) = arguments.last() else { return Err(BindError::count(0)) };
@@ -81,7 +81,8 @@ pub(super) fn bind_rand_integer(arguments: &[Argument]) -> Result<Bound, BindErr
             let hashes = Hashes::new();
             Arc::new(move |arguments: &[ColumnarValue], rows: usize| {
                 let mut hashes = hashes.take(rows);
-                // The upper half of the 64-bit product of 32 random bits and the bound is below the bound.
+                // A number below the bound is the upper half of the 64-bit product of the bound and 32 random
+                // bits.
                 drawn(arguments, rows, |bound| {
                     let hash = hashes.next().unwrap_or_default() >> 32;
                     ((hash * u64::from(bound.unsigned_abs())) >> 32) as i32
@@ -97,7 +98,7 @@ pub(super) fn bind_rand_integer(arguments: &[Argument]) -> Result<Bound, BindErr
     })
 }
 
-/// Binds UUID.
+/// Binds UUID: a random identifier of version 4 as text.
 pub(super) fn bind_uuid(arguments: &[Argument]) -> Result<Bound, BindError> {
     if !arguments.is_empty() {
         return Err(BindError::count(arguments.len()));
@@ -109,7 +110,8 @@ pub(super) fn bind_uuid(arguments: &[Argument]) -> Result<Bound, BindError> {
         for _ in 0..rows {
             let high = hashes.next().unwrap_or_default();
             let low = hashes.next().unwrap_or_default();
-            // RFC 4122, section 4.4: four bits hold version 4, two hold the variant.
+            // In a UUID by RFC 4122, section 4.4, four bits hold the version 4, and two bits hold the
+            // variant.
             let high = (high & !0xF000) | 0x4000;
             let low = (low & !(0b11 << 62)) | (0b10 << 62);
             let _ = write!(
@@ -133,7 +135,7 @@ pub(super) fn bind_uuid(arguments: &[Argument]) -> Result<Bound, BindError> {
     })
 }
 
-/// Checks that there are at most `most` arguments, all of them whole numbers.
+/// Checks that a random function has at most `most` arguments, all of them whole numbers.
 fn integers(arguments: &[Argument], most: usize) -> Result<(), BindError> {
     if most < arguments.len() {
         return Err(BindError::count(arguments.len()));
@@ -158,10 +160,10 @@ fn doubles(values: impl Iterator<Item = f64>) -> ColumnarValue {
     ColumnarValue::Array(Arc::new(Float64Array::from_iter_values(values)))
 }
 
-/// Draws one number for each row, below the bound in the last argument.
+/// Draws one random number for each row, below the bound in the last argument.
 fn drawn(arguments: &[ColumnarValue], rows: usize, mut draw: impl FnMut(i32) -> i32) -> Evaluated {
     let Some(bound) = arguments.last() else { return null(&DataType::Int32) };
-    // A scalar bound still needs a number for each row.
+    // A scalar bound becomes a column, because each row still needs a random number of its own.
     let bounds = column(bound, rows)?;
     let bounds = primitive::<Int32Type>(&bounds)?;
     let numbers = bounds.iter().map(|bound| match bound {
@@ -182,7 +184,7 @@ fn positive(bound: i32) -> Result<(), EvaluationError> {
     })
 }
 
-/// Hashes of a counter, each used once.
+/// Random numbers as hashes of a counter; each value of the counter is used once.
 struct Hashes {
     key: RandomState,
     used: Mutex<u64>,
@@ -201,7 +203,7 @@ impl Hashes {
     }
 }
 
-/// The generator of `java.util.Random`.
+/// Pseudo-random generator that gives the numbers of `java.util.Random`.
 struct JavaRandom {
     state: u64,
 }
@@ -214,7 +216,7 @@ impl JavaRandom {
         JavaRandom { state: (seed as u64 ^ Self::MULTIPLIER) & Self::MASK }
     }
 
-    /// Returns the upper bits of the next state, as a signed number of 32 bits.
+    /// Returns the upper bits of the generator's next state, as a signed number of 32 bits.
     fn bits(&mut self, count: u32) -> i32 {
         self.state = self.state.wrapping_mul(Self::MULTIPLIER).wrapping_add(0xB) & Self::MASK;
         (self.state >> (48 - count)) as i32
@@ -226,13 +228,14 @@ impl JavaRandom {
         ((high << 27) + low) as f64 * (0.5_f64).powi(53)
     }
 
-    /// Returns a number below a bound, which is above zero.
+    /// Returns a pseudo-random number below a bound, which must be above zero.
     fn below(&mut self, bound: i32) -> i32 {
         let mut drawn = self.bits(31);
         if bound & (bound - 1) == 0 {
             return ((i64::from(bound) * i64::from(drawn)) >> 31) as i32;
         }
-        // Numbers beyond the last multiple of the bound would make small results more frequent.
+        // Numbers beyond the last multiple of the bound are drawn again, because they would make small
+        // results more frequent.
         loop {
             let rest = drawn % bound;
             if 0 <= drawn.wrapping_sub(rest).wrapping_add(bound - 1) {

@@ -1,7 +1,8 @@
-//! ROUND, TRUNCATE, FLOOR and CEIL.
+//! The SQL functions ROUND, TRUNCATE, FLOOR and CEIL.
 //!
-//! The result has the type of the argument; decimals lose the digits which are rounded away. Floats are rounded by
-//! the digits with which they are shown: ROUND(2.675e0, 2) is 2.68, although the float itself lies below 2.675.
+//! The result has the type of the argument; decimals lose the digits that are rounded away. Floats are
+//! rounded by the digits with which they are shown: ROUND(2.675e0, 2) is 2.68, although the float itself lies
+//! below 2.675.
 //!
 //! Source: Flink, `SqlFunctionUtils.sround` and `struncate` (over `BigDecimal.valueOf`),
 //! `LogicalTypeMerging.findRoundDecimalType`, `DecimalDataUtils.floor` and `ceil`.
@@ -22,16 +23,16 @@ use crate::functions::{Argument, BindError, Bound, Kernel};
 use crate::types::{DECIMAL_PRECISION_MAX, SqlType};
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// Treatment of the digits behind the last kept one.
+/// Way in which a rounding function treats the digits behind the last digit that it keeps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Rounds half away from zero.
+    /// ROUND: rounds half away from zero.
     HalfUp,
-    /// Cuts toward zero.
+    /// TRUNCATE: cuts toward zero.
     Down,
 }
 
-/// Binds ROUND or TRUNCATE.
+/// Binds ROUND or TRUNCATE, as `mode` says, with an optional number of digits to keep.
 pub(super) fn bind_digits(arguments: &[Argument], mode: Mode) -> Result<Bound, BindError> {
     let is_nullable = match arguments.len() {
         1 => numbers(arguments, 1)?,
@@ -73,7 +74,7 @@ pub(super) fn bind_digits(arguments: &[Argument], mode: Mode) -> Result<Bound, B
     Ok(Bound { arguments: taken, result, is_nullable: is_nullable || is_exceeded, kernel })
 }
 
-/// Binds FLOOR or CEIL.
+/// Binds FLOOR or CEIL of a number.
 pub(super) fn bind_whole(
     arguments: &[Argument],
     function: fn(f64) -> f64,
@@ -107,8 +108,8 @@ pub(super) fn bind_whole(
     })
 }
 
-/// Returns the type of a decimal rounded to `digits`, and whether a value may not fit, because rounding may add a
-/// digit.
+/// Returns the type of a decimal that is rounded to `digits` digits behind the point. Also returns whether a
+/// value may not fit the type, because rounding may add a digit.
 fn rounded_type(precision: u8, scale: u8, digits: i64) -> (SqlType, bool) {
     let of = |precision: u8, scale: u8| SqlType::Decimal { precision, scale };
     if i64::from(scale) <= digits {
@@ -129,7 +130,7 @@ fn integer_of(literal: &ScalarValue) -> Option<i64> {
     }
 }
 
-/// Returns a kernel of a number and the number of digits to keep, which is 0 without a second argument.
+/// Returns the kernel of ROUND or TRUNCATE; without a second argument, 0 digits behind the point are kept.
 fn rounded<T: ArrowPrimitiveType>(
     of: &SqlType,
     function: impl Fn(T::Native, i64) -> T::Native + Send + Sync + 'static,
@@ -163,7 +164,7 @@ fn decimals(
     })
 }
 
-/// Returns a decimal without the digits behind a place, with an unchanged scale.
+/// Rounds a decimal to `digits` digits behind the point; its scale stays unchanged.
 fn decimal(value: i128, scale: i32, digits: i64, mode: Mode) -> Option<i128> {
     let lost = i64::from(scale) - digits;
     if lost <= 0 {
@@ -176,12 +177,13 @@ fn decimal(value: i128, scale: i32, digits: i64, mode: Mode) -> Option<i128> {
     }
 }
 
-/// Returns a whole number without the digits behind a place; a result which does not fit wraps.
+/// Rounds a whole number to `digits` digits behind the point, below zero for tens and hundreds. A result that
+/// does not fit wraps.
 fn whole(value: i64, digits: i64, mode: Mode) -> i64 {
     decimal(i128::from(value), 0, digits, mode).unwrap_or(0) as i64
 }
 
-/// Returns a float without the digits behind a place, by the digits with which it is shown.
+/// Rounds a float to `digits` digits behind the point, by the digits with which the float is shown.
 fn float(value: f64, digits: i64, mode: Mode) -> f64 {
     let mut form = Form::default();
     if !value.is_finite() || write!(form, "{value:e}").is_err() {
@@ -189,14 +191,14 @@ fn float(value: f64, digits: i64, mode: Mode) -> f64 {
     }
     let (mantissa, exponent) = form.text().split_once('e').unwrap_or((form.text(), "0"));
     let exponent: i64 = exponent.parse().unwrap_or(0);
-    // The shortest form has at most 17 digits, so they fit a whole number.
+    // The shortest form of a float has at most 17 digits, so they fit a whole number.
     let mut significand = 0_i128;
     let mut count = 0;
     for digit in mantissa.bytes().filter(u8::is_ascii_digit) {
         significand = significand * 10 + i128::from(digit - b'0');
         count += 1;
     }
-    // The value is the significand times 10 to the power of minus `scale`.
+    // The float is the significand times 10 to the power of minus `scale`.
     let scale = count - 1 - exponent;
     let lost = scale - digits;
     if lost <= 0 {

@@ -1,4 +1,4 @@
-//! Tests that each function has Flink's type and value, also for extreme arguments.
+//! Tests that each function of numbers has Flink's type and value, also for extreme arguments.
 
 use std::collections::HashSet;
 
@@ -107,7 +107,7 @@ fn rounding_of_decimals() {
     check("CEIL", &["DECIMAL(2, 2): 0.99"], "DECIMAL(2, 0): 1");
 }
 
-/// A number of digits in a column leaves the type unchanged.
+/// ROUND with a number of digits from a column leaves the type of the decimal unchanged.
 #[test]
 fn digits_from_a_column_keep_the_type() {
     let (value, mut digits) = (argument("DECIMAL(6, 3): 646.646"), argument("INT: 1"));
@@ -214,7 +214,7 @@ fn drawn(name: &str, written: &[&str], rows: usize) -> Result<Vec<ArrayRef>, Str
         .collect()
 }
 
-/// The numbers of `new java.util.Random(42)`, which are widely known.
+/// RAND with a seed gives the numbers of `new java.util.Random(42)`, which are widely known.
 #[test]
 fn a_seed_gives_the_numbers_of_java() {
     let batches = drawn("RAND", &["INT: 42"], 2).expect("numbers");
@@ -252,7 +252,7 @@ fn random_numbers_are_within_their_bounds() {
     }
 }
 
-/// A bound in a column is checked in each row.
+/// RAND_INTEGER checks a bound in a column in each row.
 #[test]
 fn a_bound_from_a_column_is_checked() {
     let mut bound_of = argument("INT: 1");

@@ -1,4 +1,5 @@
-//! Parts of text by position: SUBSTRING, LEFT, RIGHT, OVERLAY, the TRIMs, LPAD, RPAD.
+//! SQL functions that take or replace parts of a text by position: SUBSTRING, LEFT, RIGHT, OVERLAY, the
+//! TRIMs, LPAD, RPAD.
 //!
 //! Positions count characters from 1 on.
 
@@ -8,9 +9,9 @@ use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// Binds SUBSTRING: the characters from a position on, up to a length or to the end. Position 0 counts as 1, negative
-/// positions count from the end. A position before the first character or behind the last gives the empty text; a
-/// negative length gives NULL.
+/// Binds SUBSTRING: the characters of a text from a position on, up to a length or to the end. Position 0
+/// counts as 1, negative positions count from the end. A position before the first character or behind the
+/// last gives the empty text; a negative length gives NULL.
 ///
 /// Source: Flink, `BinaryStringDataUtil.substringSQL`.
 pub(super) fn substring(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -29,13 +30,14 @@ pub(super) fn substring(given: &[Argument], _: &Context) -> Result<Bound, BindEr
     }))
 }
 
-/// Returns the result of [`substring`].
+/// Returns the part of a text that SUBSTRING takes; see [`substring`].
 fn part(text: &str, start: i64, length: i64) -> Option<&str> {
     let length = usize::try_from(length).ok()?;
     let begin = match start {
         0 => Some(0),
         1.. => byte_of(text, start as u64 - 1),
-        // From the end: the position which has this many characters behind it.
+        // A negative position counts from the end: the part begins at the character with this many characters
+        // from it to the end.
         _ => byte_from_end(text, start.unsigned_abs()),
     };
     let Some(rest) = begin.and_then(|begin| text.get(begin..)) else { return Some("") };
@@ -43,7 +45,7 @@ fn part(text: &str, start: i64, length: i64) -> Option<&str> {
     rest.get(..end)
 }
 
-/// Returns the byte position of the character at an index; `None` if the text is shorter.
+/// Returns the byte position of the character of a text at an index; `None` if the text is shorter.
 fn byte_of(text: &str, index: u64) -> Option<usize> {
     let index = usize::try_from(index).ok()?;
     if text.is_ascii() {
@@ -52,18 +54,19 @@ fn byte_of(text: &str, index: u64) -> Option<usize> {
     text.char_indices().nth(index).map(|(byte, _)| byte)
 }
 
-/// Returns the byte position where the last `count` characters begin; `None` if there are fewer.
+/// Returns the byte position at which the last `count` characters of a text begin; `None` if the text has
+/// fewer.
 fn byte_from_end(text: &str, count: u64) -> Option<usize> {
     let count = usize::try_from(count).ok()?;
     text.char_indices().rev().nth(count.checked_sub(1)?).map(|(byte, _)| byte)
 }
 
-/// Binds LEFT: the first characters, as many as the count; the empty text for counts below one.
+/// Binds LEFT: the first characters of a text, as many as a count says; the empty text for counts below one.
 pub(super) fn left(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     end_of(given, |text, count| text.get(..byte_of(text, count).unwrap_or(text.len())))
 }
 
-/// Binds RIGHT: the last characters, as many as the count; the empty text for counts below one.
+/// Binds RIGHT: the last characters of a text, as many as a count says; the empty text for counts below one.
 pub(super) fn right(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     end_of(given, |text, count| text.get(byte_from_end(text, count).unwrap_or(0)..))
 }
@@ -79,9 +82,9 @@ fn end_of(given: &[Argument], take: fn(&str, u64) -> Option<&str>) -> Result<Bou
     }))
 }
 
-/// Binds OVERLAY: the text with another in place of the characters from a position on. By default as many characters
-/// are replaced as the other text has. A position outside the text changes nothing; a length below one replaces all
-/// that follows.
+/// Binds OVERLAY: a text in which another text replaces the characters from a position on. By default as many
+/// characters are replaced as the other text has. A position outside the text changes nothing; a length below
+/// one replaces all that follows.
 ///
 /// Source: Flink, `SqlFunctionUtils.overlay`.
 pub(super) fn overlay(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -113,7 +116,7 @@ pub(super) fn overlay(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// The ends which are trimmed.
+/// Ends of a text at which a trim function removes characters.
 #[derive(Clone, Copy)]
 struct Ends {
     leading: bool,
@@ -124,51 +127,51 @@ const BOTH: Ends = Ends { leading: true, trailing: true };
 const LEADING: Ends = Ends { leading: true, trailing: false };
 const TRAILING: Ends = Ends { leading: false, trailing: true };
 
-/// Binds TRIM without characters: removes spaces at both ends.
+/// Binds TRIM without characters: removes spaces at both ends of a text.
 pub(super) fn trim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     expect(given, &[Kind::Text], &[])?;
     trimmed(given, BOTH, Order::TextFirst)
 }
 
-/// Binds TRIM(BOTH ..): removes any of the characters at both ends.
+/// Binds TRIM(BOTH ..): removes any of the given characters at both ends of a text.
 pub(super) fn trim_both(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, BOTH, Order::CharactersFirst)
 }
 
-/// Binds TRIM(LEADING ..): removes any of the characters at the start.
+/// Binds TRIM(LEADING ..): removes any of the given characters at the start of a text.
 pub(super) fn trim_leading(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, LEADING, Order::CharactersFirst)
 }
 
-/// Binds TRIM(TRAILING ..): removes any of the characters at the end.
+/// Binds TRIM(TRAILING ..): removes any of the given characters at the end of a text.
 pub(super) fn trim_trailing(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, TRAILING, Order::CharactersFirst)
 }
 
-/// Binds BTRIM: removes spaces, or any of the characters, at both ends.
+/// Binds BTRIM: removes spaces, or any of the given characters, at both ends of a text.
 pub(super) fn btrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, BOTH, Order::TextFirst)
 }
 
-/// Binds LTRIM: removes spaces, or any of the characters, at the start.
+/// Binds LTRIM: removes spaces, or any of the given characters, at the start of a text.
 pub(super) fn ltrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, LEADING, Order::TextFirst)
 }
 
-/// Binds RTRIM: removes spaces, or any of the characters, at the end.
+/// Binds RTRIM: removes spaces, or any of the given characters, at the end of a text.
 pub(super) fn rtrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, TRAILING, Order::TextFirst)
 }
 
-/// The order of the arguments.
+/// Order of the arguments of a trim function: the text first, or the characters to remove.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     TextFirst,
     CharactersFirst,
 }
 
-/// Binds a trim. Differs from Flink: all of the characters are trimmed even if the first one is a space. Flink trims
-/// only spaces then (`BinaryStringDataUtil.isSpaceString` looks at one byte).
+/// Binds a trim function. Differs from Flink: all of the given characters are trimmed even if the first one
+/// is a space. Flink trims only spaces then (`BinaryStringDataUtil.isSpaceString` looks at one byte).
 fn trimmed(given: &[Argument], ends: Ends, order: Order) -> Result<Bound, BindError> {
     let types = match order {
         Order::TextFirst => expect(given, &[Kind::Text], &[Kind::Text])?,
@@ -195,15 +198,16 @@ fn cut_ends(text: &str, ends: Ends, goes: impl Fn(char) -> bool) -> &str {
     if ends.trailing { text.trim_end_matches(&goes) } else { text }
 }
 
-/// Binds LPAD: fills the text on the left with repetitions of another up to a length; longer text is cut. NULL for
-/// negative lengths, and if the fill text is empty.
+/// Binds LPAD: fills a text on the left with repetitions of another text up to a length; longer text is cut.
+/// NULL for negative lengths, and if the fill text is empty.
 ///
-/// Source: Flink, `SqlFunctionUtils.lpad`. Differs from Flink: lengths count code points, in Flink UTF-16 units.
+/// Source: Flink, `SqlFunctionUtils.lpad`. Differs from Flink: lengths count code points, in Flink UTF-16
+/// units.
 pub(super) fn lpad(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     padded(given, Side::Left)
 }
 
-/// Binds RPAD: fills on the right as [`lpad`] does on the left.
+/// Binds RPAD: fills a text on the right up to a length, as [`lpad`] does on the left.
 pub(super) fn rpad(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     padded(given, Side::Right)
 }
@@ -229,7 +233,7 @@ fn padded(given: &[Argument], side: Side) -> Result<Bound, BindError> {
             }
             let base = part(text, 1, i64::try_from(length).unwrap_or(i64::MAX)).unwrap_or_default();
             let missing = length - base.chars().count();
-            // A character takes four bytes at most.
+            // The size of the padding is checked before it is made; a character takes four bytes at most.
             each::made(missing.checked_mul(4).map(|bytes| bytes.saturating_add(base.len())))?;
             if side == Side::Right {
                 out.push_str(base);

@@ -1,4 +1,4 @@
-//! Encodings: TO_BASE64, FROM_BASE64, UNHEX, ENCODE, DECODE.
+//! SQL functions that encode and decode: TO_BASE64, FROM_BASE64, UNHEX, ENCODE, DECODE.
 
 use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Octets, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
@@ -20,7 +20,7 @@ pub(super) fn to_base64(given: &[Argument], _: &Context) -> Result<Bound, BindEr
     }))
 }
 
-/// Writes bytes in base 64.
+/// Appends bytes as text in base 64.
 pub(super) fn write_base64(bytes: &[u8], out: &mut String) {
     for chunk in bytes.chunks(3) {
         let number = chunk.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
@@ -104,13 +104,13 @@ pub(super) fn unhex(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     }))
 }
 
-/// A character set.
+/// Character set of ENCODE and DECODE.
 #[derive(Clone, Copy)]
 enum Charset {
     Utf8,
     Ascii,
     Latin1,
-    /// UTF-16 with a byte order mark. Without a mark the upper byte comes first.
+    /// UTF-16 with a byte order mark. Without a mark the upper byte of each unit comes first.
     Utf16,
     Utf16Be,
     Utf16Le,

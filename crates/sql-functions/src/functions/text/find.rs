@@ -1,5 +1,5 @@
-//! Parts of text by content: POSITION, LOCATE, INSTR, STARTSWITH, ENDSWITH, REPLACE, TRANSLATE, SPLIT_INDEX,
-//! SUBSTRING_INDEX, SPLIT, STR_TO_MAP.
+//! SQL functions that find, replace or take parts of a text by content: POSITION, LOCATE, INSTR, STARTSWITH,
+//! ENDSWITH, REPLACE, TRANSLATE, SPLIT_INDEX, SUBSTRING_INDEX, SPLIT, STR_TO_MAP.
 //!
 //! Positions count characters from 1 on; 0 means not found.
 
@@ -16,14 +16,14 @@ use crate::functions::each::{self, Input, Kind, Nulls, Octets, Text, bound, expe
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
-/// Binds POSITION: the position of the first argument in the second, an INT.
+/// Binds POSITION: the position of the first text in the second, an INT; 0 if it is not found.
 pub(super) fn position(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     expect(given, &[Kind::Text, Kind::Text], &[])?;
     locate(given, context)
 }
 
-/// Binds LOCATE: the position of the first argument in the second, from a start position on. The empty text is found
-/// at 1, whatever the start.
+/// Binds LOCATE: the position of the first text in the second, searched from a start position on. The empty
+/// text is found at 1, whatever the start.
 ///
 /// Source: Flink, `SqlFunctionUtils.position`, `BinaryStringData.indexOf`.
 pub(super) fn locate(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -165,7 +165,8 @@ pub(super) fn translate(given: &[Argument], _: &Context) -> Result<Bound, BindEr
             let mut new = to.at(row).unwrap_or_default().chars();
             for old in from.at(row).unwrap_or_default().chars() {
                 let new = new.next();
-                // The first occurrence of a character counts.
+                // If a character occurs several times among those to be replaced, its first occurrence
+                // counts.
                 table.entry(old).or_insert(new);
             }
             table
@@ -322,7 +323,7 @@ fn entries<'a>(
     }
     let (pairs, inner) = (patterns.required(first)?, patterns.required(second)?);
     let mut pieces = pattern::split(&pairs, text);
-    // As in Java, empty parts at the end do not count.
+    // Empty parts at the end of a split text are dropped, as in Java.
     while pieces.last().is_some_and(|piece| piece.is_empty()) {
         pieces.pop();
     }

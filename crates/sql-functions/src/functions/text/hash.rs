@@ -1,4 +1,4 @@
-//! Hashes as hexadecimal digits: MD5, SHA1, SHA224, SHA256, SHA384, SHA512, SHA2.
+//! SQL functions that return hashes as hexadecimal digits: MD5, SHA1, SHA224, SHA256, SHA384, SHA512, SHA2.
 //!
 //! The hash of a text is that of its UTF-8 bytes, written in lower case; the argument may also be bytes. The hashes
 //! are for checksums and keys, not for secrets, because the time taken depends on the input.
@@ -12,32 +12,32 @@ use crate::functions::each::{self, Input, Kind, Nulls, Octets, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// Binds MD5, of 128 bits.
+/// Binds MD5, whose hash has 128 bits.
 pub(super) fn md5(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, md5_of)
 }
 
-/// Binds SHA1, of 160 bits.
+/// Binds SHA1, whose hash has 160 bits.
 pub(super) fn sha1(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, sha1_of)
 }
 
-/// Binds SHA224, of 224 bits.
+/// Binds SHA224, whose hash has 224 bits.
 pub(super) fn sha224(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, sha224_of)
 }
 
-/// Binds SHA256, of 256 bits.
+/// Binds SHA256, whose hash has 256 bits.
 pub(super) fn sha256(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, sha256_of)
 }
 
-/// Binds SHA384, of 384 bits.
+/// Binds SHA384, whose hash has 384 bits.
 pub(super) fn sha384(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, sha384_of)
 }
 
-/// Binds SHA512, of 512 bits.
+/// Binds SHA512, whose hash has 512 bits.
 pub(super) fn sha512(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, sha512_of)
 }
@@ -83,7 +83,7 @@ fn hashed(given: &[Argument], hash: Hash) -> Result<Bound, BindError> {
     }))
 }
 
-/// Appends two lower-case hexadecimal digits for each byte.
+/// Appends the bytes of a hash as text: two lower-case hexadecimal digits for each byte.
 fn hexadecimal(bytes: &[u8], out: &mut String) {
     for byte in bytes {
         for half in [byte >> 4, byte & 15] {
@@ -92,11 +92,13 @@ fn hexadecimal(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// Calls `mix` with every block of `N` bytes of the message, padded with a one bit, zeros, and its length in bits.
+/// Calls `mix` with every block of `N` bytes of the message to be hashed. The message is padded with a one
+/// bit, zeros, and its length in bits.
 fn blocks<const N: usize>(message: &[u8], is_big_endian: bool, mut mix: impl FnMut(&[u8; N])) {
     let (whole, rest) = message.as_chunks::<N>();
     whole.iter().for_each(&mut mix);
-    // The length takes an eighth of a block; in long blocks the upper half of it is zero.
+    // The length of the hashed message takes an eighth of the last block; in blocks of 128 bytes its upper
+    // half is zero.
     let bits = (message.len() as u64).wrapping_mul(8);
     let mut last = [[0_u8; N]; 2];
     last[0][..rest.len()].copy_from_slice(rest);
@@ -164,13 +166,14 @@ fn sha1_of(message: &[u8]) -> Vec<u8> {
     state.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Defines a size of SHA-2. The two sizes differ in the width of words, the number of rounds and the rotations.
+/// Defines the hash function for one word size of SHA-2. The two sizes differ in the width of words, the
+/// number of rounds and the rotations.
 macro_rules! sha2_rounds {
     ($name:ident, $word:ty, $block:literal, $rounds:literal, $constant:expr, $turns:expr) => {
         fn $name(message: &[u8], mut state: [$word; 8]) -> Vec<u8> {
             const WORD_BYTES: usize = <$word>::BITS as usize / 8;
             let turns: [[u32; 3]; 4] = $turns;
-            // The last rotation of the schedule is a shift.
+            // In the message schedule of SHA-2, the last of the three rotations is a shift.
             let small = |word: $word, [first, second, shift]: [u32; 3]| {
                 word.rotate_right(first) ^ word.rotate_right(second) ^ (word >> shift)
             };
@@ -219,7 +222,7 @@ sha2_rounds!(
 sha2_rounds!(sha2_long, u64, 128, 80, |root: u64| root, [[1, 8, 7], [19, 61, 6], [28, 34, 39], [14, 18, 41]]);
 
 fn sha224_of(message: &[u8]) -> Vec<u8> {
-    // Initial state: the lower halves of the square roots of the 9th to 16th primes.
+    // The initial state of SHA-224 is the lower halves of the square roots of the 9th to 16th primes.
     let mut hash = sha2_short(message, std::array::from_fn(|index| SQUARE_ROOTS[8 + index] as u32));
     hash.truncate(28);
     hash
@@ -239,7 +242,7 @@ fn sha512_of(message: &[u8]) -> Vec<u8> {
     sha2_long(message, std::array::from_fn(|index| SQUARE_ROOTS[index]))
 }
 
-/// The first 64 bits behind the point of the cube roots of the first 80 primes.
+/// First 64 bits behind the point of the cube roots of the first 80 primes, which are the constants of SHA-2.
 #[rustfmt::skip]
 const CUBE_ROOTS: [u64; 80] = [
     0x428a2f98d728ae22, 0x7137449123ef65cd, 0xb5c0fbcfec4d3b2f, 0xe9b5dba58189dbbc,
@@ -264,7 +267,8 @@ const CUBE_ROOTS: [u64; 80] = [
     0x4cc5d4becb3e42b6, 0x597f299cfc657e2a, 0x5fcb6fab3ad6faec, 0x6c44198c4a475817,
 ];
 
-/// The first 64 bits behind the point of the square roots of the first 16 primes.
+/// First 64 bits behind the point of the square roots of the first 16 primes, which are initial states of
+/// SHA-2.
 #[rustfmt::skip]
 const SQUARE_ROOTS: [u64; 16] = [
     0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
@@ -273,7 +277,8 @@ const SQUARE_ROOTS: [u64; 16] = [
     0x67332667ffc00b31, 0x8eb44a8768581511, 0xdb0c2e0d64f98fa7, 0x47b5481dbefa4fa4,
 ];
 
-/// The first 32 bits behind the point of the sines of 1 to 64, without their sign.
+/// First 32 bits behind the point of the sines of 1 to 64, without their sign, which are the constants of
+/// MD5.
 #[rustfmt::skip]
 const SINES: [u32; 64] = [
     0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a,

@@ -1,39 +1,41 @@
-//! A small reader of JSON, and of the JSON paths which SQL's functions take.
+//! A small reader of JSON, and of the JSON paths that SQL's functions take.
 //!
-//! JSON is read as in RFC 8259, and no text may follow a document. Of several members with one name the last counts.
-//! Nesting is bounded by [`DEPTH_MAX`]. Numbers stay as written, so that no digit is lost. A path is `$` with members
-//! (`.a`, `['a']`, `["a"]`), positions (`[0]`, from the end if negative) and wildcards (`[*]`, `.*`). `lax` or
-//! `strict` may stand in front; they make no difference, since empty results and errors both give NULL.
+//! JSON is read as in RFC 8259, and no text may follow a document. If an object has several members with one
+//! name, the last one counts. Nesting is bounded by [`DEPTH_MAX`]. Numbers stay as written, so that no digit
+//! is lost. A path is `$` with members (`.a`, `['a']`, `["a"]`), positions (`[0]`, from the end if negative)
+//! and wildcards (`[*]`, `.*`). `lax` or `strict` may stand in front; they make no difference, since empty
+//! results and errors both give NULL.
 //!
-//! Differs from Flink: slices, filters, unions, deep scans and functions in paths are refused. A document with text
-//! behind it is not JSON, where Jackson does not look.
+//! Differs from Flink: slices, filters, unions, deep scans and functions in paths are refused. A document
+//! with text behind it is not JSON, where Jackson does not look.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Greatest nesting of arrays and objects. At this depth the recursion stays far below the stack size of a worker.
+/// Greatest depth to which arrays and objects of a JSON document may be nested. At this depth the recursion
+/// stays far below the stack size of a worker.
 pub const DEPTH_MAX: usize = 512;
 
-/// A document or a part of one.
+/// A JSON document or a part of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Json<'a> {
-    /// `null`.
+    /// The JSON value `null`.
     Null,
-    /// `true` or `false`.
+    /// The JSON value `true` or `false`.
     Bool(bool),
-    /// A number, as written.
+    /// A JSON number, as written.
     Number(&'a str),
-    /// A string, without quotes and escapes.
+    /// A JSON string, without quotes and escapes.
     Text(Cow<'a, str>),
-    /// An array.
+    /// A JSON array.
     Array(Vec<Json<'a>>),
-    /// An object: values in the order of their names, in which Flink writes them.
+    /// A JSON object: values in the order of their names, in which Flink writes them.
     Object(BTreeMap<Cow<'a, str>, Json<'a>>),
 }
 
 impl<'a> Json<'a> {
-    /// Reads a document; `None` if the text is not JSON.
+    /// Reads a JSON document; `None` if the text is not JSON.
     pub fn read(text: &'a str) -> Option<Json<'a>> {
         let mut reader = Reader { text, at: 0 };
         let value = reader.value(DEPTH_MAX)?;
@@ -41,12 +43,12 @@ impl<'a> Json<'a> {
         (reader.at == text.len()).then_some(value)
     }
 
-    /// Returns whether this is not an array or object.
+    /// Returns whether this JSON value is not an array or object.
     pub fn is_scalar(&self) -> bool {
         !matches!(self, Json::Array(_) | Json::Object(_))
     }
 
-    /// Writes the value without white space.
+    /// Writes the JSON value without white space.
     pub fn write(&self, out: &mut String) {
         match self {
             Json::Null => out.push_str("null"),
@@ -76,7 +78,7 @@ impl<'a> Json<'a> {
     }
 }
 
-/// Writes text in quotes, as Jackson does.
+/// Writes a text as a JSON string in quotes, as Jackson does.
 pub fn quote(text: &str, out: &mut String) {
     out.push('"');
     for letter in text.chars() {
@@ -89,7 +91,7 @@ pub fn quote(text: &str, out: &mut String) {
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
             '\0'..='\u{1f}' => {
-                // Writing to a string does not fail.
+                // Writing to a String does not fail.
                 let _ = write!(out, "\\u{:04X}", u32::from(letter));
             }
             other => out.push(other),
@@ -109,12 +111,13 @@ pub fn write_number(number: &str, out: &mut String) {
         out.push_str(if digits == "0" { "0" } else { number });
         return;
     }
-    // The digits, and how many of them stand behind the point.
+    // `all` holds the digits of the number without the point; `scale` says how many of them stand behind the
+    // point.
     let all = format!("{whole}{fraction}");
     let digits = all.trim_start_matches('0');
     let digits = if digits.is_empty() { "0" } else { digits };
     let sign = if digits == "0" { "" } else { sign };
-    // Huge exponents are limited, so that lengths can be added to them.
+    // Huge exponents of JSON numbers are limited, so that lengths can be added to them without overflow.
     let edge = if exponent.starts_with('-') { -(1 << 40) } else { 1 << 40 };
     let exponent = exponent.parse::<i64>().unwrap_or(edge).clamp(-(1 << 40), 1 << 40);
     let scale = fraction.len() as i64 - exponent;
@@ -122,7 +125,8 @@ pub fn write_number(number: &str, out: &mut String) {
     out.push_str(sign);
     if scale >= 0 && adjusted >= -6 {
         let scale = scale as usize;
-        // The width of a format has 16 bits, and there may be more digits. At most six zeros are missing.
+        // Zeros are added by hand, because the width in a format has 16 bits and there may be more digits. At
+        // most six zeros are missing.
         let zeros = (scale + 1).saturating_sub(digits.len());
         let padded = "0".repeat(zeros) + digits;
         let (before, behind) = padded.split_at(padded.len() - scale);
@@ -271,7 +275,7 @@ impl<'a> Reader<'a> {
                     let letter = self.escape()?;
                     owned.push(letter);
                 }
-                // Control characters must be escaped.
+                // A JSON string may contain control characters only in escaped form.
                 _ => return None,
             }
         }
@@ -290,7 +294,8 @@ impl<'a> Reader<'a> {
             b'u' => {
                 let first = self.unit()?;
                 let before = self.at;
-                // The first half of a surrogate pair needs the second.
+                // An escape with the first half of a surrogate pair must be followed by one with the second
+                // half.
                 if (0xD800..0xDC00).contains(&first)
                     && self.take(b'\\').is_some()
                     && self.take(b'u').is_some()
@@ -317,7 +322,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A path into a document.
+/// A path that leads to parts of a JSON document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Path(Vec<Step>);
 
@@ -328,17 +333,17 @@ enum Step {
     All,
 }
 
-/// The result of a path.
+/// Values of a JSON document to which a path leads.
 #[derive(Debug)]
 pub enum Found<'j, 'a> {
-    /// One value.
+    /// The only value to which a path without wildcards leads.
     One(&'j Json<'a>),
-    /// All values which match a wildcard.
+    /// All values that match a wildcard of the path.
     Many(Vec<&'j Json<'a>>),
 }
 
 impl Path {
-    /// Reads a path.
+    /// Reads a JSON path.
     ///
     /// # Errors
     /// The reason why the path cannot be used.
@@ -372,7 +377,7 @@ impl Path {
         Ok(Path(steps))
     }
 
-    /// Finds the values to which the path leads; `None` if there are none.
+    /// Finds the values of a JSON document to which the path leads; `None` if there are none.
     pub fn find<'j, 'a>(&self, json: &'j Json<'a>) -> Option<Found<'j, 'a>> {
         let mut found = Found::One(json);
         for step in &self.0 {
@@ -391,7 +396,8 @@ impl Path {
     }
 }
 
-/// Reads a step in brackets, whose opening bracket is already read; returns the step and the text behind it.
+/// Reads a step of a JSON path in brackets, whose opening bracket is already read; returns the step and the
+/// text behind it.
 fn bracketed(inner: &str) -> Option<(Step, &str)> {
     if let Some(mark) = inner.chars().next().filter(|mark| matches!(mark, '\'' | '"')) {
         let (mut name, mut letters) = (String::new(), inner.char_indices().skip(1));

@@ -20,7 +20,7 @@ use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 use crate::values::ColumnarValue;
 
-/// Binds JSON_VALUE: the scalar at a path, as text; NULL for anything else.
+/// Binds JSON_VALUE: the scalar to which a path leads in a JSON text, as text; NULL for anything else.
 pub(super) fn json_value(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, paths) = with_path(given)?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
@@ -39,7 +39,8 @@ pub(super) fn json_value(given: &[Argument], _: &Context) -> Result<Bound, BindE
     }))
 }
 
-/// Binds JSON_QUERY: the array or object at a path, written as JSON without white space; NULL for anything else.
+/// Binds JSON_QUERY: the array or object to which a path leads in a JSON text, written without white space;
+/// NULL for anything else.
 pub(super) fn json_query(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, paths) = with_path(given)?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
@@ -64,7 +65,8 @@ pub(super) fn json_query(given: &[Argument], _: &Context) -> Result<Bound, BindE
     }))
 }
 
-/// Binds JSON_EXISTS: true if a path leads to a value other than `null`; false if the text is not JSON.
+/// Binds JSON_EXISTS: true if a path leads to a value other than `null` in a JSON text; false if the text is
+/// not JSON.
 pub(super) fn json_exists(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, paths) = with_path(given)?;
     Ok(bound(types, given, SqlType::Boolean, Nulls::OfArguments, move |arguments, rows| {
@@ -86,11 +88,11 @@ fn with_path(given: &[Argument]) -> Result<(Vec<SqlType>, Cache<Result<Path, Str
     Ok((types, Cache::default()))
 }
 
-/// The two arguments of all path functions: a text and a path.
+/// Arguments of the functions JSON_VALUE, JSON_QUERY and JSON_EXISTS: a text and a JSON path.
 struct Cases {
     text: Input<Text>,
     path: Input<Text>,
-    /// The path, if it is a constant.
+    /// The compiled JSON path, if the path is a constant.
     constant: Option<Result<Path, String>>,
 }
 
@@ -134,8 +136,8 @@ pub(super) fn is_json(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Binds JSON_STRING: any value as JSON: numbers, booleans, text, bytes in base 64, arrays, maps with text keys,
-/// rows.
+/// Binds JSON_STRING: writes any value as JSON: numbers, booleans, text, bytes in base 64, arrays, maps with
+/// text keys, rows.
 ///
 /// Differs from Flink: days, times and timestamps are refused; a cast to STRING before gives their text.
 pub(super) fn json_string(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -171,7 +173,7 @@ fn write_value(array: &ArrayRef, row: usize, out: &mut String) -> Result<(), Eva
         return Ok(());
     }
     let any = array.as_any();
-    // Writing to a string does not fail.
+    // Writing to a String does not fail.
     let _ = match array.data_type() {
         DataType::Int8 => write!(out, "{}", array.as_primitive::<Int8Type>().value(row)),
         DataType::Int16 => write!(out, "{}", array.as_primitive::<Int16Type>().value(row)),
@@ -272,13 +274,13 @@ fn write_float(value: f64, shortest: &str, out: &mut String) {
         }
     } else {
         let point = if mantissa.contains('.') { "" } else { ".0" };
-        // Writing to a string does not fail.
+        // Writing to a String does not fail.
         let _ = write!(out, "{mantissa}{point}E{exponent}");
     }
 }
 
-/// Binds JSON_QUOTE: the text in quotes. All characters that JSON allows to escape are escaped, including `/` and all
-/// beyond ASCII.
+/// Binds JSON_QUOTE: a text as a JSON string in quotes. All characters that JSON allows to escape are
+/// escaped, including `/` and all beyond ASCII.
 ///
 /// Source: Flink, `JsonQuoteFunction`.
 pub(super) fn json_quote(given: &[Argument], _: &Context) -> Result<Bound, BindError> {

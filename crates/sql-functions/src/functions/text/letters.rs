@@ -1,5 +1,5 @@
-//! Letter case, characters and concatenation: UPPER, LOWER, INITCAP, REVERSE, CHAR_LENGTH, ASCII, CHR, CONCAT,
-//! CONCAT_WS, REPEAT, ELT.
+//! SQL functions of letter case, characters and concatenation: UPPER, LOWER, INITCAP, REVERSE, CHAR_LENGTH,
+//! ASCII, CHR, CONCAT, CONCAT_WS, REPEAT, ELT.
 
 use arrow::datatypes::{Int32Type, Int64Type};
 
@@ -8,7 +8,7 @@ use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
 use crate::values::ColumnarValue;
 
-/// Binds UPPER. Differs from Flink: the locale of the JVM is ignored.
+/// Binds UPPER: the text in upper case. Differs from Flink: the locale of the JVM is ignored.
 pub(super) fn upper(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_text(given, |text, out| {
         if text.is_ascii() {
@@ -20,7 +20,7 @@ pub(super) fn upper(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     })
 }
 
-/// Binds LOWER. Differs from Flink as [`upper`] does.
+/// Binds LOWER: the text in lower case. Differs from Flink as [`upper`] does.
 pub(super) fn lower(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_text(given, |text, out| {
         if text.is_ascii() {
@@ -32,8 +32,8 @@ pub(super) fn lower(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     })
 }
 
-/// Binds INITCAP: the first letter of each word in upper case, the others in lower case. A word is a run of letters
-/// and digits.
+/// Binds INITCAP: a text with the first letter of each word in upper case, the others in lower case. A word
+/// is a run of letters and digits.
 pub(super) fn initcap(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_text(given, |text, out| {
         let mut is_inside = false;
@@ -48,12 +48,12 @@ pub(super) fn initcap(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     })
 }
 
-/// Binds REVERSE: the characters from the last to the first.
+/// Binds REVERSE: the characters of a text from the last to the first.
 pub(super) fn reverse(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_text(given, |text, out| out.extend(text.chars().rev()))
 }
 
-/// Binds a function from text to text.
+/// Binds a function of one text whose result is a text.
 fn of_text(
     given: &[Argument],
     write: impl Fn(&str, &mut String) + Send + Sync + 'static,
@@ -68,7 +68,7 @@ fn of_text(
     }))
 }
 
-/// Binds CHAR_LENGTH: the number of characters, an INT.
+/// Binds CHAR_LENGTH: the number of characters of a text, an INT.
 pub(super) fn char_length(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text], &[])?;
     Ok(bound(types, given, SqlType::Int, Nulls::OfArguments, |arguments, rows| {
@@ -77,8 +77,8 @@ pub(super) fn char_length(given: &[Argument], _: &Context) -> Result<Bound, Bind
     }))
 }
 
-/// Binds ASCII: the first byte, an INT; 0 for the empty text. A byte beyond ASCII is negative, as Java's bytes are
-/// signed.
+/// Binds ASCII: the first byte of a text, an INT; 0 for the empty text. A byte beyond ASCII is negative, as
+/// Java's bytes are signed.
 ///
 /// Source: Flink, `StringCallGen.generateAscii`.
 pub(super) fn ascii(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -161,11 +161,11 @@ pub(super) fn repeat(given: &[Argument], _: &Context) -> Result<Bound, BindError
         let (text, count) = (Input::<Text>::of(&arguments[0])?, Input::<Int64Type>::of(&arguments[1])?);
         each::written(arguments, rows, |row, out| {
             let (Some(text), Some(count)) = (text.at(row), count.at(row)) else { return Ok(None) };
-            // Repetitions of the empty text are empty, however many.
+            // The empty text repeated any number of times is empty, so no time is spent on a great count.
             let count = if text.is_empty() { 0 } else { usize::try_from(count).unwrap_or(0) };
             let bytes = each::made(text.len().checked_mul(count))?;
             out.reserve_exact(bytes);
-            // Doubles the result as long as that fits, so that a long result takes few copies.
+            // The result of REPEAT is doubled as long as that fits, so that a long result takes few copies.
             if bytes > 0 {
                 out.push_str(text);
             }
@@ -178,8 +178,8 @@ pub(super) fn repeat(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// Binds ELT: the argument at an index, where 1 is the first one behind the index; NULL beyond the last. The others
-/// may be NULL.
+/// Binds ELT: the argument with an index, where 1 is the first argument behind the index; NULL beyond the
+/// last. The other arguments may be NULL.
 pub(super) fn elt(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let [index, choices @ ..] = given else { return Err(BindError::count(0)) };
     let Some(first) = choices.first() else { return Err(BindError::count(given.len())) };

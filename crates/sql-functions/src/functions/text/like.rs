@@ -1,10 +1,11 @@
-//! LIKE and SIMILAR TO.
+//! The SQL predicates LIKE and SIMILAR TO.
 //!
-//! `%` stands for any number of characters and `_` for one. There is no escape character unless one is given. It may
-//! stand before `%`, `_` and itself (before any special character in SIMILAR TO), and nowhere else.
+//! In a pattern, `%` stands for any number of characters and `_` for one. There is no escape character unless
+//! one is given. It may stand before `%`, `_` and itself (before any special character in SIMILAR TO), and
+//! nowhere else.
 //!
-//! Source: Flink, `SqlLikeUtils`; Calcite, `Like.sqlToRegexSimilar`. Differs from Flink: `_`, and `%` in SIMILAR TO,
-//! match line ends, too.
+//! Source: Flink, `SqlLikeUtils`; Calcite, `Like.sqlToRegexSimilar`. Differs from Flink: `_`, and `%` in
+//! SIMILAR TO, match line ends, too.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 use crate::values::ColumnarValue;
 
-/// Binds LIKE: true if the whole text matches a pattern.
+/// Binds LIKE: true if the whole text matches a pattern of `%` and `_`.
 pub(super) fn like(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     matching(given, Matcher::like)
 }
@@ -42,7 +43,8 @@ fn matching(given: &[Argument], compile: Compile) -> Result<Bound, BindError> {
         let matcher = compiled(pattern, escape).map_err(BindError)?;
         return Ok(bound(types, given, SqlType::Boolean, Nulls::OfArguments, move |arguments, rows| {
             let text = Input::<Text>::of(&arguments[0])?;
-            // The pattern is already compiled; it is passed so that constant arguments give a scalar.
+            // The pattern argument is not read here, because it is already compiled. It is still among the
+            // arguments, so that constant arguments give a scalar.
             each::boolean(arguments, rows, |row| Some(matcher.matches(text.at(row)?)))
         }));
     }
@@ -82,7 +84,7 @@ fn of_columns(
     })
 }
 
-/// Reads an escape argument: one character, or none.
+/// Reads the ESCAPE argument of LIKE or SIMILAR TO, which must have one character at most.
 fn escape_of(escape: &str) -> Result<Option<char>, String> {
     let mut letters = escape.chars();
     match (letters.next(), letters.next()) {
@@ -92,14 +94,15 @@ fn escape_of(escape: &str) -> Result<Option<char>, String> {
     }
 }
 
-/// A compiled pattern.
+/// A compiled pattern of LIKE or SIMILAR TO.
 #[derive(Debug)]
 enum Matcher {
     Equals(String),
     Begins(String),
     Ends(String),
     Contains(String),
-    /// The text begins with the first part, ends with the last, and has the others in between, in that order.
+    /// A text matches if it begins with the first part, ends with the last, and has the others in between, in
+    /// that order.
     Chain {
         first: String,
         between: Vec<String>,
@@ -120,7 +123,8 @@ impl Matcher {
                 let Some(mut rest) = rest.and_then(|rest| rest.strip_suffix(last.as_str())) else {
                     return false;
                 };
-                // The leftmost match leaves the most room for the parts which follow.
+                // Each part of the pattern is searched from the left, because the leftmost match leaves the
+                // most room for later parts.
                 for part in between {
                     let Some(begin) = rest.find(part.as_str()) else { return false };
                     rest = rest.get(begin + part.len()..).unwrap_or_default();
@@ -132,7 +136,8 @@ impl Matcher {
     }
 
     fn like(pattern: &str, escape: Option<char>) -> Result<Matcher, String> {
-        // Builds literal pieces between `%`, and also a regular expression for patterns with `_`.
+        // The pattern is read once: into the literal parts between `%`, and also into a regular expression,
+        // which is used if the pattern has a `_`.
         let (mut pieces, mut regex, mut has_one) = (vec![String::new()], String::from("(?s)\\A"), false);
         let mut letters = pattern.chars().enumerate();
         while let Some((place, letter)) = letters.next() {
@@ -224,10 +229,10 @@ impl Matcher {
     }
 }
 
-/// Characters which may be escaped in SIMILAR TO.
+/// Characters that may be escaped in a pattern of SIMILAR TO.
 const SPECIAL: &str = "[]()|^-+*_%?{}";
 
-/// Named classes inside brackets.
+/// Names of character classes inside brackets of SIMILAR TO, each with the class of a regular expression.
 const CLASSES: &[(&str, &str)] = &[
     ("[:ALPHA:]", "\\p{Alpha}"),
     ("[:alpha:]", "\\p{Alpha}"),

@@ -1,4 +1,5 @@
-//! Java's regular expressions on the `regex` crate: translation, a bounded cache, and matches as Java finds them.
+//! Java's regular expressions on top of the crate `regex`: translation, a bounded cache, and matches as Java
+//! finds them.
 //!
 //! A pattern has its meaning in Java, or is refused. Look-around, back references, atomic groups and possessive
 //! quantifiers are refused, because they need backtracking. `regex` does not backtrack, so no pattern takes
@@ -16,29 +17,30 @@ use regex::{Match, Regex};
 
 use crate::functions::{Argument, BindError, EvaluationError};
 
-/// Greatest number of compiled patterns which a cache keeps; when one more comes, all are dropped. A stream with more
-/// patterns than this compiles them again and again, but does not fill the memory.
+/// Greatest number of compiled regular expressions that a cache keeps; when one more comes, all are dropped.
+/// A stream with more of them compiles them again and again, but does not fill the memory.
 pub const PATTERNS_MAX: usize = 64;
 
-/// The reason why a pattern is not compiled.
+/// Reason why a regular expression is not compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The pattern is valid in Java but not supported here.
+    /// The regular expression is valid in Java but not supported here.
     Unsupported(String),
-    /// The pattern is invalid in Java, too.
+    /// The regular expression is invalid in Java, too.
     Invalid(String),
 }
 
-/// The treatment of a literal which is an invalid pattern in Java, too.
+/// Treatment of a literal that is an invalid regular expression in Java, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Invalid {
-    /// The function returns NULL or false for it, as in Flink.
+    /// The function returns NULL or false for an invalid regular expression, as in Flink.
     Tolerated,
-    /// Binding the function fails.
+    /// Binding the function fails for an invalid regular expression.
     Refused,
 }
 
-/// Checks a literal pattern: refuses an unsupported one, and an invalid one unless `invalid` tolerates it.
+/// Checks a literal regular expression: refuses an unsupported one, and an invalid one unless `invalid`
+/// tolerates it.
 ///
 /// # Errors
 /// [`BindError`] with the reason.
@@ -55,7 +57,7 @@ pub fn check_literal(argument: &Argument, invalid: Invalid) -> Result<(), BindEr
     }
 }
 
-/// A bounded cache of values by text, for compiled patterns of columns.
+/// Bounded cache of values by text, for the regular expressions in a column.
 #[derive(Debug)]
 pub struct Cache<V>(Mutex<HashMap<String, V>>);
 
@@ -66,8 +68,8 @@ impl<V> Default for Cache<V> {
 }
 
 impl<V: Clone> Cache<V> {
-    /// Returns the value of a text, and makes it if it is missing. Workers share the cache but do not wait for each
-    /// other.
+    /// Returns the cached value of a text, and computes it if it is missing. Workers share the cache but do
+    /// not wait for each other.
     pub fn get(&self, text: &str, make: impl FnOnce(&str) -> V) -> V {
         let Ok(mut known) = self.0.try_lock() else { return make(text) };
         if let Some(value) = known.get(text) {
@@ -82,15 +84,15 @@ impl<V: Clone> Cache<V> {
     }
 }
 
-/// The compiled patterns of one function.
+/// Compiled regular expressions of one function.
 #[derive(Default, Debug)]
 pub struct Patterns(Cache<Result<Arc<Regex>, Refusal>>);
 
 impl Patterns {
-    /// Returns a compiled pattern; `None` if it is invalid in Java, too.
+    /// Returns a compiled regular expression; `None` if it is invalid in Java, too.
     ///
     /// # Errors
-    /// [`EvaluationError`] if the pattern is valid in Java but not supported here.
+    /// [`EvaluationError`] if the expression is valid in Java but not supported here.
     pub fn get(&self, java: &str) -> Result<Option<Arc<Regex>>, EvaluationError> {
         match self.0.get(java, |java| compile(java).map(Arc::new)) {
             Ok(regex) => Ok(Some(regex)),
@@ -102,10 +104,10 @@ impl Patterns {
         }
     }
 
-    /// Returns a compiled pattern, where an invalid one is an error.
+    /// Returns a compiled regular expression, where an invalid one is an error.
     ///
     /// # Errors
-    /// [`EvaluationError`] if the pattern is invalid or not supported.
+    /// [`EvaluationError`] if the expression is invalid or not supported.
     pub fn required(&self, java: &str) -> Result<Arc<Regex>, EvaluationError> {
         self.get(java)?.ok_or_else(|| EvaluationError {
             code: "BAD_PATTERN",
@@ -113,13 +115,14 @@ impl Patterns {
         })
     }
 
-    /// Returns a cursor, which remembers the last pattern, so that a repeated pattern is looked up once.
+    /// Returns a cursor over the cache, which remembers the last regular expression, so that a repeated one
+    /// is looked up once.
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor { patterns: self, last: None }
     }
 }
 
-/// A view of [`Patterns`] which remembers the last pattern.
+/// A view of [`Patterns`] that remembers the last regular expression.
 #[derive(Debug)]
 pub struct Cursor<'a> {
     patterns: &'a Patterns,
@@ -127,7 +130,7 @@ pub struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// Returns a compiled pattern, as [`Patterns::get`] does.
+    /// Returns a compiled regular expression, as [`Patterns::get`] does.
     ///
     /// # Errors
     /// Fails as [`Patterns::get`] does.
@@ -143,10 +146,10 @@ impl Cursor<'_> {
     }
 }
 
-/// Compiles a pattern of Java.
+/// Compiles a regular expression of Java.
 ///
 /// # Errors
-/// [`Refusal`] if the pattern is invalid or not supported.
+/// [`Refusal`] if the expression is invalid or not supported.
 pub fn compile(java: &str) -> Result<Regex, Refusal> {
     let translated = Translation::of(java)?;
     Regex::new(&translated).map_err(|error| match error {
@@ -157,14 +160,14 @@ pub fn compile(java: &str) -> Result<Regex, Refusal> {
     })
 }
 
-/// Iterates over all matches, as `Matcher.find` returns them. An empty match may directly follow another match, where
-/// `find_iter` of the `regex` crate skips it.
+/// Iterates over all matches of a regular expression, as Java's `Matcher.find` returns them. An empty match
+/// may directly follow another match, where `find_iter` of the crate `regex` skips it.
 pub fn finds<'r, 't>(regex: &'r Regex, text: &'t str) -> impl Iterator<Item = Match<'t>> + use<'r, 't> {
     let mut next = Some(0);
     std::iter::from_fn(move || {
         let hit = regex.find_at(text, next?)?;
         next = if hit.is_empty() {
-            // Moves on by one character, or past the end.
+            // After an empty match, the search continues one character later, or ends at the end of the text.
             text.get(hit.end()..)
                 .and_then(|rest| rest.chars().next())
                 .map(|skipped| hit.end() + skipped.len_utf8())
@@ -175,8 +178,8 @@ pub fn finds<'r, 't>(regex: &'r Regex, text: &'t str) -> impl Iterator<Item = Ma
     })
 }
 
-/// Returns the pieces between matches, as `String.split` does with a negative limit. An empty match at the very start
-/// makes no piece.
+/// Returns the pieces of a text between the matches of a regular expression, as Java's `String.split` does
+/// with a negative limit. An empty match at the very start makes no piece.
 pub fn split<'t>(regex: &Regex, text: &'t str) -> Vec<&'t str> {
     let (mut pieces, mut done) = (Vec::new(), 0);
     for hit in finds(regex, text) {
@@ -190,7 +193,7 @@ pub fn split<'t>(regex: &Regex, text: &'t str) -> Vec<&'t str> {
     pieces
 }
 
-/// ASCII classes with their names in Java and POSIX.
+/// Character classes of ASCII, by their names in Java and POSIX.
 const CLASSES: &[(&str, &str)] = &[
     ("Lower", "a-z"),
     ("Upper", "A-Z"),
@@ -213,11 +216,11 @@ const HORIZONTAL: &str = r" \t\x{A0}\x{1680}\x{180e}\x{2000}-\x{200a}\x{202f}\x{
 const VERTICAL: &str = r"\n\x0B\f\r\x{85}\x{2028}\x{2029}";
 const LINE_ENDS: &str = r"\n\r\x{85}\x{2028}\x{2029}";
 
-/// A translation of a pattern from Java to the `regex` crate.
+/// Translation of a regular expression from Java to the crate `regex`.
 struct Translation<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     out: String,
-    /// True if some flag lets `.` match line ends; then every `.` does.
+    /// True if some flag of the expression lets `.` match line ends; then every `.` does.
     dot_matches_all: bool,
 }
 
@@ -232,7 +235,7 @@ impl<'a> Translation<'a> {
         Ok(translation.out)
     }
 
-    /// Translates the parts outside of classes.
+    /// Translates the parts of a regular expression outside of character classes.
     fn sequence(&mut self) -> Result<(), Refusal> {
         while let Some(letter) = self.rest.next() {
             match letter {
@@ -261,7 +264,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// Translates the characters which may follow a quantifier.
+    /// Translates the characters that may follow a quantifier such as `*`.
     fn quantified(&mut self) -> Result<(), Refusal> {
         match self.rest.peek() {
             Some('+') => Err(unsupported("possessive quantifiers need backtracking")),
@@ -275,7 +278,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// Translates a group, whose opening parenthesis is already read.
+    /// Translates a group of a regular expression, whose opening parenthesis is already read.
     fn group(&mut self) -> Result<(), Refusal> {
         self.out.push('(');
         if self.rest.peek() != Some(&'?') {
@@ -296,7 +299,7 @@ impl<'a> Translation<'a> {
             }
             _ => {}
         }
-        // Flags, up to `:` or `)`.
+        // The flags of a group, as in `(?i)` or `(?i:`, stand before a `)` or `:`.
         let mut is_on = true;
         for letter in self.rest.by_ref() {
             match letter {
@@ -313,7 +316,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// Translates a class in brackets, whose opening bracket is already read.
+    /// Translates a character class in brackets, whose opening bracket is already read.
     fn class(&mut self) -> Result<(), Refusal> {
         self.out.push('[');
         let (mut depth, mut is_first, mut last) = (1, true, '[');
@@ -333,7 +336,8 @@ impl<'a> Translation<'a> {
                     depth += 1;
                 }
                 '\\' => self.escape(Place::Class)?,
-                // Doubled, these are operators in `regex` but not in Java.
+                // These characters are escaped, because doubled they are operators in the crate `regex` but
+                // not in Java.
                 '~' => self.out.push_str("\\~"),
                 '-' if last == '-' => self.out.push_str("\\-"),
                 other => self.out.push(other),
@@ -344,7 +348,7 @@ impl<'a> Translation<'a> {
         Err(Refusal::Invalid("a bracket is not closed".to_owned()))
     }
 
-    /// Translates an escape, whose backslash is already read.
+    /// Translates an escape of a regular expression, whose backslash is already read.
     fn escape(&mut self, place: Place) -> Result<(), Refusal> {
         let Some(letter) = self.rest.next() else {
             return Err(Refusal::Invalid("it ends in a backslash".to_owned()));
@@ -403,7 +407,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// Translates a quotation, `\Q...\E`.
+    /// Translates a quotation in a regular expression, `\Q...\E`.
     fn quote(&mut self) {
         while let Some(letter) = self.rest.next() {
             if letter == '\\' && self.rest.peek() == Some(&'E') {
@@ -414,7 +418,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// Translates a property, `\p{...}` or `\pL`.
+    /// Translates a property of characters in a regular expression, `\p{...}` or `\pL`.
     fn property(&mut self, is_negated: bool) -> Result<(), Refusal> {
         let mut name = String::new();
         match self.rest.next() {
@@ -436,7 +440,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// Reads at most `most` digits; `None` if there is no digit.
+    /// Reads a number of at most `most` digits in a regular expression; `None` if there is no digit.
     fn digits(&mut self, radix: u32, most: usize) -> Option<u32> {
         let mut number = None;
         for _ in 0..most {
@@ -453,7 +457,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// Writes a character such that it stands for itself everywhere.
+    /// Writes a character into the translated expression such that it stands for itself everywhere.
     fn literal(&mut self, letter: char) {
         if letter.is_ascii() && !letter.is_ascii_alphanumeric() && !matches!(letter, '<' | '>') {
             self.out.push_str(&format!("\\x{:02X}", u32::from(letter)));

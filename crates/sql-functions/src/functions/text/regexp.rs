@@ -1,5 +1,5 @@
-//! Functions of regular expressions: REGEXP, REGEXP_REPLACE, REGEXP_EXTRACT, REGEXP_EXTRACT_ALL, REGEXP_COUNT,
-//! REGEXP_INSTR, REGEXP_SUBSTR.
+//! SQL functions of regular expressions: REGEXP, REGEXP_REPLACE, REGEXP_EXTRACT, REGEXP_EXTRACT_ALL,
+//! REGEXP_COUNT, REGEXP_INSTR, REGEXP_SUBSTR.
 //!
 //! Patterns are Java's, as far as `pattern.rs` supports them. An unsupported literal is refused when the function is
 //! bound; an unsupported pattern in a column fails its row. A pattern which is invalid in Java, too, gives NULL
@@ -17,7 +17,8 @@ use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 use crate::values::ColumnarValue;
 
-/// Binds REGEXP: true if some part of the text matches. The empty pattern matches nothing.
+/// Binds REGEXP: true if some part of the text matches a regular expression. The empty expression matches
+/// nothing.
 ///
 /// Source: Flink, `SqlFunctionUtils.regExp`.
 pub(super) fn regexp(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -34,10 +35,11 @@ pub(super) fn regexp(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// Binds REGEXP_REPLACE: every match is replaced by the third argument. The replacement is literal: `$1` is not a
-/// group, since Flink quotes it.
+/// Binds REGEXP_REPLACE: every match of a regular expression is replaced by the third argument. The
+/// replacement is literal: `$1` is not a group, since Flink quotes it.
 ///
-/// Source: Flink, `SqlFunctionUtils.regexpReplace` (`Matcher.quoteReplacement`), and its `ScalarFunctionsTest`.
+/// Source: Flink, `SqlFunctionUtils.regexpReplace` (`Matcher.quoteReplacement`), and its
+/// `ScalarFunctionsTest`.
 pub(super) fn replace(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, patterns) = prepare(given, &[Kind::Text])?;
     if given.len() != 3 {
@@ -61,8 +63,8 @@ pub(super) fn replace(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Binds REGEXP_EXTRACT: a group of the first match, by default the whole match (0); NULL if there is no match or no
-/// such group in it.
+/// Binds REGEXP_EXTRACT: a group of the first match of a regular expression, by default the whole match (0).
+/// NULL if there is no match or no such group in it.
 pub(super) fn extract(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, patterns) = prepare(given, &[Kind::Whole])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
@@ -106,13 +108,13 @@ pub(super) fn extract_all(given: &[Argument], _: &Context) -> Result<Bound, Bind
     }))
 }
 
-/// Binds REGEXP_COUNT: the number of matches, an INT.
+/// Binds REGEXP_COUNT: the number of matches of a regular expression, an INT.
 pub(super) fn count(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     number(given, |regex, text| finds(regex, text).count())
 }
 
-/// Binds REGEXP_INSTR: the position of the first match, an INT, from 1 on; 0 if there is none. Differs from Flink:
-/// positions count code points, in Flink UTF-16 units.
+/// Binds REGEXP_INSTR: the position of the first match of a regular expression, an INT, from 1 on; 0 if there
+/// is none. Differs from Flink: positions count code points, in Flink UTF-16 units.
 pub(super) fn instr(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     number(given, |regex, text| {
         let before = regex.find(text).and_then(|hit| text.get(..hit.start()));
@@ -130,7 +132,7 @@ fn number(given: &[Argument], of: fn(&Regex, &str) -> usize) -> Result<Bound, Bi
     }))
 }
 
-/// Binds REGEXP_SUBSTR: the first match; NULL if there is none.
+/// Binds REGEXP_SUBSTR: the first match of a regular expression; NULL if there is none.
 pub(super) fn substr(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, patterns) = prepare(given, &[])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
@@ -147,11 +149,12 @@ fn prepare(given: &[Argument], more: &[Kind]) -> Result<(Vec<SqlType>, Patterns)
     Ok((types, Patterns::default()))
 }
 
-/// The two arguments of all these functions: a text and a pattern.
+/// Arguments of all functions of regular expressions: a text and an expression.
 struct Cases<'a> {
     text: Input<Text>,
     pattern: Input<Text>,
-    /// Pattern cursor. The cell allows slices of the text to outlive the borrow of the cursor.
+    /// Cursor over the compiled regular expressions. The cell allows slices of the text to outlive the borrow
+    /// of the cursor.
     cursor: RefCell<Cursor<'a>>,
 }
 
@@ -161,12 +164,13 @@ impl<'a> Cases<'a> {
         Ok(Cases { text, pattern, cursor: RefCell::new(patterns.cursor()) })
     }
 
-    /// Returns the text and the pattern of a row; `None` if one is NULL.
+    /// Returns the text and the regular expression of a row; `None` if one of them is NULL.
     fn both(&self, row: usize) -> Option<(&str, &str)> {
         Some((self.text.at(row)?, self.pattern.at(row)?))
     }
 
-    /// Returns the text and the compiled pattern of a row; `None` if one is NULL or the pattern is invalid.
+    /// Returns the text and the compiled regular expression of a row; `None` if one of them is NULL or the
+    /// expression is invalid.
     fn at(&self, row: usize) -> Result<Option<(&str, Arc<Regex>)>, EvaluationError> {
         let Some((text, java)) = self.both(row) else { return Ok(None) };
         Ok(self.regex(java)?.map(|regex| (text, regex)))

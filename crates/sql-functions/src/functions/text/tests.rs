@@ -1,6 +1,6 @@
-//! Cases of text functions. Results come from Flink's documentation and its `ScalarFunctionsTest`,
-//! `RegexpFunctionsITCase`, `LikeFunctionITCase` and `JsonFunctionsITCase`, from published test vectors, or were
-//! computed by hand.
+//! Tests of SQL functions of text. Expected results come from Flink's documentation and its
+//! `ScalarFunctionsTest`, `RegexpFunctionsITCase`, `LikeFunctionITCase` and `JsonFunctionsITCase`, from
+//! published test vectors, or were computed by hand.
 
 use super::TEXT;
 use crate::functions::each::bed;
@@ -353,7 +353,8 @@ fn addresses_are_taken_apart() {
     check("URL_DECODE('a%zz')", "NULL");
 }
 
-/// Test vectors of RFC 1321, section A.5, of FIPS 180-4, and of Flink's tests.
+/// MD5 and the SHA functions give the test vectors of RFC 1321, section A.5, of FIPS 180-4, and of Flink's
+/// tests.
 #[test]
 fn hashes_are_those_of_the_standards() {
     check("MD5('')", "d41d8cd98f00b204e9800998ecf8427e");
@@ -389,8 +390,8 @@ fn hashes_are_those_of_the_standards() {
     refused("SHA2('test', 1)", "there is no SHA-2 of 1 bits");
 }
 
-/// Lengths at the ends of blocks, where padding can go wrong: 55 and 56 bytes, 64, 111 and 112. Expected values were
-/// computed by Python's hashlib over that many letters `a`.
+/// Hashes are right for texts that end near the end of a block, where padding can go wrong: 55 and 56 bytes,
+/// 64, 111 and 112. Expected values were computed by Python's hashlib over that many letters `a`.
 #[test]
 fn hashes_pad_at_the_ends_of_blocks() {
     let check_md5 = |count: usize, expected: &str| check(&format!("MD5('{}')", "a".repeat(count)), expected);

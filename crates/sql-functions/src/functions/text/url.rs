@@ -1,11 +1,11 @@
-//! URLs: URL_ENCODE, URL_DECODE, PARSE_URL.
+//! SQL functions of URLs: URL_ENCODE, URL_DECODE, PARSE_URL.
 
 use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// Binds URL_ENCODE, as in forms: letters, digits and `.-*_` stay, a space becomes `+`, all other bytes `%` and two
-/// digits.
+/// Binds URL_ENCODE, which encodes a text as web forms do: letters, digits and `.-*_` stay, a space becomes
+/// `+`, all other bytes become `%` and two digits.
 ///
 /// Source: Java, `URLEncoder`.
 pub(super) fn encode(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -27,7 +27,7 @@ pub(super) fn encode(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// Binds URL_DECODE, the reverse of [`encode`]; NULL if a `%` is not followed by two digits.
+/// Binds URL_DECODE, which reverses [`encode`]; NULL if a `%` is not followed by two digits.
 pub(super) fn decode(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text], &[])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, |arguments, rows| {
@@ -72,17 +72,17 @@ pub(super) fn parse_url(given: &[Argument], _: &Context) -> Result<Bound, BindEr
     }))
 }
 
-/// Protocols that Java can parse.
+/// Protocols of URLs that Java can parse.
 const PROTOCOLS: [&str; 6] = ["http", "https", "ftp", "file", "jar", "mailto"];
 
-/// A URL, split into its parts.
+/// A URL that is split into its parts.
 struct Address<'a> {
     protocol: &'a str,
     authority: Option<&'a str>,
     user: Option<&'a str>,
     host: &'a str,
     path: &'a str,
-    /// Path with the query.
+    /// Path of the URL with its query.
     file: &'a str,
     query: Option<&'a str>,
     fragment: Option<&'a str>,
@@ -93,7 +93,7 @@ impl<'a> Address<'a> {
     fn of(url: &'a str) -> Option<Self> {
         let url = url.trim_matches(|letter: char| letter <= ' ');
         let (protocol, rest) = url.split_once(':')?;
-        // Java writes protocols in lower case.
+        // The protocol of a URL is shown in lower case, as Java does.
         let protocol = PROTOCOLS.iter().find(|known| protocol.eq_ignore_ascii_case(known))?;
         let (rest, fragment) = match rest.split_once('#') {
             Some((rest, fragment)) => (rest, Some(fragment)),
@@ -111,7 +111,8 @@ impl<'a> Address<'a> {
             None => (file, None),
         };
         let (user, place) = match authority.unwrap_or_default().split_once('@') {
-            // With two `@` it is unclear which one counts.
+            // If a URL has two `@`, it is unclear where the user name ends, so it has neither a user nor a
+            // host.
             Some((_, place)) if place.contains('@') => (None, ""),
             Some((user, place)) => (Some(user), place),
             None => (None, authority.unwrap_or_default()),

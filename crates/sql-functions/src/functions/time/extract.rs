@@ -1,5 +1,5 @@
-//! Parts of times as a BIGINT: EXTRACT and its short forms YEAR, QUARTER, MONTH, WEEK, DAYOFYEAR, DAYOFMONTH,
-//! DAYOFWEEK, HOUR, MINUTE, SECOND.
+//! SQL functions that return a part of a time as a BIGINT: EXTRACT and its short forms YEAR, QUARTER, MONTH,
+//! WEEK, DAYOFYEAR, DAYOFMONTH, DAYOFWEEK, HOUR, MINUTE, SECOND.
 //!
 //! Weeks and ISOYEAR follow ISO 8601. DOW counts from 1 for Sunday, ISODOW from 1 for Monday. MILLISECOND and finer
 //! units return only the fraction of the second. For a day-time interval DAY returns all days, for a year-month
@@ -19,7 +19,7 @@ use crate::functions::each::{self, Input, Nulls, bound};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// Binds EXTRACT: the part named by the first argument.
+/// Binds EXTRACT: the part of a time or interval that the first argument names.
 pub(super) fn extract(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let [unit, of] = given else { return Err(BindError::count(given.len())) };
     let mut bound = part(Unit::of(Some(unit))?, of, 2, context, 1)?;
@@ -60,7 +60,7 @@ parts! {
     second Second;
 }
 
-/// Binds the extraction of one part from the argument at `place`, from 0 on.
+/// Binds the extraction of one part from the time argument with the index `place`.
 fn part(
     unit: Unit,
     of: &Argument,
@@ -114,7 +114,7 @@ fn part(
         return Err(refuse());
     }
     let of_type = if of_type == SqlType::Null { SqlType::Timestamp(3) } else { of_type };
-    // The seconds since 1970 do not depend on the zone.
+    // EPOCH, the seconds since 1970, does not depend on the time zone.
     let zone = if unit == Unit::Epoch { Zone::UTC } else { zone };
     Ok(bound(vec![of_type], given, SqlType::BigInt, Nulls::OfArguments, move |arguments, rows| {
         let moments = Moments::of(&arguments[place], zone)?;
@@ -125,7 +125,8 @@ fn part(
 fn of_moment(unit: Unit, moment: Moment) -> i64 {
     let day = moment.day();
     let Civil { year, month, day: day_of_month } = civil(day);
-    // Here years count from 1 in both directions, so that there is no century 0.
+    // For decades, centuries and millennia, years count from 1 in both directions, so that there is no
+    // century 0.
     let started = |count: i64| if year > 0 { (year + count - 1) / count } else { (year - count + 1) / count };
     match unit {
         Unit::Millennium => started(1_000),
@@ -150,7 +151,7 @@ fn of_moment(unit: Unit, moment: Moment) -> i64 {
     }
 }
 
-/// Returns a part of an interval, with the sign of the interval.
+/// Returns the part of an interval of milliseconds that a unit names, with the sign of the interval.
 fn of_millis(unit: Unit, millis: i64) -> i64 {
     match unit {
         Unit::Day => millis / 86_400_000,
@@ -160,7 +161,7 @@ fn of_millis(unit: Unit, millis: i64) -> i64 {
         Unit::Millisecond => millis % 1_000,
         Unit::Microsecond => millis % 1_000 * 1_000,
         Unit::Nanosecond => millis % 1_000 * 1_000_000,
-        // Only EPOCH remains.
+        // All other units are handled above, so the unit is EPOCH: the seconds of the interval.
         _ => millis / 1_000,
     }
 }

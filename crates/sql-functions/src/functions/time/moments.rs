@@ -1,4 +1,4 @@
-//! Points in time, read from columns of any time type and written to them.
+//! Points in time, which functions of times read from columns of any time type and write to them.
 //!
 //! A [`Moment`] is a local date and time. Instants are converted to local time in the given zone, and back.
 
@@ -16,53 +16,54 @@ use crate::functions::each::{self, Outcome, failure, one_or_many};
 use crate::types::SqlType;
 use crate::values::ColumnarValue;
 
-/// A local date and time.
+/// A local date and time, as functions of times compute with it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Moment {
-    /// Seconds since 1970-01-01 00:00:00 local time.
+    /// Whole seconds since 1970-01-01 00:00:00 in local time.
     pub(super) seconds: i64,
-    /// Nanoseconds below a second.
+    /// Nanoseconds since the beginning of the second.
     pub(super) nanos: i64,
 }
 
 impl Moment {
-    /// Makes a moment of milliseconds since 1970.
+    /// Creates a local date and time from milliseconds since 1970.
     pub(super) fn of_millis(millis: i64) -> Moment {
         Moment { seconds: millis.div_euclid(1_000), nanos: millis.rem_euclid(1_000) * 1_000_000 }
     }
 
-    /// Returns the milliseconds since 1970, saturated to 64 bits.
+    /// Returns the date and time as milliseconds since 1970, saturated to 64 bits.
     pub(super) fn millis(self) -> i64 {
         self.seconds.saturating_mul(1_000).saturating_add(self.nanos / 1_000_000)
     }
 
-    /// Returns the day number.
+    /// Returns the day of a local date and time, as days since 1970-01-01.
     pub(super) fn day(self) -> i64 {
         self.seconds.div_euclid(DAY_SECONDS)
     }
 
-    /// Returns the nanoseconds since midnight.
+    /// Returns the time of day of a local date and time, as nanoseconds since midnight.
     pub(super) fn nanos_of_day(self) -> i64 {
         self.seconds.rem_euclid(DAY_SECONDS) * 1_000_000_000 + self.nanos
     }
 
-    /// Makes a moment of a day and of nanoseconds since its midnight, which may exceed the day.
+    /// Creates a local date and time from days since 1970 and nanoseconds since midnight, which may exceed
+    /// the day.
     pub(super) fn on_day(day: i64, nanos: i64) -> Moment {
         let seconds = day.saturating_mul(DAY_SECONDS).saturating_add(nanos.div_euclid(1_000_000_000));
         Moment { seconds, nanos: nanos.rem_euclid(1_000_000_000) }
     }
 }
 
-/// An argument of type DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ, opened for reading.
+/// Argument of a function of type DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ, opened for reading.
 pub(super) struct Moments {
     numbers: PrimitiveArray<Int64Type>,
     stride: usize,
     scale: Scale,
-    /// Zone in which instants are read; `None` for other types.
+    /// Time zone in which a TIMESTAMP_LTZ is read as local time; `None` for other types.
     zone: Option<Zone>,
 }
 
-/// The unit in which the numbers of a column count.
+/// Unit in which the numbers of a column of times count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scale {
     Days,
@@ -100,7 +101,7 @@ impl Moments {
         }
     }
 
-    /// Returns the moment of a row; `None` if it is NULL.
+    /// Returns the date and time of a row; `None` if the argument is NULL there.
     pub(super) fn at(&self, row: usize) -> Option<Moment> {
         let row = row * self.stride;
         if self.numbers.is_null(row) {
@@ -121,8 +122,8 @@ impl Moments {
     }
 }
 
-/// Builds a column of a time type from moments; a moment which does not fit is NULL. Local time becomes instants by a
-/// zone.
+/// Builds a column of a time type from local dates and times; one that does not fit the type becomes NULL.
+/// For TIMESTAMP_LTZ, local times become instants by a zone.
 pub(super) fn write<O: Outcome<Moment>>(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -138,7 +139,7 @@ pub(super) fn write<O: Outcome<Moment>>(
         _ => 1_000,
     };
     let number = |moment: Moment| match of {
-        // A day beyond 32 bits is NULL, and does not wrap to another day.
+        // A DATE holds days of 32 bits; a day beyond them is NULL, and does not wrap to another day.
         SqlType::Date => i32::try_from(moment.day()).ok().map(i64::from),
         SqlType::Time(_) => Some(moment.nanos_of_day() / 1_000_000),
         _ => {

@@ -1,8 +1,8 @@
-//! Current times: CURRENT_DATE, CURRENT_TIME, LOCALTIME, CURRENT_TIMESTAMP, NOW, CURRENT_ROW_TIMESTAMP, PROCTIME,
-//! LOCALTIMESTAMP.
+//! SQL functions that return the current time: CURRENT_DATE, CURRENT_TIME, LOCALTIME, CURRENT_TIMESTAMP, NOW,
+//! CURRENT_ROW_TIMESTAMP, PROCTIME, LOCALTIMESTAMP.
 //!
-//! The clock is read once for each batch of rows. Differs from Flink, where it is read for each row in streaming
-//! mode.
+//! The clock is read once for each batch of rows. Differs from Flink, where it is read for each row in
+//! streaming mode.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::functions::each::{Nulls, bound};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// Binds CURRENT_DATE: the day in the zone of the session.
+/// Binds CURRENT_DATE: the present day in the time zone of the session.
 pub(super) fn current_date(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     now(given, context, SqlType::Date)
 }
@@ -24,7 +24,7 @@ pub(super) fn current_time(given: &[Argument], context: &Context) -> Result<Boun
     now(given, context, SqlType::Time(0))
 }
 
-/// Binds CURRENT_TIMESTAMP: the instant, a TIMESTAMP_LTZ(3).
+/// Binds CURRENT_TIMESTAMP: the present instant, a TIMESTAMP_LTZ(3).
 pub(super) fn current_timestamp(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     now(given, context, SqlType::TimestampLtz(3))
 }
@@ -34,7 +34,7 @@ pub(super) fn local_timestamp(given: &[Argument], context: &Context) -> Result<B
     now(given, context, SqlType::Timestamp(3))
 }
 
-/// Returns the current time of a clock, in UTC.
+/// Returns the current date and time that a clock shows, in UTC.
 pub(super) fn present(clock: &dyn Clock) -> Moment {
     let nanos = clock.now().as_nanos();
     Moment { seconds: (nanos / 1_000_000_000) as i64, nanos: (nanos % 1_000_000_000) as i64 }
@@ -44,7 +44,7 @@ fn now(given: &[Argument], context: &Context, of: SqlType) -> Result<Bound, Bind
     if !given.is_empty() {
         return Err(BindError::count(given.len()));
     }
-    // An instant is written as local time in UTC.
+    // For a TIMESTAMP_LTZ, which is an instant, the current time is written as local time in UTC.
     let zone = if of == SqlType::TimestampLtz(3) { Zone::UTC } else { Zone::Named(context.zone) };
     let clock = Arc::clone(&context.clock);
     Ok(bound(Vec::new(), given, of.clone(), Nulls::Never, move |arguments, rows| {

@@ -18,25 +18,25 @@ use super::zone::{Colon, Zone, write_offset};
 
 pub(super) use parse::{default_date, default_timestamp};
 
-/// The kind of formatter.
+/// Kind of Java's formatter by whose rules a pattern is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
-    /// Java's `SimpleDateFormat`.
+    /// The pattern is one of Java's `SimpleDateFormat`, which is lenient.
     Lenient,
-    /// Java's `DateTimeFormatter`.
+    /// The pattern is one of Java's `DateTimeFormatter`, which is strict.
     Strict,
 }
 
-/// The use of a pattern.
+/// Purpose for which a date pattern is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// Writing text.
+    /// The pattern writes a time as text.
     Format,
-    /// Reading text.
+    /// The pattern reads a time from text.
     Parse,
 }
 
-/// A compiled pattern.
+/// A compiled pattern of a date and time, such as `yyyy-MM-dd HH:mm:ss`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pattern {
     style: Style,
@@ -50,7 +50,7 @@ enum Item {
 }
 
 impl Pattern {
-    /// Compiles a pattern.
+    /// Compiles a pattern of a date and time.
     ///
     /// # Errors
     /// The reason why the pattern cannot be used.
@@ -94,7 +94,8 @@ impl Pattern {
         Ok(Pattern { style, items })
     }
 
-    /// Writes a moment. `moment` is the local time in `zone` of `instant`, in seconds since 1970.
+    /// Writes a date and time by the pattern. `moment` is the local time in `zone` of `instant`, in seconds
+    /// since 1970.
     pub(super) fn format(&self, moment: Moment, zone: Zone, instant: i64, out: &mut String) {
         let day = moment.day();
         let Civil { year, month, day: day_of_month } = civil(day);
@@ -110,7 +111,7 @@ impl Pattern {
                 Item::Field { letter, count } => (*letter, *count),
             };
             match letter {
-                // Year of the era, which has no year 0.
+                // The letter `y` is the year of the era, which has no year 0.
                 'y' => write_year(if year > 0 { year } else { 1 - year }, count, is_strict, out),
                 'u' if is_strict => write_year(year, count, is_strict, out),
                 'u' => padded(iso_weekday(day), count, out),
@@ -133,7 +134,8 @@ impl Pattern {
                 'E' => out.push_str(name_of(&DAYS, iso_weekday(day) - 1, if count < 3 { 3 } else { count })),
                 'z' => zone.name_at(instant, out),
                 'Z' => write_offset(zone.offset_at(instant), Colon::Without, out),
-                // `X`; `check_field` admits no other letter.
+                // The remaining pattern letter is `X`, the offset from UTC, because `check_field` admits no
+                // other letter.
                 _ => match (zone.offset_at(instant), count) {
                     (0, _) => out.push('Z'),
                     (offset, 1) => {
@@ -149,7 +151,7 @@ impl Pattern {
     }
 }
 
-/// Refuses unknown letters, and more repetitions of a letter than Java allows.
+/// Refuses unknown letters in a pattern, and more repetitions of a letter than Java allows.
 fn check_field(letter: char, count: usize, style: Style, purpose: Purpose) -> Result<(), String> {
     let is_strict = style == Style::Strict;
     let most = match letter {
@@ -169,7 +171,7 @@ fn check_field(letter: char, count: usize, style: Style, purpose: Purpose) -> Re
         'D' | 'S' => 19,
         'a' if is_strict => 1,
         'a' => 19,
-        // Strict formatters write local time without a zone.
+        // Strict patterns cannot write a time zone, because they write local time without a zone.
         'z' | 'Z' | 'X' if is_strict && purpose == Purpose::Format => {
             return Err(format!("'{letter}' asks for a zone, and the time has none"));
         }
@@ -201,7 +203,8 @@ const MONTHS: [&str; 12] = [
 
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// Returns the first three letters of a name, the full name (for 4 letters), or the first letter (for 5).
+/// Returns the name of a month or weekday: its first three letters, the full name for 4 pattern letters, or
+/// its first letter for 5.
 fn name_of(names: &[&'static str], index: i64, count: usize) -> &'static str {
     let name = names.get(index as usize).copied().unwrap_or_default();
     let length = match count {
@@ -220,7 +223,8 @@ fn write_year(year: i64, count: usize, is_strict: bool, out: &mut String) {
     if count == 2 {
         return padded(year.rem_euclid(100), 2, out);
     }
-    // With four or more letters, a year which needs more digits than letters gets a plus sign.
+    // If the pattern has four or more letters for the year, a year that needs more digits than letters gets a
+    // plus sign.
     if is_strict && count >= 4 && year > 9_999 && year.to_string().len() > count {
         out.push('+');
     }

@@ -1,5 +1,5 @@
-//! Conversion between times and text: DATE_FORMAT, TO_DATE, TO_TIMESTAMP, TO_TIMESTAMP_LTZ, FROM_UNIXTIME,
-//! UNIX_TIMESTAMP, CONVERT_TZ.
+//! SQL functions that convert between times and text: DATE_FORMAT, TO_DATE, TO_TIMESTAMP, TO_TIMESTAMP_LTZ,
+//! FROM_UNIXTIME, UNIX_TIMESTAMP, CONVERT_TZ.
 //!
 //! Text which cannot be read gives NULL, or the least BIGINT in UNIX_TIMESTAMP. An invalid pattern is refused if it
 //! is a literal, and otherwise fails its row. Each function names the kind of Java's formatter which reads or writes.
@@ -128,10 +128,11 @@ fn of_text(types: Vec<SqlType>, given: &[Argument], of: SqlType) -> Result<Bound
     }))
 }
 
-/// First and last second of the years 0 to 9999, the range of numbers.
+/// Range of seconds since 1970 that TO_TIMESTAMP_LTZ accepts as a number: the years 0 to 9999.
 const SECONDS: std::ops::RangeInclusive<i128> = -62_167_219_200..=253_402_300_799;
 
-/// Default of the second argument: the digits of a second which a number has.
+/// Default of the second argument of TO_TIMESTAMP_LTZ: a number counts milliseconds, which are 3 digits of a
+/// second.
 const DIGITS_DEFAULT: i64 = 3;
 
 fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
@@ -162,8 +163,8 @@ fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
     Ok(bound(types, given, of.clone(), Nulls::Anyway, move |arguments, rows| {
         let (numbers, stride) = one_or_many(&arguments[0])?;
         let precision = Input::<Int64Type>::optional(arguments, 1)?;
-        // Returns the number times 10 to the power of `digits` (at most 3), without a fraction. A product beyond 128
-        // bits is beyond all years.
+        // `scaled` returns the number of a row times 10 to the power of `digits` (at most 3), without a
+        // fraction. A product beyond 128 bits is beyond all years.
         let scaled: Box<dyn Fn(usize, u32) -> Option<i128>> = match numbers.data_type() {
             DataType::Int64 => {
                 let numbers = numbers.as_primitive::<Int64Type>().clone();
@@ -171,7 +172,8 @@ fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
             }
             DataType::Float64 => {
                 let numbers = numbers.as_primitive::<Float64Type>().clone();
-                // Fractions are cut towards zero. Values saturate at 128 bits, which is beyond all years.
+                // Fractions of a floating-point number are cut towards zero. Values saturate at 128 bits,
+                // which is beyond all years.
                 Box::new(move |row, digits| {
                     let value = numbers.value(row) * 10_f64.powi(digits as i32);
                     (!value.is_nan()).then_some(value as i128)
@@ -188,7 +190,8 @@ fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
             let digits = precision.as_ref().map_or(Some(DIGITS_DEFAULT), |precision| precision.at(row));
             let Some(digits) = digits.filter(|_| !numbers.is_null(row * stride)) else { return Ok(None) };
             let digits = second_digits(digits)?;
-            // Units below a millisecond are whole numbers; larger units may have fractions down to a millisecond.
+            // Numbers of units below a millisecond are whole; numbers of larger units may have fractions down
+            // to a millisecond.
             let Some(units) = scaled(row * stride, 3_u32.saturating_sub(digits)) else { return Ok(None) };
             let per_second = 10_i128.pow(digits.max(3));
             let seconds = units.div_euclid(per_second);
@@ -201,7 +204,7 @@ fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
     }))
 }
 
-/// Checks the digits of a second of a number: 0 for seconds, 3 for milliseconds, at most 9.
+/// Checks how many digits of a second a number counts: 0 for seconds, 3 for milliseconds, at most 9.
 fn second_digits(digits: i64) -> Result<u32, EvaluationError> {
     u32::try_from(digits).ok().filter(|digits| *digits <= 9).ok_or_else(|| EvaluationError {
         code: "BAD_ARGUMENT",
@@ -257,7 +260,7 @@ pub(super) fn unix_timestamp(given: &[Argument], context: &Context) -> Result<Bo
             let pattern = pattern.as_ref().map_or(Some(TIMESTAMP), |pattern| pattern.at(row));
             let (Some(text), Some(pattern)) = (text.at(row), pattern) else { return Ok(None) };
             let millis = patterns.get(pattern)?.instant(text, zone, since);
-            // Cuts towards zero, as Java's division does.
+            // Milliseconds are divided with a cut towards zero, as in Java.
             Ok(Some(millis.map_or(i64::MIN, |millis| millis / 1_000)))
         })
     }))
@@ -299,18 +302,18 @@ fn first_year(context: &Context) -> i64 {
     civil(present(context.clock.as_ref()).seconds.div_euclid(DAY_SECONDS)).year - 80
 }
 
-/// The patterns used by one function.
+/// Date patterns that one function uses: a literal one, or those of a column in a cache.
 struct Patterns {
     style: Style,
     purpose: Purpose,
-    /// The pattern, if it is a literal.
+    /// Text and compiled form of the date pattern, if it is a literal.
     literal: Option<(String, Arc<Pattern>)>,
     cache: Cache<Result<Arc<Pattern>, String>>,
 }
 
 impl Patterns {
     fn of(argument: Option<&Argument>, style: Style, purpose: Purpose) -> Result<Self, BindError> {
-        // Without an argument, the default pattern is used.
+        // If the call has no argument for a pattern, the default form of a timestamp is used.
         let text = argument.map_or(Some(TIMESTAMP), Argument::text);
         let literal = match text {
             None => None,

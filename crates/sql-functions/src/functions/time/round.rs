@@ -1,4 +1,4 @@
-//! Rounding to a unit: FLOOR and CEIL of days, times, timestamps and instants.
+//! SQL functions that round times to a unit: FLOOR and CEIL of days, times, timestamps and instants.
 //!
 //! Weeks begin on Sunday. As in Flink, CEIL has these rules. To a month or more it uses the day only: a time of day
 //! on the first of a month does not round up. To a quarter, decade, century or millennium it goes to the next one
@@ -17,12 +17,12 @@ use crate::functions::each::{Nulls, bound};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// Binds FLOOR: rounds down to a unit.
+/// Binds FLOOR of a time: rounds down to a unit such as DAY.
 pub(super) fn floor(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     rounded(given, context, Direction::Down)
 }
 
-/// Binds CEIL: rounds up to a unit.
+/// Binds CEIL of a time: rounds up to a unit such as DAY.
 pub(super) fn ceil(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     rounded(given, context, Direction::Up)
 }
@@ -72,7 +72,7 @@ fn round(moment: Moment, unit: Unit, direction: Direction) -> Moment {
     if let Some(rounder) = day_rounder(unit) {
         return Moment::on_day(rounder(day, direction), 0);
     }
-    // Units up to a day divide the day evenly.
+    // Units up to a day divide the day evenly, so the time of day alone is rounded.
     let width = unit.nanos().unwrap_or(1);
     let down = nanos - nanos % width;
     let is_exact = down == nanos || direction == Direction::Down;
@@ -81,7 +81,7 @@ fn round(moment: Moment, unit: Unit, direction: Direction) -> Moment {
 
 type DayRounder = fn(i64, Direction) -> i64;
 
-/// Returns the function which rounds a day to a unit longer than a day.
+/// Returns the function that rounds a date to a unit longer than a day.
 fn day_rounder(unit: Unit) -> Option<DayRounder> {
     Some(match unit {
         Unit::Week => |day, direction| {
@@ -114,7 +114,7 @@ fn day_rounder(unit: Unit) -> Option<DayRounder> {
     })
 }
 
-/// Rounds to decades, centuries or millennia; these end with a year such as 1900 or 2000.
+/// Rounds a date to decades, centuries or millennia; these end with a year such as 1900 or 2000.
 fn of_years(day: i64, direction: Direction, count: i64) -> i64 {
     let last = (civil(day).year + count - 1).div_euclid(count) * count;
     days(if direction == Direction::Up { last + 1 } else { last - count + 1 }, 1, 1)

@@ -1,4 +1,4 @@
-//! Spans between points in time: TIMESTAMPADD, TIMESTAMPDIFF, OVERLAPS.
+//! SQL functions of spans between points in time: TIMESTAMPADD, TIMESTAMPDIFF, OVERLAPS.
 
 use arrow::datatypes::{DurationMillisecondType, Int32Type, Int64Type, IntervalYearMonthType};
 
@@ -43,7 +43,7 @@ pub(super) fn add(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     }))
 }
 
-/// Returns a moment moved by `count` units; `None` if it is out of range.
+/// Returns a date and time moved by `count` units; `None` if the result is out of range.
 fn later(moment: Moment, unit: Unit, count: i64) -> Option<Moment> {
     if let Some(months) = unit.months() {
         let day = add_months(moment.day(), count.checked_mul(months)?);
@@ -93,8 +93,9 @@ fn units_between(first: Moment, second: Moment, unit: Unit) -> i64 {
     millis / unit.nanos().map_or(1, |nanos| nanos / 1_000_000)
 }
 
-/// Returns the whole months from `from` to `to`, counted by days. If adding them to the day of `from` gives the day
-/// of `to`, and the time of day of `to` is earlier, the result is one less. Flink does so also if `to` is earlier.
+/// Returns the number of whole months from `from` to `to`, counted by days. If adding them to the day of
+/// `from` gives the day of `to`, and the time of day of `to` is earlier, the result is one less. Flink does
+/// so also if `to` is earlier.
 fn months_between(to: Moment, from: Moment) -> i64 {
     let months = months_of_days(to.day(), from.day());
     let is_same_day = add_months(from.day(), months) == to.day();
@@ -102,13 +103,14 @@ fn months_between(to: Moment, from: Moment) -> i64 {
     months - i64::from(is_same_day && is_earlier)
 }
 
-/// Returns the whole months between two days.
+/// Returns the number of whole months between two days.
 fn months_of_days(to: i64, from: i64) -> i64 {
     if to < from {
         return -months_of_days(from, to);
     }
-    // No month has more than 31 days, so `low` is a lower bound. Months have more than 30 days on average, so the
-    // true number exceeds `low` by less than one thirtieth.
+    // The number of whole months is searched between two bounds. No month has more than 31 days, so `low` is
+    // a lower bound. Months have more than 30 days on average, so the true number exceeds `low` by less than
+    // one thirtieth.
     let mut low = (to - from) / 31;
     let mut high = low + low / 30 + 2;
     while low < high {
@@ -122,7 +124,7 @@ fn months_of_days(to: i64, from: i64) -> i64 {
     low
 }
 
-/// Reads a unit of TIMESTAMPADD and TIMESTAMPDIFF.
+/// Reads the unit argument of TIMESTAMPADD and TIMESTAMPDIFF.
 fn of_spans(unit: &Argument) -> Result<Unit, BindError> {
     match Unit::of(Some(unit))? {
         unit @ (Unit::Year | Unit::Quarter | Unit::Month | Unit::Week | Unit::Day) => Ok(unit),
@@ -169,7 +171,7 @@ pub(super) fn overlaps(given: &[Argument], _: &Context) -> Result<Bound, BindErr
     }))
 }
 
-/// A span of time, given by two arguments.
+/// A span of time given by two arguments of OVERLAPS.
 struct Span {
     begin: Moments,
     end: End,
@@ -191,7 +193,7 @@ impl Span {
         Ok(Span { begin: Moments::of(begin, Zone::UTC)?, end })
     }
 
-    /// Returns the earlier and the later end of a row's span; `None` if an argument is NULL.
+    /// Returns the earlier and the later end of the span of time in a row; `None` if an argument is NULL.
     fn at(&self, row: usize) -> Option<(Moment, Moment)> {
         let begin = self.begin.at(row)?;
         let end = match &self.end {

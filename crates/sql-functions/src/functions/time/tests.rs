@@ -1,5 +1,5 @@
-//! Cases of time functions. Results come from Flink's documentation and its `TemporalTypesTest`,
-//! `TimeFunctionsITCase` and `ScalarFunctionsTest`, or were computed by hand.
+//! Tests of SQL functions of times. Expected results come from Flink's documentation and its
+//! `TemporalTypesTest`, `TimeFunctionsITCase` and `ScalarFunctionsTest`, or were computed by hand.
 
 use super::TIME;
 use super::calendar::{Civil, add_months, civil, days, iso_week, iso_weekday};
@@ -21,7 +21,7 @@ fn refused(call: &str, part: &str) {
     assert!(message.contains(part), "{call}: '{message}' does not contain '{part}'");
 }
 
-/// The calendar agrees with chrono's, as far as that goes.
+/// The calendar agrees with that of the crate chrono, as far as chrono's range goes.
 #[test]
 fn the_calendar_agrees_with_another() {
     use chrono::{Datelike, NaiveDate};
@@ -90,7 +90,7 @@ fn parts_are_taken_out_of_timestamps() {
         check(&format!("EXTRACT('ISOYEAR', DATE '{day}')"), year);
         check(&format!("EXTRACT('ISODOW', DATE '{day}')"), weekday);
     }
-    // Flink returns 1970 here.
+    // For this instant before 1970 Flink returns the year 1970.
     check("YEAR(TIMESTAMP3 '1969-12-31T23:59:59.999')", "1969");
     check("SECOND(TIMESTAMP3 '1969-12-31T23:59:59.999')", "59");
     check("EXTRACT('MILLISECOND', TIMESTAMP3 '1969-12-31T23:59:59.999')", "999");
@@ -115,7 +115,7 @@ fn parts_have_names_of_their_own() {
     }
     check_in("Asia/Rangoon", "HOUR(LTZ '2018-03-19T23:40:31Z')", "6");
     check_in("Asia/Rangoon", "DAYOFMONTH(LTZ '2018-03-19T23:40:31Z')", "20");
-    // The seconds since 1970 do not depend on the zone.
+    // EPOCH, the seconds since 1970, does not depend on the time zone.
     check_in("Asia/Tokyo", "EXTRACT('EPOCH', LTZ '1970-01-01T00:00:01Z')", "1");
     check_in("Asia/Tokyo", "HOUR(TIMESTAMP '1994-09-27T13:14:15')", "13");
     assert_eq!(bed::result_type(TIME, "YEAR(DATE '1994-09-27')"), "BIGINT");
@@ -123,7 +123,7 @@ fn parts_have_names_of_their_own() {
 
 #[test]
 fn parts_are_taken_out_of_intervals() {
-    // 16979 days, 07:23:33.
+    // EXTRACT splits this interval of milliseconds into 16979 days and 07:23:33.
     check("EXTRACT('DAY', DAYS '1467012213000')", "16979");
     check("EXTRACT('HOUR', DAYS '1467012213000')", "7");
     check("EXTRACT('MINUTE', DAYS '1467012213000')", "23");
@@ -186,7 +186,8 @@ fn days_and_timestamps_are_rounded() {
     }
     check_in("Asia/Rangoon", "FLOOR_TO(LTZ '2018-03-19T23:40:31Z', 'HOUR')", "2018-03-19T23:30:00Z");
     check_in("Asia/Rangoon", "CEIL_TO(LTZ '2018-03-19T23:40:31Z', 'HOUR')", "2018-03-20T00:30:00Z");
-    // March 1 lies before the clocks are put forward.
+    // 1 March lies before the change of clocks in spring, so the offset of the result differs from that of
+    // the argument.
     check_in("Europe/Berlin", "FLOOR_TO(LTZ '2021-03-31T10:00:00Z', 'MONTH')", "2021-02-28T23:00:00Z");
     refused("FLOOR_TO(TIME '12:44:31', 'DAY')", "TIME(0) cannot be rounded to a day");
     refused("FLOOR_TO(DATE '2020-01-01', 'DOW')", "cannot be rounded");
@@ -313,7 +314,7 @@ fn spans_overlap() {
     );
 }
 
-/// The clock of the test helper shows 2024-02-29T12:34:56.789Z.
+/// Functions of the current time read the clock of the test, which shows 2024-02-29T12:34:56.789Z.
 #[test]
 fn the_present_is_told_by_the_clock() {
     check_in("Asia/Tokyo", "CURRENT_DATE()", "2024-02-29");
@@ -331,8 +332,8 @@ fn the_present_is_told_by_the_clock() {
     refused("NOW(1)", "1 arguments");
 }
 
-/// Gaps and overlaps are resolved as in Java. Cases follow the rules of the European Union for 2021 and of Samoa for
-/// 2011.
+/// Local times that are skipped or occur twice become instants as in Java. Cases follow the rules of the
+/// European Union for 2021 and of Samoa for 2011.
 #[test]
 fn every_reading_is_an_instant() {
     let berlin = Zone::read("Europe/Berlin").expect("a zone");

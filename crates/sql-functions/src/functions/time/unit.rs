@@ -1,8 +1,8 @@
-//! Units of time as written in EXTRACT, FLOOR, TIMESTAMPADD and others.
+//! Units of time, as SQL's functions EXTRACT, FLOOR, TIMESTAMPADD and others take them.
 
 use crate::functions::{Argument, BindError};
 
-/// A unit of time.
+/// A unit of time, such as YEAR or SECOND.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unit {
     Millennium,
@@ -27,7 +27,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// Reads the unit from an argument, which must be a literal.
+    /// Reads a unit of time from an argument, which must be a literal.
     ///
     /// # Errors
     /// [`BindError`] if the argument does not name a unit.
@@ -60,12 +60,12 @@ impl Unit {
         })
     }
 
-    /// Returns whether the unit is an hour or shorter.
+    /// Returns whether the unit of time is an hour or shorter.
     pub(super) fn is_within_day(self) -> bool {
         self.nanos().is_some_and(|nanos| nanos <= 3_600_000_000_000)
     }
 
-    /// Returns the nanoseconds of a unit of fixed length, up to a week; `None` for longer units.
+    /// Returns the nanoseconds of a unit of time of fixed length, up to a week; `None` for longer units.
     pub(super) fn nanos(self) -> Option<i64> {
         Some(match self {
             Unit::Nanosecond => 1,
@@ -80,7 +80,8 @@ impl Unit {
         })
     }
 
-    /// Returns the number of months of a unit made of months; `None` for other units.
+    /// Returns the number of months of a unit of time that is made of months, such as QUARTER; `None` for
+    /// other units.
     pub(super) fn months(self) -> Option<i64> {
         match self {
             Unit::Year => Some(12),

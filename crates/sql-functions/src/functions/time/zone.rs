@@ -1,37 +1,38 @@
-//! Time zones: named zones and fixed offsets.
+//! Time zones of SQL functions: named zones and fixed offsets.
 //!
-//! Every local time is converted to an instant. A local time which is skipped when clocks are put forward is read
-//! with the offset before the change. A local time which occurs twice is the earlier instant, or the later one on
-//! request.
+//! Every local time is converted to an instant. A local time that is skipped when clocks are put forward is
+//! read with the offset before the change. A local time that occurs twice is the earlier instant, or the
+//! later one on request.
 //!
 //! Source: Java, `ZoneId`, `ZonedDateTime.ofLocal`, `TimeZone.getTimeZone`.
 
 use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::{OffsetName, Tz};
 
-/// A time zone.
+/// A time zone, given by its name or by a fixed offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Zone {
-    /// A zone of the tz database.
+    /// A zone of the tz database, such as Europe/Berlin.
     Named(Tz),
-    /// A fixed offset: seconds ahead of UTC.
+    /// A zone with a fixed offset, in seconds ahead of UTC.
     Fixed(i32),
 }
 
-/// The choice between two instants with equal local time.
+/// Choice between two instants that have the same local time, because clocks were put back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overlap {
-    /// The earlier instant, as in java.time.
+    /// The earlier of both instants is chosen, as in java.time.
     Earlier,
-    /// The later instant, as in Java's older calendar.
+    /// The later of both instants is chosen, as in Java's older calendar.
     Later,
 }
 
 impl Zone {
-    /// The zone UTC.
+    /// The time zone UTC, to which other offsets refer.
     pub const UTC: Zone = Zone::Named(Tz::UTC);
 
-    /// Reads the name of a zone: `Europe/Berlin`, `PST`, `GMT-08:00`, `+05:30`. `None` if no zone has that name.
+    /// Finds a time zone by its name: `Europe/Berlin`, `PST`, `GMT-08:00`, `+05:30`. `None` if no zone has
+    /// that name.
     pub fn read(name: &str) -> Option<Zone> {
         if let Ok(named) = name.parse::<Tz>() {
             return Some(Zone::Named(named));
@@ -46,7 +47,7 @@ impl Zone {
         }
     }
 
-    /// Returns the offset ahead of UTC at an instant, both in seconds (the instant since 1970).
+    /// Returns the zone's offset ahead of UTC at an instant, both in seconds (the instant since 1970).
     pub fn offset_at(&self, seconds: i64) -> i32 {
         match self {
             Zone::Named(Tz::UTC) => 0,
@@ -55,12 +56,12 @@ impl Zone {
         }
     }
 
-    /// Returns the local time at an instant, both in seconds since 1970.
+    /// Returns the zone's local time at an instant, both in seconds since 1970.
     pub fn local_of(&self, seconds: i64) -> i64 {
         seconds.saturating_add(i64::from(self.offset_at(seconds)))
     }
 
-    /// Returns the instant of a local time, both in seconds since 1970.
+    /// Returns the instant of a local time of the zone, both in seconds since 1970.
     pub fn instant_of(&self, local: i64, overlap: Overlap) -> i64 {
         let offset = match self {
             Zone::Named(Tz::UTC) => 0,
@@ -72,7 +73,8 @@ impl Zone {
                     LocalResult::Single(offset) => fixed(&offset),
                     LocalResult::Ambiguous(earlier, _) if overlap == Overlap::Earlier => fixed(&earlier),
                     LocalResult::Ambiguous(_, later) => fixed(&later),
-                    // In a gap, the offset before it applies. No zone puts clocks forward twice within a day.
+                    // If clocks skip the local time, the offset before the gap applies. No zone puts clocks
+                    // forward twice within a day.
                     LocalResult::None => {
                         let before = reading.checked_sub_signed(TimeDelta::days(1)).unwrap_or(reading);
                         fixed(&zone.offset_from_utc_datetime(&before))
@@ -83,7 +85,7 @@ impl Zone {
         local.saturating_sub(i64::from(offset))
     }
 
-    /// Writes the name of the zone at an instant: `CET`, `GMT+05:30`.
+    /// Writes the name that the zone has at an instant: `CET`, `GMT+05:30`.
     pub fn name_at(&self, seconds: i64, out: &mut String) {
         let named = match self {
             Zone::Named(zone) => {
@@ -91,7 +93,7 @@ impl Zone {
             }
             Zone::Fixed(_) => None,
         };
-        // Where no abbreviation is in use, the database has the offset instead.
+        // If a zone has no abbreviation, the tz database has the offset as its name.
         match named.filter(|name| !name.starts_with(['+', '-'])) {
             Some(name) => out.push_str(&name),
             None => {
@@ -102,14 +104,14 @@ impl Zone {
     }
 }
 
-/// The separator between hours and minutes of an offset.
+/// Whether a colon separates the hours and minutes of an offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Colon {
     Between,
     Without,
 }
 
-/// Writes an offset: `+0530`, `+05:30`.
+/// Writes an offset from UTC: `+0530`, `+05:30`.
 pub(super) fn write_offset(seconds: i32, colon: Colon, out: &mut String) {
     let minutes = seconds.unsigned_abs() / 60;
     let sign = if seconds < 0 { '-' } else { '+' };
@@ -117,7 +119,7 @@ pub(super) fn write_offset(seconds: i32, colon: Colon, out: &mut String) {
     out.push_str(&format!("{sign}{:02}{between}{:02}", minutes / 60, minutes % 60));
 }
 
-/// Reads an offset in seconds: `+8`, `+08`, `+0830`, `+08:30`, `+8:30`.
+/// Reads an offset from UTC, in seconds: `+8`, `+08`, `+0830`, `+08:30`, `+8:30`.
 fn offset_of(text: &str) -> Option<i32> {
     let (sign, digits) = match text.split_at_checked(1)? {
         ("+", digits) => (1, digits),
@@ -137,14 +139,15 @@ fn offset_of(text: &str) -> Option<i32> {
     Some(sign * (number(hours, 23)? * 3_600 + number(minutes, 59).filter(|_| is_whole)? * 60))
 }
 
-/// Converts seconds to a date of chrono, limited to its range of 262,000 years. The offset at the ends is used beyond
-/// them.
+/// Converts seconds since 1970 to a date of chrono, limited to its range of 262,000 years. Beyond that range,
+/// the offset at its ends is used.
 fn naive(seconds: i64) -> NaiveDateTime {
     const EDGE: i64 = 8_000_000_000_000;
     DateTime::from_timestamp(seconds.clamp(-EDGE, EDGE), 0).unwrap_or_default().naive_utc()
 }
 
-/// Names of three letters that Java knows and which the tz database lacks or uses for another zone.
+/// Names of time zones of three letters that Java knows and that the tz database lacks or uses for another
+/// zone.
 ///
 /// Source: Java, `ZoneId.SHORT_IDS`.
 const SHORT_NAMES: &[(&str, &str)] = &[

@@ -1,5 +1,5 @@
-//! Results that are too long for one batch come out in several, and a row whose result does not fit is an
-//! error.
+//! Tests of projection: results that are too long for one batch come out in several, and a row whose result
+//! does not fit is an error.
 
 use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, Int64Type};
@@ -25,7 +25,7 @@ impl GrantSource for Budget {
     }
 }
 
-/// An expression which repeats `x` as often as the first column says.
+/// Returns an expression that repeats the text `x` as often as the first column says.
 fn repeated() -> Typed {
     let kernel = |arguments: &[ColumnarValue], rows: usize| {
         let count = each::Input::<Int64Type>::of(&arguments[0])?;
@@ -50,7 +50,7 @@ fn repeated() -> Typed {
     }
 }
 
-/// Returns the lengths of the texts that come out, batch by batch, or the code of the error.
+/// Returns the lengths of the texts that a projection puts out, batch by batch, or the code of its error.
 fn lengths(counts: &[i64], budget_bytes: usize) -> Result<Vec<Vec<usize>>, &'static str> {
     let columns = [Column::plain("x", SqlType::STRING, true)];
     let mut calc = Calc::new("calc", Vec::new(), vec![vec![repeated()]], &columns);
@@ -85,7 +85,8 @@ fn short_results_come_out_together() {
     assert_eq!(lengths(&[5; 4_000], 256 << 20).unwrap().len(), 1);
 }
 
-/// A row may use a quarter of the budget: here the text, and a second copy in its column.
+/// A row whose results need more than a quarter of the memory budget is an error; the text and its copy in
+/// the column both count.
 #[test]
 fn a_row_that_does_not_fit_is_an_error() {
     let long = 20 << 20;

@@ -1,4 +1,5 @@
-//! GROUP BY is compared with an oracle that keeps all rows of each key and computes the changes of each row.
+//! Tests that compare GROUP BY with an oracle, which keeps all rows of each key and computes the changes of
+//! each row.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +40,7 @@ fn results(rows: &[In]) -> String {
     format!("{} {} {} {} {}", rows.len(), text(sum), text(values.iter().min()), text(first), distinct.len())
 }
 
-/// Batches of rows that are added, and of present rows that are retracted.
+/// Generates rows that are added and, if `is_retracting`, retractions of rows that are present.
 fn changes(is_retracting: bool) -> impl Strategy<Value = Vec<(In, RowKind)>> {
     let step = (
         any::<bool>(),
@@ -121,8 +122,8 @@ proptest! {
         prop_assert_eq!(shown, expected);
     }
 
-    /// Keys are forgotten when nothing was written for a time to live, and later retractions of their rows
-    /// are ignored.
+    /// GROUP BY forgets a key when nothing was written for its time to live, and ignores later retractions of
+    /// its rows.
     #[test]
     fn keys_expire(changes in changes(true), waits in prop::collection::vec(0u64..70, 60), cut in 1usize..5) {
         let mut bed = Bed::new(group(vec![K], vec![call("COUNT", &[], false), call("COUNT", &[V], false)], true));
@@ -162,7 +163,7 @@ proptest! {
     }
 }
 
-/// Distinct rows are groups without aggregates; each repetition emits an update.
+/// SELECT DISTINCT is a GROUP BY without aggregates; each repetition of a row emits an update.
 #[test]
 fn distinct_rows() {
     let row = |id, k| In { id, k, v: None, ts: 0 };
@@ -172,7 +173,8 @@ fn distinct_rows() {
     assert_eq!(bed.take(&[], None), Vec::<String>::new());
 }
 
-/// A batch without rows, such as those that fill an edge behind a long one, says nothing of how long results are.
+/// A batch without rows does not change the measured size of results. Such batches fill an edge behind a
+/// large batch.
 #[test]
 fn a_batch_without_rows_leaves_the_bytes_of_a_row() {
     let rows: Vec<In> = (0..40).map(|id| In { id, k: Some("a"), v: Some(1), ts: 0 }).collect();
@@ -187,7 +189,7 @@ fn a_batch_without_rows_leaves_the_bytes_of_a_row() {
     assert_eq!(row_bytes(&[]), known);
 }
 
-/// One key with many rows, and many keys with one row, come out in batches of bounded size.
+/// GROUP BY of one key with many rows, and of many keys with one row, puts out batches of bounded size.
 #[test]
 fn pieces_are_small() {
     let rows: Vec<In> = (0..4_096).map(|id| In { id, k: Some("a"), v: Some(1), ts: 0 }).collect();
@@ -199,7 +201,7 @@ fn pieces_are_small() {
     assert_eq!(bed.take(&rows, None).len(), 8_192);
 }
 
-/// Keys that never come again must not be held forever, nor their accumulators.
+/// GROUP BY drops expired keys and their accumulators even if the keys never come again.
 #[test]
 fn state_is_dropped() {
     let mut bed = Bed::new(group(vec![ID], all_calls(), true));

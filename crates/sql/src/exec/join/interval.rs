@@ -40,17 +40,18 @@ use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
 use crate::plan::JoinKind;
 
-/// The interval of right times that match a left row, relative to the left time; both ends included.
+/// Interval of right times that match a left row, relative to the left time; both ends are included.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// The lower end; below zero it is before the left row.
+    /// Lower end of the interval in milliseconds; below zero it is before the left row.
     pub lower_ms: i64,
-    /// The upper end; if it is below the lower end, no rows match.
+    /// Upper end of the interval in milliseconds; if it is below the lower end, no rows match.
     pub upper_ms: i64,
 }
 
 impl Bounds {
-    /// Returns the first and the last time at which the other side has matches for a row of `side` at `time`.
+    /// Returns the first and the last time at which the other input can have matches for a row of `side` at
+    /// `time`.
     fn reach(self, side: Side, time: i64) -> (i64, i64) {
         match side {
             Side::Left => (time.saturating_add(self.lower_ms), time.saturating_add(self.upper_ms)),
@@ -59,14 +60,14 @@ impl Bounds {
     }
 }
 
-/// Joins rows by key and time.
+/// Interval join, which joins rows of equal keys that are near in event time.
 pub struct IntervalJoin {
     shape: Shape,
     times: [usize; 2],
     bounds: Bounds,
     converter: Option<RowConverter>,
     numbers: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
-    /// Keys by their numbers; a number whose key has no rows is free.
+    /// Join keys by their numbers. The number of a key without rows is free for another key.
     keys: Vec<Key>,
     free: Vec<u32>,
     sides: [Kept; 2],
@@ -80,7 +81,7 @@ pub struct IntervalJoin {
 #[derive(Default)]
 struct Key {
     bytes: Arc<[u8]>,
-    /// Rows of either side in the order of time, equal times in the order of arrival.
+    /// Rows of the key in either input, in the order of time, rows of equal time in the order of arrival.
     rows: [VecDeque<Entry>; 2],
 }
 
@@ -93,22 +94,23 @@ struct Entry {
 #[derive(Default)]
 struct Kept {
     row_store: RowStore,
-    /// Numbers of the keys with rows at each time.
+    /// Numbers of the keys that have rows at each time, so that expired rows are found.
     expiry: BTreeMap<i64, Vec<u32>>,
 }
 
-/// A batch whose rows are being matched against the other side.
+/// A batch of one input whose rows are being matched with the kept rows of the other input.
 struct Arriving {
     side: Side,
     rows: RecordBatch,
     keys: KeyBytes,
     is_met: Vec<bool>,
-    /// The position at which matching continues: a row, and an entry among the rows of its key.
+    /// Position at which matching continues: a row of the batch, and an entry among the kept rows of its key.
     row: usize,
     next: Option<usize>,
 }
 
-/// A possible pair: a row that arrives, the number of its key, and an entry among the rows of that key.
+/// A possible pair of an interval join: a row of the arriving batch, the number of its key, and a kept row of
+/// that key.
 struct Candidate {
     row: u32,
     key: u32,
@@ -116,7 +118,7 @@ struct Candidate {
 }
 
 impl IntervalJoin {
-    /// Joins rows by the time columns at `times`.
+    /// Creates an interval join by the time columns with the indexes `times`.
     ///
     /// # Errors
     /// [`EvaluationError`] if a key has a type that cannot be a key.
@@ -142,7 +144,7 @@ impl IntervalJoin {
         Ok(Arriving { side, is_met: vec![false; rows.num_rows()], keys, rows, row: 0, next: None })
     }
 
-    /// Returns the rows that are not late by their side's watermark, and counts the others.
+    /// Returns the rows of a batch that are not late by the watermark of their input, and counts the others.
     fn on_time(&mut self, side: Side, rows: RecordBatch, passed_ms: i64) -> Outcome<RecordBatch> {
         let times = rows.column(self.times[side.index()]).as_primitive::<TimestampMillisecondType>();
         if times.values().iter().all(|time| *time >= passed_ms) {
@@ -154,7 +156,8 @@ impl IntervalJoin {
         Ok(on_time)
     }
 
-    /// Returns the next possible pairs: equal keys, near enough in time.
+    /// Returns the next possible pairs of the arriving batch: their keys are equal, and they are near enough
+    /// in time.
     fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
         let times = arriving
             .rows
@@ -164,7 +167,7 @@ impl IntervalJoin {
         let mut found = Vec::new();
         while arriving.row < arriving.rows.num_rows() && found.len() < BATCH_ROWS_MAX {
             let row = arriving.row;
-            // One match is enough for a left row of a semi or anti join.
+            // One match is enough for a left row of a semi or anti join, so its search ends there.
             let is_settled = self.shape.kind.is_half() && arriving.side == Side::Left && arriving.is_met[row];
             let number = arriving.keys.get(row).and_then(|key| self.numbers.get(key));
             let (Some(number), false) = (number, is_settled) else {
@@ -187,7 +190,7 @@ impl IntervalJoin {
         found
     }
 
-    /// Checks the condition of possible pairs, marks the rows that matched, and returns the output.
+    /// Checks the join condition of possible pairs, marks the rows that matched, and returns the output.
     fn meet(&mut self, arriving: &mut Arriving, found: &[Candidate]) -> Outcome<Option<RecordBatch>> {
         let (side, other) = (arriving.side, arriving.side.other());
         let rows = UInt32Array::from_iter_values(found.iter().map(|candidate| candidate.row));
@@ -236,8 +239,8 @@ impl IntervalJoin {
         self.shape.results(kept.len(), of_side(Side::Left)?, of_side(Side::Right)?).map(Some)
     }
 
-    /// Keeps the rows that have been matched with all present rows, if a later row can still match. Returns
-    /// those of the other rows which come out without a match.
+    /// Keeps the rows of the arriving batch that a later row of the other input can still match. Returns
+    /// those of the remaining rows that come out without a match.
     fn settle(&mut self, arriving: &Arriving) -> Outcome<Option<RecordBatch>> {
         let side = arriving.side;
         let times = arriving.rows.column(self.times[side.index()]).as_primitive::<TimestampMillisecondType>();
@@ -277,7 +280,8 @@ impl IntervalJoin {
         self.shape.results(alone.len(), left, right).map(Some)
     }
 
-    /// Returns whether no row that is on time can match a row of `side` at `time` any more.
+    /// Returns whether a row of an input at `time` can be forgotten, because no later row that is on time can
+    /// match it.
     fn is_over(&self, side: Side, time: i64) -> bool {
         self.closing_ms == i64::MAX || self.bounds.reach(side, time).1 < self.closing_ms
     }
@@ -317,7 +321,8 @@ impl IntervalJoin {
         self.entry_bytes += after + due_after - before - due_before;
     }
 
-    /// Forgets the rows of a side that cannot match any more; returns those which come out without a match.
+    /// Forgets the kept rows of an input that cannot match any more; returns those that come out without a
+    /// match.
     fn expire(&mut self, side: Side) -> Outcome<Option<RecordBatch>> {
         let keeps = self.shape.keeps(side);
         let mut alone: Vec<Place> = Vec::new();
@@ -354,7 +359,7 @@ impl IntervalJoin {
             }
         }
         if self.numbers.is_empty() {
-            // No key is left: their tables are given back.
+            // No key has rows any more, so the memory of the key tables is freed.
             (self.numbers, self.keys, self.free) = (HashMap::default(), Vec::new(), Vec::new());
         }
         let row_store = &mut self.sides[side.index()].row_store;
@@ -372,7 +377,7 @@ impl IntervalJoin {
         self.accounts.hold(row_stores + keys + self.entry_bytes + self.free.capacity() * size_of::<u32>());
     }
 
-    /// Returns all kept rows of a side, by key, and whether each has matched.
+    /// Returns all kept rows of an input, by key, and whether each of them has matched.
     fn all(&self, side: Side) -> Outcome<(RecordBatch, Vec<bool>)> {
         let schema = &self.shape.inputs[side.index()];
         let entries = || self.keys.iter().flat_map(|key| &key.rows[side.index()]);
@@ -385,15 +390,15 @@ impl IntervalJoin {
     }
 }
 
-/// Bytes of an entry of the tree of times: its nodes are filled by half.
+/// Bytes of an entry of the tree of row times, whose nodes are assumed to be half full.
 const EXPIRY_BYTES: usize = 2 * size_of::<(i64, Vec<u32>)>();
 
-/// Bytes that the list of the keys of a time holds.
+/// Returns the bytes of the list of the keys that have rows at one time.
 fn due_bytes(due: &Vec<u32>) -> usize {
     heap_bytes(due.capacity() * size_of::<u32>())
 }
 
-/// Bytes of a key, which lie behind two counts of those who hold it.
+/// Returns the bytes of a join key in an `Arc`, which stores two reference counts before them.
 fn key_bytes(key: &Arc<[u8]>) -> usize {
     heap_bytes(key.len() + 2 * size_of::<usize>())
 }
@@ -409,7 +414,7 @@ impl JoinOperator for IntervalJoin {
         let mut rows = batch.rows;
         let times = rows.column(self.times[side.index()]);
         if times.null_count() > 0 {
-            // A row without a time matches nothing. Flink's rows always have a time.
+            // A row whose time is NULL matches nothing and is dropped. In Flink rows always have a time.
             let known = BooleanArray::from_iter((0..times.len()).map(|row| Some(times.is_valid(row))));
             let left = filter_record_batch(&rows, &known).map_err(arrow_error)?;
             self.accounts.counts.filtered += (rows.num_rows() - left.num_rows()) as u64;

@@ -36,23 +36,23 @@ use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::order::bytes_of;
 
-/// Joins rows with a table.
+/// Lookup join, which joins left rows with a table that is read completely before.
 pub struct LookupJoin {
     shape: Shape,
-    /// Count of the table's sources that have not ended.
+    /// Number of sources of the looked-up table that have not ended.
     open_sources: usize,
-    /// The rows of the table so far.
+    /// Rows of the looked-up table that have been read so far.
     coming: Vec<RecordBatch>,
     table: Option<Table>,
     waiting: VecDeque<Batch>,
     probing: Option<(Probe, Option<Arc<[RowKind]>>)>,
-    /// Bytes of `coming` and `waiting`.
+    /// Bytes of the table rows in `coming` and of the left rows in `waiting`.
     bytes: usize,
     accounts: Accounts,
 }
 
 impl LookupJoin {
-    /// Creates a join with a table that is read by `sources` sources.
+    /// Creates a lookup join with a table that is read by `sources` sources.
     pub fn new(shape: Shape, sources: usize) -> Self {
         LookupJoin {
             shape,
@@ -91,7 +91,8 @@ impl JoinOperator for LookupJoin {
         if side == Side::Left {
             self.accounts.counts.forwarded += batch.len() as u64;
             self.bytes += bytes_of(&batch.rows);
-            // The state has paid for it from here on.
+            // The payment for a long batch ends here, because the state of the join pays for the waiting rows
+            // from now on.
             self.waiting.push_back(Batch { payment: None, ..batch });
             self.note_bytes();
             return Ok(());

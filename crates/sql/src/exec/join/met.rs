@@ -1,16 +1,20 @@
-//! Left rows of a temporal join that the watermark has passed, with the version of each, so that the pair can be taken back.
+//! Memory of a temporal join whose left rows may change: the left rows that the watermark has passed, each
+//! with the version that it matched, so that the pair can be retracted.
 //!
-//! A row is often taken back long after the watermark has passed it: an order that is deleted the next day still has its old
-//! time. The versions of that time may be forgotten by then, and a version that came late may be found instead, so the version
-//! is remembered here. Rows are told apart by their values alone: equal rows have one time and one key, and so one version.
+//! A row is often retracted long after the watermark has passed it: an order that is deleted the next day
+//! still has its old time. By then the versions of that time may be forgotten, and a version that came late
+//! may be found instead. So the matched version is remembered here. Rows are told apart by their values
+//! alone: equal rows have one time and one key, and so one version.
 //!
-//! A row is remembered until it is taken back, and no longer than the time to live. A row with a version is remembered also if
-//! the condition of the join does not hold for the pair, since it may hold for the row that an update puts in its place.
+//! A row is remembered until it is retracted, and no longer than the time to live. A row with a version is
+//! remembered also if the join condition does not hold for the pair, since it may hold for the row that an
+//! update puts in its place.
 //!
-//! The new row of an update has the version of the old row if it has the same time and key. [`Met::replace`] notes that version
-//! until [`Met::replaced`] finds it. Updates that change the time or the key never ask for theirs, so only the last
-//! [`REPLACED_MAX`] are noted. The new row of an update follows its old row at once, unless a batch ends between them: then up
-//! to one batch of each other reader lies between them.
+//! The new row of an update has the version of the old row if it has the same time and key. [`Met::replace`]
+//! notes that version until [`Met::replaced`] finds it. Updates that change the time or the key never ask for
+//! the noted version, so only the last [`REPLACED_MAX`] versions are noted. The new row of an update follows
+//! its old row at once, unless a batch ends between them: then up to one batch of each other reader lies
+//! between them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,21 +31,24 @@ use thalweg_sql_tables::batch::BATCH_ROWS_MAX;
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
 
-/// Versions of old rows that are noted at most.
+/// Greatest number of versions that are noted for the new rows of updates.
 const REPLACED_MAX: usize = 4 * BATCH_ROWS_MAX;
 
-/// Holds left rows by their values.
+/// Holds left rows of a temporal join that the watermark has passed, with their versions, by the values of
+/// the row.
 pub struct Met {
     ttl_ms: i64,
     clock: Arc<dyn Clock>,
     converter: RowConverter,
     rows: HashMap<Arc<[u8]>, MetRow, foldhash::fast::RandomState>,
-    /// The times at which rows came out, in order. The entry of a retracted row stays here until it is due.
+    /// Times at which rows came out, in order, for expiry. The entry of a retracted row stays here until it
+    /// is due.
     written: VecDeque<(i64, Arc<[u8]>)>,
     now_ms: i64,
-    /// Versions of old rows whose new rows have not come, by time and key.
+    /// Versions of the old rows of updates whose new rows have not come, by time and key.
     replaced: HashMap<Arc<[u8]>, Replaced, foldhash::fast::RandomState>,
-    /// When they were noted, in order, by a number that rises. A version whose new row came leaves its entry here.
+    /// Ascending numbers under which the versions in `replaced` were noted, in order, so that the oldest is
+    /// dropped first. A version whose new row has come leaves its entry here.
     noted: VecDeque<(u64, Arc<[u8]>)>,
     noted_count: u64,
     bytes: usize,
@@ -49,27 +56,29 @@ pub struct Met {
 
 struct Replaced {
     version: Option<Box<[u8]>>,
-    /// How many new rows have not come.
+    /// Number of updates with this time and key whose new rows have not come.
     count: u64,
-    /// The number of the last of them.
+    /// Number under which the last update with this time and key was noted; an entry of `noted` with a
+    /// smaller number is stale.
     noted_at: u64,
 }
 
 struct MetRow {
-    /// The version as bytes; none if there is none.
+    /// Version that the left row matched, as bytes; `None` if it matched no version.
     version: Option<Box<[u8]>>,
-    /// How many equal rows came out.
+    /// Number of equal left rows that came out and were not retracted.
     count: u64,
     written_ms: i64,
 }
 
-/// Bytes of a row beside its values and its version, and of an entry of `written`, which holds the values.
+/// Bytes of a remembered left row beside its values and its version, and of an entry of `written`, which
+/// shares the values.
 const ROW_BYTES: usize = size_of::<MetRow>() + 48;
 const NOTE_BYTES: usize = size_of::<(i64, Arc<[u8]>)>();
 const REPLACED_BYTES: usize = size_of::<Replaced>() + 48;
 
 impl Met {
-    /// Keeps left rows of a schema for `ttl_ms` milliseconds by `clock`.
+    /// Creates a memory that keeps left rows of a schema for `ttl_ms` milliseconds by `clock`.
     pub fn new(ttl_ms: i64, clock: Arc<dyn Clock>, schema: &SchemaRef) -> Outcome<Self> {
         Ok(Met {
             ttl_ms,
@@ -85,7 +94,7 @@ impl Met {
         })
     }
 
-    /// Forgets the rows whose time to live is over. The clock is read once for each batch.
+    /// Forgets the left rows whose time to live is over. The clock is read once for each batch.
     pub fn forget(&mut self) {
         self.now_ms = i64::try_from(self.clock.now().as_nanos() / 1_000_000).unwrap_or(i64::MAX);
         let is_over = |written_ms: i64| written_ms.saturating_add(self.ttl_ms) <= self.now_ms;
@@ -100,12 +109,12 @@ impl Met {
         }
     }
 
-    /// Converts left rows to bytes.
+    /// Converts left rows to bytes, by which they are looked up.
     pub fn bytes_of_rows(&self, columns: &[ArrayRef]) -> Outcome<Rows> {
         self.converter.convert_columns(columns).map_err(arrow_error)
     }
 
-    /// Notes that the watermark passed a row with a version.
+    /// Remembers a left row that the watermark has passed, with the version that it matched.
     pub fn add(&mut self, row: &[u8], version: Option<&[u8]>) {
         if let Some(met) = self.rows.get_mut(row) {
             met.count += 1;
@@ -118,7 +127,8 @@ impl Met {
         self.rows.insert(row, met);
     }
 
-    /// Takes a row back, and returns its version, if it has one. Without a result there is no such row.
+    /// Removes a left row that is retracted, and returns `Some` of the version that it matched, if any.
+    /// Returns `None` if there is no such row.
     pub fn take_back(&mut self, row: &[u8]) -> Option<Option<Box<[u8]>>> {
         let met = self.rows.get_mut(row)?;
         if met.count > 1 {
@@ -130,7 +140,7 @@ impl Met {
         Some(met.version)
     }
 
-    /// Notes the version of an old row for the new row of that time and key.
+    /// Notes the version of the old row of an update for the new row with the same time and key.
     pub fn replace(&mut self, time_and_key: (i64, Option<&[u8]>), version: Option<&[u8]>) {
         let key: Arc<[u8]> = Arc::from(bytes_of_key(time_and_key));
         self.note(key, version, 1);
@@ -158,8 +168,8 @@ impl Met {
         self.replaced.insert(key, Replaced { version: version.map(Box::from), count, noted_at });
     }
 
-    /// Returns the version of the old row in whose place a row of that time and key comes. Without a result there is no such
-    /// old row.
+    /// Returns `Some` of the version, if any, of the old row that a new row with this time and key replaces.
+    /// Returns `None` if no such old row was noted.
     pub fn replaced(&mut self, time_and_key: (i64, Option<&[u8]>)) -> Option<Option<Box<[u8]>>> {
         let key = bytes_of_key(time_and_key);
         let replaced = self.replaced.get_mut(&key[..])?;
@@ -176,12 +186,12 @@ impl Met {
         Some(replaced.version)
     }
 
-    /// Returns the bytes held.
+    /// Returns the bytes that the remembered left rows hold.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Saves the rows, in the order in which they came out.
+    /// Saves the remembered left rows, in the order in which they came out.
     pub fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&ROW_FORMAT)?;
         let current = || {
@@ -207,7 +217,7 @@ impl Met {
         Ok(())
     }
 
-    /// Replaces the rows by the saved ones.
+    /// Replaces the remembered left rows by the saved ones.
     pub fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         check_row_format(state)?;
         self.rows.clear();
@@ -222,7 +232,8 @@ impl Met {
             let met = MetRow { version, count, written_ms };
             self.bytes += bytes_of(&met) + row.len() + NOTE_BYTES;
             self.written.push_back((written_ms, Arc::clone(&row)));
-            // A row that was retracted and came again within a millisecond has two entries.
+            // A row that was retracted and came again within a millisecond has two saved entries; the second
+            // replaces the first.
             if let Some(before) = self.rows.insert(row, met) {
                 self.bytes -= bytes_of(&before);
             }
@@ -240,7 +251,7 @@ fn bytes_of(met: &MetRow) -> usize {
     met.version.as_ref().map_or(0, |version| version.len()) + ROW_BYTES
 }
 
-/// A time, whether there is a key, and the key.
+/// Encodes a row's time, whether it has a key, and the key as bytes, for look-ups.
 fn bytes_of_key((time, key): (i64, Option<&[u8]>)) -> Vec<u8> {
     let has_key = u8::from(key.is_some());
     [&time.to_be_bytes()[..], &[has_key], key.unwrap_or_default()].concat()

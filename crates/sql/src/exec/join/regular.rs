@@ -42,7 +42,7 @@ use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
 use crate::plan::JoinKind;
 
-/// Joins changes by key.
+/// Regular join, which joins the changes of two inputs by key, without a bound in event time.
 pub struct RegularJoin {
     shape: Shape,
     ttl_ms: i64,
@@ -50,10 +50,10 @@ pub struct RegularJoin {
     key_converter: Option<RowConverter>,
     row_converters: [RowConverter; 2],
     numbers: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
-    /// Keys by their numbers; a number whose key has no rows is free.
+    /// Join keys by their numbers. The number of a key without rows is free for another key.
     keys: Vec<Key>,
     free: Vec<u32>,
-    /// The times at which keys were written, in order.
+    /// Times at which rows of keys were written, in order, with the number of the key; for expiry.
     written: VecDeque<(i64, u32)>,
     arriving: Option<Arriving>,
     accounts: Accounts,
@@ -62,9 +62,9 @@ pub struct RegularJoin {
 
 struct Key {
     bytes: Arc<[u8]>,
-    /// Rows of either side, in the order of arrival.
+    /// Kept rows of the key in either input, in the order of arrival.
     records: [Vec<Remembered>; 2],
-    /// The time of its last entry in `written`.
+    /// Time of the last entry of this key in `written`.
     noted_ms: i64,
 }
 
@@ -76,33 +76,34 @@ impl Default for Key {
 
 struct Remembered {
     row: Box<[u8]>,
-    /// The number of rows of the other side that match it; maintained only where the join needs it.
+    /// Number of rows of the other input that match this row; maintained only where the kind of join needs
+    /// it.
     degree: u32,
     written_ms: i64,
 }
 
-/// Bytes of a row beside its values, in a list that grows by doubling.
+/// Bytes of a kept row beside its values, in a list that grows by doubling.
 const RECORD_BYTES: usize = size_of::<Remembered>() + 16;
 
-/// Returns the bytes of a row.
+/// Returns the bytes of a kept row with its values.
 fn record_bytes(row: &[u8]) -> usize {
     RECORD_BYTES + heap_bytes(row.len())
 }
 
-/// Returns the bytes of a key: its own bytes lie behind two counters of the `Arc`.
+/// Returns the bytes of a join key in an `Arc`, which stores two reference counts before them.
 fn key_bytes(key: &[u8]) -> usize {
     heap_bytes(2 * size_of::<usize>() + key.len())
 }
 
-/// A batch whose changes are applied one after the other.
+/// A batch of one input whose changes are applied to the join one after the other.
 struct Arriving {
     side: Side,
     batch: Batch,
     keys: KeyBytes,
     bytes: Rows,
     now_ms: i64,
-    /// The position at which matching continues: a row, a row of the other side under its key, and the
-    /// matches so far.
+    /// Position at which matching continues: a row of the batch, the next kept row of the other input under
+    /// its key, and the number of matches so far.
     row: usize,
     next: usize,
     degree: u32,
@@ -110,18 +111,20 @@ struct Arriving {
     _room: Option<Payment>,
 }
 
-/// A possible pair: a row that arrives, and a row of the other side by key and place.
+/// A possible pair of a regular join: a row of the arriving batch, and a kept row of the other input, given
+/// by its key and its index there.
 struct Candidate {
     row: usize,
     key: u32,
     record: usize,
 }
 
-/// An output row: its kind of change, the row that arrived, and the candidate.
+/// An output row of a regular join: its kind of change, the row that arrived, and the candidate for its other
+/// half.
 type Made = (RowKind, Option<u32>, Option<u32>);
 
 impl RegularJoin {
-    /// Keeps rows for `ttl_ms` milliseconds after they were written, by `clock`.
+    /// Creates a regular join that keeps rows for `ttl_ms` milliseconds after they were written, by `clock`.
     ///
     /// # Errors
     /// [`EvaluationError`] if a row has a type that cannot be compared.
@@ -147,7 +150,7 @@ impl RegularJoin {
         i64::try_from(self.clock.now().as_nanos() / 1_000_000).unwrap_or(i64::MAX)
     }
 
-    /// Forgets the rows that were not written for the time to live.
+    /// Forgets the rows of the join that were not written for the time to live.
     fn forget(&mut self, now_ms: i64) {
         let is_over = |written_ms: i64| written_ms.saturating_add(self.ttl_ms) <= now_ms;
         while let Some(&(written_ms, number)) = self.written.front()
@@ -169,7 +172,7 @@ impl RegularJoin {
         }
     }
 
-    /// Records that rows of a key were written.
+    /// Records the time at which rows of a key were written, for expiry.
     fn note(&mut self, number: u32, now_ms: i64) {
         let key = &mut self.keys[number as usize];
         if key.noted_ms != now_ms {
@@ -196,7 +199,7 @@ impl RegularJoin {
         self.note(number, record.written_ms);
         self.bytes += record_bytes(&record.row);
         let records = &mut self.keys[number as usize].records[side.index()];
-        // Most keys have one row on a side.
+        // Most keys have one row in an input, so memory for a single row is reserved at first.
         if records.is_empty() {
             records.reserve_exact(1);
         }
@@ -207,18 +210,19 @@ impl RegularJoin {
         let Some(number) = self.numbers.get(key) else { return };
         let records = &mut self.keys[*number as usize].records[side.index()];
         if let Some(at) = records.iter().position(|record| *record.row == *row) {
-            // Keys without rows are removed when their last entry of `written` is due.
+            // A key without rows is not removed at once, but when its last entry of `written` is due.
             records.remove(at);
             self.bytes -= record_bytes(row);
         }
     }
 
-    /// Returns the next pairs with equal keys, and moves `arriving` behind them.
+    /// Returns the next possible pairs with equal keys, and moves the position of `arriving` behind them.
     fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
         let other = arriving.side.other().index();
         let first = arriving.row;
         let mut found = Vec::new();
-        // Each row may come out alone, and each pair together with a retraction.
+        // The limit is half a batch, because each row may come out alone, and each pair together with a
+        // retraction.
         while arriving.row < arriving.batch.len() && found.len() + arriving.row - first < BATCH_ROWS_MAX / 2 {
             let row = arriving.row;
             let number = arriving.keys.get(row).and_then(|key| self.numbers.get(key)).copied();
@@ -236,7 +240,7 @@ impl RegularJoin {
         found
     }
 
-    /// Applies the changes of some rows, up to the new position of `arriving`.
+    /// Applies the changes of some arriving rows to the join, up to the new position of `arriving`.
     fn change(
         &mut self,
         arriving: &mut Arriving,
@@ -255,7 +259,8 @@ impl RegularJoin {
         })?;
         let mut made: Vec<Made> = Vec::new();
         let mut at = 0;
-        // The last of these rows may have further candidates.
+        // The last of these rows may have further candidates in the next call, so it is finished only if
+        // there are none.
         let last = (arriving.row + 1).min(arriving.batch.len());
         for row in first..last {
             let kind = arriving.batch.kind(row);
@@ -288,8 +293,8 @@ impl RegularJoin {
                 return Ok(None);
             }
             let (rows, places) = if of == side { (&arriving.batch.rows, &own) } else { (&others, &met) };
-            // With NULL at all places the columns are left out: nothing can be taken from an empty batch, not
-            // even NULL.
+            // If all indexes are NULL, the columns are left out: nothing can be taken from an empty batch,
+            // not even NULL.
             if places.null_count() == places.len() { Ok(None) } else { gathered(rows, places).map(Some) }
         };
         let results = self.shape.results(made.len(), of_side(Side::Left)?, of_side(Side::Right)?)?;
@@ -298,7 +303,7 @@ impl RegularJoin {
         Ok(Some(Batch { kinds, ..Batch::new(results) }))
     }
 
-    /// Appends the output of a pair that matches.
+    /// Appends the output rows that a matching pair of a regular join causes.
     fn pair(
         &mut self,
         side: Side,
@@ -346,7 +351,8 @@ impl RegularJoin {
         }
     }
 
-    /// Finishes a row that has been matched with all rows of the other side.
+    /// Finishes an arriving row that has been matched with all rows of the other input: emits it alone where
+    /// needed, and stores or removes it.
     fn finish(
         &mut self,
         arriving: &mut Arriving,
@@ -488,7 +494,7 @@ impl JoinOperator for RegularJoin {
                 let (row, degree, written_ms): (Box<[u8]>, u32, i64) = state.take()?;
                 records.push(Remembered { row, degree, written_ms });
             }
-            // Keys are computed from the rows.
+            // Join keys are not saved, because they are computed from the saved rows.
             for records in chunks(records) {
                 let converter = &self.row_converters[side.index()];
                 let parser = converter.parser();
@@ -504,8 +510,8 @@ impl JoinOperator for RegularJoin {
                 }
             }
         }
-        // Entries of `written` must be in the order of time; the sort is stable, so rows of one side and key
-        // keep their order.
+        // Entries of `written` must be in the order of time, so saved rows are sorted by it. The sort is
+        // stable, so rows of one input and key keep their order.
         all.sort_by_key(|(_, record, _)| record.written_ms);
         for (side, record, key) in all {
             self.remember(side, &key, record);
@@ -515,7 +521,7 @@ impl JoinOperator for RegularJoin {
     }
 }
 
-/// Splits a list into pieces of at most one batch.
+/// Splits a list of kept rows into pieces of at most one batch.
 fn chunks(mut records: Vec<Remembered>) -> impl Iterator<Item = Vec<Remembered>> {
     std::iter::from_fn(move || {
         if records.is_empty() {

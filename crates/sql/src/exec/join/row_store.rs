@@ -1,8 +1,8 @@
-//! Storage of rows batch by batch. Rows are forgotten one by one; the memory of a batch is freed with its
-//! last row.
+//! Storage of the rows that a join keeps, batch by batch. Rows are forgotten one by one; the memory of a
+//! batch is freed with its last row.
 //!
-//! This costs little where rows that come together also go together, as rows in event time do. A batch of
-//! which few rows are kept is copied down to those rows when it comes.
+//! This costs little where rows that come together also go together, as rows in event time do. If only a few
+//! rows of a batch are kept, they are copied, so that the memory of the batch is freed at once.
 
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::interleave;
@@ -12,10 +12,10 @@ use thalweg_sql_functions::expression::arrow_error;
 use crate::exec::operator::Outcome;
 use crate::exec::order::{bytes_of, compacted, taken};
 
-/// The location of a row: its batch, and the row in the batch.
+/// Location of a stored row: the index of its batch, and its index in the batch.
 pub(super) type Place = (u32, u32);
 
-/// Stores rows by batch.
+/// Stores rows that a join keeps, by the batch in which they came.
 #[derive(Default)]
 pub(super) struct RowStore {
     batches: Vec<Option<Held>>,
@@ -25,13 +25,13 @@ pub(super) struct RowStore {
 
 struct Held {
     rows: RecordBatch,
-    /// Count of its rows that are still needed.
+    /// Number of rows of the stored batch that are still needed.
     count: u32,
     bytes: usize,
 }
 
 impl RowStore {
-    /// Keeps the given rows of a batch and returns their locations.
+    /// Stores the given rows of a batch and returns their locations.
     pub(super) fn keep(&mut self, batch: &RecordBatch, rows: &[u32]) -> Outcome<Vec<Place>> {
         if rows.is_empty() {
             return Ok(Vec::new());
@@ -54,7 +54,7 @@ impl RowStore {
         Ok(rows.iter().enumerate().map(place).collect())
     }
 
-    /// Forgets a row.
+    /// Forgets a stored row; the last row of a batch frees the batch.
     pub(super) fn release(&mut self, (slot, _): Place) {
         if let Some(found) = self.batches.get_mut(slot as usize)
             && let Some(held) = found
@@ -68,24 +68,24 @@ impl RowStore {
         }
     }
 
-    /// Gathers one column of rows, in the given order.
+    /// Gathers one column of stored rows, in the order of the given locations.
     pub(super) fn column(&self, rows: &[Place], column: usize) -> Outcome<ArrayRef> {
         Gathering::of(self, rows).column(column)
     }
 
-    /// Gathers all columns of rows, in the given order.
+    /// Gathers all columns of stored rows, in the order of the given locations.
     pub(super) fn columns(&self, rows: &[Place], columns: usize) -> Outcome<Vec<ArrayRef>> {
         let gathering = Gathering::of(self, rows);
         (0..columns).map(|column| gathering.column(column)).collect()
     }
 
-    /// Returns the bytes held.
+    /// Returns the bytes that the stored batches hold.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// The distinct batches that hold some rows.
+/// Stored batches that hold some wanted rows, each batch once.
 struct Gathering<'a> {
     batches: Vec<&'a RecordBatch>,
     places: Vec<(usize, usize)>,

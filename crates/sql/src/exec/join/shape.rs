@@ -1,5 +1,5 @@
-//! Common parts of all joins: the keys that must be equal, the condition on pairs, and the rows of the
-//! output.
+//! Common parts of all join operators: the keys that must be equal, the condition on pairs, and the rows of
+//! the output.
 
 use arrow::array::{Array, ArrayRef, BooleanArray, new_null_array};
 use arrow::buffer::NullBuffer;
@@ -15,23 +15,24 @@ use crate::exec::calc::schema_of;
 use crate::exec::operator::Outcome;
 use crate::plan::{Column, Join, JoinKind};
 
-/// The inputs, keys, condition and output of a join.
+/// Inputs, keys, condition and output of a join, as all join operators need them.
 pub struct Shape {
-    /// The kind of the join.
+    /// Kind of the join: inner, outer, semi or anti.
     pub(super) kind: JoinKind,
-    /// The schemas of both inputs.
+    /// Schemas of the two inputs of the join.
     pub(super) inputs: [SchemaRef; 2],
-    /// The schema of the results.
+    /// Schema of the output rows of the join.
     pub(super) output: SchemaRef,
     keys: [Vec<Typed>; 2],
     is_null_equal: Vec<bool>,
-    /// The condition, narrowed to the columns that it reads; their places; their schema.
+    /// Join condition beside the equal keys, rewritten to read only the columns that it needs; the side and
+    /// the index of each of these columns; and their schema.
     condition: Option<(Typed, Vec<(Side, usize)>, SchemaRef)>,
 }
 
 impl Shape {
-    /// Creates the shape of a join of inputs with the columns `left` and `right`, whose results have
-    /// `columns`.
+    /// Creates the common parts of a join whose inputs have the columns `left` and `right`, and whose output
+    /// has `columns`.
     pub(super) fn new(join: &Join, left: &[Column], right: &[Column], columns: &[Column]) -> Self {
         Shape {
             kind: join.kind,
@@ -46,13 +47,13 @@ impl Shape {
         }
     }
 
-    /// Returns the types of the keys.
+    /// Returns the types of the join keys.
     pub(super) fn key_types(&self) -> Vec<SqlType> {
         self.keys[0].iter().map(|key| key.of.clone()).collect()
     }
 
-    /// Creates a converter from keys to comparable bytes; `None` if the join has no keys, so that any two
-    /// rows may match.
+    /// Creates a converter from join keys to comparable bytes; `None` if the join has no keys, so that any
+    /// two rows may match.
     pub(super) fn key_converter(&self) -> Outcome<Option<RowConverter>> {
         if self.keys[0].is_empty() {
             return Ok(None);
@@ -61,8 +62,8 @@ impl Shape {
         RowConverter::new(fields).map(Some).map_err(arrow_error)
     }
 
-    /// Evaluates the keys of the rows of one side. The null buffer marks the rows that can match: a NULL key
-    /// cannot, unless NULL equals NULL.
+    /// Evaluates the join keys of the rows of one input. The null buffer marks the rows that can match: a
+    /// NULL key cannot, unless NULL equals NULL.
     pub(super) fn keys(
         &self,
         side: Side,
@@ -80,7 +81,7 @@ impl Shape {
         Ok((columns, known.filter(|known| known.null_count() > 0)))
     }
 
-    /// Returns the keys of rows as bytes.
+    /// Returns the join keys of rows of one input as bytes.
     pub(super) fn key_bytes(
         &self,
         converter: Option<&RowConverter>,
@@ -95,8 +96,8 @@ impl Shape {
         Ok(KeyBytes { rows, known })
     }
 
-    /// Returns for which of `pairs` pairs the condition holds; `None` if there is no condition. `column`
-    /// gives the values of a column of a side, one for each pair.
+    /// Returns for which of `pairs` pairs the join condition holds; `None` if there is no condition. `column`
+    /// gives the values of a column of one input, one for each pair.
     pub(super) fn holds(
         &self,
         pairs: usize,
@@ -107,12 +108,13 @@ impl Shape {
         condition.evaluate_booleans(&batch_of(schema, columns, pairs)?).map(Some)
     }
 
-    /// Returns whether a condition beside the keys must be checked.
+    /// Returns whether the join has a condition beside the equal keys.
     pub(super) fn has_condition(&self) -> bool {
         self.condition.is_some()
     }
 
-    /// Creates `rows` result rows from the columns of both sides; a side that is `None` is padded with NULL.
+    /// Creates `rows` output rows from the columns of both inputs; an input that is `None` is padded with
+    /// NULL.
     pub(super) fn results(
         &self,
         rows: usize,
@@ -131,7 +133,7 @@ impl Shape {
         fields.iter().map(|field| new_null_array(field.data_type(), rows)).collect()
     }
 
-    /// Returns whether rows of a side come out without a match.
+    /// Returns whether the join puts out rows of an input that have no match.
     pub(super) fn keeps(&self, side: Side) -> bool {
         match side {
             Side::Left => self.kind.keeps_left(),
@@ -140,19 +142,20 @@ impl Shape {
     }
 }
 
-/// Returns whether a condition holds at `place`: it is neither FALSE nor NULL.
+/// Returns whether the join condition holds for the pair with the index `place`, that is, is neither FALSE
+/// nor NULL.
 pub(super) fn is_true(holds: &Option<BooleanArray>, place: usize) -> bool {
     holds.as_ref().is_none_or(|holds| holds.is_valid(place) && holds.value(place))
 }
 
-/// Keys of rows, as bytes.
+/// Join keys of the rows of a batch, as bytes.
 pub(super) struct KeyBytes {
     rows: Option<Rows>,
     known: Option<NullBuffer>,
 }
 
 impl KeyBytes {
-    /// Returns the key of a row; `None` if it can match no key.
+    /// Returns the join key of a row; `None` if the key contains a NULL that matches nothing.
     pub(super) fn get(&self, row: usize) -> Option<&[u8]> {
         if self.known.as_ref().is_some_and(|known| known.is_null(row)) {
             return None;
@@ -161,7 +164,8 @@ impl KeyBytes {
     }
 }
 
-/// Narrows a condition to the columns that it reads; returns it with their places and schema.
+/// Rewrites a join condition to read only the columns that it needs; returns it with the places and the
+/// schema of these columns.
 fn narrowed(condition: &Typed, left: &[Column], right: &[Column]) -> (Typed, Vec<(Side, usize)>, SchemaRef) {
     let mut places: Vec<usize> = Vec::new();
     condition.columns(&mut |place| {

@@ -1,4 +1,4 @@
-//! Hash join of complete inputs: a table of right rows by key, and left rows that probe it.
+//! Hash join of complete inputs: a hash table of right rows by key, in which left rows are looked up.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use crate::exec::operator::Outcome;
 use crate::exec::order::bytes_of;
 use crate::plan::JoinKind;
 
-/// Marks the end of a list of rows.
+/// Marks the end of the linked list of rows of a key.
 const NOBODY: u32 = u32::MAX;
 
-/// Right rows by key.
+/// Hash table of the right rows of a join by key; rows of one key form a linked list.
 pub(super) struct Table {
     pub(super) rows: RecordBatch,
     index: KeyIndex,
-    /// The first row of each key, by key number.
+    /// Index of the first row of each key, by the number of the key.
     heads: Vec<u32>,
-    /// The next row of the same key, by row.
+    /// Index of the next row of the same key, by the index of a row.
     nexts: Vec<u32>,
 }
 
 impl Table {
-    /// Builds the table from rows of the right side.
+    /// Builds the hash table of a join from all rows of the right input.
     pub(super) fn new(shape: &Shape, rows: RecordBatch) -> Outcome<Self> {
         let (keys, known) = shape.keys(Side::Right, &rows)?;
         let mut index = KeyIndex::new(&shape.key_types(), 0);
@@ -38,7 +38,8 @@ impl Table {
         index.index(&keys, rows.num_rows(), &mut groups);
         let mut heads = vec![NOBODY; index.len()];
         let mut nexts = vec![NOBODY; rows.num_rows()];
-        // Lists are built from the last row to the first, so that they yield rows in the order of arrival.
+        // The linked list of a key is built from the last row to the first, so that it yields rows in the
+        // order of arrival.
         for (row, group) in groups.iter().enumerate().rev() {
             if known.as_ref().is_none_or(|known| known.is_valid(row)) {
                 nexts[row] = heads[*group as usize];
@@ -48,35 +49,36 @@ impl Table {
         Ok(Table { rows, index, heads, nexts })
     }
 
-    /// Returns the bytes held.
+    /// Returns the bytes that the hash table and its rows hold.
     pub(super) fn bytes(&self) -> usize {
         bytes_of(&self.rows) + self.index.bytes() + 4 * (self.heads.len() + self.nexts.len())
     }
 }
 
-/// Left rows that probe a table.
+/// Left rows of a join that are looked up in the hash table of the right rows.
 pub(super) struct Probe {
     rows: RecordBatch,
-    /// For each left row, the first row of the table that it may match.
+    /// For each left row, the first right row of its key.
     firsts: Vec<u32>,
     is_met: Vec<bool>,
-    /// The position at which pairs continue: a left row, and the next row of the table to compare it with.
+    /// Position at which the search for pairs continues: a left row, and the next right row to compare it
+    /// with.
     row: usize,
     next: u32,
-    /// The position at which the rows of a semi or anti join continue; these come out after all rows are
-    /// matched.
+    /// Position in the left rows from which a semi or anti join continues to put out rows. These come out
+    /// after all rows are matched.
     alone: usize,
 }
 
-/// A piece of the output of a probe, in the order of the left rows.
+/// A part of the output of a join, in the order of the left rows.
 pub(super) struct Piece {
     pub(super) rows: RecordBatch,
-    /// The left row of each output row.
+    /// Index of the left row from which each output row was made.
     pub(super) lefts: Vec<u32>,
 }
 
 impl Probe {
-    /// Starts a probe of `table` with rows of the left side.
+    /// Starts to look up rows of the left input in `table`.
     pub(super) fn new(shape: &Shape, table: &Table, rows: RecordBatch) -> Outcome<Self> {
         let (keys, known) = shape.keys(Side::Left, &rows)?;
         let mut groups = Vec::new();
@@ -97,15 +99,16 @@ impl Probe {
             alone: 0,
         };
         if shape.kind.is_half() && !shape.has_condition() {
-            // Without a condition any row of the key is a match.
+            // A semi or anti join without a condition needs no comparison of pairs: any row of the key is a
+            // match.
             probe.is_met = probe.firsts.iter().map(|first| *first != NOBODY).collect();
             probe.row = probe.firsts.len();
         }
         Ok(probe)
     }
 
-    /// Returns the next piece; `None` at the end. Marks the rows of the table that matched in `right_met`, if
-    /// given.
+    /// Returns the next part of the output; `None` at the end. Marks the right rows that matched in
+    /// `right_met`, if given.
     pub(super) fn next(
         &mut self,
         shape: &Shape,
@@ -124,7 +127,8 @@ impl Probe {
             })?;
             let mut made: Vec<(u32, Option<u32>)> = Vec::new();
             let mut at = 0;
-            // The last of these rows may have further candidates.
+            // The last of these left rows may have further candidates in the next call, so it is finished
+            // only if there are none.
             let last = (self.row + 1).min(self.firsts.len());
             for row in first..last {
                 while at < lefts.len() && lefts.value(at) as usize == row {
@@ -168,11 +172,12 @@ impl Probe {
         Ok(Some(Piece { rows, lefts: lefts.values().to_vec() }))
     }
 
-    /// Returns the next pairs with equal keys, and moves the position behind them.
+    /// Returns the next possible pairs with equal keys, and moves the position behind them.
     fn candidates(&mut self, shape: &Shape, table: &Table) -> (UInt32Array, UInt32Array) {
         let (mut lefts, mut rights) = (Vec::new(), Vec::new());
         let (first, is_half) = (self.row, shape.kind.is_half());
-        // Each row may come out alone, too, so rows and pairs both count.
+        // The limit on the size of an output batch counts rows and pairs, because each left row may also come
+        // out alone.
         while self.row < self.firsts.len() && lefts.len() + self.row - first < BATCH_ROWS_MAX {
             if self.next == NOBODY || (is_half && self.is_met[self.row]) {
                 self.row += 1;
@@ -186,16 +191,16 @@ impl Probe {
         (UInt32Array::from(lefts), UInt32Array::from(rights))
     }
 
-    /// Returns the bytes held.
+    /// Returns the bytes that the left rows and their positions hold.
     pub(super) fn bytes(&self) -> usize {
         bytes_of(&self.rows) + 5 * self.firsts.len()
     }
 }
 
-/// Gathers the rows of a batch at `places`; a NULL place gives a row of NULL.
+/// Gathers the rows of a batch with the indexes `places`; a NULL index gives a row of NULL.
 pub(super) fn gathered(rows: &RecordBatch, places: &UInt32Array) -> Outcome<Vec<ArrayRef>> {
     let columns = rows.columns().iter().map(|column| {
-        // All rows in their order: the column itself.
+        // If all rows are gathered in their order, the column itself is returned without a copy.
         let is_all = places.len() == rows.num_rows()
             && arrow::array::Array::null_count(places) == 0
             && places.values().iter().enumerate().all(|(at, place)| at == *place as usize);

@@ -1,27 +1,31 @@
-//! Temporal join: a row meets the version of the other side that was valid at its time.
+//! Temporal join: each left row matches the version of its key in the right input that was valid at the row's
+//! time.
 //!
 //! Input      batches of a left side with event time, and of a right side whose rows are versions, by key and event time
-//! Output     each left row with the last version of its key that is not later; of a left join also those without one
-//! State      left rows at or behind the watermark; of each key the version that is valid at the watermark, and later ones; if
-//!            the left side changes, the rows that the watermark has passed and their versions, for the time to live ([`met`])
+//! Output     each left row with the last version of its key that is not later; a left join also those without a version
+//! State      left rows at or after the watermark; of each key the version that is valid at the watermark, and later ones;
+//!            if the left side changes, the rows that the watermark has passed and their versions, for the time to live
+//!            ([`met`])
 //! Emits      when the watermark has passed a left row, in the order of time
-//! Late       a left row behind the watermark of its side: counted, and dropped. A left row that is taken back is never late:
-//!            it takes back the pair that came out, and nothing if none did. The new row of such an update is not late
-//!            either if its time and key are those of the old row: it has the version of the old row. A version behind the
-//!            watermark of its side is valid from that watermark on: who is before it may have been answered already
-//! Watermark  forwarded unchanged, after all that it has passed
+//! Late       a left row below the watermark of its side: counted, and dropped. The retraction of a left row is never late:
+//!            it retracts the pair that came out, and nothing if none did. The new row of such an update is not late
+//!            either if its time and key are those of the old row: it has the version of the old row. A late version is
+//!            valid from the watermark of its side on, because left rows before that may have come out already
+//! Watermark  forwarded unchanged, after the output of all rows that it has passed
 //! Cost       one look-up per left row, and a search among the versions of its key
 //! Source     Flink, "Event Time Temporal Join"; `TemporalRowTimeJoinOperator`
 //!
-//! A version that is deleted ends at the deletion's time; that a key was deleted is remembered, as in Flink, because a version
-//! that comes late may be older. What a version was before an update says nothing: its update says
-//! all. Two versions of one key and time: the one that came last or, of several readers, the greater one.
+//! A version that is deleted ends at the deletion's time. The deletion of a key is remembered, as in Flink,
+//! because a version that comes late may be older. The `-U` of a version is ignored, because the `+U` says
+//! all. Of two versions of one key and time, the one that came last counts or, with several readers, the
+//! greater one.
 //!
 //! [`met`]: super::met
 //!
-//! Differs from Flink: a left row that is taken back behind the watermark takes back the pair that came out, where Flink looks
-//! the version up again, which may be gone; left rows that are late were not dropped before FLINK-39719, but met whichever versions were left;
-//! versions that are late meet the rows that still wait, which depends on how both inputs mix.
+//! Differs from Flink: a left row that is retracted behind the watermark retracts the pair that came out.
+//! Flink looks the version up again, and that version may be gone. Before FLINK-39719, Flink did not drop
+//! late left rows, but matched them with the versions that were left. In Flink, late versions match the rows
+//! that still wait, which depends on how both inputs interleave.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -51,7 +55,7 @@ use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
 use crate::plan::Counted;
 
-/// Joins rows with the versions that are valid at their time.
+/// Temporal join, which joins left rows with the versions of their keys that are valid at their time.
 pub struct TemporalJoin {
     shape: Shape,
     times: [usize; 2],
@@ -59,43 +63,44 @@ pub struct TemporalJoin {
     /// Whether one reader gives all versions, so that their order of arrival is determined.
     is_single: bool,
     key_converter: Option<RowConverter>,
-    /// Converts whole rows of the right side.
+    /// Converts whole rows of the right input, which are the versions, to bytes.
     row_converter: RowConverter,
-    /// Waiting left rows by their time, in the order of arrival.
+    /// Left rows that wait for the watermark, by their time, rows of equal time in the order of arrival.
     waiting: BTreeMap<i64, Vec<Waiting>>,
     row_store: RowStore,
     waiting_count: usize,
-    /// The versions of each key, by time and by the start of validity, which both ascend.
+    /// Versions of each key, by their time and by the start of their validity, which both ascend.
     versions: HashMap<Arc<[u8]>, Vec<Version>, foldhash::fast::RandomState>,
-    /// The times at which versions become valid that are not the first of their key: then the versions before
-    /// them are over.
+    /// Keys by the times at which one of their versions replaces an earlier one. When the watermark has
+    /// passed such a time, the earlier versions can be dropped.
     upcoming: BTreeMap<i64, Vec<Arc<[u8]>>>,
     version_bytes: usize,
-    /// Rows that the watermark has passed; none if no left row is ever taken back.
+    /// Left rows that the watermark has passed, with their versions; `None` if no left row is ever retracted.
     met: Option<Met>,
     closing_ms: i64,
     accounts: Accounts,
 }
 
-/// A left row that waits for the watermark.
+/// A left row that waits for the watermark, by its location in the row store.
 #[derive(Clone, Copy)]
 struct Waiting {
     place: Place,
     kind: RowKind,
-    /// Whether this is the new row of an update, and came behind the watermark. It goes on only if the old row did.
+    /// Whether this is the new row of an update and came behind the watermark. Such a row comes out only if
+    /// the old row of the update did.
     is_late: bool,
 }
 
 struct Version {
     time: i64,
-    /// The version's time or, for a late version, the watermark behind which it came.
+    /// Start of validity of the version: its time or, for a late version, the watermark behind which it came.
     valid_from: i64,
-    /// The row as bytes; `None` for a deletion.
+    /// Values of the version as bytes; `None` for a deletion.
     row: Option<Box<[u8]>>,
 }
 
 impl Version {
-    /// Returns whether it is ordered behind `other`, which arrived after it.
+    /// Returns whether this version is ordered behind `other`, which arrived after it.
     fn is_after(&self, other: &Version, is_single: bool) -> bool {
         match is_single {
             true => self.time > other.time,
@@ -103,7 +108,7 @@ impl Version {
         }
     }
 
-    /// Returns whether it is valid before `other`, which arrived before it.
+    /// Returns whether this version is valid before `other`, which arrived before it.
     fn is_earlier(&self, other: &Version, is_single: bool) -> bool {
         let by_time = (self.valid_from, self.time).cmp(&(other.valid_from, other.time));
         by_time.is_lt() || (by_time.is_eq() && !is_single && self.row < other.row)
@@ -114,14 +119,15 @@ impl Version {
     }
 }
 
-/// Bytes of a key beside its own bytes, and of an entry of `upcoming`.
+/// Approximate bytes of a key beside its own bytes, and of an entry of `upcoming`.
 const KEY_BYTES: usize = 96;
 const UPCOMING_BYTES: usize = 24;
 
 impl TemporalJoin {
-    /// Joins by the time columns at `times`; `counts_as` tells which right rows are versions. Unless a single
-    /// reader gives the right rows (`is_single`), their order of arrival is not determined and is ignored.
-    /// `met` keeps rows that came out if left rows may be retracted.
+    /// Creates a temporal join by the time columns with the indexes `times`; `counts_as` tells which right
+    /// rows are versions. Unless a single reader gives the right rows (`is_single`), their order of arrival
+    /// is not determined and is ignored. `met` keeps left rows that came out; it is needed if left rows may
+    /// be retracted.
     ///
     /// # Errors
     /// [`EvaluationError`] if a key has a type that cannot be a key.
@@ -200,8 +206,8 @@ impl TemporalJoin {
         Ok(())
     }
 
-    /// Adds a version. Returns `false` if the row does not count as a version, or if no left row can match it
-    /// because a later version is valid as soon as it.
+    /// Adds a version of a key. Returns `false` if the row does not count as a version, or if no left row can
+    /// match it because a later version is valid as soon as it.
     fn insert(&mut self, key: &[u8], version: Version) -> bool {
         let (time, valid_from) = (version.time, version.valid_from);
         let versions = match self.versions.get_mut(key) {
@@ -233,7 +239,8 @@ impl TemporalJoin {
         } else if let Some((key, versions)) = self.versions.get_key_value(key)
             && versions.len() > 1
         {
-            // The versions before it end when it becomes valid; it ends when the one behind it does.
+            // Earlier versions of the key end when the new version becomes valid, and the new version ends
+            // when the next one does.
             let times = versions[first..].iter().take(2).map(|version| version.valid_from);
             for time in times {
                 self.version_bytes += UPCOMING_BYTES;
@@ -243,7 +250,7 @@ impl TemporalJoin {
         true
     }
 
-    /// Drops the versions of a key that no left row can match any more.
+    /// Drops the versions of one key that no left row can match any more.
     fn prune(&mut self, key: &[u8]) {
         let Some(versions) = self.versions.get_mut(key) else { return };
         let first =
@@ -252,7 +259,7 @@ impl TemporalJoin {
         self.version_bytes -= dropped;
     }
 
-    /// Drops all versions that no left row can match any more.
+    /// Drops the versions of all keys that no left row can match any more.
     fn prune_all(&mut self) {
         while let Some((&time, _)) = self.upcoming.first_key_value()
             && time <= self.closing_ms
@@ -263,7 +270,7 @@ impl TemporalJoin {
         }
     }
 
-    /// Takes the next left rows that the watermark has passed.
+    /// Takes the next waiting left rows that the watermark has passed.
     fn due(&mut self) -> Vec<(i64, Waiting)> {
         let mut due = Vec::new();
         while due.len() < BATCH_ROWS_MAX
@@ -281,7 +288,8 @@ impl TemporalJoin {
         due
     }
 
-    /// Joins left rows that are due; returns the pairs, and the left row of each.
+    /// Joins left rows that the watermark has passed; returns the pairs, and the index of the left row of
+    /// each.
     fn joined(
         &mut self,
         left: &RecordBatch,
@@ -292,7 +300,8 @@ impl TemporalJoin {
         let keeps = self.shape.keeps(Side::Left);
         let bytes = met.as_ref().map(|met| met.bytes_of_rows(left.columns())).transpose()?;
         let mut late_count = 0;
-        // The rows that go on. Of those of them with a version: the row, and the version.
+        // `passing` holds the left rows that are not dropped; `rows` and `found` hold those of them with a
+        // version, and the versions.
         let (mut passing, mut rows, mut found) = (Vec::new(), Vec::new(), Vec::new());
         for (row, (time, waiting)) in due.iter().enumerate() {
             let key = keys.get(row);
@@ -322,7 +331,7 @@ impl TemporalJoin {
             Side::Left => take(left.column(column), &rows, None).map_err(arrow_error),
             Side::Right => Ok(Arc::clone(right.column(column))),
         })?;
-        // For each left row the place of its version, if it has one.
+        // Index of the version of each left row for which the join condition holds; `None` if there is none.
         let mut versions: Vec<Option<u32>> = vec![None; left.num_rows()];
         for at in (0..found.len()).filter(|at| is_true(&holds, *at)) {
             versions[rows.value(at) as usize] = Some(at as u32);
@@ -336,8 +345,9 @@ impl TemporalJoin {
         Ok((self.pairs(left, &lefts, &right, &rights)?, lefts))
     }
 
-    /// Returns the version of a left row that may be taken back or take back another: none inside if there is no version.
-    /// Without a result the row does not go on. `values` are those of the row as bytes, `time_and_key` its time and key.
+    /// Returns the version of a left row if left rows may be retracted. `Some(None)` means that the row has
+    /// no version, and `None` that the row is dropped. `values` are the values of the row as bytes,
+    /// `time_and_key` its time and key.
     fn followed(
         &self,
         met: &mut Met,
@@ -363,14 +373,14 @@ impl TemporalJoin {
         }
     }
 
-    /// Returns the version of a key that is valid at a time.
+    /// Returns the version of a key that is valid at a time; `None` if there is none or it is deleted.
     fn valid_at(&self, time: i64, key: Option<&[u8]>) -> Option<&[u8]> {
         let versions = self.versions.get(key?)?;
         let count = versions.partition_point(|version| version.valid_from <= time);
         versions[..count].last()?.row.as_deref()
     }
 
-    /// Converts versions to rows.
+    /// Converts versions from bytes to rows of the right input.
     fn right_rows(&self, versions: &[Cow<'_, [u8]>]) -> Outcome<RecordBatch> {
         let parser = self.row_converter.parser();
         let rows = versions.iter().map(|version| parser.parse(version));
@@ -396,7 +406,7 @@ impl TemporalJoin {
     }
 }
 
-/// Returns whether a row is added, and not retracted.
+/// Returns whether a change adds a row, and does not retract one.
 fn is_new(kind: RowKind) -> bool {
     matches!(kind, RowKind::Insert | RowKind::UpdateAfter)
 }
@@ -503,13 +513,14 @@ impl JoinOperator for TemporalJoin {
         let counts = self.accounts.counts;
         let batch = Batch { kinds: Some(kinds.into()), ..Batch::new(rows) };
         self.take_left(&batch, i64::MIN).map_err(|error| state.wrong(error.message))?;
-        // Rows are written down, and were taken again, in the order in which they wait.
+        // Waiting rows are saved and loaded in the same order, so each of them gets its own flag of lateness.
         for (row, is_late) in self.waiting.values_mut().flatten().zip(lateness) {
             row.is_late = is_late;
         }
         let keys: usize = state.take()?;
         check_row_format(state)?;
-        // The minimum keeps `insert` from pruning; versions that are over are dropped as later versions come.
+        // With the least watermark, `insert` prunes no loaded versions; versions that are over are dropped as
+        // later versions come.
         self.closing_ms = i64::MIN;
         for _ in 0..keys {
             let (key, versions): (Vec<u8>, Vec<(i64, i64, Option<Box<[u8]>>)>) = state.take()?;

@@ -1,7 +1,7 @@
-//! Test harness of joins: rows as data, watermarks of both sides, and the output as pairs of rows.
+//! Test harness of joins: input rows as data, watermarks of both inputs, and the output as pairs of rows.
 //!
-//! Each kind of join has an oracle in its file, which compares all rows in nested loops. Every test runs with
-//! batches of any length, and with the state saved and loaded at any point.
+//! Each kind of join has an oracle in its test file, which compares all rows in nested loops. Every test runs
+//! with batches of any length, and with the state saved and loaded at any point.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ mod stage;
 mod temporal;
 mod window;
 
-/// The length of the windows of rows.
+/// Length in milliseconds of the windows of the test rows.
 const WINDOW: i64 = 10;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,21 +48,21 @@ impl Row {
     }
 }
 
-/// An output pair: a row of either side, or `None`.
+/// Output pair of a join in a test: a row of either input, or `None` for padding with NULL.
 type Pair = (Option<Row>, Option<Row>);
 
-/// The condition on two rows.
+/// Join condition of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum On {
-    /// The keys are equal.
+    /// The join condition is that the keys are equal.
     Key,
-    /// The keys are equal, and the value of the left is less.
+    /// The join condition is that the keys are equal and the value of the left row is less.
     KeyAndLess,
-    /// The keys are equal, and NULL equals NULL.
+    /// The join condition is that the keys are equal, where NULL equals NULL.
     KeyOrNull,
-    /// The keys are not known to differ: NOT IN.
+    /// The join condition is that the keys are not known to differ, as for NOT IN.
     NotFalse,
-    /// No condition.
+    /// There is no join condition: any two rows match.
     Anything,
 }
 
@@ -84,7 +84,7 @@ impl On {
 #[derive(Clone, Debug)]
 enum Event {
     Row(Side, RowKind, Row),
-    /// A watermark of one side; the greatest so far counts.
+    /// A watermark of one input of the join; the greatest so far counts.
     Watermark(Side, i64),
 }
 
@@ -173,7 +173,7 @@ fn joined(kind: JoinKind, on: On, method: JoinMethod, context: &Context) -> Box<
     joined_of(1, &Join { kind, method, keys, condition }, context)
 }
 
-/// Creates a join whose right input has `right_sources` sources.
+/// Creates a join for a test; its right input has `right_sources` sources.
 fn joined_of(right_sources: usize, join: &Join, context: &Context) -> Box<dyn JoinOperator> {
     let mut output = columns();
     if !join.kind.is_half() {
@@ -182,7 +182,7 @@ fn joined_of(right_sources: usize, join: &Join, context: &Context) -> Box<dyn Jo
     operator(join, &columns(), &columns(), &output, right_sources, context).unwrap()
 }
 
-/// The way in which a script runs: the greatest batch size, and the number of calls between restores of the
+/// Settings of a test run: the greatest batch size, and the number of calls between saving and restoring the
 /// state.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
@@ -195,8 +195,8 @@ fn manner() -> impl Strategy<Value = Manner> {
         .prop_map(|(batch_rows, restore_every)| Manner { batch_rows, restore_every })
 }
 
-/// Runs a script to its end and returns the output. `after` is called with the output of each call, and with
-/// the watermark of both sides before it.
+/// Runs a script of input events through a join to its end and returns the output. `after` is called with the
+/// output of each call, and with the lesser watermark of both inputs before it.
 fn run(
     make: &dyn Fn() -> Box<dyn JoinOperator>,
     script: &[Event],
@@ -272,7 +272,7 @@ fn event_time(millis: i64) -> EventTime {
     }
 }
 
-/// Returns all output of the last call.
+/// Returns all output of the last call of a join.
 fn drained(operator: &mut dyn JoinOperator) -> Vec<(RowKind, Pair)> {
     let mut out = Vec::new();
     while let Some(batch) = operator.next().unwrap() {
@@ -291,7 +291,7 @@ fn pairs(out: &[(RowKind, Pair)]) -> Vec<Pair> {
     pairs
 }
 
-/// Joins all rows with all rows.
+/// Oracle of the join tests: compares each left row with each right row.
 fn nested_loops(
     kind: JoinKind,
     left: &[Row],
@@ -340,8 +340,8 @@ fn sides() -> impl Strategy<Value = Side> {
     prop_oneof![Just(Side::Left), Just(Side::Right)]
 }
 
-/// Rows of both sides, many with equal times and keys and some without, and watermarks that make some of them
-/// late.
+/// Generates rows of both inputs, many with equal times and keys and some without a key, and watermarks that
+/// make some rows late.
 fn scripts() -> impl Strategy<Value = Vec<Event>> {
     let row =
         (sides(), proptest::option::weighted(0.85, 0..3), proptest::option::weighted(0.9, 0..4), 0..60i64);
@@ -359,7 +359,8 @@ fn scripts() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// Returns the rows of a script with their side's watermark and the watermark of both when they came.
+/// Returns the rows of a script, each with the watermark of its input and the lesser watermark of both when
+/// it came.
 fn arrivals(script: &[Event]) -> Vec<(Side, RowKind, Row, i64, i64)> {
     let mut own = [i64::MIN; 2];
     let mut found = Vec::new();
@@ -374,7 +375,7 @@ fn arrivals(script: &[Event]) -> Vec<(Side, RowKind, Row, i64, i64)> {
     found
 }
 
-/// Applies changes to the present pairs; a retracted pair must be present.
+/// Applies output changes of a join to the set of present pairs; a retracted pair must be present.
 fn apply(there: &mut BTreeMap<Pair, i64>, changes: &[(RowKind, Pair)]) {
     for (kind, pair) in changes {
         let count = there.entry(*pair).or_default();

@@ -32,32 +32,33 @@ use crate::exec::order::{bytes_of, compacted, taken};
 use crate::exec::windows::Clocks;
 use crate::plan::WindowPlaces;
 
-/// Joins the rows of windows.
+/// Window join, which joins rows of the same window and key.
 pub struct WindowJoin {
     shape: Shape,
     places: [WindowPlaces; 2],
     clocks: Clocks,
-    /// The rows of both sides, by end and start of the window.
+    /// Rows of both inputs in open windows, by the end and the start of the window.
     windows: BTreeMap<(i64, i64), [Vec<RecordBatch>; 2]>,
-    /// Bytes of the rows in `windows`.
+    /// Bytes of the rows in open windows.
     waiting_bytes: usize,
-    /// Windows that end at or before this local time are over.
+    /// Windows that end at or before this local time, in milliseconds, are over.
     closing_ms: i64,
     firing: Option<Firing>,
     accounts: Accounts,
 }
 
-/// A window whose rows are coming out.
+/// A window that has ended and whose pairs are coming out.
 struct Firing {
     table: Table,
     probe: Probe,
-    /// Which right rows have matched; `None` if the join does not need it.
+    /// Whether each right row of the window has matched; `None` if the kind of join does not need it.
     right_met: Option<Vec<bool>>,
     right_alone: usize,
 }
 
 impl WindowJoin {
-    /// Joins rows by the window columns at `places`. `zone` is given if windows are cut by its local time.
+    /// Creates a window join by the window columns `places`. `zone` is given if windows are cut by its local
+    /// time.
     pub fn new(shape: Shape, places: [WindowPlaces; 2], zone: Option<Tz>) -> Self {
         WindowJoin {
             shape,
@@ -76,7 +77,7 @@ impl WindowJoin {
         self.windows.entry(window).or_default()[side.index()].push(rows);
     }
 
-    /// Starts the output of the next window that has ended.
+    /// Starts the output of the next window that has ended; returns `None` if no other window has ended.
     fn fire(&mut self) -> Outcome<Option<Firing>> {
         let Some((&(end, _), _)) = self.windows.first_key_value() else { return Ok(None) };
         if end > self.closing_ms {

@@ -1,6 +1,6 @@
-//! LAG(x, n, default): the value of x in the n-th row before, in the order of time.
+//! LAG(x, n, default): the value of x in the n-th row before the current row, in the order of time.
 //!
-//! Rows of one time have the same result, the result of the last of them, as in Flink: the frame is a RANGE.
+//! All rows of one time have the result of the last of them, as in Flink, because the frame is a RANGE.
 //!
 //! Source: Flink, `LagAggFunction`; `OverAggregateITCase.testLagFunction` for rows of one time.
 
@@ -17,8 +17,8 @@ use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, row_converter, rows_of};
 use thalweg_sql_functions::types::SqlType;
 
-/// Creates LAG over values of type `of`, `offset` rows back. With `has_default` it takes a second argument,
-/// the value for rows without such a row before them.
+/// Creates LAG over values of type `of`, `offset` rows back. With `has_default` it takes a second argument:
+/// its value is the result for rows that have fewer rows before them.
 pub(crate) fn lag(of: &SqlType, offset: u32, has_default: bool, is_nullable: bool) -> BoundAggregate {
     let value = of.clone();
     BoundAggregate {
@@ -42,7 +42,7 @@ struct Lag {
     held_bytes: usize,
 }
 
-/// The last values, the oldest first, and the default of the last row.
+/// State of LAG per key: the last values, the oldest first, and the default of the last row.
 #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
 struct Seen {
     last: VecDeque<Bytes>,
@@ -55,7 +55,7 @@ impl Seen {
     }
 }
 
-/// Returns the bytes of a value in state.
+/// Returns the bytes that a value of LAG takes in state.
 fn kept_bytes(bytes: &Bytes) -> usize {
     bytes.len() + size_of::<Bytes>()
 }

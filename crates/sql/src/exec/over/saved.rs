@@ -1,5 +1,5 @@
-//! Saving and loading of OVER state: keys with their slots, accumulators, rows in frames, timers, and waiting
-//! rows.
+//! Saving and loading of the state of OVER windows: keys with their slots, accumulators, rows in frames,
+//! timers, and waiting rows.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 use super::{KeyState, Over, Past, past_bytes};
 
 impl Over {
-    /// Saves keys, accumulators, frames, timers and waiting rows.
+    /// Saves the state of an OVER operator: keys, accumulators, frames, timers and waiting rows.
     pub(super) fn save_all(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         self.calls.save(state)?;
@@ -23,7 +23,7 @@ impl Over {
         self.waiting.as_ref().map_or(Ok(()), |waiting| waiting.save(state))
     }
 
-    /// Replaces them by the saved ones.
+    /// Replaces the state of an OVER operator by a saved one.
     pub(super) fn load_all(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.keys.load(state)?;
         self.calls.load(state)?;

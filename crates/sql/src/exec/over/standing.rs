@@ -1,4 +1,4 @@
-//! ROW_NUMBER, RANK and DENSE_RANK over the rows of a key in the order of time.
+//! The ranking functions ROW_NUMBER, RANK and DENSE_RANK over the rows of a key in the order of time.
 //!
 //! Source: Flink, `RowNumberAggFunction`, `RankAggFunction`, `DenseRankAggFunction`.
 
@@ -13,18 +13,19 @@ use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::whole_numbers;
 use thalweg_sql_functions::types::SqlType;
 
-/// The ranking function.
+/// SQL function that ranks the rows of a key in the order of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
-    /// The number of the row.
+    /// ROW_NUMBER: the number of the row, from 1 on.
     RowNumber,
-    /// The number of the first row of the same time.
+    /// RANK: the number of the first row of the same time.
     Rank,
-    /// The number of distinct times up to the row.
+    /// DENSE_RANK: the number of distinct times up to the row.
     DenseRank,
 }
 
-/// Creates a ranking function. Its argument is the time; `None` if each row has a time of its own.
+/// Creates a ranking function over rows in the order of time. Its argument is the time of a row; `None` if
+/// each row has a time of its own.
 pub(crate) fn standing(which: Standing, time: Option<SqlType>) -> BoundAggregate {
     BoundAggregate {
         arguments: time.into_iter().collect(),
@@ -41,7 +42,7 @@ struct Standings {
     groups: Vec<Seen>,
 }
 
-/// The counts of a key so far.
+/// Numbers of rows and distinct times of a key so far, from which a row's rank follows.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Seen {
     rows: i64,

@@ -1,5 +1,5 @@
-//! OVER is compared with the results of Flink's own tests, and with an oracle that keeps all rows and follows
-//! each key's timers one by one, as Flink's classes do.
+//! Tests that compare OVER with the results of Flink's own tests, and with an oracle that keeps all rows and
+//! follows each key's timers one by one, as Flink's classes do.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use thalweg_sql_functions::types::SqlType;
 use super::super::bed::{Bed, ID, In, K, TS, V, call, columns, text, with_results};
 use super::*;
 
-/// Returns the calls of a test for a frame.
+/// Returns the aggregate calls that the OVER tests use with a frame.
 fn calls(frame: Frame) -> Vec<AggregateCall> {
     let mut calls = vec![
         call("COUNT", &[], false),
@@ -46,7 +46,7 @@ fn over(
     of_readers(true, frame, time, calls, ttl_ms)
 }
 
-/// Creates the operator behind one reader or several.
+/// Creates an OVER operator behind one reader or several.
 fn of_readers(
     is_single: bool,
     frame: Frame,
@@ -61,24 +61,25 @@ fn of_readers(
     }
 }
 
-/// An event: rows that come together, or a watermark.
+/// Input event of an OVER test: rows that come together, or a watermark.
 #[derive(Clone, Debug)]
 enum Event {
     Rows(Vec<In>),
     Watermark(i64),
 }
 
-/// A key with the state that Flink keeps.
+/// State that Flink keeps for a key of an OVER window, as the oracle of the tests computes it.
 #[derive(Default)]
 struct Key {
-    /// Times of rows, with their places among all rows.
+    /// Times of the rows of the key, with their indexes among all rows.
     rows: Vec<(i64, usize)>,
     timers: BTreeSet<i64>,
     last: Option<i64>,
     cleanup: Option<i64>,
 }
 
-/// Returns the output at each watermark, in the order of time and arrival, and the number of late rows.
+/// Oracle of OVER: returns the output at each watermark, in the order of time and arrival, and the number of
+/// late rows.
 fn oracle(frame: Frame, events: &[Event], is_single: bool) -> (Vec<Vec<String>>, u64) {
     let mut all: Vec<In> = Vec::new();
     let mut keys: Vec<(Option<&str>, Key)> = Vec::new();
@@ -139,7 +140,7 @@ fn oracle(frame: Frame, events: &[Event], is_single: bool) -> (Vec<Vec<String>>,
     (shown, late)
 }
 
-/// The places of the rows of a frame, in order, and the frame.
+/// Indexes of the rows in a frame, in order, and the frame.
 struct Rows(Vec<usize>, Frame);
 
 fn frame_kind(rows: &Rows) -> Frame {
@@ -260,7 +261,7 @@ proptest! {
         }
     }
 
-    /// By arrival each row comes out at once, and sees the rows before it.
+    /// In the order of arrival, OVER puts out each row at once, with the rows before it in its frame.
     #[test]
     fn rows_come_in_the_order_of_arrival(rows in 0usize..4, events in events(), cut in 1usize..6) {
         let frame = [Frame::Rows(None), Frame::Rows(Some(0)), Frame::Rows(Some(1)), Frame::Rows(Some(3))][rows];
@@ -285,7 +286,8 @@ proptest! {
     }
 }
 
-/// Checks a call: rows are written `id k v ts`, watermarks `W ts`; expects the results by row id.
+/// Checks the results of an OVER aggregate call by row number. In `events`, rows are written `id k v ts` and
+/// watermarks `W ts`.
 fn check(frame: Frame, call: AggregateCall, events: &str, expected: &[(i32, &str)]) {
     let mut bed = Bed::new(over(frame, Some(TS), vec![call], None));
     let mut shown = Vec::new();
@@ -312,7 +314,8 @@ fn check(frame: Frame, call: AggregateCall, events: &str, expected: &[(i32, &str
     assert_eq!(results, expected, "{events}");
 }
 
-/// `OverAggregateITCase.testLagFunction`: rows of one time have the result of the last of them.
+/// LAG gives rows of one time the result of the last of them, as Flink's
+/// `OverAggregateITCase.testLagFunction` does.
 #[test]
 fn lag_is_flinks() {
     let events = "1 a 1 1 | 2 a 2 5 | 3 a 3 2 | 4 a 4 3 | 5 a 5 3 | W 20 | 6 a 6 21 | 7 a 7 22 | W 30";
@@ -330,7 +333,8 @@ fn lag_is_flinks() {
     check(Frame::Range(None), call(0, false), events, &none);
 }
 
-/// A key without state accepts rows behind the watermark, a key with state does not (StreamFusion, issue 74).
+/// OVER accepts a row behind the watermark if its key has no state, and not if it has state (StreamFusion,
+/// issue 74).
 #[test]
 fn late_rows_are_judged_by_key() {
     let count = || call("COUNT", &[], false);
@@ -338,12 +342,13 @@ fn late_rows_are_judged_by_key() {
     check(Frame::Rows(Some(1)), count(), events, &[(1, "1"), (2, "1"), (4, "2")]);
     check(Frame::Range(Some(100)), count(), events, &[(1, "1"), (2, "1"), (4, "2")]);
     check(Frame::Range(None), count(), events, &[(1, "1"), (4, "2")]);
-    // A span of 2 is forgotten 3 milliseconds after the row, together with the row that is due then.
+    // With a RANGE of 2 milliseconds, a key is forgotten 3 milliseconds after its row, together with the row
+    // that is due then.
     let events = "1 a 1 10 | W 14 | 2 a 1 10 | W 15 | 3 a 1 10 | W 16";
     check(Frame::Range(Some(2)), count(), events, &[(1, "1"), (3, "1")]);
 }
 
-/// A key of ROWS is forgotten by its time to live, but not while it has waiting rows.
+/// A key of a ROWS frame is forgotten by its time to live, but not while it has waiting rows.
 #[test]
 fn keys_expire() {
     let mut bed = Bed::new(over(Frame::Rows(None), Some(TS), vec![call("COUNT", &[], false)], Some(100)));
@@ -359,7 +364,7 @@ fn keys_expire() {
     assert_eq!(bed.advance(6), ["+I 3 a NULL 5 1"]);
 }
 
-/// Rows that no later row needs are dropped from frames, and so are keys.
+/// OVER drops rows that no later row needs from its frames, and keys without such rows.
 #[test]
 fn state_is_dropped() {
     let frame = Frame::Range(Some(50));
@@ -382,7 +387,8 @@ fn state_is_dropped() {
     assert!(bytes < 2 * most, "{bytes} bytes are held, and {most} were");
 }
 
-/// Many rows of one time that see each other, and many of one key, come out in batches of bounded size.
+/// OVER puts out batches of bounded size for many rows of one time that see each other, and for many rows of
+/// one key.
 #[test]
 fn pieces_are_small() {
     for frame in [Frame::Range(None), Frame::Rows(Some(1)), Frame::Range(Some(5))] {

@@ -35,40 +35,42 @@ use super::{Maker, Row};
 use crate::plan::Column;
 pub use crate::plan::changes::Keep;
 
-/// Keeps one row of each key.
+/// Deduplication, which keeps one row of each key.
 pub struct Deduplicate {
     keep: Keep,
     made: Maker,
     now: Now,
     keys: Keyed,
-    /// The rows of keys, by slot.
+    /// Kept row of each key, by the slot of the key.
     kept: Vec<Kept>,
-    /// Slots of waiting rows, by time and then by arrival.
+    /// Slots of keys whose first row waits for the watermark, by the row's time and then by its arrival.
     waiting: BTreeMap<(i64, u64), u32>,
     arrivals: u64,
     passed_ms: i64,
-    /// Set by a watermark; rows behind the last watermark wait for the next one, even if it has passed them.
+    /// Whether rows that the watermark has passed may come out; a watermark sets it. A row that comes behind
+    /// the last watermark waits for the next one.
     is_advancing: bool,
     out: Pieces,
     accounts: Accounts,
     row_bytes: usize,
 }
 
-/// The state of a key. Without a row only the fact is known that its row came out.
+/// State of a key in deduplication. If there is no row, only the fact is kept that the key's row has come
+/// out.
 #[derive(Default)]
 struct Kept {
     row: Option<Row>,
-    /// The time of the row, and its number by arrival.
+    /// Time of the kept row, and its number by arrival.
     at: (i64, u64),
 }
 
 impl Deduplicate {
-    /// Keeps one row of each key, the columns at `keys`. The clock gives the age of keys; a key is kept for
-    /// `ttl_ms`.
+    /// Creates a deduplication that keeps one row of each key; the key is the columns with the indexes
+    /// `keys`. The clock decides when a key has expired; a key is kept for `ttl_ms`.
     ///
     /// # Errors
-    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type that cannot be kept; all
-    /// SQL types can.
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type that
+    /// cannot be kept; all SQL types can.
     pub fn new(
         keep: Keep,
         keys: Vec<usize>,
@@ -216,7 +218,8 @@ impl BatchOperator for Deduplicate {
         Ok(piece)
     }
 
-    /// Waiting rows come out after rows that arrived later.
+    /// Returns whether rows may wait for the watermark, because such rows come out after rows that arrived
+    /// later.
     fn emits_own_times(&self) -> bool {
         !matches!(self.keep, Keep::First)
     }
@@ -233,7 +236,7 @@ impl BatchOperator for Deduplicate {
         &mut self.accounts
     }
 
-    /// Called between batches, when all rows passed by the watermark have come out.
+    /// Saves the state between batches, when all rows passed by the watermark have come out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         state.put(&(ROW_FORMAT, self.arrivals, self.passed_ms))?;

@@ -1,5 +1,6 @@
-//! Top-N and deduplication are compared with an oracle that ranks all rows anew after each one. The changes,
-//! applied to the earlier output, must give its result, and retract only present rows.
+//! Tests that compare top-N and deduplication with an oracle, which ranks all rows anew after each row. The
+//! changes put out, applied to the earlier output, must give the oracle's result, and retract only present
+//! rows.
 
 use proptest::prelude::*;
 use thalweg_sql_functions::types::SqlType;
@@ -10,7 +11,7 @@ use super::*;
 const TTL_MS: i64 = 100;
 
 fn by(place: usize, is_descending: bool) -> SortKey {
-    // NULL is the least value.
+    // NULL counts as the least value, so it comes first in ascending order.
     SortKey { place, is_descending, is_null_first: !is_descending }
 }
 
@@ -32,7 +33,7 @@ fn row_text(row: &In) -> String {
     format!("{} {} {} {}", row.id, text(row.k), text(row.v), row.ts)
 }
 
-/// Applies a change to the present rows.
+/// Applies an output change of a top-N to the rows that are present so far.
 fn apply(there: &mut Vec<String>, change: &str) {
     let (kind, row) = change.split_once(' ').unwrap();
     match kind {
@@ -45,7 +46,8 @@ fn apply(there: &mut Vec<String>, change: &str) {
     }
 }
 
-/// Returns the expected rows: the requested ranks of each key, for rows in the order of arrival.
+/// Oracle of top-N: returns the rows of each key with the requested ranks, given all rows in the order of
+/// arrival.
 fn ranked(rows: &[In], wanted: &Wanted) -> Vec<String> {
     let mut found = Vec::new();
     for row in rows {
@@ -56,7 +58,7 @@ fn ranked(rows: &[In], wanted: &Wanted) -> Vec<String> {
                     V => row.v.map(i64::from),
                     _ => Some(row.ts),
                 };
-                // NULL is the least value.
+                // NULL counts as the least value, because `None` is less than `Some` in Rust.
                 let (left, right) =
                     if key.is_descending { (of(row), of(other)) } else { (of(other), of(row)) };
                 if left != right {
@@ -135,7 +137,7 @@ proptest! {
                 bed.reload(&make);
             }
         }
-        // The same changes in other batches.
+        // The changes put out stay the same if the input comes in other batches.
         let mut bed = Bed::new(&make);
         let mut again = Vec::new();
         for part in changes.chunks(cut) {
@@ -145,7 +147,8 @@ proptest! {
         prop_assert_eq!(again, all);
     }
 
-    /// One row of each key: the rows present after each step, and the watermark at which first rows come out.
+    /// Deduplication keeps the rows of the oracle after each step, with the watermark at which first rows
+    /// come out.
     #[test]
     fn kept_rows_are_those_of_the_oracle(
         changes in changes(false),
@@ -179,7 +182,8 @@ proptest! {
                     Keep::First => own.first().copied(),
                     Keep::Last => own.last().copied(),
                     Keep::FirstBy(_) => {
-                        // A row that came out stays; else the first of the present rows.
+                        // A first row that came out stays the first; otherwise it is the first of the present
+                        // rows that the watermark has passed.
                         let known = emitted.iter().find(|other| other.k == row.k);
                         known.or_else(|| own.iter().copied().min_by_key(|other| other.ts).filter(|other| other.ts < watermark))
                     }
@@ -205,8 +209,8 @@ fn rows(rows: &[(i32, Option<i32>)]) -> Vec<In> {
     rows.iter().map(|(id, v)| In { id: *id, k: Some("a"), v: *v, ts: 0 }).collect()
 }
 
-/// Flink's documentation, "Top-N": with ranks each rank with another row is a change, otherwise only rows
-/// that come and go.
+/// Top-N puts out the changes of Flink's documentation, "Top-N". With ranks in the output each rank with
+/// another row is a change; otherwise only rows that come and go are changes.
 #[test]
 fn changes_are_flinks() {
     let check = |from, to, has_rank, expected: &[&str]| {
@@ -226,7 +230,7 @@ fn changes_are_flinks() {
     check(2, 2, false, &["+I 1 10", "-U 1 10", "+U 4 20"]);
 }
 
-/// In the order of arrival, values make no difference.
+/// A top-N in the order of arrival ignores the values of the rows.
 #[test]
 fn the_order_of_arrival_is_an_order() {
     let mut input = columns();
@@ -252,7 +256,7 @@ fn the_order_of_arrival_is_an_order() {
     check(true, &["+I 1 a 3 0", "+I 2 a 1 0", "-D 1 a 3 0", "+I 3 a 2 0"]);
 }
 
-/// Expired keys are forgotten, and are not retracted when a better row comes.
+/// Top-N forgets expired keys, and does not retract their rows when a better row comes.
 #[test]
 fn keys_expire() {
     let wanted = Wanted {
@@ -276,7 +280,8 @@ fn keys_expire() {
     bed.set_clock(100);
     assert_eq!(bed.take(&rows(&[(3, None)]), None), ["+I 3 a NULL 0"]);
 
-    // A first row that waits for the watermark does not expire, and is kept for a time to live from then on.
+    // A first row that waits for the watermark does not expire. After it came out, its key is kept for a time
+    // to live.
     let mut bed = Bed::new(keep(Keep::FirstBy(TS)));
     bed.take(&rows(&[(1, None)]), None);
     bed.set_clock(1_000);
@@ -290,7 +295,7 @@ fn keys_expire() {
     assert_eq!(bed.advance(2), ["+I 4 a NULL 0"]);
 }
 
-/// One row may move thousands of others: they come out in batches of bounded size.
+/// A row that changes the ranks of thousands of other rows puts out batches of bounded size.
 #[test]
 fn pieces_are_small() {
     let wanted = Wanted {

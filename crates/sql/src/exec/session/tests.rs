@@ -1,4 +1,5 @@
-//! Sessions of several readers, compared with intervals that are merged when all rows are known.
+//! Tests that compare session windows over several readers with an oracle, which merges intervals when all
+//! rows are known.
 
 use proptest::prelude::*;
 use thalweg_model::{EventTime, Mark, Operator};
@@ -20,10 +21,10 @@ fn make(is_single: bool) -> Box<dyn BatchOperator> {
     Box::new(sessions.of_one_reader(is_single))
 }
 
-/// A row, and the watermark of its reader before it.
+/// A row of a session test, with the watermark of its reader before it.
 type Step = (In, i64);
 
-/// Returns the rows of a reader whose watermark is its greatest time so far, less a bound.
+/// Returns the rows of a test reader whose watermark is its greatest time so far, less a bound.
 fn steps(reader: i32, moves: &[(i64, bool)], bound_ms: i64) -> Vec<Step> {
     let (mut greatest, mut watermark) = (0, i64::MIN);
     let mut found = Vec::new();
@@ -37,7 +38,8 @@ fn steps(reader: i32, moves: &[(i64, bool)], bound_ms: i64) -> Vec<Step> {
     found
 }
 
-/// Returns the output and the number of late rows if the readers interleave as in `turns`.
+/// Runs session windows over two readers that interleave as `turns` says; returns the output and the number
+/// of late rows.
 fn run(readers: &[Vec<Step>; 2], turns: &[bool], reload_at: Option<usize>) -> (Vec<String>, u64) {
     let mut bed = Bed::new(|_| make(false));
     let (mut next, mut shown, mut late) = ([0, 0], Vec::new(), 0);
@@ -53,7 +55,8 @@ fn run(readers: &[Vec<Step>; 2], turns: &[bool], reload_at: Option<usize>) -> (V
             late += bed.operator.counts().late;
             bed.reload(|_| make(false));
         }
-        // The watermark of both: the least promise behind the last row of each.
+        // The watermark of both readers is the lesser of the watermarks that they have before their next
+        // rows.
         let of =
             |reader: usize| readers[reader].get(next[reader]).map_or(i64::MAX, |(_, watermark)| *watermark);
         shown.extend(bed.advance(of(0).min(of(1))));
@@ -63,11 +66,11 @@ fn run(readers: &[Vec<Step>; 2], turns: &[bool], reload_at: Option<usize>) -> (V
     (shown, late + bed.operator.counts().late)
 }
 
-/// Returns the same result by merging spans.
+/// Oracle of session windows: merges the time spans of all rows.
 fn expected(readers: &[Vec<Step>; 2]) -> (Vec<String>, u64) {
     let (mut shown, mut late) = (Vec::new(), 0);
     for key in ["a", "b"] {
-        // Spans in half milliseconds, each with its row.
+        // Spans of time of the rows of a key, in half milliseconds, each with its row.
         let mut spans: Vec<(i64, i64, In)> = Vec::new();
         for (row, late_by) in readers.iter().flatten().filter(|(row, _)| row.k == Some(key)) {
             let low = if *late_by <= row.ts { 2 * row.ts } else { 2 * late_by + 1 };
@@ -110,7 +113,8 @@ proptest! {
     }
 }
 
-/// Behind one reader a late row joins the open session, as in Flink; behind several readers it is late.
+/// A row whose own session would have ended joins an open session behind one reader, as in Flink, and is late
+/// behind several readers.
 #[test]
 fn a_row_that_is_late_alone_joins_what_is_open_behind_one_reader() {
     let row = |id, ts| In { id, k: Some("a"), v: None, ts };
@@ -118,19 +122,22 @@ fn a_row_that_is_late_alone_joins_what_is_open_behind_one_reader() {
         let mut bed = Bed::new(|_| make(is_single));
         bed.take(&[row(1, 20)], None);
         bed.advance(29);
-        // Its own session would end at 25, which has passed, but the other session goes on to 30.
+        // The session of row 2 alone would end at 25, which the watermark has passed, but the open session
+        // goes on to 30.
         bed.take(&[row(2, 15)], None);
         assert_eq!(bed.advance(31).len(), 2 - late);
         assert_eq!(bed.operator.counts().late, late as u64);
     }
 }
 
-/// A watermark may stand within a batch, where no operator sees it. So a row on time that lies exactly a gap behind
-/// another joins its session, whether the watermark reached the session's end between the two or not.
+/// A row on time that lies exactly a gap behind another row joins its session, whether or not the watermark
+/// reached the session's end between the two. Such a watermark may stand within a batch, where no operator
+/// sees it.
 #[test]
 fn a_row_at_the_end_of_a_session_joins_it_wherever_batches_end() {
     let row = |id, k, ts| In { id, k: Some(k), v: None, ts };
-    // Their watermark is their time: that of row 2 ends the session of row 1, and row 3 is on time.
+    // The watermark of each row is its time: that of row 2 reaches the end of the session of row 1, and row 3
+    // is on time.
     let rows = [row(1, "a", 0), row(2, "b", GAP_MS), row(3, "a", GAP_MS)];
     for is_single in [true, false] {
         for lengths in [vec![3], vec![2, 1], vec![1, 2], vec![1, 1, 1]] {
@@ -149,8 +156,8 @@ fn a_row_at_the_end_of_a_session_joins_it_wherever_batches_end() {
     }
 }
 
-/// A session that ends exactly at the watermark may still come out, so the watermark behind sessions has not reached
-/// its end. The last watermark is forwarded as it is.
+/// Behind session windows, the watermark has not reached the end of a session that ends exactly at it,
+/// because the session may still come out. The last watermark is forwarded as it is.
 #[test]
 fn the_watermark_is_held_back_before_ends_that_may_come_out() {
     let stage = Stage::<InTurn>::new(make(true));
@@ -160,7 +167,7 @@ fn the_watermark_is_held_back_before_ends_that_may_come_out() {
     assert_eq!(stage.forward(Mark::End), Some(Mark::End));
 }
 
-/// Late rows leave no state, and open sessions are charged to the allowance.
+/// Late rows leave no state in session windows, and open sessions are charged to the memory allowance.
 #[test]
 fn keys_of_late_rows_are_not_kept() {
     let mut sessions = AssignSessions::new(GAP_MS, vec![K], TS, None, &columns(), &columns()).unwrap();

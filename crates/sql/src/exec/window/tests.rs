@@ -1,5 +1,5 @@
-//! The memory of window aggregates, and the batches of their output. `tests/queries` compares the rows with
-//! an oracle.
+//! Tests of the memory of window aggregates, and of the size of their output batches. `tests/queries`
+//! compares the result rows with an oracle.
 
 use std::sync::Mutex;
 
@@ -22,7 +22,7 @@ fn row(id: i32, ts: i64) -> In {
     In { id, k: Some("a"), v: None, ts }
 }
 
-/// Returns the lengths of all output batches.
+/// Returns the lengths of all output batches of a window aggregate.
 fn drained(operator: &mut WindowAggregate) -> Vec<usize> {
     std::iter::from_fn(|| operator.next().unwrap()).map(|batch| batch.len()).collect()
 }
@@ -38,12 +38,13 @@ fn windows_of_few_rows_come_out_together_and_leave_nothing() {
     assert!(operator.state_bytes() > 5_000 * TABLE_BYTES, "a window costs something before it has a key");
     operator.advance(EventTime::MAX).unwrap();
     let batches = drained(&mut operator);
-    // A row alone takes some hundred bytes of buffers.
+    // The bound on the number of batches is not tighter, because a single row takes some hundred bytes of
+    // buffers.
     assert!(batches.iter().sum::<usize>() == 5_000 && batches.len() < 20, "{batches:?}");
     assert_eq!(operator.state_bytes(), 0);
 }
 
-/// A batch is not merged beyond the size that an edge should hold.
+/// Results of several windows are not merged beyond the batch size that an edge should hold.
 #[test]
 fn windows_of_much_come_out_one_by_one() {
     let tumble = WindowSpec::Tumble { size_ms: 10, offset_ms: 0 };
@@ -65,8 +66,8 @@ impl GrantSource for BoundedGrant {
     }
 }
 
-/// When many windows fire at once, only one is merged at a time, and its memory is not asked for again for
-/// each.
+/// When many windows fire at once, only one is merged at a time, and the memory for merging is asked for
+/// once.
 #[test]
 fn a_firing_asks_for_what_it_holds_at_once() {
     for spec in [

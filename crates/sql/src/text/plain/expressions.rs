@@ -1,6 +1,8 @@
-//! Plain forms of expressions: one form for each, which the planner knows. Unknown forms are refused.
+//! Plain forms of expressions: of several equal notations, each expression is rewritten to the one that the
+//! planner knows. Unknown forms are refused.
 //!
-//! An expression is rewritten after all of its parts. The rewriting does not see the tables and the query around it.
+//! An expression is rewritten after all of its parts. The rewriting does not see the tables and the query
+//! around it.
 
 use sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, BinaryOperator, CastKind, CeilFloorKind, DataType, DateTimeField, Expr,
@@ -17,7 +19,7 @@ use crate::text::ddl::place_of;
 use crate::text::dialect::{call, single_name};
 use crate::text::interval;
 
-/// Returns the plain form of an expression whose parts are plain.
+/// Returns the plain form of an expression whose parts are already in plain form.
 pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
     let unsupported = |what: &str| not_supported(what).at(at);
     Ok(match expression {
@@ -36,7 +38,7 @@ pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlErro
                     (of, is_read, "timestamp", "TIMESTAMP '2024-12-31 23:59:59.999'")
                 }
                 DataType::Time(None, TimezoneInfo::None) => {
-                    // Times of day have at most milliseconds.
+                    // The type TIME has at most 3 digits of seconds, which are milliseconds.
                     let of = DataType::Time(Some(digits.min(3)), TimezoneInfo::None);
                     let is_read = parse_time(&written, digits.min(3) as u8).is_some();
                     (of, is_read, "time", "TIME '23:59:59'")
@@ -54,7 +56,7 @@ pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlErro
             if format.is_some() {
                 return Err(unsupported("a format in CAST"));
             }
-            // `INT ARRAY` is another notation of `ARRAY<INT>`.
+            // The type `INT ARRAY` is rewritten as `ARRAY<INT>`, which means the same.
             let data_type = match array {
                 true => DataType::Array(ArrayElemTypeDef::AngleBracket(Box::new(data_type))),
                 false => data_type,
@@ -98,7 +100,7 @@ pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlErro
         Expr::CompoundFieldAccess { root, access_chain } => {
             let mut accesses = access_chain.into_iter().peekable();
             let mut root = *root;
-            // The parts before the first subscript are a column's name: `t.a[1]`.
+            // In `t.a[1]`, the parts before the first subscript are the name of a column.
             while let (
                 Expr::Identifier(_) | Expr::CompoundIdentifier(_),
                 Some(AccessExpr::Dot(Expr::Identifier(_))),
@@ -242,8 +244,8 @@ fn plain_function(
     let Some(name) = single_name(&function.name).map(|name| name.value.to_uppercase()) else {
         return Err(unsupported("a function of another catalog"));
     };
-    // A function name in backticks is the same function, because function names ignore case. Words of the grammar are
-    // not names.
+    // A function name in backticks names the same function, because function names ignore case. ROLLUP and
+    // CUBE are words of the grammar and not function names.
     if !matches!(&*name, "ROLLUP" | "CUBE")
         && let [ObjectNamePart::Identifier(name)] = &mut function.name.0[..]
         && name.value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -271,7 +273,7 @@ fn plain_function(
         };
         let is_all = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
         if name == "COUNT" && is_all && list.duplicate_treatment.is_none() {
-            // COUNT counts all rows and needs no argument.
+            // The argument of COUNT(*) is dropped, because COUNT counts all rows and needs no argument.
             list.args.clear();
         } else if list.args.iter().any(is_star) {
             let error = SqlError::new(Code::Invalid, format!("`*` is no argument of {name}"));

@@ -1,7 +1,8 @@
-//! Plain frames of OVER windows: they end at the current row, and begin a number of rows or milliseconds before it.
+//! Rewriting of the frames of OVER windows into plain form: they end at the current row, and begin a number
+//! of rows or milliseconds before it.
 //!
-//! In frames the planner accepts numbers but not calls, as which intervals are parsed. Source: Flink's documentation,
-//! "Over Aggregation".
+//! In frames the planner accepts numbers but no calls, and intervals are parsed as calls. Source: Flink's
+//! documentation, "Over Aggregation".
 
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value, ValueWithSpan, WindowFrameBound,
@@ -12,11 +13,11 @@ use thalweg_sql_tables::error::{Code, SqlError};
 use super::not_supported;
 use crate::text::interval::MILLIS;
 
-/// Rewrites the frame of a window into plain form.
+/// Rewrites the frame of an OVER window into plain form, with numbers as bounds.
 ///
 /// # Errors
-/// [`Code::Unsupported`] for frames which extend past the current row, [`Code::TypeMismatch`] for bounds which do not
-/// fit ROWS or RANGE.
+/// [`Code::Unsupported`] for frames that extend past the current row, [`Code::TypeMismatch`] for bounds that
+/// do not fit ROWS or RANGE.
 pub(super) fn plain_window(window: &mut WindowSpec) -> Result<(), SqlError> {
     let unsupported = |what: &str| Err(not_supported(what));
     if window.window_name.is_some() {

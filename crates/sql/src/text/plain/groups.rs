@@ -1,7 +1,8 @@
-//! ROLLUP and CUBE as their grouping sets, also of several columns taken as one: `ROLLUP ((a, b), c)`, and within
-//! GROUPING SETS.
+//! Rewriting of ROLLUP and CUBE into the grouping sets for which they stand. They may also contain several
+//! columns taken as one, `ROLLUP ((a, b), c)`, and may stand within GROUPING SETS.
 //!
-//! Sets with equal keys within one ROLLUP or CUBE are one set, as in Flink; sets which are named twice appear twice.
+//! Sets with equal keys within one ROLLUP or CUBE are one set, as in Flink; sets that are named twice appear
+//! twice.
 //!
 //! Source: SQL:2016, 7.13 (group by clause): ROLLUP has all prefixes of its list, the longest first, CUBE all
 //! subsets.
@@ -15,16 +16,16 @@ use crate::text::dialect::single_name;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// A column, or several taken as one.
+/// One entry in the list of a ROLLUP or CUBE: a column, or several columns taken as one.
 type Keys = Vec<Expr>;
 
-/// Greatest number of keys of a CUBE; n keys give 2^n sets.
+/// Greatest number of keys of a CUBE; n keys give 2^n grouping sets.
 const CUBE_KEYS_MAX: usize = 10;
 
-/// Greatest number of keys of a ROLLUP; the sets of n keys have n^2 / 2 keys together.
+/// Greatest number of keys of a ROLLUP; the grouping sets of n keys have n^2 / 2 keys together.
 const ROLLUP_KEYS_MAX: usize = 100;
 
-/// Greatest number of sets of one list.
+/// Greatest number of grouping sets of one GROUP BY list.
 const SETS_MAX: usize = 4_096;
 
 fn check_size(what: &str, list: &[Keys], most: usize) -> Result<()> {
@@ -36,22 +37,22 @@ fn check_size(what: &str, list: &[Keys], most: usize) -> Result<()> {
     Err(SqlError::new(Code::Invalid, message).help("name the sets: GROUPING SETS (..)"))
 }
 
-/// Returns all prefixes of the list.
+/// Returns the grouping sets of a ROLLUP: all prefixes of its list of keys.
 pub(super) fn rollup(list: &[Keys]) -> Result<Vec<Keys>> {
     check_size("ROLLUP", list, ROLLUP_KEYS_MAX)?;
     Ok(once((0..=list.len()).rev().map(|count| list[..count].concat()).collect()))
 }
 
-/// Returns all subsets of the list.
+/// Returns the grouping sets of a CUBE: all subsets of its list of keys.
 pub(super) fn cube(list: &[Keys]) -> Result<Vec<Keys>> {
     check_size("CUBE", list, CUBE_KEYS_MAX)?;
-    // Bits count down, so the first key is dropped last.
+    // The bits of the set number count down, so the first key of the list is dropped last.
     let is_in = |set: usize, at: usize| set >> at & 1 == 1;
     let part = |set| (0..list.len()).filter(|at| is_in(set, *at)).flat_map(|at| list[at].clone()).collect();
     Ok(once((0..1 << list.len()).rev().map(part).collect()))
 }
 
-/// Returns each set once; the order and the repetition of keys in a set do not count.
+/// Returns each grouping set once. The order and the repetition of keys in a set make no difference.
 fn once(mut sets: Vec<Keys>) -> Vec<Keys> {
     let mut known = HashSet::new();
     sets.retain(|set| {
@@ -63,7 +64,7 @@ fn once(mut sets: Vec<Keys>) -> Vec<Keys> {
     sets
 }
 
-/// Returns the sets, with each ROLLUP or CUBE among them replaced by its own sets.
+/// Returns the grouping sets of a list, with each ROLLUP or CUBE in it replaced by its own sets.
 pub(super) fn sets(list: Vec<Keys>) -> Result<Vec<Keys>> {
     let mut sets = Vec::new();
     for set in list {
@@ -89,7 +90,7 @@ fn is_called(function: &Function, word: &str) -> bool {
         .is_some_and(|name| name.quote_style.is_none() && name.value.eq_ignore_ascii_case(word))
 }
 
-/// Returns the list in the brackets of a ROLLUP or CUBE which was parsed as a function.
+/// Returns the keys in the brackets of a ROLLUP or CUBE that was parsed as a function call.
 fn within(function: &Function) -> Result<Vec<Keys>> {
     let wrong = || {
         let message = format!("{} takes a list of columns", function.name.to_string().to_uppercase());

@@ -1,12 +1,5 @@
-//! Names of results: each is unique, as in Flink (`a`, `a0`, `a1`), whatever `*` stands for.
-//!
-//! The planner expands `*` and needs unique names; the final names of a query's results can be settled after it
-//! ([`column_names`]). So the results beside a `*` of the outermost SELECT are given unique temporary names
-//! ([`mark_apart`]), and get their final names later. The results of a sub-query keep their names, because the query
-//! around it uses them. There, a name which a `*` also has is recognised only if it is a column's own
-//! ([`name_once`]); otherwise the planner refuses it.
-//!
-//! Source: Calcite, `SqlValidatorUtil.uniquify` with its attempts `a0`, `a1`.
+//! Names of the results of a SELECT: each is unique, as in Flink (`a`, `a0`, `a1`), whichever columns `*`
+//! stands for.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -20,16 +13,16 @@ use thalweg_sql_tables::error::Place;
 use super::{Visit, place, refuse_name};
 use crate::text::dialect::last_name;
 
-/// Separator between a name and the number which makes it unique during planning.
+/// Separator between a result name and the number that makes the name unique during planning.
 const MARK: char = '\u{1}';
 
-/// Returns the name without the suffix added by [`mark_apart`].
+/// Returns a result name without the suffix that [`mark_apart`] has added.
 pub(crate) fn without_mark(name: &str) -> &str {
     name.rsplit_once(MARK).map_or(name, |(name, _)| name)
 }
 
-/// Gives unique names to the results beside a `*`, in the SELECTs which make the rows of the query. Names used by an
-/// ORDER BY stay.
+/// Gives unique names to the results beside a `*`, in the outermost SELECTs of a query. Names that an ORDER
+/// BY uses stay.
 pub(super) fn mark_apart(query: &mut Query, kept: &HashSet<String>) -> Visit {
     let mut kept = kept.clone();
     names_in(query.order_by.as_ref(), &mut kept);
@@ -56,7 +49,7 @@ pub(super) fn mark_apart(query: &mut Query, kept: &HashSet<String>) -> Visit {
     ControlFlow::Continue(())
 }
 
-/// Collects the names used by an ORDER BY.
+/// Collects the names that an ORDER BY uses.
 fn names_in(order_by: Option<&OrderBy>, names: &mut HashSet<String>) {
     let Some(order_by) = order_by else { return };
     let _ = visit_expressions(order_by, |expression| {
@@ -71,7 +64,7 @@ fn is_star(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
-/// Removes the brackets around a result, so that a column in brackets keeps its name.
+/// Removes the brackets around a SELECT result, so that a column in brackets keeps its name.
 pub(super) fn strip_brackets(item: &mut SelectItem) {
     while let SelectItem::UnnamedExpr(Expr::Nested(inner)) = item {
         let inner = std::mem::replace(&mut **inner, Expr::Value(Value::Null.into()));
@@ -79,7 +72,7 @@ pub(super) fn strip_brackets(item: &mut SelectItem) {
     }
 }
 
-/// Returns the name of a result: a column's own name, or the alias of an expression.
+/// Returns the name of a SELECT result: a column's own name, or the alias of an expression.
 fn name_of(item: &SelectItem) -> Option<Ident> {
     match item {
         SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.clone()),
@@ -101,10 +94,11 @@ fn rename(item: &mut SelectItem, name: Ident) {
     }
 }
 
-/// Puts a number behind a name which is already taken, as Flink does. A column which a `*` also has is already taken.
+/// Puts a number behind a result name that is already taken, as Flink does. The name of a column that a `*`
+/// also contains is taken.
 ///
-/// Differs from Flink: the `*` keeps the name and the column gets the number, even if it stands before the `*`. Their
-/// values are equal.
+/// Differs from Flink: the `*` keeps the name and the column gets the number, even if it stands before the
+/// `*`. Their values are equal.
 pub(super) fn name_once(projection: &mut [SelectItem], from: &[TableWithJoins]) {
     let mut stars = Vec::new();
     for item in &*projection {
@@ -119,10 +113,11 @@ pub(super) fn name_once(projection: &mut [SelectItem], from: &[TableWithJoins]) 
     let has_star = |table: Option<&str>| stars.iter().any(|star| star.as_deref() == table);
     let tables = tables(from);
     let is_in_star = |expression: &Expr| match expression {
-        // With one table, a name without a table before it belongs to that table.
+        // If the FROM has one table, a column name without a table before it belongs to that table.
         Expr::Identifier(_) => has_star(None) || (!stars.is_empty() && tables.len() == 1),
         Expr::CompoundIdentifier(names) => match &names[..] {
-            // The part before the point may also be a row, whose field is meant.
+            // In `a.b`, the part before the period may be a table, or a column of a row type whose field is
+            // meant.
             [table, _] => {
                 let is_table = tables.iter().flatten().any(|known| *known == table.value);
                 has_star(Some(&table.value)) || (is_table && has_star(None))
@@ -148,7 +143,7 @@ pub(super) fn name_once(projection: &mut [SelectItem], from: &[TableWithJoins]) 
     }
 }
 
-/// Returns the names of the tables of a FROM; `None` for a table without one.
+/// Returns the names of the tables of a FROM clause; `None` for a table without a name.
 fn tables(from: &[TableWithJoins]) -> Vec<Option<String>> {
     let name = |factor: &TableFactor| match factor {
         TableFactor::Table { alias: Some(alias), .. }
@@ -160,7 +155,7 @@ fn tables(from: &[TableWithJoins]) -> Vec<Option<String>> {
     };
     let factors = |joined: &TableWithJoins| {
         let mut names = vec![name(&joined.relation)];
-        // Several tables in brackets count as more than one.
+        // A bracket with several joined tables counts as more than one table.
         if matches!(&joined.relation, TableFactor::NestedJoin { alias: None, .. }) {
             names.push(None);
         }
@@ -170,16 +165,16 @@ fn tables(from: &[TableWithJoins]) -> Vec<Option<String>> {
     from.iter().flat_map(factors).collect()
 }
 
-/// A generator of unique column names.
+/// Generator of unique column names, with Flink's numbers behind names that occur again.
 #[derive(Default)]
 pub struct NamesOnce {
     taken: HashSet<String>,
-    /// Next number to try behind each name.
+    /// Number to try next behind each name that has occurred.
     next: HashMap<String, usize>,
 }
 
 impl NamesOnce {
-    /// Takes the name, or a similar one which is not taken yet.
+    /// Returns the name, or the name with a number if it is already taken, and marks the result as taken.
     pub fn take(&mut self, name: String) -> String {
         if self.taken.insert(name.clone()) {
             return name;
@@ -199,7 +194,8 @@ impl NamesOnce {
 /// numbered by their position, counted over all columns of `*`.
 pub(crate) fn column_names(query: &Query, found: &[&str]) -> Vec<String> {
     let items = first_select(&query.body).map_or(&[][..], |select| &select.projection[..]);
-    // Items behind the last `*` are counted from the end.
+    // SELECT items behind the last `*` are counted from the end, because the number of columns of `*` is not
+    // known here.
     let behind = items.iter().rposition(is_star).map_or(0, |last| items.len() - 1 - last);
     let mut once = NamesOnce::default();
     let name = |(place, name): (usize, &&str)| {
@@ -213,7 +209,7 @@ pub(crate) fn column_names(query: &Query, found: &[&str]) -> Vec<String> {
     found.iter().enumerate().map(name).collect()
 }
 
-/// Returns the place of a result column, if it is known.
+/// Returns the place in the text of a query's result column, if it is known.
 pub(crate) fn result_place(query: &Query, column: usize) -> Option<Place> {
     match first_select(&query.body) {
         Some(select) => {
@@ -232,7 +228,7 @@ pub(crate) fn result_place(query: &Query, column: usize) -> Option<Place> {
     }
 }
 
-/// Returns the SELECT which names a query's columns.
+/// Returns the first SELECT of a query with set operations, which names the query's columns.
 fn first_select(body: &SetExpr) -> Option<&Select> {
     let mut body = body;
     loop {

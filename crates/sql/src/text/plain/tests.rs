@@ -1,4 +1,5 @@
-//! Tests of plain forms. A form which is ignored silently would run and mean something else.
+//! Tests of the rewriting of queries into plain form. A part of a query that is ignored silently would let
+//! the query run and mean something else.
 
 use super::*;
 use crate::text::script::{self, Statement};
@@ -98,13 +99,14 @@ fn frames_are_numbers() {
     refused("GROUPS BETWEEN 2 PRECEDING AND CURRENT ROW", "UNSUPPORTED", "GROUPS is not supported");
 }
 
-/// Operators are counted before they are parsed; those within brackets are counted apart from those behind them.
+/// The number of operators in a chain is bounded before it is parsed. Operators within brackets and those
+/// behind the brackets are counted separately.
 #[test]
 fn chains_are_bounded() {
     let chain = format!("SELECT (a{0}){0} AS x FROM t", " + a".repeat(1_500));
     let expected = "UNSUPPORTED line 1, column 9: an expression has more than 2000 operators within each other; \
                     write x IN (..) for many alternatives";
-    // Uses the stack size of a session, because a test's own stack is too small.
+    // The test runs on a thread with the stack size of a session, because a test's own stack is too small.
     let checking = std::thread::Builder::new().stack_size(crate::session::STACK_BYTES);
     checking.spawn(move || check(&chain, expected)).unwrap().join().unwrap();
 }
@@ -120,14 +122,15 @@ fn names_are_of_what_stands_in_brackets() {
     }
 }
 
-/// Beside the `*` of a sub-query, a column which `*` has appears a second time.
+/// A column beside the `*` of a sub-query that the `*` also contains gets a name of its own.
 #[test]
 fn columns_beside_a_star_are_named_apart() {
     let of = |list: &str| format!("SELECT x FROM (SELECT {list} FROM t, r AS s) AS v");
     check(&of("a, *"), &of("a AS `a0`, *"));
     check(&of("*, t.a, s.a"), &of("*, t.a AS `a0`, s.a AS `a1`"));
     check(&of("t.*, t.a, s.a"), &of("t.*, t.a AS `a0`, s.a AS `a1`"));
-    // Fields of rows and owners of unqualified columns are not known here.
+    // Names stay as they are where the rewriting cannot know whether `*` contains the column: fields of rows,
+    // and columns without a table name before them.
     check(&of("*, b.f"), &of("*, b.f"));
     check(&of("t.*, a"), &of("t.*, a"));
     let of = |list: &str| format!("SELECT x FROM (SELECT {list} FROM t) AS v");
@@ -157,7 +160,8 @@ fn literals_of_time_are_read() {
     refused("DATE '2024-13-01'", "13: '2024-13-01' is no date; write DATE '2024-12-31'");
 }
 
-/// The planner's own common type is right only for cells of one kind.
+/// Cells of VALUES are wrapped unless all of a column are of one kind, because only then the planner's common
+/// type is right.
 #[test]
 fn cells_of_values_are_wrapped_if_they_differ() {
     let cell = |inner: &str| format!("`{CELL}`({inner})");

@@ -1,10 +1,5 @@
-//! Comparisons of several values at once: `(a, b) IN ((1, 2), (3, 4))` and `(a, b) = (1, 2)` become comparisons of
-//! one value each.
-//!
-//! `(a, b) = (c, d)` is `a = c AND b = d` in three-valued logic: FALSE if one pair differs, whatever the other is. IN
-//! becomes OR of such conditions; `<>` and NOT IN become NOT.
-//!
-//! Source: SQL:2016, 8.2 and 8.4 (comparison and IN over row values); Calcite's reference, "row value".
+//! Rewriting of comparisons of several values at once: `(a, b) IN ((1, 2), (3, 4))` and `(a, b) = (1, 2)`
+//! become comparisons of one value each.
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use thalweg_sql_tables::error::{Code, SqlError};
@@ -42,7 +37,7 @@ pub(super) fn plain_in(value: Expr, list: Vec<Expr>, negated: bool) -> Result<Ex
     }
 }
 
-/// Returns the plain form of `(a, b) = (c, d)` and `<>`, or any other comparison unchanged.
+/// Returns the plain form of `(a, b) = (c, d)` or `(a, b) <> (c, d)`, and any other comparison unchanged.
 pub(super) fn plain_comparison(left: Expr, op: BinaryOperator, right: Expr) -> Result<Expr> {
     match (left, op, right) {
         (Expr::Tuple(left), BinaryOperator::Eq, Expr::Tuple(right)) => all_equal(&left, right),
@@ -51,8 +46,8 @@ pub(super) fn plain_comparison(left: Expr, op: BinaryOperator, right: Expr) -> R
     }
 }
 
-/// Compares values with others, one by one. Values are copied for each item with which they are compared, so they
-/// must be small.
+/// Returns the condition that values equal others, pair by pair. Values are copied for each list item with
+/// which they are compared, so they must be small.
 fn all_equal(values: &[Expr], others: Vec<Expr>) -> Result<Expr> {
     if values.len() != others.len() {
         let message = format!("{} values are compared with {}", values.len(), others.len());

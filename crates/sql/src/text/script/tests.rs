@@ -1,9 +1,9 @@
-//! Tests of the kinds of statements, and of the places of errors.
+//! Tests of the parsing of a text into statements, and of the places of errors.
 
 use super::*;
 use crate::text::ddl::ColumnKind;
 
-/// Checks the kinds of the statements, or the error with its place.
+/// Checks the kinds of the statements in a text, or the error with its place.
 fn check(text: &str, expected: &str) {
     let shown = match parse(text) {
         Ok(statements) => {
@@ -63,7 +63,7 @@ fn statements_are_told_apart() {
         &format!("EXPLAIN ESTIMATED_COST, CHANGELOG_MODE {set}; SELECT 1"),
         "explain insert 2 | query SELECT 1",
     );
-    // The END of a CASE does not end a statement set, wherever it stands.
+    // The END of a CASE does not end the statement set in which it stands.
     check(
         "EXECUTE STATEMENT SET BEGIN INSERT INTO t SELECT CASE WHEN CASE WHEN b THEN c END THEN 1 END FROM u WHERE a = CASE WHEN b \
          THEN 1 ELSE 2 END; INSERT INTO u SELECT CASE a WHEN 1 THEN 2 END; END; SELECT 1",
@@ -118,7 +118,8 @@ fn errors_have_places() {
     check(&deep, "SYNTAX 1:72 brackets, types or sub-queries are nested deeper than 64");
 }
 
-/// Blanks are dropped early, and the search for the end of a set does not restart at each of them.
+/// A text of a million blanks is parsed fast: blanks are dropped early, and the search for the end of a
+/// statement set does not restart at each of them.
 #[test]
 fn blanks_cost_nothing() {
     let blanks = " ".repeat(1 << 20);
@@ -171,7 +172,7 @@ fn tables_have_all_that_is_declared() {
     assert_eq!(table.options["connector"].value, "filesystem");
 }
 
-/// Window functions, in each form of Flink's manual.
+/// Window functions are parsed in each form that Flink's manual shows.
 #[test]
 fn window_functions_are_read() {
     for query in [

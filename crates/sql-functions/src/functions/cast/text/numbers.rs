@@ -1,5 +1,5 @@
-//! Numbers and booleans as text: floats as Java shows them, decimals in plain digits; and readers for the texts which
-//! Flink accepts.
+//! Conversion of numbers and booleans to text: floats as Java shows them, decimals in plain digits. Also the
+//! readers for the texts that Flink accepts as numbers and booleans.
 //!
 //! Source: Flink, `BinaryStringDataUtil` (`toLong`, `toDouble`, `toDecimal`, `toBooleanSQL`); Java 19 and later,
 //! `Double.toString`: the shortest digits which are read as the same number, with an exponent outside 0.001 to 10
@@ -9,19 +9,20 @@ use std::fmt::{self, Write};
 
 use crate::functions::decimal;
 
-/// Appends a number as Java does: `1.0`, `0.001`, `1.0E10`, `NaN`, `Infinity`.
+/// Appends a DOUBLE as Java shows it: `1.0`, `0.001`, `1.0E10`, `NaN`, `Infinity`.
 pub fn write_double(value: f64, out: &mut String) {
     if !value.is_finite() {
         out.push_str(name_of(value));
         return;
     }
-    // Most whole numbers are small, and writing their digits is cheaper.
+    // Most whole numbers are small, and writing their digits as an integer is cheaper than formatting a
+    // float.
     if value.fract() == 0.0 && value.abs() < 1e7 {
         write_small_whole(value, out);
         return;
     }
     let mut form = Form::default();
-    // Near zero one digit may identify the number; Java still looks for the nearest form of two digits.
+    // Near zero one digit may identify the float; Java still looks for the nearest form of two digits.
     let is_nearly_zero = value.abs() < 1e-320;
     let is_written =
         if is_nearly_zero { write!(form, "{value:.1e}") } else { write!(form, "{value:e}") }.is_ok();
@@ -35,7 +36,7 @@ pub fn write_double(value: f64, out: &mut String) {
     }
 }
 
-/// Appends a number as Java does: `1.0`, `1.4E-45`.
+/// Appends a FLOAT as Java shows it: `1.0`, `1.4E-45`.
 pub fn write_float(value: f32, out: &mut String) {
     if !value.is_finite() {
         out.push_str(name_of(f64::from(value)));
@@ -66,7 +67,7 @@ pub fn write_decimal(value: i128, scale: u8, out: &mut String) {
     }
     let value = value.unsigned_abs();
     let divisor = decimal::power_of_ten(u32::from(scale)).map_or(u128::MAX, i128::unsigned_abs);
-    // Writing to a string does not fail.
+    // Writing to a String does not fail.
     let _ = if scale == 0 {
         write!(out, "{value}")
     } else if let (Ok(whole), Ok(part)) = (u64::try_from(value / divisor), u64::try_from(value % divisor)) {
@@ -76,7 +77,7 @@ pub fn write_decimal(value: i128, scale: u8, out: &mut String) {
     };
 }
 
-/// Reads a whole number. Spaces around it are ignored, and digits behind a point are dropped.
+/// Reads a whole number from text. Spaces around it are ignored, and digits behind a point are dropped.
 pub fn parse_integer(text: &str) -> Option<i64> {
     let text = text.trim_matches(' ');
     let (is_negative, digits) = match text.as_bytes() {
@@ -87,7 +88,8 @@ pub fn parse_integer(text: &str) -> Option<i64> {
     if digits.is_empty() {
         return None;
     }
-    // Negative numbers reach one further than positive ones.
+    // The digits are added up as a negative number, because negative numbers reach one further than positive
+    // ones.
     let mut value = 0_i64;
     let mut rest = digits.iter();
     for &digit in rest.by_ref() {
@@ -103,7 +105,8 @@ pub fn parse_integer(text: &str) -> Option<i64> {
     if is_negative { Some(value) } else { value.checked_neg() }
 }
 
-/// Reads a number as Java's `Double.valueOf` does: `1`, `.5`, `1e3`, `2d`, `NaN`, `-Infinity`, with white space around it.
+/// Reads a DOUBLE from text as Java's `Double.valueOf` does: `1`, `.5`, `1e3`, `2d`, `NaN`, `-Infinity`, with
+/// white space around it.
 ///
 /// Differs from Flink: numbers in hexadecimal digits (`0x1p3`) are not read.
 pub fn parse_double(text: &str) -> Option<f64> {
@@ -113,7 +116,7 @@ pub fn parse_double(text: &str) -> Option<f64> {
     }
 }
 
-/// Reads a number as Java's `Float.valueOf` does; see [`parse_double`].
+/// Reads a FLOAT from text as Java's `Float.valueOf` does; see [`parse_double`].
 pub fn parse_float(text: &str) -> Option<f32> {
     match literal(text)? {
         Literal::Digits(digits) => digits.parse().ok(),
@@ -121,19 +124,20 @@ pub fn parse_float(text: &str) -> Option<f32> {
     }
 }
 
-/// Reads a decimal number, rounded half up to its scale. `None` if it is not a number or has too many digits.
+/// Reads a decimal number from text, rounded half up to its scale. `None` if the text is not a number or has
+/// too many digits.
 pub fn parse_decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
     read_decimal(text, precision, scale).ok().flatten()
 }
 
-/// The error of text which is not a number, as opposed to a number with too many digits.
+/// Error for text that is not a number, as opposed to a number with too many digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotANumber;
 
-/// Reads a decimal number, rounded half up to its scale. `None` if it has too many digits.
+/// Reads a decimal number from text, rounded half up to its scale. `None` if the number has too many digits.
 ///
-/// Differs from Flink: text with a stray character behind a short number (`12x`), which Flink ignores, is not a
-/// number.
+/// Differs from Flink: text with a stray character behind a short number (`12x`), which Flink ignores, is not
+/// a number.
 ///
 /// # Errors
 /// [`NotANumber`] if the text is not a number.
@@ -153,13 +157,13 @@ pub fn read_decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>
     if (whole.is_empty() && part.is_empty()) || !are_digits(whole) || !are_digits(part) {
         return Err(NotANumber);
     }
-    // Digits from this place on are beyond the scale.
+    // Digits of the number from this position on lie beyond the scale of the decimal and are dropped.
     let kept = whole.len() as i64 + exponent + i64::from(scale);
     let mut value = 0_i128;
     let mut place = 0_i64;
     for digit in whole.bytes().chain(part.bytes()).map(|byte| i128::from(byte - b'0')) {
         if kept <= place {
-            // The first dropped digit alone decides: half is rounded up.
+            // Only the first dropped digit decides about rounding: half is rounded up.
             if kept == place && 5 <= digit {
                 value += 1;
             }
@@ -182,7 +186,8 @@ pub fn read_decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>
     Ok(decimal::fits(value, precision).then_some(value))
 }
 
-/// Converts a float to a decimal number: its shortest digits, rounded half up. `None` if it has too many digits.
+/// Converts a float to a decimal number: its shortest digits, rounded half up. `None` if the number has too
+/// many digits.
 ///
 /// # Errors
 /// [`NotANumber`] for NaN and infinities.
@@ -195,7 +200,7 @@ pub fn decimal_of_double(value: f64, precision: u8, scale: u8) -> Result<Option<
     read_decimal(form.text(), precision, scale)
 }
 
-/// Reads a boolean: `true`, `t`, `yes`, `y`, `1` and their opposites, in any case.
+/// Reads a boolean from text: `true`, `t`, `yes`, `y`, `1` and their opposites, in any case.
 pub fn parse_boolean(text: &str) -> Option<bool> {
     let is_one_of = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is_one_of(&["true", "t", "yes", "y", "1"]) {
@@ -207,7 +212,7 @@ pub fn parse_boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// A number in scientific form, which has at most 32 bytes.
+/// Text of a number in scientific form, which has at most 32 bytes.
 #[derive(Default)]
 pub(crate) struct Form {
     bytes: [u8; 32],
@@ -243,14 +248,16 @@ fn literal(text: &str) -> Option<Literal<'_>> {
         "Infinity" => return Some(Literal::Name(sign * f64::INFINITY)),
         _ => {}
     }
-    // Rust reads `inf` and `nan` in any case, Java does not.
+    // The number must begin with a digit or a point, because Rust reads `inf` and `nan` in any case and Java
+    // does not.
     if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }
     Some(Literal::Digits(text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text)))
 }
 
-/// Reads an exponent. Exponents beyond what any number can use are limited, so that sums with them do not overflow.
+/// Reads the exponent of a number. Exponents beyond what any number can use are limited, so that sums with
+/// them do not overflow.
 fn exponent_of(text: &str) -> Result<i64, NotANumber> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -278,7 +285,8 @@ fn write_small_whole(value: f64, out: &mut String) {
     let _ = write!(out, "{}.0", value.abs() as u32);
 }
 
-/// Converts Rust's `-1.25e-7` to Java's `-1.25E-7`, or to `-0.00125` for exponents near zero.
+/// Rewrites Rust's form of a float, `-1.25e-7`, as Java's `-1.25E-7`, or as `-0.00125` for exponents near
+/// zero.
 fn write_as_java(form: &str, out: &mut String) {
     let (mantissa, exponent) = form.split_once('e').unwrap_or((form, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);

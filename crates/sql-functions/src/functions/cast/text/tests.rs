@@ -1,15 +1,16 @@
-//! Tests of the text forms which all formats, sinks and casts use.
+//! Tests of the text forms of SQL values that all formats, sinks and casts use.
 
 use super::*;
 
 fn shown<T>(write: impl Fn(T, &mut String), value: T) -> String {
     let mut out = String::from("|");
     write(value, &mut out);
-    // The earlier content of the string stays.
+    // Writers append, so the earlier content of the string stays.
     out.strip_prefix('|').expect("the text before").to_owned()
 }
 
-/// Cases of Java's `Double.toString` from its documentation and its tests (`DoubleToDecimal`).
+/// DOUBLEs are shown as Java shows them. The cases come from the documentation of Java's `Double.toString`
+/// and from its tests (`DoubleToDecimal`).
 #[test]
 fn doubles_are_shown_as_java_shows_them() {
     let check = |value: f64, expected: &str| assert_eq!(shown(write_double, value), expected);
@@ -143,7 +144,8 @@ fn decimals_are_read_and_rounded_half_up() {
     check("0e99999999999999999999", 5, 1, Ok(Some(0)));
     check("000000000000000000000000000000000000000000000000001", 1, 0, Ok(Some(1)));
     check("99999999999999999999999999999999999999", 38, 0, Ok(Some(10_i128.pow(38) - 1)));
-    // Too many digits, and one more by rounding.
+    // Numbers with more digits than the decimal type are not read; the second number has too many only after
+    // rounding.
     check("123", 2, 0, Ok(None));
     check("9.995", 3, 2, Ok(None));
     check("1e99999999999999999999", 38, 0, Ok(None));
@@ -170,7 +172,8 @@ fn truth_is_read_in_any_case() {
     }
 }
 
-/// The calendar agrees with chrono's on some days of each century and on all days around its turn.
+/// The calendar agrees with that of the crate chrono on some days of each century and on all days around its
+/// turn.
 #[test]
 fn the_calendar_is_that_of_chrono() {
     use chrono::Datelike;
@@ -194,7 +197,7 @@ fn days_are_shown_and_read() {
     assert_eq!(shown(write_date, days(3, 1, 2)), "0003-01-02");
     assert_eq!(shown(write_date, days(12_345, 1, 2)), "12345-01-02");
     assert_eq!(shown(write_date, days(-5, 1, 2)), "-0005-01-02");
-    // The ends of the column's range do not panic.
+    // The least and the greatest value of a DATE column can be shown without a panic.
     assert!(shown(write_date, i32::MIN).starts_with('-'));
     assert!(shown(write_date, i32::MAX).starts_with('5'));
     let check = |text: &str, expected: Option<(i64, i64, i64)>| {
@@ -289,7 +292,8 @@ fn timestamps_are_shown_and_read() {
     check("2021-9-24 1:2:3", 3, Some(1_632_445_323_000));
     check("2021-09-24 12:34:56.", 3, Some(1_632_486_896_000));
     check("1969-12-31 23:59:59.5", 3, Some(-500));
-    // Java takes the last day of the month, and hour 24 as midnight of the next day.
+    // As in Java, a day beyond the end of its month is the last day of the month, and hour 24 is midnight of
+    // the next day.
     check("2021-02-31", 3, parse_timestamp("2021-02-28", 3));
     check("2021-04-31", 3, parse_timestamp("2021-04-30", 3));
     check("2021-09-24 24:00:00", 3, parse_timestamp("2021-09-25", 3));
@@ -317,7 +321,7 @@ fn timestamps_are_shown_and_read() {
     ] {
         check(text, 3, None);
     }
-    // Nanoseconds end in 2262, milliseconds do not.
+    // A TIMESTAMP of nanoseconds cannot hold years after 2262; one of milliseconds can.
     check("9999-12-31 23:59:59.999", 9, None);
     check("9999-12-31 23:59:59.999", 3, Some(253_402_300_799_999));
     assert_eq!(parse_timestamp_iso("2021-09-24T12:34:56.123", 3), Some(1_632_486_896_123));
@@ -341,7 +345,7 @@ fn intervals_are_shown() {
     check(i64::MIN, "-106751991167 07:12:55.808");
 }
 
-/// A written value is read back as the same value.
+/// The text that is written for a value is read back as the same value.
 #[test]
 fn what_is_written_is_read_again() {
     let mut out = String::new();

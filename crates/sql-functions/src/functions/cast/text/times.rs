@@ -1,4 +1,4 @@
-//! Days, times of day, timestamps and intervals as text.
+//! Conversion of days, times of day, timestamps and intervals to text and from text.
 //!
 //! Values are in the units of their columns: days, milliseconds of a day, and for timestamps milliseconds,
 //! microseconds or nanoseconds since 1970, by the digits of their type. The calendar is the Gregorian one for all
@@ -11,7 +11,8 @@ use std::fmt::Write;
 const SECONDS_PER_DAY: i64 = 86_400;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Returns the units per second of a column of timestamps with `digits` digits.
+/// Returns the number of units per second in which a column of timestamps with `digits` digits of a second
+/// counts.
 #[inline]
 pub fn ticks_per_second(digits: u8) -> i64 {
     match digits {
@@ -111,7 +112,7 @@ pub fn parse_time(text: &str, digits: u8) -> Option<i32> {
         return None;
     }
     let milliseconds = (hours * 3_600 + minutes * 60 + seconds) * 1_000 + fraction;
-    // Rounding may reach midnight, which wraps to 0.
+    // Rounding the milliseconds of a time of day may reach midnight, which wraps to 0.
     let milliseconds = milliseconds.rem_euclid(SECONDS_PER_DAY * 1_000);
     let step = 10_i64.pow(u32::from(3 - digits.min(3)));
     i32::try_from(milliseconds / step * step).ok()
@@ -131,7 +132,7 @@ pub fn parse_timestamp_iso(text: &str, digits: u8) -> Option<i64> {
 
 /// Returns the days from 1970-01-01 to a day of the Gregorian calendar.
 pub fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
-    // Years counted from March end with the leap day, if they have one.
+    // Years are counted from 1 March, so that they end with the leap day, if they have one.
     let shifted = year - i64::from(month <= 2);
     let months = (month + 9) % 12;
     let day_of_year = (153 * months + 2) / 5 + day - 1;
@@ -139,12 +140,12 @@ pub fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
     shifted * 365 + leap_days + day_of_year - DAYS_TO_EPOCH
 }
 
-/// Returns the year, month and day of a number of days since 1970-01-01.
+/// Returns the year, month and day of the Gregorian calendar for a number of days since 1970-01-01.
 pub fn civil_of_days(days: i64) -> (i64, i64, i64) {
     let days = days + DAYS_TO_EPOCH;
     let cycle = days.div_euclid(DAYS_PER_CYCLE);
     let day_of_cycle = days.rem_euclid(DAYS_PER_CYCLE);
-    // Removes leap days in turn: one every 4 years, none every 100, one every 400.
+    // Leap days are removed in turn: one every 4 years, none every 100 years, one every 400 years.
     let year_of_cycle =
         (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
     let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
@@ -154,13 +155,13 @@ pub fn civil_of_days(days: i64) -> (i64, i64, i64) {
     (cycle * 400 + year_of_cycle + i64::from(month <= 2), month, day)
 }
 
-/// Days from March 1 of year 0 to 1970-01-01.
+/// Number of days from 1 March of year 0 to 1970-01-01.
 const DAYS_TO_EPOCH: i64 = 719_468;
 
-/// Days in 400 years, after which the calendar repeats.
+/// Number of days in 400 years, after which the Gregorian calendar repeats.
 const DAYS_PER_CYCLE: i64 = 146_097;
 
-/// Returns the number of days of a month.
+/// Returns the number of days of a month of the Gregorian calendar.
 pub fn days_of_month(year: i64, month: i64) -> i64 {
     match month {
         4 | 6 | 9 | 11 => 30,
@@ -255,7 +256,7 @@ fn parse_instant(text: &str, digits: u8, separator: char) -> Option<i64> {
     (days * SECONDS_PER_DAY + seconds).checked_mul(ticks)?.checked_add(nanos / (NANOS_PER_SECOND / ticks))
 }
 
-/// The rest of a text which is read from its front.
+/// Rest of the text of a timestamp, which is read from its front.
 struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -270,7 +271,7 @@ impl Reader<'_> {
         (char::from(first) == mark).then(|| self.rest = rest)
     }
 
-    /// Reads the digits at the front, at least `least` and at most `most`.
+    /// Reads the number at the front of the text, which has at least `least` and at most `most` digits.
     fn digits(&mut self, least: usize, most: usize) -> Option<i64> {
         let count = self.rest.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
         if count < least {
@@ -281,7 +282,7 @@ impl Reader<'_> {
         Some(digits.iter().fold(0, |value, byte| value * 10 + i64::from(byte - b'0')))
     }
 
-    /// Reads up to nine digits as nanoseconds.
+    /// Reads up to nine digits of a fraction of a second as nanoseconds.
     fn fraction(&mut self) -> i64 {
         let before = self.rest.len();
         let value = self.digits(0, 9).unwrap_or(0);
@@ -290,14 +291,14 @@ impl Reader<'_> {
     }
 }
 
-/// Reads a whole number without a sign; white space around it is ignored.
+/// Reads a part of a time as a whole number without a sign; white space around it is ignored.
 fn whole(text: &str) -> Option<i64> {
     let text = text.trim_matches(|c| c <= ' ');
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { text.parse::<i32>().ok().map(i64::from) } else { None }
 }
 
-/// Reads milliseconds; the fourth digit decides whether the third is rounded up.
+/// Reads a fraction of a second as milliseconds; the fourth digit decides whether the third is rounded up.
 fn rounded_milliseconds(text: &str) -> Option<i64> {
     let text = text.trim_matches(|c| c <= ' ');
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! Cases of JSON functions and of the JSON reader.
+//! Tests of the SQL functions of JSON and of the JSON reader.
 
 use proptest::prelude::*;
 
@@ -111,7 +111,7 @@ fn values_are_written_as_json() {
     }
 }
 
-/// Expected values follow the rules of `BigDecimal.toString`.
+/// JSON numbers are written by the rules of Java's `BigDecimal.toString`.
 #[test]
 fn numbers_are_shown_as_java_shows_them() {
     let check = |number: &str, expected: &str| {
@@ -131,12 +131,12 @@ fn numbers_are_shown_as_java_shows_them() {
     check("-1.5e-10", "-1.5E-10");
     check("1e99999999999999999999", "1E+1099511627776");
     check("0e5", "0E+5");
-    // More digits than the width of a format can count.
+    // A number may have more digits than the 16 bits of a format's width can count.
     let long = format!("1.{}", "7".repeat(70_000));
     check(&long, &long);
 }
 
-/// Deep nesting is refused and does not overflow the stack.
+/// JSON that is nested too deep is refused and does not overflow the stack.
 #[test]
 fn nesting_is_bounded() {
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
@@ -146,7 +146,7 @@ fn nesting_is_bounded() {
 }
 
 proptest! {
-    /// Written JSON is read back equal, by this reader and by `serde_json`.
+    /// JSON that this crate writes is read back equal, by its own reader and by `serde_json`.
     #[test]
     fn json_survives_writing(text in ".{0,20}", numbers in prop::collection::vec(any::<i64>(), 0..4)) {
         let json = serde_json::json!({ "text": text, "numbers": numbers, "nested": { "z": null, "a": [true] } });
@@ -157,11 +157,11 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&written).expect("still JSON"), json);
     }
 
-    /// No text causes a panic, and this reader accepts all text which `serde_json` accepts.
+    /// No text makes the JSON reader panic, and it accepts all text that `serde_json` accepts.
     #[test]
     fn any_text_is_read_without_a_panic(text in "[\\[\\]{}\",:0-9eE.+\\-a-z\\\\ ]{0,24}") {
         let theirs = serde_json::from_str::<serde_json::Value>(&text);
-        // `serde_json` refuses numbers beyond a double.
+        // The converse is not checked, because `serde_json` refuses numbers beyond a double.
         if theirs.is_ok() {
             prop_assert!(Json::read(&text).is_some(), "{}", text);
         }

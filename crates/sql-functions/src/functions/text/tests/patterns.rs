@@ -1,4 +1,4 @@
-//! Cases of LIKE, SIMILAR TO and the functions of regular expressions.
+//! Tests of LIKE, SIMILAR TO and the SQL functions of regular expressions.
 
 use super::{check, refused};
 use crate::functions::text::pattern::{Refusal, compile};
@@ -28,7 +28,7 @@ fn like_matches_the_whole_text() {
     check("ab\ncd", "a____", "true");
     check("世界", "_界", "true");
     check("te\"st", "%te\"st%", "true");
-    // A backslash is an ordinary character.
+    // Without ESCAPE, a backslash in a LIKE pattern is an ordinary character.
     check(r"test\", r"test\", "true");
     check("100%", r"100\%", "false");
     check("abcabc", "%abc%abc%", "true");
@@ -96,7 +96,7 @@ fn matches_are_replaced_by_what_is_written() {
     check("REGEXP_REPLACE('fooobar', 'oo', '$')", "f$obar");
     check(r"REGEXP_REPLACE('foobar', 'oo', '\')", r"f\bar");
     check(r"REGEXP_REPLACE('111222333', '(\d{3})\d*(\d{3})', '$1***$2')", "$1***$2");
-    // Java also finds the empty text behind a match.
+    // As in Java, an expression that can match the empty text also matches it behind another match.
     check("REGEXP_REPLACE('abc', '[a-z]*', 'X')", "XX");
     check("REGEXP_REPLACE('abc', '', '-')", "-a-b-c-");
     check("REGEXP_REPLACE('abc', '(', '-')", "NULL");
@@ -152,21 +152,21 @@ fn matches_are_counted() {
     refused("REGEXP_COUNT(1024, '1024')", "argument 1 is INT");
 }
 
-/// Patterns whose form differs between Java and `regex` keep their meaning in Java.
+/// Regular expressions whose syntax differs between Java and the crate `regex` keep their meaning in Java.
 #[test]
 fn patterns_mean_what_they_mean_in_java() {
     let check = |java: &str, text: &str, expected: bool| {
         let regex = compile(java).unwrap_or_else(|refusal| panic!("{java}: {refusal:?}"));
         assert_eq!(regex.is_match(text), expected, "{java} in {text:?}");
     };
-    // Classes are ASCII classes.
+    // The classes `\d` and `\w` match only ASCII characters, as in Java.
     check(r"^\d$", "٣", false);
     check(r"^\w$", "ä", false);
     check(r"^[^\W_]$", "a", true);
     check(r"^[\d\-x]+$", "1-x", true);
     check(r"^\D$", "٣", true);
     check(r"^\S\s\S$", "a\u{a0}b", false);
-    // Java's `.` excludes more line ends.
+    // In Java `.` excludes more line ends than in the crate `regex`, for example a carriage return.
     check("^a.b$", "a\rb", false);
     check("^a.b$", "axb", true);
     check("(?s)^a.b$", "a\nb", true);

@@ -1,11 +1,12 @@
-//! Reading days and times by patterns, and without one.
+//! Reading of days and times from text, by patterns such as `yyyy-MM-dd`, and in SQL's form without a
+//! pattern.
 
 use super::{DAYS, Item, MONTHS, Pattern, Style};
 use crate::functions::time::calendar::{days, iso_weekday, month_length};
 use crate::functions::time::moments::Moment;
 use crate::functions::time::zone::{Overlap, Zone};
 
-/// The fields read from a text.
+/// Fields of a date and time that were read from a text by a pattern.
 #[derive(Default)]
 struct Fields {
     year: Option<i64>,
@@ -13,9 +14,9 @@ struct Fields {
     day: Option<i64>,
     day_of_year: Option<i64>,
     weekday: Option<i64>,
-    /// Hour of the day, from 0 to 23.
+    /// Hour of the day that was read, from 0 to 23.
     hour: Option<i64>,
-    /// Hour of the half day, from 0 to 11.
+    /// Hour of the half day (a.m. or p.m.), from 0 to 11.
     hour_of_half: Option<i64>,
     is_afternoon: Option<bool>,
     minute: Option<i64>,
@@ -70,7 +71,7 @@ fn strict(fields: &Fields) -> Option<Moment> {
         None => Some(least),
     };
     let year = fields.year.unwrap_or(1970);
-    // Java's formatters accept no larger years.
+    // Years beyond this number are refused, because Java's formatters accept none.
     if year.abs() > 999_999_999 {
         return None;
     }
@@ -89,7 +90,7 @@ fn strict(fields: &Fields) -> Option<Moment> {
     }
     let (minute, second) = (within(fields.minute, 0, 59)?, within(fields.second, 0, 59)?);
     let half_hour = within(fields.hour_of_half, 0, 11)?;
-    // The hour of a half day is used only if the half is known.
+    // An hour from 0 to 11 is used only if the text says a.m. or p.m.
     let hour = match (fields.hour, fields.is_afternoon) {
         (Some(24), _) if (minute, second, fields.nanos.unwrap_or(0)) == (0, 0, 0) => 24,
         (Some(hour), _) => within(Some(hour), 0, 23)?,
@@ -100,11 +101,11 @@ fn strict(fields: &Fields) -> Option<Moment> {
     Some(Moment::on_day(day, seconds * 1_000_000_000 + fields.nanos.unwrap_or(0)))
 }
 
-/// A text while it is read.
+/// Rest of a text that is being read by a pattern.
 struct Cursor<'a> {
     rest: &'a str,
     style: Style,
-    /// First year for which two digits may stand.
+    /// First of the hundred years for which a year of two digits may stand.
     since: i64,
 }
 
@@ -141,7 +142,7 @@ impl Cursor<'_> {
                 match letter {
                     'y' => fields.year = Some(self.year(number, count, width)),
                     'u' if is_strict => fields.year = Some(self.year(number, count, width)),
-                    // The day of the week adds nothing to the date.
+                    // The day of the week is read but ignored, because it adds nothing to the date.
                     'u' => {}
                     'M' => fields.month = Some(number),
                     'd' => fields.day = Some(number),
@@ -153,7 +154,7 @@ impl Cursor<'_> {
                     'h' => fields.hour_of_half = Some(if number == 12 { 0 } else { number }),
                     'm' => fields.minute = Some(number),
                     's' => fields.second = Some(number),
-                    // Milliseconds, in lenient patterns.
+                    // The letter is `S` of a lenient pattern, which reads milliseconds.
                     _ => fields.nanos = Some(number),
                 }
             }
@@ -161,7 +162,7 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// Completes a year; in strict patterns two digits mean a year from 2000 to 2099.
+    /// Completes a year of two digits; in strict patterns two digits mean a year from 2000 to 2099.
     fn year(&self, number: i64, count: usize, width: usize) -> i64 {
         match self.style {
             Style::Strict if count == 2 => 2_000 + number,
@@ -178,7 +179,8 @@ impl Cursor<'_> {
         if self.style == Style::Lenient {
             let is_negative = self.rest.starts_with('-');
             self.rest = self.rest.strip_prefix('-').unwrap_or(self.rest);
-            // The number of letters limits the digits only if another field follows at once.
+            // In lenient patterns, the number of pattern letters limits the digits only if another field
+            // follows at once.
             let most = if matches!(following.first(), Some(Item::Field { .. })) { count } else { 18 };
             let most = if is_negative { most.checked_sub(1)? } else { most };
             let number = self.digits(1, most)?;
@@ -198,14 +200,14 @@ impl Cursor<'_> {
             let number = self.digits(least, most)?;
             return sign.is_none().then_some(number);
         }
-        // Leaves the digits which the directly following fields of fixed width need.
+        // A number leaves the digits that the directly following fields of fixed width need.
         let present = self.rest.bytes().take_while(u8::is_ascii_digit).count();
         let reserved: usize = following.iter().map_while(fixed_width).sum();
         let taken = if reserved == 0 { present } else { present.saturating_sub(reserved).max(least) };
         let number = self.digits(least, most.min(taken))?;
         let width = most.min(taken);
-        // With four or more letters, a year must have a sign if it has more digits than letters, and no sign
-        // otherwise.
+        // If the pattern has four or more letters for the year, a year of more digits than letters must have
+        // a sign. A year of fewer digits must have none.
         let is_marked = is_year && count >= 4;
         match sign {
             Some('-') => Some(-number),
@@ -214,7 +216,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Reads at least `least` and at most `most` digits.
+    /// Reads a number of at least `least` and at most `most` digits of a date or time.
     fn digits(&mut self, least: usize, most: usize) -> Option<i64> {
         let present = self.rest.bytes().take_while(u8::is_ascii_digit).count().min(most);
         if present < least || present == 0 {
@@ -225,8 +227,8 @@ impl Cursor<'_> {
         digits.parse().ok()
     }
 
-    /// Reads a name, in full or its first three letters, and returns its index. Strict patterns accept only the form
-    /// asked for.
+    /// Reads the name of a month or weekday, in full or its first three letters, and returns its index.
+    /// Strict patterns accept only the form for which they ask.
     fn name(&mut self, names: &[&str], count: usize) -> Option<i64> {
         let is_strict = self.style == Style::Strict;
         let starts = |name: &str| {
@@ -255,12 +257,13 @@ impl Cursor<'_> {
         Some(index)
     }
 
-    /// Reads the longest offset or zone name.
+    /// Reads the longest prefix of the text that is an offset from UTC or the name of a time zone.
     fn zone(&mut self) -> Option<Zone> {
         let is_part =
             |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | ':' | '/' | '_');
         let length = self.rest.find(|letter| !is_part(letter)).unwrap_or(self.rest.len());
-        // The text behind the zone may look like a part of it, so the longest prefix which is a zone counts.
+        // The text behind a time zone may look like a part of its name, so the longest prefix that is a zone
+        // counts.
         for end in (1..=length).rev() {
             let (name, rest) = self.rest.split_at_checked(end)?;
             if let Some(zone) = Zone::read(name) {
@@ -272,7 +275,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Returns the number of digits of a strict field, if it is fixed.
+/// Returns the number of digits of a field of a strict pattern, if that number is fixed.
 fn fixed_width(item: &Item) -> Option<usize> {
     match item {
         Item::Field { letter: 'S', count } => Some(*count),
@@ -284,8 +287,8 @@ fn fixed_width(item: &Item) -> Option<usize> {
     }
 }
 
-/// Reads a text in the form `yyyy-MM-dd[ HH:mm:ss[.fraction]]`; months, days, hours, minutes and seconds may have one
-/// digit. `None` if the text does not fit.
+/// Reads a timestamp in the form `yyyy-MM-dd[ HH:mm:ss[.fraction]]`; months, days, hours, minutes and seconds
+/// may have one digit. `None` if the text does not fit.
 ///
 /// Source: Flink, `DateTimeUtils.DEFAULT_TIMESTAMP_FORMATTER`.
 pub(in crate::functions::time) fn default_timestamp(text: &str) -> Option<Moment> {
@@ -319,8 +322,8 @@ pub(in crate::functions::time) fn default_timestamp(text: &str) -> Option<Moment
     strict(&fields)
 }
 
-/// Reads a text in the form `yyyy[-MM[-dd]]` as days since 1970; a space and all text behind it are ignored. `None`
-/// if the text does not fit.
+/// Reads a date in the form `yyyy[-MM[-dd]]` as days since 1970; a space and all text behind it are ignored.
+/// `None` if the text does not fit.
 ///
 /// Source: Flink, `DateTimeUtils.parseDate`.
 pub(in crate::functions::time) fn default_date(text: &str) -> Option<i64> {

@@ -1,4 +1,4 @@
-//! Cases of conversions between times and text, and of patterns.
+//! Tests of conversions between times and text, and of date patterns.
 
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ fn times_are_formatted() {
     }
     check("DATE_FORMAT(TIMESTAMP3 '0000-01-01T00:00:00', 'yyyy uuuu')", "0001 0000");
     check("DATE_FORMAT(TIMESTAMP3 '2018-01-01T00:00:00', 'hh kk KK HH')", "12 24 00 00");
-    // In lenient patterns `u` is the day of the week, and `S` milliseconds.
+    // In lenient patterns `u` is the day of the week, and `S` is milliseconds.
     check("DATE_FORMAT('2018-03-04 00:00:00', 'u S SSS Z X XXX z')", "7 0 000 +0000 Z Z UTC");
     refused("DATE_FORMAT(TIMESTAMP '2018-03-14T01:02:03', 'yyyy Q')", "the letter 'Q' is none of");
     refused("DATE_FORMAT(TIMESTAMP '2018-03-14T01:02:03', 'YYYY')", "write 'y'");
@@ -105,7 +105,7 @@ fn text_is_read_as_a_timestamp() {
     ] {
         check(&format!("TO_TIMESTAMP({arguments})"), expected);
     }
-    // A TIMESTAMP does not depend on the zone.
+    // A TIMESTAMP, which has no time zone, does not depend on the zone of the session.
     check_in("Asia/Tokyo", "TO_TIMESTAMP('2017-09-15 00:00:00')", "2017-09-15T00:00:00");
     refused("TO_TIMESTAMP('2017', 'bad')", "the letter 'b' is none of");
     assert_eq!(bed::result_type(TIME, "TO_TIMESTAMP('x')"), "TIMESTAMP(3)");
@@ -126,7 +126,7 @@ fn text_is_read_as_a_day() {
         ("NULL", "NULL"),
         ("'15.09.2017', 'dd.MM.yyyy'", "2017-09-15"),
         ("'20170915', 'yyyyMMdd'", "2017-09-15"),
-        // Lenient patterns accept numbers out of range, and text behind the match.
+        // Lenient patterns accept numbers out of range, and text behind the part that they read.
         ("'2017-13-01 x', 'yyyy-MM-dd'", "2018-01-01"),
         ("'15/09/44', 'dd/MM/yy'", "1944-09-15"),
         ("'15/09/43', 'dd/MM/yy'", "2043-09-15"),
@@ -231,7 +231,7 @@ fn unix_times_go_to_text_and_back() {
 }
 
 proptest! {
-    /// Text written by a pattern is read back by it.
+    /// A time that is written by a pattern is read back by the same pattern.
     #[test]
     fn what_is_formatted_can_be_read(seconds in -62_135_596_800_i64..253_402_300_800, nanos in 0_i64..1_000_000_000) {
         let text = "yyyy-MM-dd HH:mm:ss.SSSSSSSSS";
@@ -247,7 +247,7 @@ proptest! {
         prop_assert_eq!(lenient.instant(&shown, Zone::UTC, 1944), Some(seconds * 1_000));
     }
 
-    /// No pattern and no text causes a panic.
+    /// No pattern and no text makes reading or writing a time panic.
     #[test]
     fn any_text_is_read_without_a_panic(
         pattern in "[yuMdDHKkhmsSaEzZX' :/-]{0,12}",

@@ -1,4 +1,4 @@
-//! The interval join against a list of all rows which is searched linearly.
+//! Tests that compare the interval join with an oracle that searches a list of all rows.
 
 use super::super::interval::Bounds;
 use super::*;
@@ -13,7 +13,8 @@ fn make(kind: JoinKind, on: On, bounds: Bounds) -> Box<dyn JoinOperator> {
     )
 }
 
-/// A waiting row: its side, whether it has matched, and whether it is still kept.
+/// A row that the oracle of the interval join holds: its side, whether it has matched, and whether it is
+/// still kept.
 struct Waiting {
     side: Side,
     row: Row,
@@ -26,7 +27,7 @@ fn expected(kind: JoinKind, on: On, bounds: Bounds, script: &[Event]) -> Vec<Pai
         let distance = right.time - left.time;
         bounds.lower_ms <= distance && distance <= bounds.upper_ms && on.holds(left, right)
     };
-    // The last time of the other side that a row may match.
+    // Last time at which a row of the other input may match a row.
     let until = |side: Side, row: &Row| match side {
         Side::Left => row.time + bounds.upper_ms,
         Side::Right => row.time - bounds.lower_ms,
@@ -97,8 +98,8 @@ proptest! {
         prop_assert_eq!(pairs(&out), expected(kind, on, bounds, &script));
     }
 
-    /// Without late rows the result equals nested loops, and no row lies further behind the watermark than
-    /// announced.
+    /// Without late rows an interval join equals nested loops, and no output row lies further behind the
+    /// watermark than the join announces.
     #[test]
     fn what_is_on_time_is_joined_as_nested_loops_do(
         script in scripts(), kind in kinds(), on in ons(), bounds in bounds(), manner in manner(),
@@ -128,7 +129,7 @@ proptest! {
     }
 }
 
-/// Rows are forgotten by the watermark, and keys with their last row.
+/// An interval join forgets rows when the watermark has passed them, and keys with their last row.
 #[test]
 fn state_is_given_back() {
     let mut operator = make(JoinKind::Full, On::Key, Bounds { lower_ms: -5, upper_ms: 5 });
@@ -142,14 +143,14 @@ fn state_is_given_back() {
     let full = operator.state_bytes();
     operator.advance(event_time(50)).unwrap();
     drained(&mut *operator);
-    // The tables of keys stay as large as they were, until no key is left.
+    // The key tables of an interval join keep their size until no key is left; then their memory is freed.
     assert!(operator.state_bytes() < full, "{} of {full}", operator.state_bytes());
     operator.advance(event_time(200)).unwrap();
     drained(&mut *operator);
     assert_eq!(operator.state_bytes(), 0);
 }
 
-/// Many rows of one key come out in pieces, also when all of them expire at once.
+/// Output of many rows of one key comes in several batches, also when all of the rows expire at once.
 #[test]
 fn explosions_come_in_pieces() {
     let rows = |side: Side, count: i64| {

@@ -1,4 +1,4 @@
-//! The lookup join against nested loops, and the time at which it begins.
+//! Tests that compare the lookup join with nested loops, and of the time at which its output begins.
 
 use super::*;
 
@@ -27,13 +27,13 @@ proptest! {
         let out = run(&|| make(kind, on), &script, manner, &mut |_, _| {});
         let expected = nested_loops(kind, &of_side(Side::Left), &of_side(Side::Right), &|left, right| on.holds(left, right));
         prop_assert_eq!(pairs(&out), expected);
-        // Left rows stay in order.
+        // A lookup join puts out left rows in the order in which they came.
         let ids: Vec<i64> = out.iter().filter_map(|(_, (left, _))| left.map(|row| row.id)).collect();
         prop_assert!(ids.is_sorted());
     }
 }
 
-/// Rows wait until the table has ended, and then no longer.
+/// Left rows of a lookup join wait until the table has ended; later left rows do not wait.
 #[test]
 fn rows_wait_for_the_table() {
     let row = |id: i64| Row { id, key: Some(1), value: None, time: 0 };
@@ -54,11 +54,12 @@ fn rows_wait_for_the_table() {
         (RowKind::UpdateAfter, (Some(row(3)), Some(row(10)))),
     ];
     assert_eq!(changes, expected);
-    // A table that continues after its end is a fault of its source.
+    // A lookup table that continues after its last batch is a fault of its source, and an error.
     assert!(operator.take(Side::Right, Batch::new(rows_of(&[row(11)])), EventTime::MIN).is_err());
 }
 
-/// A long row that waits is paid for as state, and not also as a batch on its way.
+/// A long left row that waits in a lookup join is paid for once: as state, and not also as a batch on its
+/// way.
 #[test]
 fn rows_that_wait_are_paid_for_once() {
     let row = |id: i64| Row { id, key: Some(1), value: None, time: 0 };
@@ -70,7 +71,7 @@ fn rows_that_wait_are_paid_for_once() {
     assert!(operator.state_bytes() > 0);
 }
 
-/// A table that several sources read ends with the last of them.
+/// A lookup table that several sources read is complete when the last source has ended.
 #[test]
 fn all_sources_end() {
     let shape = |kind| {
@@ -87,7 +88,7 @@ fn all_sources_end() {
     assert_eq!(pairs(&drained(&mut operator)), [(Some(row), None)]);
 }
 
-/// A stop reports waiting rows; without waiting rows nothing is missing.
+/// Stopping a query while its lookup table is read is an error if left rows wait, and no error otherwise.
 #[test]
 fn a_stop_while_the_table_is_read_is_told() {
     let row = |id: i64| Row { id, key: Some(1), value: None, time: 0 };

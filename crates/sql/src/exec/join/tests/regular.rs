@@ -1,5 +1,5 @@
-//! The regular join against nested loops over all present rows, after each batch of changes; and the expiry
-//! of rows.
+//! Tests that compare the regular join with nested loops over all present rows, after each batch of changes;
+//! and tests of the expiry of rows.
 
 use thalweg_model::ProcessingTime;
 
@@ -11,7 +11,7 @@ fn make(kind: JoinKind, on: On, context: &Context) -> Box<dyn JoinOperator> {
     joined(kind, on, JoinMethod::Regular { ttl_ms: TTL_MS }, context)
 }
 
-/// A change of a side: a row that is added, or a present row that is retracted.
+/// Generates changes of both inputs: rows that are added, and retractions of present rows.
 fn changes() -> impl Strategy<Value = Vec<(Side, Option<usize>, Row)>> {
     let row = (0..3i64, proptest::option::weighted(0.8, 0..3), proptest::option::weighted(0.9, 0..4));
     let row = row.prop_map(|(id, key, value)| Row { id, key, value, time: 0 });
@@ -76,15 +76,16 @@ fn row(id: i64) -> Row {
     Row { id, key: Some(1), value: None, time: 0 }
 }
 
-/// Formats changes as text, `+I 1,2`, with `_` for NULL.
+/// Formats output changes of a join as text, such as `+I 1,2`, with `_` for a side padded with NULL.
 fn shown(changes: &[(RowKind, Pair)]) -> String {
     let id = |row: &Option<Row>| row.map_or("_".to_owned(), |row| row.id.to_string());
     let change = |(kind, (left, right)): &(RowKind, Pair)| format!("{kind} {},{}", id(left), id(right));
     changes.iter().map(change).collect::<Vec<_>>().join(" ")
 }
 
-/// The output of single changes: `<+I1` is a change of the left, `>-D2` of the right. Expected values follow
-/// `StreamingJoinOperator` and `StreamingSemiAntiJoinOperator`.
+/// A regular join puts out the changes that Flink puts out for each single change. `<+I1` is a change of the
+/// left input, `>-D2` one of the right. Expected values follow `StreamingJoinOperator` and
+/// `StreamingSemiAntiJoinOperator`.
 #[test]
 fn changes_are_those_of_flink() {
     let check = |kind: JoinKind, script: &str, expected: &str| {
@@ -124,8 +125,8 @@ fn changes_are_those_of_flink() {
     check(JoinKind::Anti, "<+U1 <-U1 <-D7", "+U 1,_ -U 1,_ -D 7,_");
 }
 
-/// A row that was not written for the time to live is forgotten, as if it had never come; nothing is
-/// retracted.
+/// A regular join forgets a row that was not written for the time to live, as if it had never come; nothing
+/// is retracted.
 #[test]
 fn rows_are_forgotten() {
     let clock = Arc::new(VirtualClock::default());
@@ -138,21 +139,21 @@ fn rows_are_forgotten() {
     };
     let (first, one_row) = at(0, Side::Left, 1);
     assert_eq!(first, "+I 1,_");
-    // A match writes row 1, but not row 8.
+    // The match counts as a write of row 1, whose number of matches changes, but not of row 8.
     assert_eq!(at(60, Side::Right, 8).0, "-D 1,_ +I 1,8");
     assert_eq!(at(110, Side::Left, 2).0, "+I 2,8");
     assert_eq!(at(159, Side::Right, 9).0, "+I 1,9 +I 2,9");
     assert_eq!(at(160, Side::Left, 3).0, "+I 3,9");
-    // Everything written at 159 or before is gone.
+    // With a time to live of 100, rows that were last written at 159 or before are forgotten at 259.
     assert_eq!(at(259, Side::Left, 4).0, "+I 4,_");
     assert_eq!(at(259, Side::Right, 7).0, "+I 3,7 -D 4,_ +I 4,7");
     let (last, bytes) = at(1_000, Side::Left, 5);
     assert_eq!(last, "+I 5,_");
-    // Tables and lists keep their capacity.
+    // State bytes do not fall back to those of one row, because tables and lists keep their capacity.
     assert!(bytes < 2 * one_row, "{bytes} bytes, and {one_row} at first");
 }
 
-/// Many rows of one key come out in pieces.
+/// Output of a regular join of many rows of one key comes in several batches.
 #[test]
 fn explosions_come_in_pieces() {
     let mut operator = make(JoinKind::Full, On::Key, &context());

@@ -1,5 +1,5 @@
-//! The stage which makes a join an operator of the engine: room for one batch, marks of single inputs, held
-//! back watermarks.
+//! Tests of the adapter that makes a join an operator of the engine: output with room for one batch,
+//! watermarks of single inputs, and watermarks that are held back.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::*;
 
 type In = Record<Either<Batch, Batch>>;
 
-/// Waiting records.
+/// Input of a test: records that wait to be read.
 struct Queue(VecDeque<In>);
 
 impl Input<Either<Batch, Batch>> for Queue {
@@ -32,7 +32,7 @@ impl Input<Either<Batch, Batch>> for Queue {
     }
 }
 
-/// An output with room for a number of batches.
+/// Output of a test, with room for a limited number of batches.
 #[derive(Default)]
 struct Room {
     out: Vec<Record<Batch>>,
@@ -66,7 +66,7 @@ fn interval() -> JoinStage {
     JoinStage::new(joined(JoinKind::Full, On::Key, method, &context()))
 }
 
-/// Output continues when there is room again, and small batches of one side are merged.
+/// A join continues its output when there is room again, and small input batches of one side are merged.
 #[test]
 fn emissions_go_on() {
     let mut stage = interval();
@@ -78,7 +78,7 @@ fn emissions_go_on() {
     ]));
     let mut output = Room { room: 1, ..Room::default() };
     stage.process(&mut input, &mut output);
-    // The first piece found room, the next is held; no input is taken meanwhile.
+    // The first output batch found room and the next one is held; no input is taken meanwhile.
     assert!(stage.is_stalled() && input.remaining() == 0 && output.out.len() == 1);
     let mut rounds = 0;
     loop {
@@ -92,8 +92,8 @@ fn emissions_go_on() {
     assert_eq!(output.out.iter().map(|record| record.value.len()).sum::<usize>(), 100 * 100);
 }
 
-/// Watermarks are held back by the distance at which rows may lie behind them; marks of single inputs decide
-/// which rows are late, and end here.
+/// A join holds watermarks back by the distance at which rows may lie behind them. Watermarks of single
+/// inputs decide which rows are late, and are not forwarded.
 #[test]
 fn marks_are_forwarded() {
     let mut stage = interval();
@@ -116,7 +116,7 @@ fn marks_are_forwarded() {
     stage_of_windows.visit_counts(&mut |_, counts| late = counts.late);
     assert_eq!(late, 1);
 
-    // State is written when all output is through, and read by another operator.
+    // The state of a join is saved when all its output is through, and another join can load it.
     let mut state = StateWriter::default();
     stage_of_windows.save(&mut state).unwrap();
     let bytes = state.into_bytes();
@@ -128,7 +128,7 @@ fn marks_are_forwarded() {
     assert_eq!(stage.on_mark(Mark::Watermark(EventTime::MAX), &mut output), Flow::Done);
 }
 
-/// A failure is forwarded, and ends the join.
+/// A failure that arrives in the input of a join is forwarded, and ends the join.
 #[test]
 fn failures_travel_on() {
     let mut stage = interval();
@@ -140,7 +140,7 @@ fn failures_travel_on() {
     assert_eq!(stage.on_mark(Mark::Watermark(EventTime::MAX), &mut output), Flow::Done);
     assert_eq!(output.out.len(), 1);
     assert!(output.out[0].value.failure.is_some());
-    // So does a failure of its own.
+    // A failure of the join itself is forwarded, too, and ends the join.
     let mut stage = interval();
     let batch = Batch { kinds: Some([RowKind::Delete].into()), ..Batch::new(rows_of(&[row(1, 1)])) };
     stage.process_one(Record::new(EventTime::EPOCH, Either::Left(batch)), &mut output);

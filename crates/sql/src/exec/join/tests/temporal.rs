@@ -1,9 +1,9 @@
-//! The temporal join against a list of all versions which is searched for each row.
+//! Tests that compare the temporal join with an oracle that searches a list of all versions for each row.
 
 use super::*;
 use crate::plan::Counted;
 
-/// Creates a join whose left rows may be retracted within an hour.
+/// Creates a temporal join whose left rows may be retracted within an hour.
 fn changing_left(kind: JoinKind, on: On) -> Box<dyn JoinOperator> {
     let (counts, ttl_ms) = (Counted::All, Some(3_600_000));
     joined(kind, on, JoinMethod::Temporal { left_time: TIME, right_time: TIME, counts, ttl_ms }, &context())
@@ -19,7 +19,7 @@ fn make(kind: JoinKind, on: On, counts: Counted) -> Box<dyn JoinOperator> {
 }
 
 fn expected(kind: JoinKind, on: On, counts: Counted, script: &[Event]) -> Vec<Pair> {
-    // Versions, with the time from which on they are valid.
+    // Versions of all keys, each with the time from which on it is valid.
     let mut versions: Vec<(RowKind, Row, i64)> = Vec::new();
     let mut waiting: Vec<Row> = Vec::new();
     let mut out = Vec::new();
@@ -45,9 +45,9 @@ fn expected(kind: JoinKind, on: On, counts: Counted, script: &[Event]) -> Vec<Pa
                         .filter(|(_, version, _)| version.key.is_some() && version.key == row.key);
                     let known = of_key.filter(|(_, _, valid_from)| *valid_from <= row.time);
                     let valid = match counts {
-                        // Of equal ones the first to arrive.
+                        // Of versions with equal times, the first to arrive is chosen.
                         Counted::First => known.min_by_key(|(_, version, from)| (*from, version.time)),
-                        // Of equal times the last to arrive.
+                        // Of versions with equal times, the last to arrive is chosen.
                         _ => known.max_by_key(|(_, version, _)| version.time),
                     };
                     let met = valid
@@ -65,7 +65,7 @@ fn expected(kind: JoinKind, on: On, counts: Counted, script: &[Event]) -> Vec<Pa
     out
 }
 
-/// Scripts as in [`scripts`], in which some rows of the right end versions.
+/// Generates scripts as [`scripts`] does, in which some right rows are deletions, which end versions.
 fn changing() -> impl Strategy<Value = Vec<Event>> {
     (scripts(), proptest::collection::vec(0..8u8, 50)).prop_map(|(mut script, draws)| {
         for (event, draw) in script.iter_mut().zip(draws) {
@@ -107,10 +107,11 @@ proptest! {
     }
 }
 
-/// The input of one of several readers, in its order: its side, and its rows or watermarks.
+/// Input of one of several readers of a temporal join: its side, and its rows and watermarks in their order.
 type Reader = (Side, Vec<Event>);
 
-/// Interleaves the readers as drawn, then takes the rest. The watermark is the least of all.
+/// Runs a temporal join over readers that interleave as `turns` says, then over the rest of each. The
+/// watermark is the least of all readers.
 fn in_turns(counts: Counted, readers: &[Reader], turns: &[usize]) -> Vec<Pair> {
     let key = || Typed::column(KEY, SqlType::Int, true);
     let keys = vec![JoinKey { left: key(), right: key(), is_null_equal: false }];
@@ -140,7 +141,7 @@ fn in_turns(counts: Counted, readers: &[Reader], turns: &[usize]) -> Vec<Pair> {
     pairs(&out)
 }
 
-/// One reader of the left, two of the right.
+/// Generates the input of three readers of a temporal join: one of the left side and two of the right.
 fn readers() -> impl Strategy<Value = Vec<Reader>> {
     let events = proptest::collection::vec((0..2i32, 0..15i64, 0..4u8), 0..20);
     proptest::collection::vec(events, 3).prop_map(|all| {
@@ -162,7 +163,7 @@ fn readers() -> impl Strategy<Value = Vec<Reader>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// This also holds for late versions.
+    /// Results of a temporal join do not depend on how its readers interleave, even with late versions.
     #[test]
     fn results_do_not_depend_on_the_turns_of_readers(
         counts in prop_oneof![Just(Counted::All), Just(Counted::First), Just(Counted::InOrder)],
@@ -173,7 +174,7 @@ proptest! {
     }
 }
 
-/// Versions that no row can match any more are forgotten.
+/// A temporal join forgets versions that no left row can match any more.
 #[test]
 fn old_versions_are_forgotten() {
     let mut operator = make(JoinKind::Inner, On::Key, Counted::All);
@@ -194,7 +195,7 @@ fn old_versions_are_forgotten() {
     assert_eq!(pairs(&out), [(Some(row(2_000)), Some(row(999)))]);
 }
 
-/// A pair has the kind of change of its left row.
+/// A pair that a temporal join puts out has the kind of change of its left row.
 #[test]
 fn changes_of_the_left_go_on() {
     let mut operator = make(JoinKind::Left, On::Key, Counted::All);
@@ -209,7 +210,7 @@ fn changes_of_the_left_go_on() {
     assert_eq!(kinds, [RowKind::UpdateBefore, RowKind::UpdateAfter]);
 }
 
-/// A change of an older left row behind an event: none, it is taken back, or it gets another value.
+/// Change that an older left row gets after an event of the script: none, a deletion, or another value.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Stays,
@@ -223,8 +224,9 @@ fn fates() -> impl Strategy<Value = Vec<(Fate, usize)>> {
     proptest::collection::vec((fate, any::<usize>()), 1..20)
 }
 
-/// Left rows change at any time, also long behind the watermark: what is left is the join of the rows that are left, each at the
-/// place where it first came. A row that came late never comes out, whatever becomes of it.
+/// Returns a script in which left rows change at any time, also long behind the watermark, and a script of
+/// only the rows that are left at the end, each at the place where it first came. A temporal join must give
+/// the same final result for both. A row that came late never comes out, however it changes.
 fn changed(script: &[Event], fates: &[(Fate, usize)]) -> (Vec<Event>, Vec<Event>) {
     let (mut with, mut without) = (Vec::new(), script.to_vec());
     let mut standing: Vec<(usize, Row)> = Vec::new();
@@ -289,7 +291,7 @@ proptest! {
     }
 }
 
-/// Gives left rows of one time and key to a join whose watermark is behind them or before them, and returns what comes out.
+/// Passes left rows with a given watermark to a temporal join and returns its output.
 fn given(operator: &mut dyn JoinOperator, rows: &[(RowKind, Row)], watermark: i64) -> Vec<(RowKind, Pair)> {
     let (kinds, rows): (Vec<RowKind>, Vec<Row>) = rows.iter().copied().unzip();
     let batch = Batch { kinds: Some(kinds.into()), ..Batch::new(rows_of(&rows)) };
@@ -297,7 +299,8 @@ fn given(operator: &mut dyn JoinOperator, rows: &[(RowKind, Row)], watermark: i6
     drained(operator)
 }
 
-/// The version may be forgotten, and a batch may end between the old row and the new one.
+/// An update of a left row behind the watermark comes out with the version of the old row. The version may be
+/// forgotten by then, and a batch may end between the old row and the new one.
 #[test]
 fn an_update_behind_the_watermark_goes_through_whole() {
     let row = |id: i64, time: i64| Row { id, key: Some(1), value: None, time };
@@ -319,7 +322,7 @@ fn an_update_behind_the_watermark_goes_through_whole() {
     }
 }
 
-/// The new row of an update is late if the old row was, or has another time.
+/// The new row of an update behind the watermark is late if its old row never came, or has another time.
 #[test]
 fn a_new_row_behind_the_watermark_is_late_without_its_old_row() {
     let row = |id: i64, time: i64| Row { id, key: Some(1), value: None, time };
@@ -336,7 +339,7 @@ fn a_new_row_behind_the_watermark_is_late_without_its_old_row() {
     assert!(operator.counts().is_conserved(), "{:?}", operator.counts());
 }
 
-/// A row is forgotten when it is retracted, and when its time to live is over.
+/// A temporal join forgets a left row that came out when it is retracted, and when its time to live is over.
 #[test]
 fn rows_that_came_out_are_forgotten() {
     let clock = Arc::new(VirtualClock::default());

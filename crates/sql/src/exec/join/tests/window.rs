@@ -1,4 +1,4 @@
-//! The window join against nested loops, and late rows.
+//! Tests that compare the window join with nested loops, and of its late rows.
 
 use super::*;
 use crate::plan::WindowPlaces;
@@ -24,7 +24,7 @@ proptest! {
 
     #[test]
     fn windows_are_joined_as_nested_loops_do(script in scripts(), kind in kinds(), on in ons(), manner in manner()) {
-        // No row comes out before its window has ended.
+        // A window join puts out no row before the window of the row has ended.
         let mut early = 0;
         let out = run(&|| make(kind, on), &script, manner, &mut |out, passed| {
             let ends = out.iter().flat_map(|(_, (left, right))| [left, right]).flatten().map(|row| row.window().1);
@@ -35,7 +35,7 @@ proptest! {
     }
 }
 
-/// Many rows of one key come out in pieces.
+/// Output of a window join of many rows of one key comes in several batches.
 #[test]
 fn explosions_come_in_pieces() {
     let rows = |side: Side, count: i64| {
@@ -54,7 +54,7 @@ fn explosions_come_in_pieces() {
     assert_eq!(count(JoinKind::Anti, On::Key), 0);
 }
 
-/// State bytes are reported, and given back.
+/// A window join reports the bytes of its state, and frees them when the windows have ended.
 #[test]
 fn state_is_counted() {
     let mut operator = make(JoinKind::Inner, On::Key);
@@ -70,7 +70,7 @@ fn state_is_counted() {
     assert_eq!((operator.counts().late, operator.counts().folded), (1, 1));
 }
 
-/// A window join refuses changes.
+/// A window join refuses a batch with retractions.
 #[test]
 fn changes_are_refused() {
     let mut operator = make(JoinKind::Inner, On::Key);
