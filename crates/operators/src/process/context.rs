@@ -9,7 +9,8 @@ use super::timers::Timers;
 use crate::funded::room_in_deque;
 use crate::late::Lateness;
 
-/// Number of results whose room is kept after they are emitted; one call rarely makes more.
+/// Number of results for which the buffer keeps its memory after they are emitted; one call of a process
+/// function rarely makes more.
 const EMITTED_KEPT: usize = 1 << 10;
 
 /// Access to the operator on behalf of one key, during one call of a process function.
@@ -93,7 +94,7 @@ where
     }
 }
 
-/// The results of one call, until there is room for them.
+/// The results of one call of a process function, kept until there is room for them in the output.
 #[derive(Debug)]
 pub(super) struct Emitted<U> {
     records: VecDeque<Record<U>>,
@@ -116,7 +117,7 @@ impl<U> Emitted<U> {
         }
     }
 
-    /// Emits as many results as there is room for.
+    /// Emits as many of the waiting results as the output has room for.
     #[inline]
     pub(super) fn hand_on<O: Output<U>>(&mut self, output: &mut O) -> Flow {
         while output.room() > 0 {
