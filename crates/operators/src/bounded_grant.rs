@@ -23,7 +23,7 @@ impl BoundedGrant {
         Allowance::new(Arc::new(self.clone()))
     }
 
-    /// Returns the bytes granted so far, less the bytes given back.
+    /// Returns the number of bytes granted so far.
     pub(crate) fn granted(&self) -> usize {
         self.0.lock().unwrap().bytes
     }
