@@ -37,7 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
 
-    // A stopped query processes what it has read: its last window emits results. A cancelled query drops it.
+    // A stopped query processes the records that it has read, so its last window emits results. A cancelled
+    // query drops these records.
     handles[1].stop();
     handles[2].cancel();
     run_until_idle(&mut stepped, &clock);
@@ -52,7 +53,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Counts each colour per second, of `rate_per_s` colours a second and `count` in all.
+/// Creates a query that counts each colour per second; the source makes `rate_per_s` colours a second,
+/// `count` in all.
 fn count_colours(name: &str, rate_per_s: u64, count: u64) -> Result<Query, Box<dyn Error>> {
     let pace = Pace::Rate { rate_per_s, start: ProcessingTime::ZERO, time_scale: 1 };
     let query = Query::new(name);
@@ -69,7 +71,7 @@ fn count_colours(name: &str, rate_per_s: u64, count: u64) -> Result<Query, Box<d
     Ok(query)
 }
 
-/// Generator of three colours in turn.
+/// Source that generates three colours in turn.
 struct Colours;
 
 impl Generate for Colours {
