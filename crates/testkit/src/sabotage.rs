@@ -14,7 +14,7 @@ use thalweg_model::Coded;
 /// Prefix of the message of a panic or fault that a test has injected.
 pub const INJECTED: &str = "injected:";
 
-/// Place in a query under test where user code runs.
+/// A place in a query under test where user code runs and a failure can be injected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The predicate of a filter.
@@ -33,15 +33,15 @@ pub enum Place {
     Merge,
     /// An aggregate that computes its result.
     Finish,
-    /// The source: a fault instead of a panic.
+    /// The source, which returns a fault instead of panicking.
     Source,
-    /// The sink: a fault instead of a panic.
+    /// The sink, which returns a fault instead of panicking.
     Sink,
 }
 
 impl Place {
-    /// Places that every query visits: all except [`Place::Merge`], which is visited where windows slide or
-    /// copies are merged.
+    /// The places that every query under test visits: all except [`Place::Merge`]. That place is visited only
+    /// where windows slide or copies of an operator are merged.
     pub const ALL: [Place; 9] = [
         Place::Filter,
         Place::Map,
@@ -67,17 +67,17 @@ impl Place {
     }
 }
 
-/// Fails at the n-th visit to one place.
+/// An injected failure at the n-th visit to one place of a query.
 #[derive(Debug, Default)]
 pub struct Sabotage {
     at: Option<(Place, u64)>,
-    /// Visits to that place. Relaxed: the counter protects no other data. The runs of a task are ordered by
-    /// its task cell.
+    /// Number of visits to the place so far. Relaxed ordering is enough: the counter protects no other data,
+    /// and the runs of a task are ordered by its task cell.
     visits: AtomicU64,
 }
 
 impl Sabotage {
-    /// Creates a sabotage that fails at visit number `visit` to `place`, counted from 1.
+    /// Creates a failure that occurs at visit number `visit` to `place`, counted from 1.
     pub fn at(place: Place, visit: u64) -> Self {
         Sabotage { at: Some((place, visit)), visits: AtomicU64::new(0) }
     }
@@ -87,12 +87,12 @@ impl Sabotage {
         self.at.is_some_and(|(_, visit)| self.visits.load(Ordering::Relaxed) >= visit)
     }
 
-    /// Returns the number of visits to its place so far.
+    /// Returns the number of visits to the failure's place so far.
     pub fn visits(&self) -> u64 {
         self.visits.load(Ordering::Relaxed)
     }
 
-    /// Returns its place, if it has one.
+    /// Returns the place of the failure, if there is one.
     pub fn place(&self) -> Option<Place> {
         self.at.map(|(place, _)| place)
     }
@@ -121,12 +121,12 @@ impl Sabotage {
     }
 }
 
-/// A fault that a test has injected.
+/// The fault that a source or sink returns when a test has injected a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Injected {
-    /// Place of the fault.
+    /// Place at which the failure was injected.
     pub place: Place,
-    /// Number of the visit.
+    /// Number of the visit that failed.
     pub visit: u64,
 }
 

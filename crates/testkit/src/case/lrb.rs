@@ -19,11 +19,12 @@ use thalweg_workloads::reference::lrb::{LrbRow, lrb_rows};
 use super::{Case, count_difference};
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
-/// Cars, tolls and accidents per segment and minute.
+/// Case of Linear Road in its short form: cars, tolls and accidents per segment and minute.
 pub struct Lrb {
     records: Vec<Record<LrbRecord>>,
     bound: Span,
-    /// Expected results of all records; kept, because computing them takes longer than comparing them.
+    /// Expected results of all records. They are kept, because computing them takes longer than comparing
+    /// them.
     whole: Vec<LrbRow>,
     gathered: Gathered<Windowed<Segment, SegmentReport>>,
 }
@@ -35,7 +36,7 @@ impl Lrb {
         Lrb { records, bound, whole, gathered: Gathered::default() }
     }
 
-    /// Returns the expected results of all records.
+    /// Returns the reference's results for all records.
     pub fn expected(&self) -> &[LrbRow] {
         &self.whole
     }
@@ -67,7 +68,7 @@ impl Case for Lrb {
     }
 }
 
-/// Records per second of generated traffic: the rate of one expressway.
+/// Records per second of the generated traffic: the rate of one expressway of the benchmark.
 const TRAFFIC_RATE_PER_S: u64 = 1_000;
 
 /// Returns the records of the cars of one generated expressway in these seconds, in order.

@@ -19,12 +19,12 @@ use super::{Case, count_difference};
 use crate::data::unzipped_text;
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
-/// Trips and their mean distance per cell and window.
+/// Case of the NYT benchmark: the number of trips and their mean distance per cell and window.
 pub struct Nyt {
     source: NytSource,
     window: Span,
     splits: usize,
-    /// Expected results of a recorded file; kept, since computing them takes long.
+    /// Expected results of a recorded file. They are kept, because computing them takes long.
     whole_answer: Option<NytAnswer>,
     gathered: Gathered<Windowed<Cell, TripSummary>>,
 }
@@ -32,9 +32,9 @@ pub struct Nyt {
 /// Origin of the trips of a [`Nyt`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NytSource {
-    /// The first generated trips.
+    /// The first trips of a generator.
     Generated {
-        /// Number of trips.
+        /// Number of trips that are generated.
         trips: u64,
         /// Trips per second of event time.
         rate_per_s: u64,
@@ -113,12 +113,12 @@ fn shared_generator() -> Arc<NytGenerator> {
     Arc::clone(&GENERATOR)
 }
 
-/// Parses the trip in one row of a recorded file.
+/// Parses a trip from one row of a recorded file.
 fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
     let field = |index: usize| (index < tlc::COLUMNS.len()).then(|| row.text(index));
     tlc::trip_of(field).map_err(|error| match error {
         TlcError::Field { column, .. } => RowError { field: column, reason: error.to_string() },
-        // The source has counted the fields already.
+        // The number of fields needs no check here, because the source has counted them already.
         other => RowError { field: "line", reason: other.to_string() },
     })
 }

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 use super::{Joined, Keeps, Result, Row};
 
-/// Parses the rows of one input or, one after the other, of several.
+/// Parses the rows of one input or of several inputs, one after the other.
 pub(super) fn rows(text: &str) -> Vec<Row<String>> {
     let mut rows = Vec::new();
     let mut watermark_us = None;
@@ -23,13 +23,13 @@ pub(super) fn rows(text: &str) -> Vec<Row<String>> {
     rows
 }
 
-/// Returns the key of a value.
+/// Returns the key of a value, which is its first letter.
 #[allow(clippy::ptr_arg, reason = "it is passed where a function of a value is wanted")]
 pub(super) fn key_of(value: &String) -> char {
     value.chars().next().unwrap()
 }
 
-/// Joins all values of a group.
+/// Joins all values of a group with `+`: the aggregate of the tests.
 pub(super) fn all(values: &[&String]) -> String {
     values.iter().map(|value| value.as_str()).collect::<Vec<_>>().join("+")
 }
