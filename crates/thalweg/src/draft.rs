@@ -60,8 +60,8 @@ enum End {
 }
 
 struct StreamDraft {
-    /// Used in a branch of a shared stream: true if, in every branch planned so far, the first operator with
-    /// state is one that merges partial results of several workers.
+    /// Used in a branch of a shared stream: true if, in every branch that has ended so far, a merging
+    /// operator comes before any keyed or serial one.
     all_gather: Option<Rc<Cell<bool>>>,
     /// The operator that was added to the stream last.
     last: Label,

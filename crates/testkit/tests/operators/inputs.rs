@@ -13,7 +13,7 @@ use thalweg_testkit::seed::entropy_for;
 /// Largest number of records of all inputs of a long run.
 const LONG_RECORDS_MAX: u64 = 400;
 /// Number of short runs for each long one. Short runs are cheap and easy to describe, and hold so little
-/// state that nothing hides a fault.
+/// state that a fault is not hidden by it.
 const SHORT_RUNS: u64 = 15;
 /// Largest number of records of all inputs of a short run.
 const SHORT_RECORDS_MAX: u64 = 12;
@@ -28,7 +28,8 @@ pub fn union(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
-/// Runs `test` in the same way, for operators whose state can be saved only right after a watermark.
+/// Runs `test` on one to three united streams, for operators whose state can be saved only right after a
+/// watermark.
 pub fn union_at_watermarks(test: impl Fn(&Sides, &Bed<Reading>)) {
     union(|sides, bed| {
         if bed.manner().restore != Restore::Anywhere {
@@ -47,8 +48,8 @@ pub fn one_input(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
-/// Runs `test` on one stream that is moved to an end of time: its first record is at the least instant, or its
-/// last one at the greatest. Watermarks beyond that are left out.
+/// Runs `test` on one stream that is moved to an end of time: its first record has the least event time, or
+/// its last one the greatest. Watermarks beyond the end are left out.
 pub fn at_the_ends_of_time(test: impl Fn(&Sides, &Bed<Reading>)) {
     let stamp_of = |arrival: &Arrival<Reading>| match arrival {
         Arrival::Record(at_us, _) => Some(*at_us),
@@ -74,7 +75,7 @@ pub fn at_the_ends_of_time(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
-/// Runs `test` on the two sides of a join.
+/// Runs `test` on the two input streams of a join.
 pub fn two_sides(test: impl Fn(&Sides, &Bed<Either<Reading, Reading>>)) {
     type Side = fn(Reading) -> Either<Reading, Reading>;
     let draw = |record_count, entropy: &mut SeededEntropy| {

@@ -366,7 +366,7 @@ fn splits_have_partitions_up_to_what_is_serial() {
     );
 }
 
-/// Process function that emits the running sum of the values of each key.
+/// Process function that adds up the values of each key, and emits the sum by a timer.
 struct Sums;
 
 impl KeyedProcess<i64, i64> for Sums {
