@@ -43,7 +43,7 @@ const AMPLE_BUDGET_BYTES: usize = 256 << 20;
 /// The disturbance of a run, if any.
 #[derive(Clone, Debug)]
 enum Mishap {
-    /// Nothing is disturbed.
+    /// The run has no disturbance.
     None,
     /// A function, source or sink of one query fails.
     Broken(Arc<Sabotage>),

@@ -23,7 +23,7 @@ enum Confluent {
     Branches,
 }
 
-/// Case whose query computes the count, sum, least and largest amount of each key and window of united
+/// Test case whose query computes the count, sum, least and largest amount of each key and window of united
 /// streams.
 pub struct Confluence {
     confluent: Confluent,
@@ -34,7 +34,7 @@ pub struct Confluence {
 }
 
 impl Confluence {
-    /// Draws a case with hostile streams of about `count` records in all.
+    /// Draws a random test case with hostile streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let confluent = pick(entropy, &[Confluent::Sources(2), Confluent::Sources(3), Confluent::Branches]);
         let source_count = match confluent {

@@ -12,7 +12,7 @@ use crate::hostile::{Hostile, Reading, records};
 use crate::oracle::{self, Row};
 use crate::script::Script;
 
-/// Case whose query sends readings along two branches to two sinks.
+/// Test case whose query sends readings along two branches to two sinks.
 pub struct Diamond {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
@@ -24,7 +24,7 @@ pub struct Diamond {
 }
 
 impl Diamond {
-    /// Draws a case with a hostile stream of `count` records.
+    /// Draws a random test case with a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);

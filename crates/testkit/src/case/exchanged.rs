@@ -60,7 +60,7 @@ impl Work {
 /// A result of any kind of operation as plain values: a stamp, a key, and numbers.
 type Told = (i128, u64, Vec<i64>);
 
-/// Case whose query applies an operation that needs order or keys to a source of several splits.
+/// Test case whose query applies an operation that needs order or keys to a source of several splits.
 pub struct Exchanged {
     splits: Quirky,
     sides: Sides,
@@ -76,7 +76,7 @@ pub struct Exchanged {
 const SPLIT: i64 = 1 << 20;
 
 impl Exchanged {
-    /// Draws a case with one to four splits and about `count` records in all.
+    /// Draws a random test case with one to four splits and about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(1 + entropy.below(4) as usize, entropy);
         let splits = Quirky::draw(&sides, count, entropy);

@@ -24,7 +24,7 @@ type MetAgain = (Met, Option<Reading>);
 /// of pairs.
 const GOES_ON_ONE_IN: i64 = 4;
 
-/// Case whose query has a window join, followed by an interval join.
+/// Test case whose query has a window join, followed by an interval join.
 pub struct JoinedTwice {
     streams: TwoStreams,
     gathered: Gathered<MetAgain>,

@@ -19,7 +19,7 @@ use thalweg_workloads::reference::lrb::{LrbRow, lrb_rows};
 use super::{Case, count_difference};
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
-/// Case of Linear Road in its short form: cars, tolls and accidents per segment and minute.
+/// Test case of Linear Road in its short form: cars, tolls and accidents per segment and minute.
 pub struct Lrb {
     records: Vec<Record<LrbRecord>>,
     bound: Span,

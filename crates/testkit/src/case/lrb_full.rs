@@ -17,7 +17,7 @@ use thalweg_workloads::reference::{Row, compare};
 use super::{Case, count_difference};
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
-/// Case of Linear Road by its full rules: tolls, notices, balances and daily expenditures.
+/// Test case of Linear Road by its full rules: tolls, notices, balances and daily expenditures.
 pub struct LrbFull {
     records: Vec<Record<LrbRecord>>,
     bound: Span,

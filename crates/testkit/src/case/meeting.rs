@@ -24,7 +24,7 @@ enum Way {
 /// its key and window, so that all kinds of joins have one type of result.
 pub type Met = (Vec<Reading>, Vec<Reading>);
 
-/// Case whose query joins the readings of two sources by key.
+/// Test case whose query joins the readings of two sources by key.
 pub struct Meeting {
     way: Way,
     sides: Sides,
@@ -34,7 +34,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Draws a case with two hostile streams of about `count` records in all.
+    /// Draws a random test case with two hostile streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let keeps = pick(entropy, &Keeps::KINDS);
         let way = pick(entropy, &[Way::InWindows(keeps), Way::Within(keeps), Way::InGroups]);

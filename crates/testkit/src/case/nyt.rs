@@ -19,7 +19,7 @@ use super::{Case, count_difference};
 use crate::data::unzipped_text;
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
-/// Case of the NYT benchmark: the number of trips and their mean distance per cell and window.
+/// Test case of the NYT benchmark: the number of trips and their mean distance per cell and window.
 pub struct Nyt {
     source: NytSource,
     window: Span,

@@ -15,7 +15,7 @@ use crate::sabotage::{Place, Sabotage};
 use crate::script::Script;
 use crate::splits::SplitRuns;
 
-/// Case whose query counts parcels per address and window, after a filter and a map.
+/// Test case whose query counts parcels per address and window, after a filter and a map.
 pub struct Parcels {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
@@ -35,7 +35,7 @@ struct Parcel {
 }
 
 impl Parcels {
-    /// Draws a case with a hostile stream of `count` parcels.
+    /// Draws a random test case with a hostile stream of `count` parcels.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);

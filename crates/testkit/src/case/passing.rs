@@ -28,7 +28,7 @@ pub enum Shape {
     TwoStreams,
 }
 
-/// Case whose query sends readings through maps and filters.
+/// Test case whose query sends readings through maps and filters.
 pub struct Passing {
     shape: Shape,
     hostile: Hostile,
@@ -38,7 +38,7 @@ pub struct Passing {
 }
 
 impl Passing {
-    /// Draws a case with a hostile stream of `count` records.
+    /// Draws a random test case with a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let shapes = [Shape::Bare, Shape::Straight, Shape::Filters, Shape::Boxed, Shape::TwoStreams];
         let shape = pick(entropy, &shapes);

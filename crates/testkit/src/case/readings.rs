@@ -18,8 +18,8 @@ use crate::splits::SplitRuns;
 /// divisible by five.
 const FACTOR_KEYS: u64 = 150;
 
-/// Case whose query computes the count, sum, least and largest amount of each key and window, after a filter,
-/// a map and a static join.
+/// Test case whose query computes the count, sum, least and largest amount of each key and window, after a
+/// filter, a map and a static join.
 pub struct Readings {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
@@ -30,7 +30,7 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// Draws a case with a hostile stream of `count` records.
+    /// Draws a random test case with a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);

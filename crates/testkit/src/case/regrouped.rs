@@ -28,8 +28,8 @@ type Ended<T> = (Vec<T>, Vec<T>);
 /// Approximate ratio of the size of the longer windows, which form the groups, to that of the first windows.
 const LONGER: i64 = 3;
 
-/// Case whose query computes windows of two streams and sessions of one stream, and co-groups the results of
-/// both.
+/// Test case whose query computes windows of two streams and sessions of one stream, and co-groups the
+/// results of both.
 pub struct Regrouped {
     streams: TwoStreams,
     united: Gathered<Tallied>,

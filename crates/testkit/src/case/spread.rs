@@ -40,7 +40,7 @@ enum Shape {
     Joined,
 }
 
-/// Case whose query has windows behind a source of several splits.
+/// Test case whose query has windows behind a source of several splits.
 pub struct Spread {
     splits: Quirky,
     shape: Shape,
@@ -50,7 +50,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Draws a case with one to four splits and about `count` records in all.
+    /// Draws a random test case with one to four splits and about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(1 + entropy.below(4) as usize, entropy);
         let splits = Quirky::draw(&sides, count, entropy);
@@ -63,8 +63,8 @@ impl Spread {
         Spread { splits, shape, windows, sabotage: Arc::default(), gathered: Gathered::default() }
     }
 
-    /// Creates a case with three splits and about `count` records in all, hostile in every way that still
-    /// leaves results to compare.
+    /// Creates a test case with three splits and about `count` records in all, hostile in every way that
+    /// still leaves results to compare.
     pub fn at_its_worst(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::at_their_worst(3);
         Spread {

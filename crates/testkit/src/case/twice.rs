@@ -20,7 +20,7 @@ use crate::script::Script;
 /// coincide.
 const LONGER: i64 = 3;
 
-/// Case whose query has two window aggregates in a row.
+/// Test case whose query has two window aggregates in a row.
 pub struct Twice {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
@@ -28,7 +28,7 @@ pub struct Twice {
 }
 
 impl Twice {
-    /// Draws a case with a hostile stream of `count` records.
+    /// Draws a random test case with a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);

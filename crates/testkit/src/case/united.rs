@@ -11,7 +11,7 @@ use crate::hostile::{Reading, Sides, records};
 use crate::oracle;
 use crate::script::Script;
 
-/// Case whose query tags the readings of two or three sources, unites them and filters them.
+/// Test case whose query tags the readings of two or three sources, unites them and filters them.
 pub struct United {
     sides: Sides,
     inputs: Vec<Vec<(i64, Reading)>>,
@@ -20,7 +20,7 @@ pub struct United {
 }
 
 impl United {
-    /// Draws a case with hostile streams of about `count` records in all.
+    /// Draws a random test case with hostile streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(2 + entropy.below(2) as usize, entropy);
         let inputs = sides.readings(count, entropy);

@@ -15,7 +15,7 @@ use thalweg_workloads::ysb::{YsbGenerator, YsbOptions};
 use super::Case;
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
-/// Case of the YSB benchmark: the number of views per campaign and window.
+/// Test case of the YSB benchmark: the number of views per campaign and window.
 pub struct Ysb {
     /// Number of events that the source generates.
     pub events: u64,
