@@ -12,7 +12,7 @@ use crate::csv::RowWriter;
 use crate::csv::sink::SINK_BUFFER_BYTES;
 use crate::sink_error::SinkError;
 
-/// Writes the row that `row` makes of each record to `writer`.
+/// Sink that writes the row that the function `row` makes of each record to `writer`.
 ///
 /// # Example
 /// ```
@@ -66,7 +66,8 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> Sink<T> for L
 
     fn on_mark(&mut self, mark: Mark) -> Result<(), Fault> {
         match mark {
-            // Thousands of watermarks may come without a record between them.
+            // Rows are written out at a watermark only if there are any, since thousands of watermarks may
+            // come without a record between them.
             Mark::Watermark(_) if !self.rows.as_bytes().is_empty() => self.flush(),
             _ => Ok(()),
         }
