@@ -29,15 +29,15 @@ const SERVICES: [(&str, Service); 1] = [("flink", Service::Flink)];
 /// A command for services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// Starts a service, and returns when it is ready.
+    /// Starts a service, and returns when the service is ready.
     Up,
-    /// Ends a service, and returns when it has ended.
+    /// Ends a service, and returns when the service has ended.
     Down,
-    /// Prints whether a service runs, and its addresses.
+    /// Prints whether a service is running, and its addresses.
     Status,
 }
 
-/// Reads words such as `up flink`. A line without names of services means all services.
+/// Reads the words of the command line, such as `up flink`. Without names, all services are meant.
 ///
 /// # Errors
 ///

@@ -43,8 +43,7 @@ struct Changes {
 impl Operator<Signal> for Changes {
     type Out = Signal;
 
-    /// Takes a run of records. The output has room for one result per record; an operator that needs more
-    /// sets `EXPANDS`.
+    /// Takes a run of records. There is room for one result each; with `EXPANDS` there may be more.
     fn process<I: Input<Signal>, O: Output<Signal>>(&mut self, input: &mut I, output: &mut O) {
         while let Some(record) = input.take() {
             self.process_one(record, output);

@@ -37,8 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
 
-    // A stopped query processes the records that it has read, so its last window emits results. A cancelled
-    // query drops these records.
+    // A stopped query processes what it has read, and emits the results. A cancelled query drops it.
     handles[1].stop();
     handles[2].cancel();
     run_until_idle(&mut stepped, &clock);
@@ -53,8 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Creates a query that counts each colour per second; the source makes `rate_per_s` colours a second,
-/// `count` in all.
+/// Creates a query that counts each colour per second, from `count` records at `rate_per_s` records a second.
 fn count_colours(name: &str, rate_per_s: u64, count: u64) -> Result<Query, Box<dyn Error>> {
     let pace = Pace::Rate { rate_per_s, start: ProcessingTime::ZERO, time_scale: 1 };
     let query = Query::new(name);

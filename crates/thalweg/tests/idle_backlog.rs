@@ -274,8 +274,8 @@ fn a_split_that_falls_silent_is_left_out_behind_what_it_made() {
     check(&splits, &script(0..100).then_pause(PAUSE_NS), 1, &expected, 1);
 }
 
-/// Of two splits, one is a little ahead. When both have fallen silent, the watermark of the one that is
-/// farther ahead counts.
+/// One of two splits is a little ahead of the other. When both have fallen silent, the watermark of the one
+/// that is farther ahead counts.
 #[test]
 fn splits_that_fall_silent_are_left_out_behind_what_they_made() {
     let of = |parity| script((0..=40).filter(move |second| second % 2 == parity)).then_pause(PAUSE_NS);

@@ -10,19 +10,19 @@ use std::fmt::Write as _;
 use super::cases::{CaseFile, Expected};
 use crate::services::flink::VERSION;
 
-/// The answer of an engine to a query.
+/// The answer of Flink to a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// The changes of the result, in order.
+    /// The query has a result: the changes of its rows, in order.
     Rows(Vec<Change>),
-    /// The reason why the query was refused or failed, in one line.
+    /// Flink refused the query, or the query failed: the reason in one line.
     Refused(String),
 }
 
-/// One change of a result.
+/// One change of a query's result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
-    /// Effect on the row.
+    /// Effect of the change on the row.
     pub(crate) kind: Kind,
     /// The row as text.
     pub(crate) row: String,
@@ -31,13 +31,13 @@ pub(crate) struct Change {
 /// Effect of a change on its row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// A new row.
+    /// The row is new.
     Insert,
-    /// A row before it changes.
+    /// The row as it was before it changes.
     UpdateBefore,
-    /// The row of the preceding `UpdateBefore` after it has changed.
+    /// The row of the preceding `UpdateBefore`, after it has changed.
     UpdateAfter,
-    /// A row that is removed.
+    /// The row is removed.
     Delete,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn apply(rows: &mut Vec<String>, kind: Kind, row: &str) -> bool {
     true
 }
 
-/// Returns the text of the file with the answers to `file`.
+/// Returns the text of the file with the answers to the queries of `file`.
 pub(crate) fn written(file: &CaseFile, answers: &[Answer]) -> String {
     let mut text = format!(
         "The answers of Flink {VERSION} to the queries of {}.test.sql, written by `cargo xtask e2e flink`.\n",

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use super::rust_text::RustText;
 
-/// All files, by their paths relative to the root, with forward slashes.
+/// All files of the tree, by their paths relative to the root, with forward slashes.
 pub(super) struct Tree {
     files: BTreeMap<String, File>,
     directories: BTreeSet<String>,
@@ -20,22 +20,22 @@ pub(super) struct Tree {
 
 /// Contents of a file.
 pub(super) enum File {
-    /// Rust, with code and comments separated.
+    /// A Rust file, with code and comments separated.
     Rust(RustText),
-    /// Any other UTF-8 text.
+    /// Any other file with UTF-8 text.
     Text(String),
-    /// Any other bytes. Only the existence of the file counts.
+    /// A file with any other bytes. Only its existence counts.
     Opaque,
 }
 
-/// Place of a file in its package.
+/// Place of a file in its package, cut from the file's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place<'a> {
     /// Directory of the package, such as `crates/memory` or `xtask`.
     pub(super) package: &'a str,
-    /// Directory below it: `src`, `tests`, `benches`, `examples`.
+    /// Directory below that of the package: `src`, `tests`, `benches` or `examples`.
     pub(super) part: &'a str,
-    /// Rest of the path.
+    /// Rest of the path below this directory.
     pub(super) rest: &'a str,
 }
 
@@ -49,7 +49,8 @@ impl Tree {
         let mut files = BTreeMap::new();
         for path in listed_by_git(root)? {
             let full_path = root.join(&path);
-            // Git still lists a tracked file that is deleted and not yet staged.
+            // Git still lists a tracked file that is deleted and not yet staged, so a missing file is passed
+            // over.
             let Ok(metadata) = fs::symlink_metadata(&full_path) else { continue };
             let file = if metadata.is_file() {
                 let bytes = fs::read(&full_path).with_context(|| format!("could not read {path}"))?;
@@ -97,7 +98,7 @@ impl Tree {
         self.files.contains_key(path) || self.directories.contains(path)
     }
 
-    /// Returns every file that is text, Rust or not.
+    /// Returns the path and the text of every file that is text, Rust or not.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.paths().filter_map(|path| Some((path, self.text(path)?)))
     }
@@ -157,7 +158,7 @@ impl<'a> Place<'a> {
 fn listed_by_git(root: &Path) -> Result<Vec<String>> {
     let mut command = Command::new("git");
     command.args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]).current_dir(root);
-    // If a git hook runs us, these name its repository and index, which may not be ours.
+    // If a git hook runs xtask, these variables name the hook's repository and index, which may be others.
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
         command.env_remove(variable);
     }
@@ -168,7 +169,7 @@ fn listed_by_git(root: &Path) -> Result<Vec<String>> {
     let names = String::from_utf8(listed.stdout).context("a file name is not UTF-8")?;
     let mut names: Vec<String> =
         names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    // Git lists a file in conflict once per side.
+    // Git lists a file in conflict once per side, so repeated names are dropped.
     names.dedup();
     Ok(names)
 }

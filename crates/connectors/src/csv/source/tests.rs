@@ -177,7 +177,7 @@ fn a_file_without_bad_lines_diverts_none() {
     assert_eq!(disk.text("bad.csv"), None);
 }
 
-/// Of a line that is too long the first MiB is diverted, and memory stays within its bound while the line is
+/// The first MiB of a line that is too long is diverted, and memory stays within its bound while the line is
 /// read.
 #[test]
 fn an_over_long_line_is_diverted_in_part() {
