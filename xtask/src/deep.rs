@@ -22,7 +22,7 @@ const FUZZ_INPUTS: &str = "20000";
 pub(crate) enum Suite {
     /// Runs the loom models with a higher bound of preemptions.
     Loom,
-    /// Runs the tests of the room memory under Miri.
+    /// Runs the tests of the crate `memory` under Miri.
     Miri,
     /// Runs the deterministic simulation over many seeds.
     Seeds,
@@ -38,7 +38,7 @@ pub(crate) enum Suite {
     Zones,
     /// Runs the program and kills it, or asks it to end, at random moments.
     Kills,
-    /// Runs the program with generated command lines.
+    /// Runs the program `thalweg` with generated command lines.
     Lines,
     /// Runs queries under randomly chosen policies, numbers of workers and rows at a time.
     Policies,

@@ -110,7 +110,7 @@ impl fmt::Display for StepCommand {
     }
 }
 
-/// Returns `word` quoted for a shell.
+/// Returns a word of a command line, quoted for a shell if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-/// The whole workspace as cargo reports it.
+/// The whole cargo workspace: its directories and its packages.
 pub(crate) struct Workspace {
     /// Directory of the workspace's root manifest.
     pub(crate) root: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) struct Dependency {
     pub(crate) target: Option<String>,
 }
 
-/// Part of a package that needs a dependency.
+/// Part of a package that needs a dependency: the package itself, its build script, or its tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DependencyKind {
     /// The library or program of the package needs the dependency.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 
-/// The file system of the operating system.
+/// Access to the file system of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 

@@ -67,11 +67,11 @@ pub use zipf::zipf_parts;
 /// The speed at which a generator's records come, and the event times that they have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// Records come as fast as the reader takes them.
+    /// `Drain`: records come as fast as the reader takes them, so none of them has a due time.
     Drain {
         /// Records per second of event time, from 1 to 1,000,000,000.
         nominal_rate_per_s: u64,
-        /// The event time of the first record.
+        /// The event time of the generator's first record.
         start: EventTime,
     },
     /// Records come at a rate of processing time, whether or not the reader takes them in time.
@@ -557,7 +557,7 @@ struct PacedInput<'a, G: Generate> {
     is_ascending: bool,
 }
 
-/// Tells how the records of an input come about.
+/// The way in which the records of a poll are made: on demand, or before the poll.
 enum Made<'a, G: Generate> {
     /// Records are made when they are inspected or taken. The event times begin with the first record's.
     Anew(&'a G, StretchTimes),
@@ -638,13 +638,13 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
     }
 }
 
-/// The reason why a pace is invalid.
+/// The reason why the pace of a generator is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PaceError {
     /// `RATE_OUT_OF_BOUNDS`: the rate is not within 1 and 1,000,000,000 records/s.
     RateOutOfBounds {
-        /// The rate that was given.
+        /// The invalid rate that was given, in records per second.
         rate_per_s: u64,
     },
     /// `TIME_SCALE`: the time scale is 0 or does not divide the rate.

@@ -10,19 +10,19 @@ use thalweg_model::Coded;
 pub enum SinkError {
     /// `SINK_FAILED`: a file or stream could not be written.
     Failed {
-        /// Path of the file, or name of the stream.
+        /// Path of the file that could not be written, or name of the stream.
         target: String,
-        /// The error of the operating system.
+        /// The operating system's error for writing.
         source: io::Error,
     },
     /// `SINK_CLOSED`: the reader of the stream has closed it.
     Closed {
-        /// Name of the stream.
+        /// Name of the stream that its reader has closed.
         target: String,
     },
     /// `SINK_FULL`: the sink got more records than its maximum.
     Full {
-        /// The maximum number of records of the sink.
+        /// The maximum number of records, which the sink has reached.
         max_records: usize,
     },
 }

@@ -22,7 +22,7 @@ use thalweg_operators::{CoGroup, FullOuter, Inner, Interval, IntervalJoin, Windo
 /// The value of a record of the left or the right stream.
 type Two = Either<u64, u64>;
 
-/// Event time between two records.
+/// Nanoseconds of event time between two consecutive records of the benchmark.
 const STEP_NS: u64 = 500;
 
 const BLOCK_RECORDS: usize = 512;

@@ -80,7 +80,7 @@ impl<T, G: Fn(&T) -> u64 + Clone + Send> Keys<T> for By<G> {
 /// Relation between the values of one input and those that the operator takes: the value itself, or one side of
 /// [`Either`].
 pub trait InputOf<T>: Send + 'static {
-    /// The type of value that the operator takes.
+    /// The type of value that the keyed operator takes, on any of its inputs.
     type Whole;
 
     /// Converts a value of this input to the type that the operator takes.
@@ -90,7 +90,7 @@ pub trait InputOf<T>: Send + 'static {
     fn part(whole: Self::Whole) -> T;
 }
 
-/// The only input of an operator.
+/// Marks the input of an operator that has only one input.
 #[derive(Clone, Copy, Debug)]
 pub struct Only;
 

@@ -42,7 +42,7 @@ pub struct Filter<F> {
 }
 
 impl<F> Filter<F> {
-    /// Creates a filter called `name`.
+    /// Creates a filter called `name` that keeps the values for which `predicate` returns true.
     pub fn new(name: impl Into<String>, predicate: F) -> Self {
         Filter::sharing(name.into(), Arc::new(predicate))
     }

@@ -21,7 +21,7 @@ use thalweg_model::{
     Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Forwards every record unchanged.
+/// Operator that forwards every record unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identity;
 

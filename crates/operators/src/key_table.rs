@@ -52,7 +52,7 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         self.len == 0
     }
 
-    /// Returns the bytes of the slots of the table.
+    /// Returns the number of bytes that the slots of the table take.
     pub(crate) fn bytes(&self) -> usize {
         self.slots.len() * size_of::<Option<(K, A)>>()
     }
@@ -90,7 +90,7 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         self.slots[place].as_mut().map(|(_, value)| value)
     }
 
-    /// Removes `key` and returns its value.
+    /// Removes the entry of `key` from the table, and returns its value.
     pub(crate) fn remove(&mut self, key: &K) -> Option<A> {
         debug_assert!(self.drained == 0, "nothing is removed from a table that is being drained");
         let mut hole = self.place_of(key)?;

@@ -88,7 +88,7 @@ pub struct LookupOptions {
     /// Largest number of records whose question was asked and whose result is not emitted yet. At this
     /// number, the join reads no more records.
     pub in_flight_max: NonZeroU32,
-    /// Order in which the results are emitted.
+    /// Order in which the results of the lookup join are emitted.
     pub order: LookupOrder,
 }
 

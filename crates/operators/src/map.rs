@@ -21,7 +21,7 @@ use thalweg_model::{
     Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Applies a function to each value of a stream.
+/// Operator that applies a function to each value of a stream.
 #[derive(Debug)]
 pub struct Map<F> {
     name: String,

@@ -2,10 +2,10 @@
 
 /// An operator whose name can be changed until it runs.
 pub trait Named {
-    /// Returns the operator's name.
+    /// Returns the name of the operator, by which errors and reports call it.
     fn name(&self) -> &str;
 
-    /// Changes the operator's name.
+    /// Gives the operator another name.
     fn rename(&mut self, name: String);
 }
 

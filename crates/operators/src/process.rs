@@ -116,12 +116,12 @@ const FIRED_PER_CALL_MAX: usize = 1 << 10;
 /// }
 /// ```
 pub trait KeyedProcess<K, V>: Send + Sync + 'static {
-    /// The state that is kept per key.
+    /// The state that a process function keeps per key.
     type State: State + Default;
     /// The type of the results that the function emits.
     type Out: Send + 'static;
 
-    /// Processes a record whose key is `key`.
+    /// Processes a record of the key `key`; the function may use state, set timers and emit results.
     fn on_record(
         &self,
         key: &K,

@@ -34,7 +34,7 @@ use thalweg_model::{
 use crate::late::{DivertLate, DropLate, LateRule, Lateness};
 use runs::{Keyed, Runs};
 
-/// Sorts the records of a stream by event time.
+/// Operator that sorts the records of a stream by event time.
 #[derive(Debug)]
 pub struct Sort<K, T, KeyOf, L = DropLate> {
     name: String,

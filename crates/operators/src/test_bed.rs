@@ -144,7 +144,7 @@ impl<T> Output<T> for Collected<T> {
     }
 }
 
-/// An operator under test.
+/// A test bed with the operator under test.
 pub(crate) struct Bed<P, In = i64> {
     operator: P,
     /// Number of records that the output has room for at every call. Input is given in batches of at most
@@ -276,7 +276,7 @@ where
         shown.join("; ")
     }
 
-    /// Returns the operator under test.
+    /// Returns the operator under test, for reading.
     pub(crate) fn operator(&self) -> &P {
         &self.operator
     }

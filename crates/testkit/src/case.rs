@@ -47,7 +47,7 @@ pub use twice::Twice;
 pub use united::United;
 pub use ysb::{Ysb, YsbPace, shared_ysb_generator};
 
-/// A query under test.
+/// A query under test, together with the oracle of its results.
 pub trait Case {
     /// Plans the query of this case again, with the given name and an empty sink.
     fn graph(&mut self, name: &str, layout: Layout) -> Graph;
@@ -63,7 +63,7 @@ pub trait Case {
         self.sinks().iter().flat_map(|sink| sink.sorted_text()).collect()
     }
 
-    /// Returns whether all sinks have published.
+    /// Returns whether all sinks of the query have published their results.
     fn is_published(&self) -> bool {
         let sinks = self.sinks();
         !sinks.is_empty() && sinks.iter().all(|sink| sink.is_published())

@@ -22,28 +22,28 @@ use handles::{Reading, Writing};
 pub enum Call {
     /// [`Disk::open`], which then reports that permission is denied.
     Open,
-    /// One read of an open file.
+    /// `Read`: one read of an open file.
     Read,
-    /// Creating a file by [`Disk::create`].
+    /// `Create`: creating a file by [`Disk::create`].
     Create,
-    /// One write to an open file.
+    /// `Write`: one write to an open file.
     Write,
-    /// Syncing a file by [`WriteFile::sync`].
+    /// `Sync`: syncing a file by [`WriteFile::sync`].
     Sync,
-    /// Renaming a file by [`Disk::publish`].
+    /// `Publish`: renaming a file by [`Disk::publish`].
     Publish,
 }
 
 /// A change that happens to a file while it is read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// The file is truncated to this number of bytes.
+    /// The file is truncated to this number of bytes while it is read.
     Truncate(usize),
-    /// Another file with these bytes takes its place.
+    /// While the file is read, another file with these bytes takes its place.
     Replace(Vec<u8>),
-    /// The file is removed.
+    /// The file is removed from the disk while it is read.
     Remove,
-    /// Bytes are appended to the file.
+    /// These bytes are appended to the file while it is read.
     Append(Vec<u8>),
 }
 

@@ -19,7 +19,7 @@ use thalweg_model::{EventTime, Fault, Mark, Record, Sink};
 
 use crate::sabotage::{Place, Sabotage};
 
-/// Kinds of records that a [`Gather`] expects.
+/// Kinds of input that a [`Gather`] sink expects, which decide its rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expects {
     /// The sink gets any records, which may be late.
@@ -60,7 +60,7 @@ struct Seen<T> {
     broken_rule: Option<String>,
 }
 
-/// Progress of the end of the sink's input.
+/// How far the end of the sink's input has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
     Open,
@@ -194,7 +194,7 @@ pub trait AnyGathered {
     /// Returns the same as [`Gathered::is_published`].
     fn is_published(&self) -> bool;
 
-    /// Returns the same as [`Gathered::broken_rule`].
+    /// Returns the first rule that the input of the sink broke, as [`Gathered::broken_rule`] does.
     fn broken_rule(&self) -> Option<String>;
 }
 

@@ -19,7 +19,7 @@ pub use sides::{SideFeature, Sides};
 /// Largest distance of an event time from the epoch, in microseconds.
 const STAMP_US_MAX: i64 = 1 << 61;
 
-/// A way in which a stream is hostile.
+/// A way in which a stream of test records is hostile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
     /// There are runs of records with the same event time.
@@ -69,7 +69,7 @@ pub struct Hostile {
     pub windows: oracle::Windows,
     /// Slide of the sliding windows in microseconds, from a sixteenth of their size to more than their size.
     pub slide_us: i64,
-    /// Gap of the sessions in microseconds.
+    /// Gap of the session windows in microseconds.
     pub gap_us: i64,
     /// Size and slide of the count windows.
     pub counting: oracle::Counting,
@@ -83,7 +83,7 @@ pub struct Hostile {
     keys: u64,
 }
 
-/// The value of a record of a hostile stream.
+/// The value of each record of a hostile stream: a key and an amount.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Reading {
     /// Key of the reading, below the number of keys.
@@ -93,7 +93,7 @@ pub struct Reading {
 }
 
 impl Hostile {
-    /// Draws the features and sizes of a stream.
+    /// Draws the features, window sizes and other settings of a hostile stream.
     pub fn draw(entropy: &mut dyn Entropy) -> Self {
         let mut features = Feature::ALL.to_vec();
         features.retain(|_| entropy.below(2) == 0);
@@ -129,7 +129,7 @@ impl Hostile {
         self.with_watermarks(&self.readings(count, entropy), entropy)
     }
 
-    /// Returns the time at which a stream begins.
+    /// Returns the event time in microseconds at which the stream begins.
     fn start_us(&self, entropy: &mut dyn Entropy) -> i64 {
         if self.has(Feature::NegativeTimes) { -(entropy.below(100_000) as i64) } else { 0 }
     }

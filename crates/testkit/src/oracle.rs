@@ -47,7 +47,7 @@ pub struct Row<T> {
     pub at_us: i64,
     /// The last watermark of the record's own input before it; `None` before the first.
     pub watermark_us: Option<i128>,
-    /// Value of the record.
+    /// The value that the record carries.
     pub value: T,
 }
 
@@ -89,7 +89,7 @@ pub fn union<T: Clone>(inputs: &[Vec<Row<T>>]) -> Vec<Row<T>> {
 }
 
 impl<T> Row<T> {
-    /// Returns the same row with another value.
+    /// Returns a row with another value, and with the same event time and watermark.
     pub fn with<U>(&self, value: U) -> Row<U> {
         Row { at_us: self.at_us, watermark_us: self.watermark_us, value }
     }

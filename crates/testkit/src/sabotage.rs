@@ -17,21 +17,21 @@ pub const INJECTED: &str = "injected:";
 /// A place in a query under test where user code runs and a failure can be injected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// The predicate of a filter.
+    /// `Filter`: the predicate of a filter.
     Filter,
-    /// The function of a map.
+    /// `Map`: the function of a map.
     Map,
-    /// The key function of a join.
+    /// `JoinKey`: the function that returns the key of a record to be joined.
     JoinKey,
-    /// The function that makes a joined record.
+    /// `Combine`: the function that makes a result of a join.
     Combine,
-    /// The key function of a window.
+    /// `WindowKey`: the function that returns the key of a record in a window.
     WindowKey,
-    /// An aggregate that folds in a value.
+    /// `Fold`: an aggregate that folds a value into an accumulator.
     Fold,
-    /// An aggregate that merges two accumulators.
+    /// `Merge`: an aggregate that merges two accumulators.
     Merge,
-    /// An aggregate that computes its result.
+    /// `Finish`: an aggregate that computes its result from an accumulator.
     Finish,
     /// The source, which returns a fault instead of panicking.
     Source,
@@ -82,7 +82,7 @@ impl Sabotage {
         Sabotage { at: Some((place, visit)), visits: AtomicU64::new(0) }
     }
 
-    /// Returns whether the failure has occurred.
+    /// Returns whether the injected failure has occurred.
     pub fn has_struck(&self) -> bool {
         self.at.is_some_and(|(_, visit)| self.visits.load(Ordering::Relaxed) >= visit)
     }

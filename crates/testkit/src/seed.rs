@@ -19,7 +19,7 @@ const SEEDS_DEFAULT: u64 = 100;
 /// to type.
 const HASH_DIGITS: usize = 12;
 
-/// The seeds that a test runs.
+/// The seeds that a test runs, one run for each.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seeds {
     first: u64,

@@ -40,22 +40,22 @@ const LOOK_EVERY_ACTIONS: u64 = 1 << 10;
 /// Time at which the virtual clock starts. It is not zero, which a query could mistake for "never set".
 const STARTS_AT: ProcessingTime = ProcessingTime::from_nanos(1_000_000_000);
 
-/// Index of a query in a simulation.
+/// Index of a query among those that were submitted to a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueryIndex(usize);
 
-/// An external event in a simulation.
+/// An external event that a test schedules in a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The query's sources are asked to end.
     Stop(QueryIndex),
     /// The query's sources are asked to end at their current positions.
     StopAtWatermark(QueryIndex),
-    /// The query is cancelled.
+    /// The query is cancelled by its user.
     Cancel(QueryIndex),
     /// The query is paused: it makes no progress once the steps that run now have ended.
     Pause(QueryIndex),
-    /// The query is resumed.
+    /// The query is resumed after a pause.
     Resume(QueryIndex),
     /// All free memory of the budget is reserved, so that the engine has none left.
     Exhaust,
@@ -63,7 +63,7 @@ pub enum Event {
     Release,
 }
 
-/// The engine under simulation.
+/// Simulation of the engine under a schedule that follows from a seed.
 pub struct Simulation {
     setup: Setup,
     schedule: SeededEntropy,

@@ -43,7 +43,7 @@ enum Call {
     Now,
 }
 
-/// Kinds of threads that make such calls.
+/// Kinds of threads on which the engine calls a policy or a clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Worker,

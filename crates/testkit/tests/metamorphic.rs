@@ -44,7 +44,7 @@ const EXECUTION: [Execution; 2] = [Execution::Workers, Execution::Threads];
 /// own.
 const MEMORY: [EdgeMemory; 3] = [EdgeMemory::Blocks, EdgeMemory::Queue, EdgeMemory::QueueBatched];
 
-/// Settings that no result may depend on.
+/// Settings of an engine and a query that no result may depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Variant {
     policy: &'static str,

@@ -71,7 +71,7 @@ impl Bench {
         query.wait()
     }
 
-    /// Steps the engine until no work is left.
+    /// Steps the engine until no work is left for its only worker.
     #[track_caller]
     fn run(&mut self) {
         let idles = (0..STEPS_MAX).any(|_| matches!(self.step(), Step::Idle(_)));

@@ -38,7 +38,7 @@ const WORKERS: [u64; 4] = [1, 2, 3, 8];
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 const SHARED: [bool; 2] = [false, true];
 
-/// Settings that no result may depend on.
+/// Settings of an engine and a SQL query that no result may depend on.
 #[derive(Clone, Copy, Debug)]
 struct Variant {
     policy: &'static str,

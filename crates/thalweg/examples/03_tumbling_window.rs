@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Aggregate for the highest temperature.
+/// Aggregate that returns the highest temperature of a window.
 struct Highest;
 
 impl Fold<Reading> for Highest {

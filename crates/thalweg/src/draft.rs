@@ -42,14 +42,14 @@ pub(crate) enum OperatorName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Label(usize);
 
-/// Index of a stream of the query.
+/// Index of a stream among the streams of its query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StreamIndex(usize);
 
 /// Function that turns a finished stream into tasks when the query is planned.
 pub(crate) type Lower = Box<dyn FnOnce(&mut Planner)>;
 
-/// State of a stream's end.
+/// Tells whether and how a stream of the query has ended.
 enum End {
     /// The stream has not ended so far, so more operators may follow.
     Open,
@@ -87,7 +87,7 @@ impl Draft {
         change(&mut self.aims);
     }
 
-    /// Begins a stream with a source.
+    /// Begins a stream of the query with a source.
     pub(crate) fn begin(&mut self, source: &str, strategy: WatermarkStrategy) -> (StreamIndex, Label) {
         let source = self.label(OperatorName::Given(source.to_owned()));
         self.sources.push((source, strategy));
@@ -168,7 +168,7 @@ impl Draft {
         StreamIndex(self.streams.len() - 1)
     }
 
-    /// Adds an operator at the end of a stream.
+    /// Adds an operator at the present end of a stream.
     pub(crate) fn add(&mut self, stream: StreamIndex, name: OperatorName) -> Label {
         let label = self.label(name);
         self.streams[stream.0].last = label;
@@ -192,7 +192,7 @@ impl Draft {
         self.streams[stream.0].end = End::Planned(lower);
     }
 
-    /// Checks the query and turns it into tasks.
+    /// Checks the query, and turns its streams into a graph of tasks.
     pub(crate) fn plan(&mut self, layout: Layout) -> Result<Graph, PlanError> {
         let names = self.settle_names()?;
         let name_of = |Label(index): Label| names[index].clone();

@@ -136,7 +136,7 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// No way of sharing is allowed.
+    /// Allows no way of sharing: one worker at a time runs the operators behind the segment.
     pub const NOTHING: Allowed = Allowed { shared: false, spread: false, exchange: false };
 }
 
@@ -227,7 +227,7 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
         X: OutputPlan<P::Out>;
 }
 
-/// A segment of a source without operators.
+/// A segment of a stream that is a source without operators.
 pub struct FromSource<S, W = WatermarkStrategy> {
     pub(crate) label: Label,
     pub(crate) source: S,
@@ -283,7 +283,7 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
     }
 }
 
-/// A segment followed by a stateless operator.
+/// A segment of a stream, followed by a stateless operator.
 pub struct Chained<H, In, P> {
     pub(crate) head: H,
     pub(crate) operator: P,
@@ -393,7 +393,7 @@ where
     }
 }
 
-/// A segment followed by a stateful operator.
+/// A segment of a stream, followed by a stateful operator.
 pub struct Stateful<H, In, P>(pub(crate) Chained<H, In, P>);
 
 impl<H, In, P> Segment<P::Out> for Stateful<H, In, P>

@@ -108,7 +108,7 @@ fn finish(
     panic!("the query has not ended after {STEPS_MAX} steps: {:?}", query.progress());
 }
 
-/// One instruction of a script for a source.
+/// One instruction of the script that a source follows.
 #[derive(Clone, Copy)]
 enum Beat {
     /// The source makes a record stamped with this second.

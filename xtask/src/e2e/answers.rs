@@ -22,22 +22,22 @@ pub(crate) enum Answer {
 /// One change of a query's result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
-    /// Effect of the change on the row.
+    /// Tells whether the row is inserted, changed or deleted.
     pub(crate) kind: Kind,
-    /// The row as text.
+    /// The row that changes, as text.
     pub(crate) row: String,
 }
 
-/// Effect of a change on its row.
+/// The effect that a change in a query's result has on a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// The row is new.
+    /// `Insert`: the row is new in the result.
     Insert,
-    /// The row as it was before it changes.
+    /// `UpdateBefore`: the row as it was before it changes.
     UpdateBefore,
     /// The row of the preceding `UpdateBefore`, after it has changed.
     UpdateAfter,
-    /// The row is removed.
+    /// `Delete`: the row is removed from the result.
     Delete,
 }
 

@@ -12,14 +12,14 @@ const NULL_WORD: &str = "%null%";
 /// One file of queries with their expected answers.
 #[derive(Clone, Debug)]
 pub(crate) struct CaseFile {
-    /// Name of the file, without `.test.sql`.
+    /// Name of the file of queries, without `.test.sql`.
     pub(crate) name: String,
     /// The SQL statements of the file's setup, without semicolons.
     pub(crate) statements: Vec<String>,
     /// The setup as text without comments, from which digests are computed.
     setup: String,
     inputs: BTreeMap<String, Vec<String>>,
-    /// The queries of the file.
+    /// The queries of the file, with their expected answers.
     pub(crate) cases: Vec<Case>,
 }
 
@@ -224,7 +224,7 @@ fn with_nulls(row: &str) -> String {
     fields.join(",")
 }
 
-/// Returns the fields of a row with their quotes.
+/// Splits a row of CSV into its fields, which keep their quotes.
 fn fields_of(row: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut is_quoted = false;

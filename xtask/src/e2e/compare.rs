@@ -23,7 +23,7 @@ pub(crate) struct Differences {
 /// The verdict on Flink's answer to a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// Flink's answer is the expected one.
+    /// `Agrees`: Flink's answer is the expected one.
     Agrees,
     /// We refuse the query, and Flink may run it. The text gives our reason.
     OursAlone(String),

@@ -58,7 +58,7 @@ impl<'a> Bench<'a> {
         Bench { run, seconds, round: Vec::new(), shares: Vec::new() }
     }
 
-    /// Forgets the runs of the last round.
+    /// Forgets the runs of the last round of measurements.
     pub(super) fn begin_round(&mut self) {
         self.round.clear();
     }

@@ -23,10 +23,10 @@ pub(super) struct Side {
     pub(super) lines: Vec<Line>,
 }
 
-/// The rate at which a run is made.
+/// The rate at which the engine gets events in a run.
 #[derive(Clone, Copy)]
 pub(super) enum Work {
-    /// The rate is among the options.
+    /// The rate is among the options of `thalweg bench`.
     AtRate,
     /// The run is as fast as the engine can be.
     Drained,
@@ -78,7 +78,7 @@ pub(super) enum Figure {
 
 /// Bound of the median of a figure.
 pub(super) enum Aim {
-    /// The figure has no bound.
+    /// The median of the figure has no bound.
     Free,
     AtLeast(f64),
     AtMost(f64),

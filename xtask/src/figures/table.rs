@@ -10,7 +10,7 @@ pub(super) struct Table {
 /// A row of a table, which shows one figure.
 pub(super) struct Row {
     pub(super) title: String,
-    /// The values of the figure in all rounds.
+    /// The values of the figure, one for each round of measurements.
     pub(super) figures: Vec<f64>,
     pub(super) unit: Unit,
     /// The values of the ceiling in all rounds, if the figure has one.
@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub(super) target: Option<Target>,
 }
 
-/// The way in which a figure is written.
+/// The way in which a figure is written in a table.
 #[derive(Clone, Copy)]
 pub(super) enum Unit {
     /// The figure is written as a whole number. The head of the table names its unit.
@@ -31,7 +31,7 @@ pub(super) enum Unit {
     Ratio,
 }
 
-/// Bound of the median of a figure.
+/// Bound of the median of a figure over all rounds.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
     AtLeast(f64),
@@ -46,7 +46,7 @@ impl Row {
         Row { title: title.into(), figures: figures.to_vec(), unit, ceiling: None, target: None }
     }
 
-    /// Returns the row with this target.
+    /// Returns this row of the table with a target for its figure.
     pub(super) fn aiming(self, target: Target) -> Self {
         Row { target: Some(target), ..self }
     }

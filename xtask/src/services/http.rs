@@ -20,7 +20,7 @@ pub(crate) struct Client {
 
 /// The response of a service to a request.
 pub(crate) struct Response {
-    /// The HTTP status code.
+    /// The HTTP status code of the response.
     pub(crate) status: u16,
     /// The body of the response; `Null` if the body is not JSON.
     pub(crate) body: Value,

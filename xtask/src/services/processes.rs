@@ -18,7 +18,7 @@ const END_MAX: Duration = Duration::from_secs(15);
 /// Pause between two checks whether a process is ready or has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// When a process ends.
+/// Tells when a child process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     /// The process ends when xtask ends.
@@ -29,7 +29,7 @@ pub(crate) enum Lifetime {
 
 /// A process that is ended when this value is dropped, unless it was detached.
 pub(crate) struct Running {
-    /// Name of the process in messages.
+    /// Name of the process, used in messages.
     pub(crate) name: &'static str,
     child: Child,
     is_detached: bool,

@@ -43,7 +43,7 @@ const HERE: &str = "xtask/src/tidy/clones.rs";
 
 /// A run of equal lines in two places.
 struct Run<'a> {
-    /// Number of lines of the run that count.
+    /// Number of lines of the run, not counting those that are passed over.
     line_count: usize,
     /// The two places of the run, in the order of paths and lines.
     places: [Stretch<'a>; 2],

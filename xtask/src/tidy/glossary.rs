@@ -16,7 +16,7 @@ use super::tree::Tree;
 struct Retired {
     /// The refused word, in lower case and in the singular. Its plural with an `s` is refused as well.
     word: &'static str,
-    /// The word to use instead.
+    /// The word of the glossary to use instead of the refused one.
     instead: &'static str,
     /// True if comments may use the word, because it is common English.
     is_free_in_comments: bool,
@@ -24,7 +24,7 @@ struct Retired {
     allowed: &'static [&'static str],
 }
 
-/// All words that are refused.
+/// All words that are refused, each with the word to use instead.
 const RETIRED: [Retired; 17] = [
     Retired::everywhere("arena", "chunk"),
     Retired::everywhere("baton", "task cell"),

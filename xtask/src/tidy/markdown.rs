@@ -17,10 +17,10 @@ pub(super) struct Markdown {
     pub(super) anchors: BTreeSet<String>,
 }
 
-/// A link or a code span of a page.
+/// A link or a code span of a Markdown page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pointer {
-    /// Number of its line, counted from 1.
+    /// Number of the line of the link or code span, counted from 1.
     pub(super) line: usize,
     /// Target of the link, or contents of the code span.
     pub(super) text: String,

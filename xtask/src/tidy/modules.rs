@@ -14,7 +14,7 @@ use super::tree::{Place, Tree};
 pub(super) enum Reach {
     /// The file is compiled always, or under a condition that is not about tests.
     Plain,
-    /// The file is compiled only with tests.
+    /// `TestOnly`: the file is compiled only with tests.
     TestOnly,
 }
 

@@ -9,13 +9,13 @@ use std::ops::Range;
 
 /// A Rust source file with separate copies of its code and its comments.
 pub(super) struct RustText {
-    /// The whole text of the file.
+    /// The whole text of the source file.
     pub(super) text: String,
     /// The code alone. Strings keep their quotes and lose their contents.
     pub(super) code: String,
-    /// The comments alone, with their slashes.
+    /// The comments of the file alone, with their slashes.
     pub(super) comments: String,
-    /// Ranges of the items under `#[cfg(test)]`.
+    /// Ranges of the text that are items under `#[cfg(test)]`.
     test_spans: Vec<Range<usize>>,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn word_offsets<'a>(text: &'a str, word: &'a str) -> impl Iterator<It
     })
 }
 
-/// Returns whether `c` can be part of a name.
+/// Returns whether a character can be part of a Rust name.
 pub(super) fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -102,7 +102,7 @@ pub(super) fn closing_offset(code: &str, open: usize) -> usize {
     code.len()
 }
 
-/// Kind of a part of the text.
+/// Kind of a part of a Rust text: code, comment or the like.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Code,
@@ -110,7 +110,7 @@ enum Kind {
     Contents,
 }
 
-/// A pass of the scanner over the text.
+/// A pass of the scanner that separates code from comments.
 struct Scanner<'a> {
     text: &'a str,
     offset: usize,

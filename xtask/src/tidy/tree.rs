@@ -18,7 +18,7 @@ pub(super) struct Tree {
     directories: BTreeSet<String>,
 }
 
-/// Contents of a file.
+/// Contents of a file of the tree that tidy reads.
 pub(super) enum File {
     /// A Rust file, with code and comments separated.
     Rust(RustText),
@@ -35,7 +35,7 @@ pub(super) struct Place<'a> {
     pub(super) package: &'a str,
     /// Directory below that of the package: `src`, `tests`, `benches` or `examples`.
     pub(super) part: &'a str,
-    /// Rest of the path below this directory.
+    /// Rest of the file's path below `src`, `tests`, `benches` or `examples`.
     pub(super) rest: &'a str,
 }
 
@@ -72,7 +72,7 @@ impl Tree {
         Self { files, directories }
     }
 
-    /// Creates a tree of the given paths and texts.
+    /// Creates a tree of files from the given paths and texts, for tests.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         Self::new(
@@ -83,7 +83,7 @@ impl Tree {
         )
     }
 
-    /// Returns the path of every file, in order.
+    /// Returns the path of every file of the tree, in order.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
@@ -117,7 +117,7 @@ impl Tree {
         self.paths().filter_map(|path| Some((path, Place::of(path)?, self.rust(path)?)))
     }
 
-    /// Returns the Rust file at `path`, if it is one.
+    /// Returns the text of the Rust file at `path`, if there is one.
     pub(super) fn rust(&self, path: &str) -> Option<&RustText> {
         match self.files.get(path)? {
             File::Rust(rust) => Some(rust),

@@ -10,13 +10,13 @@ use super::tree::{Place, Tree};
 /// own rule.
 const MACHINE_PATHS: [&str; 3] = [concat!("/", "work/"), concat!("/", "home/"), concat!("/", "root/")];
 
-/// Macros for unfinished work.
+/// Names of macros for unfinished work, which are refused.
 const DESK_MACROS: [&str; 3] = ["dbg", "todo", "unimplemented"];
 
 /// Macros that write to the standard streams, which belong to the program and not to its libraries.
 const PRINT_MACROS: [&str; 4] = ["println", "eprintln", "print", "eprint"];
 
-/// Returns a finding for each refused word.
+/// Returns a finding for each word that the rule refuses.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts() {

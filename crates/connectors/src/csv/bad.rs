@@ -34,15 +34,15 @@ const DIVERT_BUFFER_BYTES: usize = 64 << 10;
 /// The user's choice how to handle bad lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OnBad {
-    /// A bad line fails the query.
+    /// `Fail`: the first bad line of a file fails the query.
     Fail,
-    /// A bad line is counted and skipped.
+    /// `Skip`: bad lines of a file are counted and skipped.
     Skip,
     /// A bad line is counted and written to this file with its number and the reason.
     Divert(PathBuf),
 }
 
-/// The defect of a bad line.
+/// The defect of a bad line, from which its error message is made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Defect {
     NotUtf8 { after_bytes: usize },

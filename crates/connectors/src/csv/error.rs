@@ -12,7 +12,7 @@ use super::bad::{BAD_LINES_MAX, BAD_WINDOW_LINES};
 /// A place in a file, as shown in messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Path of the file.
+    /// Path of the file that the place is in.
     pub path: PathBuf,
     /// Number of the line, counted from 1; a header is line 1.
     pub line: u64,
@@ -29,14 +29,14 @@ impl fmt::Display for Place {
 /// A place in a file without the file's path, for callers that know the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Position {
-    /// Number of the line, counted from 1.
+    /// Number of a line of the file, counted from 1.
     pub line: u64,
     /// Number of bytes before the line, counted after gunzip.
     pub offset_bytes: u64,
 }
 
 impl Position {
-    /// The start of a file.
+    /// The position at the start of a file.
     pub const START: Position = Position { line: 1, offset_bytes: 0 };
 
     /// Returns this position as a place in the file `path`.
@@ -45,7 +45,7 @@ impl Position {
     }
 }
 
-/// Failure to read a CSV file.
+/// The reason why a CSV file could not be read, as an error of the query.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CsvError {
@@ -58,7 +58,7 @@ pub enum CsvError {
     SourceUnreadable {
         /// Place of the line that was being read.
         place: Place,
-        /// The error of the operating system.
+        /// The operating system's error for opening or reading the file.
         source: io::Error,
     },
     /// `SOURCE_CHANGED`: the file was replaced, truncated, appended to or removed while it was read.
@@ -93,18 +93,18 @@ pub enum CsvError {
     },
     /// `BAD_HEADER`: the first line does not name the expected columns.
     BadHeader {
-        /// Path of the file.
+        /// Path of the file whose header is wrong.
         path: PathBuf,
-        /// The names of the expected columns.
+        /// The names of the columns that the first line should have.
         wanted: &'static [&'static str],
         /// The first line, shortened if it is long; empty if the file is empty.
         found: String,
     },
     /// `DIVERT_FAILED`: the file for bad lines cannot be written.
     DivertFailed {
-        /// Path of the file for bad lines.
+        /// Path of the file to which bad lines are diverted.
         path: PathBuf,
-        /// The error of the operating system.
+        /// The operating system's error for writing the file of bad lines.
         source: io::Error,
     },
 }

@@ -8,9 +8,9 @@ use std::fmt;
 /// of the file: all methods panic on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// The fields of the line, concatenated.
+    /// The fields of the line, one behind the other as one text without commas.
     pub(super) text: &'a str,
-    /// End of each field in `text`.
+    /// For each field of the line, the offset at which the field ends in `text`.
     pub(super) ends: &'a [usize],
     pub(super) columns: &'static [&'static str],
 }

@@ -30,7 +30,7 @@ use crate::in_progress::in_progress_path;
 /// Greatest number of characters of a wrong header in an error message.
 const HEADER_SHOWN_CHARS_MAX: usize = 400;
 
-/// Options of a CSV source.
+/// Options of a CSV source: its file, its columns, and the handling of bad lines.
 #[derive(Clone, Debug)]
 pub struct CsvOptions {
     /// Path of the file. The file is gunzipped if its name ends in `.gz`.
@@ -44,10 +44,10 @@ pub struct CsvOptions {
     pub on_bad: OnBad,
 }
 
-/// Content of the first line of a file.
+/// Tells whether the first line of a file is a header or data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header {
-    /// The first line is data like all other lines.
+    /// There is no header: the first line of the file is data like all other lines.
     None,
     /// The first line must have the names of all columns, exact and in order, except for blanks around them.
     /// Any other line is the error `BAD_HEADER`.
@@ -220,7 +220,7 @@ struct Reading {
     bad_lines: BadLines,
 }
 
-/// Result of reading one line.
+/// Result of reading one line: a record, a bad line, or the end of the file.
 enum Step<T> {
     Record(Record<T>),
     Bad,

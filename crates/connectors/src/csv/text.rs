@@ -70,14 +70,14 @@ pub struct TextSource<P> {
 struct Reading {
     lines: Lines,
     bad_lines: BadLines,
-    /// Number of lines read so far, good and bad.
+    /// Number of lines that the source has read so far, good and bad.
     line_count: u64,
     /// The buffer of text that was sealed last, from which records are emitted.
     sealed: Option<TextBuffer>,
     drafted: Vec<Drafted>,
     /// Index of the first line of the buffer that is not emitted yet.
     next: usize,
-    /// Number of records emitted so far.
+    /// Number of records that the source has emitted so far.
     given: u64,
     is_at_end: bool,
 }
@@ -85,7 +85,7 @@ struct Reading {
 /// A line in the buffer, before it is emitted as a record.
 struct Drafted {
     event_time: EventTime,
-    /// Range of the line's wanted part in the buffer.
+    /// Range of bytes of the line's wanted part in the buffer of text.
     place: Range<usize>,
     /// Number of bad lines in the file before this line.
     bad_before: u64,

@@ -130,7 +130,7 @@ struct Piece {
 #[derive(Clone, Debug)]
 struct Pieces {
     course: Arc<Course>,
-    /// Index of the current step of the rate.
+    /// Index of the step of the rate that is current.
     step: usize,
     draws: SeededEntropy,
     /// Factor by which the current burst multiplies the rate.
@@ -196,9 +196,9 @@ pub(super) struct Walk {
     delay_ns: u64,
     /// Number of the tick for which `delay_ns` was drawn.
     tick: u64,
-    /// The times of the current message.
+    /// The times at which the current message is sent and arrives.
     times: Times,
-    /// Index of the next record of the walk.
+    /// Index of the record that the walk over the load comes to next.
     index: u64,
     /// Number of remaining records of the current message, the next one included.
     left: u64,
@@ -251,7 +251,7 @@ impl Walk {
         WORK_PER_RECORD / self.piece.rate
     }
 
-    /// Moves the walk on by `count` records.
+    /// Moves the walk over the load on by `count` records.
     pub(super) fn pass(&mut self, mut count: u64) {
         while self.left <= count {
             count -= self.left;
@@ -263,7 +263,7 @@ impl Walk {
         self.left -= count;
     }
 
-    /// Moves the walk to the next message.
+    /// Moves the walk over the load to its next message.
     fn send_next(&mut self) {
         let message_work = self.course.message_records * WORK_PER_RECORD;
         let work = match self.course.load.arrivals {

@@ -138,7 +138,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 /// Endless iterator over the indexes of records in the order in which they come.
 struct Indexes {
     disorder: Disorder,
-    /// Index of the first record of the current run.
+    /// Index of the first record of the run that is being shuffled.
     first: u64,
     /// Index of the next record, relative to the start of the run.
     at: u64,

@@ -56,7 +56,7 @@ impl Early {
         self.epoch
     }
 
-    /// Returns the length of an epoch in records.
+    /// Returns the length of an epoch, the span by which records come early, in records.
     pub(super) fn epoch_records(&self) -> u64 {
         self.epoch_records
     }

@@ -22,9 +22,9 @@ pub(super) struct Kept<T> {
     ahead: Ahead,
 }
 
-/// Tells which records of a stretch come early.
+/// Tells which records of a stretch of consecutive records come early.
 struct Ahead {
-    /// The place of the first record of the stretch.
+    /// The place of the first record of this stretch in the order in which records come.
     first: u64,
     /// One mask per record of the stretch: all bits set if the record comes early, none if not.
     masks: Vec<u64>,
@@ -43,7 +43,7 @@ impl<T> Kept<T> {
         }
     };
 
-    /// Creates an empty buffer without memory.
+    /// Creates an empty buffer of records, which allocates nothing yet.
     pub(super) fn none() -> Self {
         Kept { records: Vec::new(), next: 0, ahead: Ahead { first: 0, masks: Vec::new() } }
     }
@@ -59,7 +59,7 @@ impl<T> Kept<T> {
         &self.records[self.next..]
     }
 
-    /// Marks `count` more records as taken.
+    /// Marks `count` more records of the buffer as taken by the reader.
     #[inline(always)]
     pub(super) fn pass(&mut self, count: usize) {
         self.next += count;

@@ -66,7 +66,7 @@ pub(super) const TICK_NS_MIN: u64 = 10_000_000;
 /// keeps this rate, sends records one by one, and delays none.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Load {
-    /// Steps of the rate, sorted by time.
+    /// Steps of the rate of the load, sorted by time.
     pub steps: Vec<RateStep>,
     /// Distribution of the times at which messages are sent.
     pub arrivals: Arrivals,
@@ -110,12 +110,12 @@ pub enum Arrivals {
 /// Distribution of the transit delay of messages.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Delay {
-    /// No message is delayed.
+    /// `None`: no message is delayed in transit.
     #[default]
     None,
-    /// Delays are uniform, from zero to a maximum.
+    /// `Uniform`: transit delays are uniform, from zero to a maximum.
     Uniform {
-        /// The maximal delay; at most [`DELAY_MAX`].
+        /// The greatest transit delay; at most [`DELAY_MAX`].
         max: Span,
     },
     /// Delays are from 1 to [`ZIPF_DELAYS`] milliseconds, which are ranks drawn by Zipf's law.
@@ -246,13 +246,13 @@ fn real_within(what: &'static str, value: f64, (min, max): (f64, f64)) -> Result
 pub enum LoadError {
     /// `LOAD_OUT_OF_BOUNDS`: a parameter of the load is not within its bounds.
     OutOfBounds {
-        /// Name of the parameter.
+        /// Name of the parameter of the load that is out of bounds.
         what: &'static str,
-        /// The value that was given.
+        /// The value that was given for the parameter.
         value: f64,
-        /// The least value allowed.
+        /// The least value that the parameter may have.
         min: f64,
-        /// The greatest value allowed.
+        /// The greatest value that the parameter may have.
         max: f64,
         /// Unit with a blank before it; empty for a plain number.
         unit: &'static str,
@@ -260,13 +260,13 @@ pub enum LoadError {
     /// `STEPS_OUT_OF_ORDER`: a step of the rate does not come after the step before it, or not after the
     /// start.
     StepsOutOfOrder {
-        /// Time of the wrong step.
+        /// Time of the step of the rate that is out of order.
         from: Span,
-        /// Time of the step before it, or of the start.
+        /// Time of the step before the wrong one, or of the start.
         before: Span,
     },
-    /// `LOAD_WITHOUT_RATE`: the source is drained, so its records come as fast as they are taken, and a load
-    /// has no effect.
+    /// `LOAD_WITHOUT_RATE`: the source is drained, so its records come as fast as they are taken. This cannot be
+    /// combined with a load.
     WithoutRate,
     /// `LOAD_IN_DISORDER`: the source's records come in disorder, which cannot be combined with a load.
     InDisorder,

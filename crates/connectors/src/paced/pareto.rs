@@ -37,7 +37,7 @@ impl Pareto {
         Pareto { shape, least: high, most }
     }
 
-    /// Returns the least number that can be drawn.
+    /// Returns the least number that can be drawn from the distribution.
     pub(super) fn least(&self) -> f64 {
         self.least
     }

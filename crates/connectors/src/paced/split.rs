@@ -97,7 +97,7 @@ impl SplitShares {
         SplitShares { ends: Some(parts.into_iter().scan(0, end).collect()), ..self }
     }
 
-    /// Returns the number of splits, at least one.
+    /// Returns the number of splits that the records are distributed over, at least one.
     pub fn split_count(&self) -> usize {
         usize::try_from(self.splits).expect("splits are counted in usize when they go to")
     }
@@ -200,12 +200,12 @@ pub(super) struct Split {
 }
 
 impl Split {
-    /// Creates the only split of a generator.
+    /// Creates the only split of a generator that is not split: it makes all records.
     pub(super) fn whole() -> Self {
         Split { shares: SplitShares::WHOLE, index: 0, progress: Arc::from([]), run: 0..u64::MAX }
     }
 
-    /// Creates all splits of a generator.
+    /// Creates all splits of a generator, which share the note of their progress.
     pub(super) fn all(shares: &SplitShares) -> Vec<Self> {
         let progress: Arc<[AtomicU64]> = (0..shares.splits).map(|_| AtomicU64::new(0)).collect();
         let split = |index| Split {

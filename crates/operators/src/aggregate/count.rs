@@ -2,7 +2,7 @@
 
 use thalweg_model::Fold;
 
-/// Counts values of any type.
+/// Aggregate that counts values of any type.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count;
 

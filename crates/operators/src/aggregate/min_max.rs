@@ -2,11 +2,11 @@
 
 use thalweg_model::{Fold, State};
 
-/// Returns the least value of a window.
+/// Aggregate that returns the least value of a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Min;
 
-/// Returns the greatest value of a window.
+/// Aggregate that returns the greatest value of a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Max;
 

@@ -3,7 +3,7 @@
 
 use thalweg_model::Fold;
 
-/// Sums integers of up to 64 bits, or of 128.
+/// Aggregate that sums integers of up to 64 bits, or of 128.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum;
 

@@ -144,7 +144,7 @@ impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
         true
     }
 
-    /// Counts the slots that hold a key.
+    /// Counts the slots of the filter that hold a key.
     #[cfg(test)]
     pub(super) fn held_count(&self) -> usize {
         self.slots.iter().flatten().count()

@@ -26,7 +26,7 @@ struct Pane<K> {
     keys: KeyTable<K, ()>,
 }
 
-/// The open windows with the keys seen in them.
+/// All open windows of a distinct operator, with the keys seen in them.
 #[derive(Debug)]
 pub(super) struct Seen<K> {
     /// The current window, which is the window of the last record; `NO_WINDOW` if none is current.

@@ -16,7 +16,7 @@ use thalweg_model::State;
 
 /// Rule by which records of the two sides of a join become results.
 pub trait Combine<L, R>: Send + Sync {
-    /// The type of the join's results.
+    /// The type of the results that the join emits.
     type Out;
 
     /// Note kept for each left record: [`Met`] if left records without a match become results, otherwise
@@ -50,10 +50,10 @@ pub trait Fate: State + Copy + Default + fmt::Debug {
     /// Tells whether this kind of note holds anything.
     const IS_NOTED: bool;
 
-    /// Notes that the record has had a match.
+    /// Notes that the stored record has had a match.
     fn set_met(&mut self);
 
-    /// Returns whether the record has had a match.
+    /// Returns whether the stored record has had a match.
     fn has_met(self) -> bool;
 }
 
@@ -89,7 +89,7 @@ impl Fate for Met {
     }
 }
 
-/// Inner join: emits pairs only.
+/// Inner join: emits pairs of matching records only.
 #[derive(Clone, Copy, Debug)]
 pub struct Inner<F>(pub F);
 

@@ -20,7 +20,7 @@ use thalweg_model::{EventTime, Horizon, SlidingWindows, Span, TumblingWindows, W
 /// Windows `[offset + n * slide, offset + n * slide + size)`, for every integer `n`, which is their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EvenWindows {
-    /// Length of each window, above zero.
+    /// Length of each window as a span of event time, above zero.
     size: Span,
     /// Time between the starts of neighbouring windows, above zero.
     slide: Span,

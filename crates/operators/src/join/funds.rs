@@ -13,7 +13,7 @@ pub(crate) struct Funds {
 }
 
 impl Funds {
-    /// Pays for memory from `allowance` from now on.
+    /// Creates a payer of a join's state, which asks `allowance` for memory.
     pub(crate) fn new(allowance: &Allowance) -> Self {
         Funds { allowance: allowance.clone(), held_bytes: 0 }
     }

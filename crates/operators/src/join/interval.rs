@@ -66,9 +66,9 @@ pub struct Interval {
 pub enum IntervalError {
     /// The lower bound of the interval is above the upper bound.
     Order {
-        /// The lower bound that was given.
+        /// The lower bound that was given for the interval.
         lower: Span,
-        /// The upper bound that was given.
+        /// The upper bound that was given for the interval.
         upper: Span,
     },
 }

@@ -91,7 +91,7 @@ impl<K, V, N> Reused for Bucket<K, V, N> {
     }
 }
 
-/// The buckets that a span of instants touches.
+/// The buckets that a span of instants touches, in which the matches of a record are searched.
 #[derive(Debug)]
 pub(crate) struct Near {
     /// Number of the first bucket that the span touches.

@@ -89,7 +89,7 @@ impl<K: Eq, L, R> Pane<K, L, R> {
         self.table.find_or_insert(arrival.tag, arrival.key, none, funds)
     }
 
-    /// Stores a value in the entry of its key.
+    /// Stores a value of the left or the right side in the entry of its key.
     #[inline(always)]
     pub(crate) fn keep(&mut self, entry: u32, value: Either<L, R>, funds: &mut Funds) {
         let sides = self.table.value_mut(entry);

@@ -43,7 +43,7 @@ impl<K, R> Clone for Table<K, R> {
     }
 }
 
-/// Creates a table without rows.
+/// An empty table, in which no record of a join has a row.
 impl<K: Eq + Hash, R> Default for Table<K, R> {
     fn default() -> Self {
         Table { rows: Arc::new(KeyTable::new(KeyHash::known(), Allowance::default())) }

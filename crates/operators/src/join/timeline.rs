@@ -27,9 +27,9 @@ pub(crate) struct Row<V, N> {
 pub(crate) enum Timeline<V, N> {
     #[default]
     Empty,
-    /// The key has one row.
+    /// The key has one row, which lies in the entry of the key.
     One(Row<V, N>),
-    /// The key's rows fill at most one block.
+    /// The key's rows fill at most one sorted block.
     Few(Vec<Row<V, N>>),
     /// The key's rows lie in several blocks, none of them empty.
     Many(Vec<Vec<Row<V, N>>>),

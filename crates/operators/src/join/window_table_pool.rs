@@ -14,23 +14,23 @@ const SPARE_TABLES_MAX: usize = 4;
 /// Number of indexes above which a pool without open tables frees the list of indexes.
 const EMPTY_PLACES_MAX: usize = 256;
 
-/// A table that the pool can empty and use again.
+/// A table of a window join that the pool can empty and use again.
 pub(crate) trait Reused: Default {
     /// Removes all entries of the table and keeps the memory; returns whether the memory is worth keeping.
     /// Freed memory is given back to `funds`.
     fn clear(&mut self, funds: &mut Funds) -> bool;
 
-    /// Returns the bytes that the table holds.
+    /// Returns the bytes of memory that the table holds.
     fn bytes(&self) -> usize;
 }
 
-/// Open tables `T`, found by their numbers `N`.
+/// Pool of open tables `T`, found by their numbers `N`.
 #[derive(Debug)]
 pub(crate) struct WindowTablePool<N, T> {
     places: BTreeMap<N, u32>,
     /// The tables by index; at an index that is not in use lies an empty table without memory.
     tables: Vec<T>,
-    /// The indexes that no open table uses.
+    /// The indexes of the pool that no open table uses.
     vacant: Vec<u32>,
     spare: Vec<T>,
 }
@@ -40,7 +40,7 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
         WindowTablePool { places: BTreeMap::new(), tables: Vec::new(), vacant: Vec::new(), spare: Vec::new() }
     }
 
-    /// Returns the number of open tables.
+    /// Returns the number of open tables in the pool.
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }

@@ -19,7 +19,7 @@ const EMITTED_KEPT: usize = 1 << 10;
 #[derive(Debug)]
 pub struct ProcessContext<'a, K, S, U> {
     pub(super) key: &'a K,
-    /// Event time of the current record or timer.
+    /// Event time of the record or timer that is being processed.
     pub(super) event_time: EventTime,
     pub(super) state: &'a mut Option<S>,
     pub(super) timers: &'a mut Timers<K>,
@@ -39,7 +39,7 @@ where
         self.state.get_or_insert_default()
     }
 
-    /// Returns the state of the key, if there is any.
+    /// Returns the state of the key, if there is any, without creating it.
     #[inline]
     pub fn state_if_any(&mut self) -> Option<&mut S> {
         self.state.as_mut()
@@ -76,7 +76,7 @@ where
         self.timers.set(self.key.clone(), at);
     }
 
-    /// Deletes the timer at `at`, if it is set.
+    /// Deletes the timer that is set for the key at the instant `at`, if there is one.
     pub fn delete_timer(&mut self, at: EventTime) {
         self.timers.delete(self.key.clone(), at);
     }

@@ -97,7 +97,7 @@ impl<K: Ord, T> Runs<K, T> {
         }
     }
 
-    /// Drops every record of all runs.
+    /// Drops every record of all sorted runs.
     pub(super) fn clear(&mut self) {
         *self = Runs::new(self.allowance.clone());
     }
@@ -144,7 +144,7 @@ impl<K: Ord, T> Runs<K, T> {
         self.drop_empty_runs();
     }
 
-    /// Returns the next record of the release.
+    /// Removes and returns the next record of the current release, in sorted order.
     #[inline]
     pub(super) fn next_released(&mut self) -> Option<Record<T>> {
         let run = self.firsts.peek()?.run;

@@ -35,7 +35,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         self.table.bytes() + self.held.bytes()
     }
 
-    /// Folds a value into the accumulator of `key`.
+    /// Folds a value into the accumulator of `key`, which is created if the key is new.
     #[inline(always)]
     pub(crate) fn fold<V, F: Fold<V, Accumulator = A>>(&mut self, fold: &F, key: K, value: &V) {
         self.update(held_by(fold), key, || fold.create(), |accumulator| fold.fold(accumulator, value));

@@ -168,7 +168,7 @@ where
 
 crate::named::named!(CountAggregate<K, V, KeyOf, F: Fold<V>>);
 
-/// How count windows are made of panes.
+/// How count windows are made of panes, which neighbouring windows share.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     /// Number of records in a pane: the greatest common divisor of size and slide, or a whole window if
@@ -176,7 +176,7 @@ struct Shape {
     pane: u64,
     /// Number of records between two windows that fall into no window.
     between: u64,
-    /// Number of panes in a window.
+    /// Number of panes that make up one window.
     window_panes: u64,
     /// Number of panes from the start of one window to the start of the next, if windows overlap.
     slide_panes: u64,
@@ -198,7 +198,7 @@ impl Shape {
 enum Step<K, R> {
     /// The value is folded, and its window is not complete yet.
     Folded,
-    /// The value falls between two windows.
+    /// The value falls into a gap between two count windows, and is not folded.
     Outside,
     /// The value is folded and completes its window, which has this key and accumulator.
     Complete(K, R),

@@ -169,7 +169,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         next
     }
 
-    /// Begins to fire a window on time.
+    /// Begins to fire a window whose end the watermark has reached.
     fn fire<V, F>(&mut self, fold: &F, number: WindowNumber)
     where
         F: Fold<V, Accumulator = A>,

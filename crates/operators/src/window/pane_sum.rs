@@ -21,7 +21,7 @@ struct Merged<A> {
     table_count: u32,
 }
 
-/// The panes of a window, merged key by key.
+/// The sum of a window: the accumulators of its panes, merged key by key.
 #[derive(Debug)]
 pub(crate) struct PaneSum<K, A>(Accumulators<K, Merged<A>>);
 
@@ -88,7 +88,7 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         self.0.next_entry(slot).map(|(key, merged)| (key, &merged.accumulator))
     }
 
-    /// Removes any entry of the sum and returns it.
+    /// Removes the entry of any key from the sum of panes, and returns it.
     pub(crate) fn drain_one<V, F>(&mut self, fold: &F) -> Option<(K, A)>
     where
         F: Fold<V, Accumulator = A>,

@@ -73,7 +73,7 @@ use kept::KeptSessions;
 use of_key::{Folded, Reach};
 use timed::TimedSessions;
 
-/// Folds each key's values per session window.
+/// Operator that folds each key's values per session window.
 #[derive(Debug)]
 pub struct SessionAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
     name: String,

@@ -44,7 +44,7 @@ use super::store::{PaneStore, Place};
 use crate::late::Lateness;
 use crate::late::{DivertLate, DropLate, LateRule};
 
-/// Folds each key's values per sliding window.
+/// Operator that folds each key's values per sliding window.
 #[derive(Debug)]
 pub struct SlidingAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
     name: String,

@@ -18,7 +18,7 @@ const SPARE_MAX: usize = 4;
 /// Largest number of tables that the pool keeps when none of them is in use.
 const IDLE_MAX: usize = 16;
 
-/// The index of a table in the pool.
+/// The index of a hash table in the pool of tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TableIndex(u32);
 
@@ -38,7 +38,7 @@ impl Hand {
     }
 }
 
-/// The tables of all panes, by index.
+/// The pool of the hash tables of all panes, by index.
 #[derive(Debug)]
 pub(super) struct TablePool<K, A> {
     tables: Vec<Accumulators<K, A>>,
@@ -117,7 +117,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         Accumulators::new(self.hash.clone(), self.allowance.clone())
     }
 
-    /// Returns a table that is in use, for reading.
+    /// Returns a hash table of the pool that is in use, for reading.
     pub(super) fn get(&self, index: TableIndex) -> &Accumulators<K, A> {
         match self.hand_of(index) {
             Some(hand) => &self.hands[hand],
@@ -125,7 +125,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         }
     }
 
-    /// Changes a table by a function, and notes how many bytes it has then.
+    /// Changes a table by a function, and notes its bytes unless the table is in hand.
     pub(super) fn change<Q>(
         &mut self,
         index: TableIndex,
@@ -190,7 +190,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         }
     }
 
-    /// Removes any entry of a table and returns it.
+    /// Removes any entry of a table of the pool, and returns it.
     pub(super) fn drain_one<V, F>(&mut self, index: TableIndex, fold: &F) -> Option<(K, A)>
     where
         F: Fold<V, Accumulator = A>,

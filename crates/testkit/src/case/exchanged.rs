@@ -26,11 +26,11 @@ use crate::seed::pick;
 /// The operation that the query of a case applies to its readings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Work {
-    /// Readings go to the sink without any operation.
+    /// `Passed`: readings go to the sink without any operation.
     Passed,
-    /// Readings are sorted by event time.
+    /// `Sorted`: readings are sorted by event time.
     Sorted,
-    /// Readings are grouped into sessions.
+    /// `Sessions`: readings are grouped into sessions by key.
     Sessions,
     /// A timer raises an alarm for a key after a gap without readings.
     Alarms,

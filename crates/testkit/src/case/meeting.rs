@@ -12,7 +12,7 @@ use crate::oracle::{self, Joined, Keeps, Row};
 use crate::script::Script;
 use crate::seed::pick;
 
-/// The kind of join of two streams.
+/// The kind of join that a case tests: in windows, within an interval, or a co-group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     InWindows(Keeps),

@@ -29,17 +29,17 @@ pub struct Nyt {
     gathered: Gathered<Windowed<Cell, TripSummary>>,
 }
 
-/// Origin of the trips of a [`Nyt`].
+/// Origin of the taxi trips of a [`Nyt`] case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NytSource {
-    /// The first trips of a generator.
+    /// The trips are the first ones of a generator.
     Generated {
-        /// Number of trips that are generated.
+        /// Number of taxi trips that are generated.
         trips: u64,
-        /// Trips per second of event time.
+        /// Number of generated trips per second of event time.
         rate_per_s: u64,
     },
-    /// A recorded file, read to its end.
+    /// The trips come from a recorded file, which is read to its end.
     Recorded(PathBuf),
 }
 

@@ -13,12 +13,12 @@ use crate::oracle;
 use crate::script::Script;
 use crate::seed::pick;
 
-/// The operators between source and sink.
+/// The stateless operators between the source and the sink of a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// No operator between source and sink.
     Bare,
-    /// A map, a filter and a map.
+    /// The query has a map, a filter and a map.
     Straight,
     /// Two filters, of which the first keeps few, and a map.
     Filters,

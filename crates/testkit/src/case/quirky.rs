@@ -76,7 +76,7 @@ impl Quirky {
         Quirky { quirks, odd, promise: sides.sides[0].promise, inputs, pauses: entropy.next_u64() }
     }
 
-    /// Creates the splits without any quirk.
+    /// Creates the splits of a source without any quirk, so that they are not hostile to each other.
     pub(super) fn plain(sides: &Sides, count: usize, entropy: &mut dyn Entropy) -> Self {
         let inputs = sides.readings(count, entropy);
         Quirky { quirks: Vec::new(), odd: 0, promise: sides.sides[0].promise, inputs, pauses: 0 }
@@ -118,7 +118,7 @@ impl Quirky {
         source
     }
 
-    /// Returns the watermark strategy of the splits.
+    /// Returns the watermark strategy that all splits of the source have.
     pub(super) fn strategy(&self) -> WatermarkStrategy {
         let Promise { bound_us, step_us } = self.promise;
         let strategy = WatermarkStrategy::bounded_out_of_order(Span::from_micros(bound_us));

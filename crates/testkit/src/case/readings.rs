@@ -198,7 +198,7 @@ impl TallyResult {
 pub struct Tally(pub Arc<Sabotage>);
 
 impl Fold<Reading> for Tally {
-    /// Count, sum, least and largest amount so far.
+    /// Count, sum, least and largest amount of the values so far.
     type Accumulator = (u64, i64, i64, i64);
     type Result = TallyResult;
 

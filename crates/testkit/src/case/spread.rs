@@ -30,13 +30,13 @@ const FACTOR_KEYS: u64 = 150;
 enum Shape {
     /// No operator between the splits and the windows.
     Bare,
-    /// A filter and a map.
+    /// The query has a filter and a map in front of its windows.
     Straight,
     /// A flat map, which makes zero to three records of each record.
     Flat,
     /// A map in a task of its own, a flat map and a filter.
     Apart,
-    /// Two flat maps with a static join between them.
+    /// The query has two flat maps with a static join between them in front of its windows.
     Joined,
 }
 

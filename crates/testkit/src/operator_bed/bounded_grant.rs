@@ -21,7 +21,7 @@ impl BoundedGrant {
         BoundedGrant { limit_bytes: limit_bytes.unwrap_or(usize::MAX), spent: Mutex::new(Spent::default()) }
     }
 
-    /// Returns the sum of all bytes granted.
+    /// Returns the sum of all bytes of memory granted to the operator.
     pub(super) fn granted_bytes(&self) -> usize {
         self.spent.lock().granted_bytes
     }

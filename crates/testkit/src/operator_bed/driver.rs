@@ -24,7 +24,7 @@ pub(super) type Ended = Result<(), Starved>;
 #[derive(Debug)]
 pub(super) struct Starved;
 
-/// One operator during its run through the input.
+/// Drives one operator through the input, and checks its contract after each call.
 pub(super) struct Driver<In, P: Operator<In>, Make> {
     make: Make,
     operator: P,

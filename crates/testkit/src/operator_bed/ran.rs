@@ -35,7 +35,7 @@ pub struct Emitted<Out> {
 }
 
 impl<In, Out> Ran<In, Out> {
-    /// Returns all output records, in order.
+    /// Returns all records that the operator emitted, in order.
     pub fn emitted_rows(&self) -> Vec<Row<Out>>
     where
         Out: Clone,

@@ -11,14 +11,14 @@ use super::Row;
 pub struct Alarm<K> {
     /// Time at which the key had had no row for as long as the limit, in microseconds.
     pub at_us: i128,
-    /// Key that the alarm is for.
+    /// Key that had no row for so long.
     pub key: K,
 }
 
 /// All alarms of an input, and the number of late rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Alarms<K> {
-    /// The alarms, sorted by time, then key.
+    /// All alarms, sorted by time, then by key.
     pub alarms: Vec<Alarm<K>>,
     /// Number of late rows; these were ignored.
     pub late: u64,

@@ -10,9 +10,9 @@ use super::window_join::{Joined, Keeps};
 /// and either may be below zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interval {
-    /// Lower end in microseconds, at most `upper_us`.
+    /// Lower end of the interval in microseconds, at most `upper_us`.
     pub lower_us: i64,
-    /// Upper end in microseconds, at least `lower_us`.
+    /// Upper end of the interval in microseconds, at least `lower_us`.
     pub upper_us: i64,
 }
 

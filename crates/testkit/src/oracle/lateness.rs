@@ -11,7 +11,7 @@ use super::windows::{Result, Sliding, groups, result};
 /// Sliding windows, and how long they may change after their end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lenient {
-    /// The sliding windows.
+    /// The sliding windows to which the allowed lateness applies.
     pub windows: Sliding,
     /// Allowed lateness in microseconds, zero or above.
     pub allowed_us: i64,

@@ -15,7 +15,7 @@ pub(super) type Span = (i128, i128);
 pub struct Windows {
     /// Size of each window in microseconds, above zero.
     pub size_us: i64,
-    /// Start of one of the windows, in microseconds.
+    /// Start of any one of the tumbling windows, in microseconds.
     pub offset_us: i64,
 }
 
@@ -26,7 +26,7 @@ pub struct Sliding {
     pub size_us: i64,
     /// Distance between the starts of two windows in microseconds, above zero.
     pub slide_us: i64,
-    /// Start of one of the windows, in microseconds.
+    /// Start of any one of the sliding windows, in microseconds.
     pub offset_us: i64,
 }
 
@@ -37,16 +37,16 @@ pub struct Result<K, A> {
     pub start_us: i128,
     /// The first instant after the window, in microseconds.
     pub end_us: i128,
-    /// The key of the result.
+    /// The key whose values in the window make the result.
     pub key: K,
-    /// Aggregate of the window's values.
+    /// Aggregate of the key's values in the window.
     pub value: A,
 }
 
 /// All results of a window aggregate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Aggregated<K, A> {
-    /// The results, sorted by window, then key.
+    /// The results of all windows, sorted by window, then by key.
     pub results: Vec<Result<K, A>>,
     /// Number of records that came too late for their windows.
     pub late: u64,
@@ -150,7 +150,7 @@ pub(super) fn result<T, K, A>(
 /// above zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counting {
-    /// Number of records of each window.
+    /// Number of records of a key in each count window.
     pub size: usize,
     /// Number of records between the starts of two windows.
     pub slide: usize,
@@ -159,11 +159,11 @@ pub struct Counting {
 /// Result of a count window. Results are sorted by key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Counted<K, A> {
-    /// The key of the window.
+    /// The key whose records make the count window.
     pub key: K,
     /// Event time of the window's last record, in microseconds.
     pub at_us: i64,
-    /// Aggregate of the window's values.
+    /// Aggregate of the values in the count window.
     pub value: A,
 }
 

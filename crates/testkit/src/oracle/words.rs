@@ -34,7 +34,7 @@ pub(super) fn all(values: &[&String]) -> String {
     values.iter().map(|value| value.as_str()).collect::<Vec<_>>().join("+")
 }
 
-/// Shows each result as `0..10:a=a1+a2`.
+/// Formats each result of a window as `0..10:a=a1+a2`: start, end, key, and values.
 pub(super) fn shown<K: Debug>(results: &[Result<K, String>]) -> String {
     let show = |result: &Result<K, String>| {
         let key = format!("{:?}", result.key);
@@ -43,7 +43,7 @@ pub(super) fn shown<K: Debug>(results: &[Result<K, String>]) -> String {
     results.iter().map(show).collect::<Vec<_>>().join(" ")
 }
 
-/// Shows each row as `a1@3`.
+/// Formats each row as `a1@3`, which is the value `a1` at 3 µs.
 pub(super) fn shown_rows(rows: &[Row<String>]) -> String {
     rows.iter().map(|row| format!("{}@{}", row.value, row.at_us)).collect::<Vec<_>>().join(" ")
 }

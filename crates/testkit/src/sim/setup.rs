@@ -16,7 +16,7 @@ pub struct Setup {
     pub policy: &'static str,
     /// Bounds of the memory of each edge.
     pub edges: EdgeLimits,
-    /// The engine's memory budget.
+    /// The memory budget of the engine, in bytes.
     pub memory_budget_bytes: u64,
     /// The memory pool is asked to grow in one of this number of actions.
     pub grow_one_in: u64,

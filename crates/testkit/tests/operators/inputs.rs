@@ -38,7 +38,7 @@ pub fn union_at_watermarks(test: impl Fn(&Sides, &Bed<Reading>)) {
     });
 }
 
-/// Runs `test` on one stream.
+/// Runs `test` on test beds with one hostile input stream.
 pub fn one_input(test: impl Fn(&Sides, &Bed<Reading>)) {
     let draw = |record_count, entropy: &mut SeededEntropy| {
         let sides = Sides::draw(1, entropy);

@@ -43,7 +43,7 @@ impl Tables {
     }
 }
 
-/// A SQL query with its expected rows.
+/// A SQL query with its name and its expected rows.
 pub struct Form {
     pub name: String,
     pub query: String,

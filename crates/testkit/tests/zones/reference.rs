@@ -15,7 +15,7 @@ pub struct Row {
     pub ts_ms: i64,
 }
 
-/// A kind of window, with sizes in minutes.
+/// A kind of SQL window function, with its sizes in minutes.
 #[derive(Clone, Copy, Debug)]
 pub enum Windows {
     Tumble { size: i64, offset: i64 },

@@ -25,7 +25,7 @@ pub struct Planner {
     parallel: Parallel,
     /// Names of all operators; a [`Label`] is an index into this list.
     names: Vec<String>,
-    /// Names of the tasks in the graph so far.
+    /// Names of the tasks that were added to the graph so far.
     tasks: HashSet<String>,
 }
 

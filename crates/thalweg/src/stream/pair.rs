@@ -75,7 +75,7 @@ where
     }
 }
 
-/// Rule by which values with equal keys match.
+/// Rule by which two values with equal keys match, and the join operator that works by this rule.
 pub trait Matching<K, L, R, KeyL, KeyR> {
     /// The join operator for this rule; `M` says which pairs and single values become results.
     type Join<M: Combine<L, R, Out: Send + 'static> + 'static>: Operator<Either<L, R>, Out = M::Out>

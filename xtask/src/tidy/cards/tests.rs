@@ -1,4 +1,4 @@
-//! Complete cards, and cards that lack something.
+//! Tests of the rule for operators' cards: complete cards, and cards that lack something.
 
 use super::super::assert_findings;
 use super::*;

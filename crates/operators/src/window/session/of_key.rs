@@ -63,14 +63,14 @@ impl<V, F: Fold<V>> Melt<F::Accumulator> for Folded<'_, V, F> {
     }
 }
 
-/// A session of a key.
+/// A session of a key: its span of time, its timer and its content.
 #[derive(Debug)]
 pub(super) struct Session<A> {
     /// The first instant of the span in which the session meets records; this span is the union of the spans
     /// of its records. The next field is the last instant.
     pub(super) from: EventTime,
     pub(super) last: EventTime,
-    /// The first instant of the session's window.
+    /// The first event time of the session's records, where its window starts.
     pub(super) start: EventTime,
     /// The last instant that the session had when its timer was set.
     pub(super) timer: EventTime,

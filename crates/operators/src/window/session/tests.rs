@@ -240,7 +240,7 @@ struct Came {
     late_by: i64,
 }
 
-/// Sums of sessions by key, start and end.
+/// Sessions found by a test: the sum of each, by its key, start and end.
 type Found = BTreeMap<(i64, i64, i64), i64>;
 
 /// Finds sessions by definition: first pairs of records that belong together, then groups of records that are

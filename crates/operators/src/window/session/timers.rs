@@ -71,7 +71,7 @@ impl<K> Timers<K> {
         has_room
     }
 
-    /// Returns the timer that goes off first.
+    /// Returns the timer of a session that goes off first, for changing.
     pub(super) fn first(&mut self) -> Option<PeekMut<'_, Timer<K>>> {
         self.heap.peek_mut()
     }
