@@ -20,7 +20,7 @@ const FUZZ_INPUTS: &str = "20000";
 /// A suite of tests that takes minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suite {
-    /// Runs the loom models with a higher bound of preemptions.
+    /// Runs the loom models with a higher bound of preemptions than `check` does.
     Loom,
     /// Runs the tests of the crate `memory` under Miri.
     Miri,

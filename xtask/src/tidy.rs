@@ -50,7 +50,7 @@ use tree::Tree;
 /// A violation of a rule that tidy has found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
-    /// Path of the file, relative to the root of the workspace.
+    /// Path of the file with the violation, relative to the root of the workspace.
     path: String,
     /// Number of the line, counted from 1.
     line: usize,

@@ -36,7 +36,7 @@ pub(crate) struct Package {
 pub(crate) struct Dependency {
     /// Name of the package that is depended on, even if the manifest renames it.
     pub(crate) name: String,
-    /// Part of the depending package that needs the dependency.
+    /// Part of the package, such as its tests, that needs the dependency.
     pub(crate) kind: DependencyKind,
     /// Condition under which the dependency is needed, such as `cfg(loom)`.
     pub(crate) target: Option<String>,

@@ -94,7 +94,7 @@ impl SealedFile {
         Ok(())
     }
 
-    /// Returns the bytes held for the names of the file.
+    /// Returns the bytes of memory that the names of the unpublished file take.
     pub fn held_bytes(&self) -> usize {
         self.path.capacity() + self.in_progress_path.capacity()
     }

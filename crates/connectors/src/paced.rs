@@ -328,7 +328,7 @@ impl<G: Generate> Paced<G> {
     /// behind it, down to the block that it fills, keeps all values in registers.
     #[inline(always)]
     fn make<O: Output<G::Item>>(&mut self, limit: usize, bound_index: u64, output: &mut O) -> u64 {
-        // One call makes records of one run of the split only.
+        // One call makes records of one run of the split only, that is, of one range of consecutive places.
         let due = bound_index.min(self.split.run_end()).saturating_sub(self.next_index);
         let count = limit.min(STRETCH_RECORDS_MAX).min(usize::try_from(due).unwrap_or(usize::MAX));
         if count == 0 {
@@ -561,7 +561,7 @@ struct PacedInput<'a, G: Generate> {
 enum Made<'a, G: Generate> {
     /// Records are made when they are inspected or taken. The event times begin with the first record's.
     Anew(&'a G, StretchTimes),
-    /// Records are made already, and lie in this slice.
+    /// The records are made already, and lie in this slice.
     Before(&'a [Record<G::Item>]),
 }
 
@@ -649,7 +649,7 @@ pub enum PaceError {
     },
     /// `TIME_SCALE`: the time scale is 0 or does not divide the rate.
     TimeScale {
-        /// The rate that was given, in records per second of the clock.
+        /// The rate that was given, in records per second of processing time.
         rate_per_s: u64,
         /// The time scale that was given: seconds of event time in one second of the clock.
         time_scale: u64,

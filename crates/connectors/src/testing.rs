@@ -31,7 +31,7 @@ struct Node {
 pub(crate) struct Faults {
     /// Largest number of bytes that one read returns; 0 for no limit.
     pub read_bytes_max: usize,
-    /// Every other read is interrupted, as by a signal.
+    /// Every other read of a file is interrupted, as by a signal.
     pub interrupts_reads: bool,
     pub fails_open: bool,
     pub fails_read: bool,

@@ -41,7 +41,8 @@ pub struct Address<Y, W = Only> {
 }
 
 impl<Y, W> Address<Y, W> {
-    /// Creates an address operator that hashes records by `keys`.
+    /// Creates an address operator. `keys` gives each record the hash by which the copy of the keyed operator
+    /// is chosen.
     pub fn new(keys: Y) -> Self {
         Address { keys, input: PhantomData }
     }

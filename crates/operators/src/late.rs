@@ -19,7 +19,7 @@ impl Lateness {
         Lateness { watermark: EventTime::MIN, input: EventTime::MIN }
     }
 
-    /// Updates the watermarks of an operator by a mark of any kind.
+    /// Updates the watermarks that decide about lateness by a mark of any kind.
     pub(crate) fn see(&mut self, mark: Mark) {
         match mark {
             Mark::Watermark(watermark) => self.on_watermark(watermark),
@@ -65,7 +65,7 @@ impl Lateness {
 /// operator that drops late values emits plain results. An operator that diverts late values emits `Either`s,
 /// whose two sides can be separated at the end of the task.
 pub trait LateRule<R, V>: Send + 'static {
-    /// The type that an operator with this rule emits.
+    /// The type that an operator with this rule for late values emits.
     type Out;
 
     /// Tells whether late values are emitted. If not, they are dropped.

@@ -106,7 +106,7 @@ struct Figures {
     step_ns: f64,
 }
 
-/// Returns queries that have `tasks` tasks in all.
+/// Returns queries for the benchmark that have `tasks` tasks in all.
 fn graphs(Setting { shape, tasks, records, .. }: Setting) -> Vec<Graph> {
     let tasks_per_stream = if shape == Shape::Pairs { 2 } else { 1 };
     let mut left = tasks / tasks_per_stream;

@@ -55,7 +55,7 @@ pub trait Case {
     /// Compares the results of a finished run with the oracle's, and returns the first difference.
     fn difference(&self, report: &QueryReport) -> Option<String>;
 
-    /// Returns the contents of the sinks of this case.
+    /// Returns the records that the sinks of this case's query have kept.
     fn sinks(&self) -> Vec<&dyn AnyGathered>;
 
     /// Returns the sinks' records as text, sink by sink, sorted within each.

@@ -34,7 +34,7 @@ pub enum Call {
     Publish,
 }
 
-/// A change that happens to a file while it is read.
+/// A change that a test makes to a file while the file is read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change {
     /// The file is truncated to this number of bytes while it is read.
@@ -82,17 +82,17 @@ struct Node {
 }
 
 impl FaultyDisk {
-    /// Creates an empty disk on which everything works.
+    /// Creates an empty disk on which no call fails.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Puts a file on the disk; its name and contents are durable.
+    /// Puts a file on the disk, whose name and contents then survive a power cut.
     pub fn put(&self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) {
         self.state.lock().put(path.as_ref(), bytes.into());
     }
 
-    /// Makes call number `number` of this kind fail, counted from 1.
+    /// Makes one call to the disk fail: the one with this number among the calls of its kind, counted from 1.
     pub fn fail(&self, call: Call, number: u64) {
         self.state.lock().failing.push((call, number));
     }

@@ -48,7 +48,7 @@ pub struct Gather<T> {
     sabotage: Arc<Sabotage>,
 }
 
-/// Shared access to the records and rules of a [`Gather`].
+/// Shared access to the records that a [`Gather`] sink has kept, and to the first rule that was broken.
 pub struct Gathered<T>(Arc<Mutex<Seen<T>>>);
 
 struct Seen<T> {
@@ -144,7 +144,7 @@ impl<T> Seen<T> {
         self.behind_watermark = self.records.len();
     }
 
-    /// Keeps the description of a broken rule if it is the first one.
+    /// Keeps the description of a rule that the sink's input broke, if it is the first one.
     fn break_rule(&mut self, rule: String) {
         self.broken_rule.get_or_insert(rule);
     }
@@ -186,12 +186,12 @@ impl<T> Gathered<T> {
     }
 }
 
-/// The kept records of a sink with any type of value.
+/// The kept records of a [`Gather`] sink, whatever the type of their values.
 pub trait AnyGathered {
     /// Returns the kept records as text, sorted.
     fn sorted_text(&self) -> Vec<String>;
 
-    /// Returns the same as [`Gathered::is_published`].
+    /// Returns whether the sink has published, as [`Gathered::is_published`] does.
     fn is_published(&self) -> bool;
 
     /// Returns the first rule that the input of the sink broke, as [`Gathered::broken_rule`] does.

@@ -44,7 +44,7 @@ pub use ran::{Emitted, Ran};
 pub enum Restore {
     /// The operator is never replaced.
     Never,
-    /// The operator is replaced after every watermark.
+    /// The operator is replaced by a fresh one after every watermark.
     AtWatermarks,
     /// The operator may be replaced between any two calls except while it emits results, with a probability
     /// of one in four.
@@ -52,7 +52,7 @@ pub enum Restore {
 }
 
 impl Restore {
-    /// All times at which an operator may be replaced.
+    /// All choices when an operator is replaced by a fresh one.
     pub const ALL: [Restore; 3] = [Restore::Never, Restore::AtWatermarks, Restore::Anywhere];
 }
 
@@ -104,7 +104,7 @@ struct Lane<In> {
 }
 
 impl<In: Clone> Bed<In> {
-    /// Creates a bed that drives an operator through these inputs.
+    /// Creates a test bed that drives an operator through these inputs.
     pub fn new(inputs: Vec<Vec<Arrival<In>>>, manner: Manner, entropy: &mut dyn Entropy) -> Self {
         Bed { inputs, manner, seed: entropy.next_u64() }
     }

@@ -52,7 +52,7 @@ fn ordered(a: (usize, usize), b: (usize, usize)) -> Pair {
     if a < b { (a, b) } else { (b, a) }
 }
 
-/// Returns all pairs of two settings with their values.
+/// Returns every pair of values that two different settings can have.
 fn pairs_of(levels: &[usize]) -> impl Iterator<Item = Pair> {
     let numbered = move || levels.iter().copied().enumerate();
     let two = numbered().flat_map(move |a| numbered().filter(move |b| a.0 < b.0).map(move |b| (a, b)));

@@ -33,9 +33,9 @@ pub enum Place {
     Merge,
     /// `Finish`: an aggregate that computes its result from an accumulator.
     Finish,
-    /// The source, which returns a fault instead of panicking.
+    /// `Source`: the source of the query, which returns a fault instead of panicking.
     Source,
-    /// The sink, which returns a fault instead of panicking.
+    /// `Sink`: the sink of the query, which returns a fault instead of panicking.
     Sink,
 }
 
@@ -87,12 +87,12 @@ impl Sabotage {
         self.at.is_some_and(|(_, visit)| self.visits.load(Ordering::Relaxed) >= visit)
     }
 
-    /// Returns the number of visits to the failure's place so far.
+    /// Returns how often the place of the injected failure was visited so far.
     pub fn visits(&self) -> u64 {
         self.visits.load(Ordering::Relaxed)
     }
 
-    /// Returns the place of the failure, if there is one.
+    /// Returns the place at which the failure is injected, if there is one.
     pub fn place(&self) -> Option<Place> {
         self.at.map(|(place, _)| place)
     }

@@ -31,7 +31,7 @@ pub enum Beat<T> {
 /// Its state cannot be saved.
 pub struct Script<T> {
     beats: VecDeque<Beat<T>>,
-    /// Time at which the current pause ends, if there is one.
+    /// Time at which the current pause of the script ends, if there is one.
     resume_at: Option<ProcessingTime>,
     made: u64,
     sabotage: Arc<Sabotage>,

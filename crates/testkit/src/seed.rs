@@ -88,7 +88,7 @@ pub fn pick<T: Copy>(entropy: &mut dyn Entropy, choices: &[T]) -> T {
     choices[entropy.below(choices.len() as u64) as usize]
 }
 
-/// A text that is printed if its scope ends in a panic.
+/// A text that is printed when it is dropped by a panic, to tell what the test was doing.
 pub struct OnPanic(pub String);
 
 impl Drop for OnPanic {

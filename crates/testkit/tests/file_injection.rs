@@ -60,10 +60,10 @@ const ERRORS: [i32; 4] = [5, 13, 24, 28];
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     call: Call,
-    /// Number of the call among those of its kind, counted from 1.
+    /// Number of the failing call among the calls of its kind, counted from 1.
     number: u64,
     errno: i32,
-    /// True if all later calls of that kind fail as well.
+    /// True if all later calls of the kind that fails once fail as well.
     stays: bool,
 }
 
@@ -201,7 +201,7 @@ impl Files for Injected {
     }
 }
 
-/// A folder of a test, removed when it is dropped.
+/// A folder for the files of one test, removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Folder {

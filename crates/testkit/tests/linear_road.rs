@@ -14,7 +14,7 @@ use thalweg_workloads::lrb::LrbRecord;
 use thalweg_workloads::lrb::csv::{HistoricalToll, historical_toll_of, record_of};
 use thalweg_workloads::reference::lrb_full::LrbFullAnswer;
 
-/// Settings of a run; no result may depend on them.
+/// Settings of an engine on which no result of Linear Road may depend.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
     block_records: u32,

@@ -26,7 +26,7 @@ const BEYOND_BUDGET_BYTES: u64 = 64 << 20;
 /// Time for which the engine is overloaded.
 const LOADED: Duration = Duration::from_secs(2);
 
-/// Time for which the capacity of the engine is measured before.
+/// Time for which the capacity of the engine is measured before it is overloaded.
 const CALIBRATED: Duration = Duration::from_millis(300);
 
 /// Number of attempts to overload the engine: on a busy machine the measured capacity may be too low.

@@ -70,7 +70,7 @@ impl Lookup for Outside {
 }
 
 impl Outside {
-    /// Answers a random open question, if there is one.
+    /// Answers a random question among those that the lookup has asked, if there is one.
     fn answer_one(&self, entropy: &mut dyn Entropy) {
         let mut world = self.0.lock().unwrap();
         if world.asked.is_empty() {

@@ -167,7 +167,7 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// Type of this segment with a mark at its end that a stateful operator follows. Chains may break there.
     type BeforeState: Segment<T>;
 
-    /// Adds the mark that a stateful operator follows.
+    /// Adds the mark that a stateful operator follows this segment of a stream.
     fn before_state(self) -> Self::BeforeState;
 
     /// Type of this segment with a mark that its last operator is a task of its own.
@@ -579,7 +579,7 @@ pub struct Erased<T: Send + 'static> {
 /// Tells which task the last operator of a segment with an erased type is put into.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// The chaining decides the task of the last operator.
+    /// The chaining decides which task the last operator of the segment is put into.
     Free,
     /// The last operator is a task of its own.
     Isolated,

@@ -71,7 +71,7 @@ fn engine(workers: u64) -> (Stepped, Arc<VirtualClock>) {
     (builder.policy(Box::new(BacklogLast)).build_stepped().expect("settings lie in their range"), clock)
 }
 
-/// Rule for the next worker to step, out of `workers`.
+/// Rule that chooses which of `workers` workers makes the next step.
 type Turns = fn(step: usize, workers: usize) -> usize;
 
 /// Steps the workers until the query has ended. When every worker is idle, the clock moves to the next due
@@ -113,7 +113,7 @@ fn finish(
 enum Beat {
     /// The source makes a record stamped with this second.
     Second(i64),
-    /// The source is silent for this number of nanoseconds.
+    /// The source makes no record for this number of nanoseconds.
     Pause(u64),
 }
 

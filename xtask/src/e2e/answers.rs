@@ -22,7 +22,7 @@ pub(crate) enum Answer {
 /// One change of a query's result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
-    /// Tells whether the row is inserted, changed or deleted.
+    /// Effect of the change: the row is inserted, changed or deleted.
     pub(crate) kind: Kind,
     /// The row that changes, as text.
     pub(crate) row: String,

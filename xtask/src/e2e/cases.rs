@@ -30,7 +30,7 @@ pub(crate) struct Case {
     pub(crate) name: String,
     /// Number of the line on which the query begins.
     pub(crate) line: usize,
-    /// All settings that come before the query in the file.
+    /// All SET statements that come before the query in the file.
     pub(crate) settings: Vec<String>,
     /// Text of the query, without its semicolon.
     pub(crate) query: String,
@@ -42,7 +42,7 @@ pub(crate) struct Case {
 /// The answer that a file expects to a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Expected {
-    /// The query has these rows, in this order or in any order.
+    /// The query has these rows as its result, in this order or in any order.
     Rows { rows: Vec<String>, is_ordered: bool },
     /// The query has those rows that remain after these changes.
     Changelog(Vec<String>),

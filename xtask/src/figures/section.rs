@@ -48,12 +48,12 @@ pub(super) enum Workers {
     Idle,
 }
 
-/// A row of the table, which shows one figure of a run.
+/// A row of the section's table, which shows one figure of a run.
 pub(super) struct Line {
     pub(super) title: String,
     pub(super) figure: Figure,
     pub(super) aim: Aim,
-    /// The values of this figure so far, one for each round.
+    /// The values of this figure that were measured so far, one for each round.
     pub(super) measured: Vec<f64>,
 }
 

@@ -23,7 +23,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 pub(crate) enum Lifetime {
     /// The process ends when xtask ends.
     WithUs,
-    /// The process runs until the command `services down`.
+    /// The process runs until the command `cargo xtask services down`.
     UntilDown,
 }
 

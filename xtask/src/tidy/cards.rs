@@ -35,7 +35,7 @@ struct Card<'a> {
     lines: Vec<String>,
     /// Names of the fields that the card has, in order.
     fields: Vec<&'static str>,
-    /// Lines of the example behind the card, without hidden lines.
+    /// Lines of the Rust example behind the card, without hidden lines.
     example: Vec<String>,
 }
 

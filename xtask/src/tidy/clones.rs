@@ -60,7 +60,7 @@ struct Stretch<'a> {
 /// A line that counts, or a separator between two files.
 struct Line<'a> {
     path: &'a str,
-    /// The number of the line in its file, counted from 1.
+    /// The number of this line in its file, counted from 1.
     number: usize,
     /// True if the line has neither a letter nor a digit.
     is_punctuation: bool,

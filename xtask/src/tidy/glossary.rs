@@ -18,7 +18,7 @@ struct Retired {
     word: &'static str,
     /// The word of the glossary to use instead of the refused one.
     instead: &'static str,
-    /// True if comments may use the word, because it is common English.
+    /// True if comments may use the refused word, because it is common English.
     is_free_in_comments: bool,
     /// Beginnings of the paths of files in which the word means something else and is allowed.
     allowed: &'static [&'static str],
@@ -87,7 +87,7 @@ fn findings_in(path: &str, rust: &RustText, retired: &[Retired]) -> Vec<Finding>
             findings.extend(uses.map(|(offset, _)| Finding::new(path, rust.line_of(offset), &message)));
         }
     }
-    // A line that uses a word more than once has one finding.
+    // A line that uses a refused word more than once has one finding.
     findings.sort();
     findings.dedup();
     findings

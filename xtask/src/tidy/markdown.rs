@@ -11,7 +11,7 @@ use super::rust_text::line_of;
 pub(super) struct Markdown {
     /// Targets of the links, in the order of the page. Reference definitions come last.
     pub(super) links: Vec<Pointer>,
-    /// Contents of the code spans outside of fenced code.
+    /// Contents of the page's code spans outside of fenced code.
     pub(super) code_spans: Vec<Pointer>,
     /// Anchors of the page that a link may name.
     pub(super) anchors: BTreeSet<String>,

@@ -28,7 +28,7 @@ pub(super) enum File {
     Opaque,
 }
 
-/// Place of a file in its package, cut from the file's path.
+/// Place of a file in its package, read from the file's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place<'a> {
     /// Directory of the package, such as `crates/memory` or `xtask`.

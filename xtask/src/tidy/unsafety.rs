@@ -12,7 +12,7 @@ use super::tree::Tree;
 /// The only package that may use `unsafe`.
 const UNSAFE_PACKAGE: &str = "crates/memory";
 
-/// Lints that the crate root of that package must deny.
+/// Lints that the crate root of the package with unsafe code must deny.
 const DENIED_LINTS: [&str; 2] = ["unsafe_op_in_unsafe_fn", "clippy::undocumented_unsafe_blocks"];
 
 /// Returns a finding for each crate root without the line that is asked for, and for each piece of unsafe

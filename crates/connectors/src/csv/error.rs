@@ -14,9 +14,9 @@ use super::bad::{BAD_LINES_MAX, BAD_WINDOW_LINES};
 pub struct Place {
     /// Path of the file that the place is in.
     pub path: PathBuf,
-    /// Number of the line, counted from 1; a header is line 1.
+    /// Number of the line in the file, counted from 1; a header is line 1.
     pub line: u64,
-    /// Number of bytes before the line, counted after gunzip.
+    /// Number of bytes of the file before the line, counted after gunzip.
     pub offset_bytes: u64,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Place {
 pub struct Position {
     /// Number of a line of the file, counted from 1.
     pub line: u64,
-    /// Number of bytes before the line, counted after gunzip.
+    /// Number of bytes of the file before the line, counted after gunzip.
     pub offset_bytes: u64,
 }
 

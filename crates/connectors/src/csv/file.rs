@@ -24,7 +24,7 @@ const GZIP_READ_BYTES: usize = 64 << 10;
 /// Bytes of memory of the gzip decoder: its window of 32 KiB and its tables, rounded up.
 const GZIP_STATE_BYTES: usize = 64 << 10;
 
-/// A file that is being read, gunzipped if necessary.
+/// A CSV file that is being read, gunzipped if necessary.
 pub struct SourceFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,

@@ -28,10 +28,10 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// One line of the file, without its line end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Line<'a> {
-    /// Number of the line, and offset of its first byte.
+    /// Number of the line in the file, and offset of its first byte.
     pub at: Position,
     pub bytes: &'a [u8],
-    /// True if the line was longer than [`LINE_BYTES_MAX`].
+    /// True if the line was longer than [`LINE_BYTES_MAX`], so that its end is missing.
     pub is_cut: bool,
 }
 
@@ -150,7 +150,7 @@ struct Framed {
     /// Range of the line in the read buffer; `None` if the line is the whole of `spill`.
     within: Option<Range<usize>>,
     is_cut: bool,
-    /// Length of the line in bytes, its line end included.
+    /// Length of the line in the file in bytes, its line end included.
     consumed_bytes: u64,
 }
 

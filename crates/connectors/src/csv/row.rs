@@ -73,7 +73,7 @@ impl<'a> Row<'a> {
 pub struct RowError {
     /// Name of the column whose field is wrong.
     pub field: &'static str,
-    /// The defect of the field, with its value, the bound and the unit.
+    /// Description of the field's defect, with the value, the bound and the unit.
     pub reason: String,
 }
 

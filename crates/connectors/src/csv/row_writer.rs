@@ -79,13 +79,13 @@ impl RowWriter {
         self.field_count = 0;
     }
 
-    /// Returns all rows since the last [`clear`](Self::clear).
+    /// Returns the text of all rows that were ended since the last [`clear`](Self::clear).
     pub(crate) fn as_bytes(&self) -> &[u8] {
         debug_assert_eq!(self.row_start, self.bytes.len(), "rows are looked at only when they are ended");
         &self.bytes
     }
 
-    /// Drops all rows and keeps the memory of the buffer.
+    /// Drops the text of all rows and keeps the memory of the buffer.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.row_start = 0;

@@ -167,7 +167,7 @@ where
         Ok(Polled::new(status))
     }
 
-    /// Publishes the lines diverted so far, when the source has ended.
+    /// Publishes the file of diverted lines, when the source has ended.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(self.reading.bad_lines.finish()?)
     }

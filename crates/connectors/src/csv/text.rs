@@ -206,7 +206,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Returns the next line of the buffer as a record.
+    /// Returns the next line of the buffer as a record of text.
     #[inline]
     fn take(&mut self) -> Option<Record<Text>> {
         let Drafted { event_time, place, .. } = self.drafted.get(self.next)?;
@@ -245,7 +245,7 @@ where
         Ok(Polled::new(status))
     }
 
-    /// Publishes the lines diverted so far, when the source has ended.
+    /// Publishes the file of diverted lines, when the source has ended.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(self.reading.bad_lines.finish()?)
     }

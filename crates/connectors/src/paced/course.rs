@@ -58,7 +58,7 @@ enum Way {
 }
 
 impl Course {
-    /// Prepares `load`, which has been checked with this rate.
+    /// Prepares a load for this rate; both were checked together before.
     pub(super) fn new(load: &Load, rate_per_s: u64) -> Arc<Self> {
         let later = load.steps.iter().map(|step| (nanos(step.from), step.rate_per_s * 1_000));
         let message_records = load.message_records.unwrap_or(1);
@@ -92,7 +92,7 @@ impl Course {
         &self.load
     }
 
-    /// Returns the bytes that the tables of the course hold.
+    /// Returns the bytes that the prepared tables of the load hold.
     pub(super) fn bytes(&self) -> usize {
         let ranks = if let Way::Zipf(ranks) = &self.way { ranks.bytes() } else { 0 };
         self.steps.capacity() * size_of::<(u64, u64)>() + ranks
@@ -182,7 +182,7 @@ pub(super) struct Times {
     pub(super) is_marked: bool,
 }
 
-/// A walk over the messages of a load, from the first record on.
+/// A walk over the messages of a load: computes the times of one message after the other, from the first on.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     course: Arc<Course>,
@@ -194,7 +194,7 @@ pub(super) struct Walk {
     gaps: SeededEntropy,
     delays: SeededEntropy,
     delay_ns: u64,
-    /// Number of the tick for which `delay_ns` was drawn.
+    /// Number of the tick of time for which the present delay was drawn.
     tick: u64,
     /// The times at which the current message is sent and arrives.
     times: Times,
@@ -234,7 +234,7 @@ impl Walk {
         &self.course
     }
 
-    /// Returns the index of the next record of the walk.
+    /// Returns the index of the record that the walk over the load comes to next.
     pub(super) fn index(&self) -> u64 {
         self.index
     }
@@ -246,7 +246,7 @@ impl Walk {
         Times { is_marked: self.times.is_marked && self.left == 1, ..self.times }
     }
 
-    /// Returns the nanoseconds between two records at the present rate.
+    /// Returns the nanoseconds between two records at the rate at which the walk has arrived.
     pub(super) fn spacing_ns(&self) -> u64 {
         WORK_PER_RECORD / self.piece.rate
     }

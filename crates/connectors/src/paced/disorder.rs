@@ -140,7 +140,7 @@ struct Indexes {
     disorder: Disorder,
     /// Index of the first record of the run that is being shuffled.
     first: u64,
-    /// Index of the next record, relative to the start of the run.
+    /// Index of the next record in the shuffled order, relative to the start of the run.
     at: u64,
     /// Number of remaining records of the run, the next one included; not zero.
     left: u64,

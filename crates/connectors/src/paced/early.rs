@@ -51,7 +51,7 @@ impl Early {
         (early.epoch_records > 0 && early.threshold > 0).then_some(early)
     }
 
-    /// Returns the largest span by which a record comes earlier.
+    /// Returns the epoch: the largest span of event time by which a record comes earlier.
     pub(super) fn epoch(&self) -> Span {
         self.epoch
     }
@@ -85,7 +85,7 @@ impl Early {
         })
     }
 
-    /// Returns true if a place within an epoch sends a record early.
+    /// Returns true if the record that is sent at this place of an epoch is an early one.
     #[inline(always)]
     fn is_early_place(&self, place: u64) -> bool {
         self.mask(place) != 0
@@ -106,7 +106,7 @@ impl Early {
         if self.is_early(index) { index.saturating_add(self.epoch_records) } else { index }
     }
 
-    /// Returns all parameters of the choice, for saving.
+    /// Returns all parameters of the choice of early records, for saving.
     pub(super) fn written_down(&self) -> (u64, u128, u64) {
         (self.epoch_records, self.threshold, self.seed)
     }

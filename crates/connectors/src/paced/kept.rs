@@ -31,7 +31,7 @@ struct Ahead {
 }
 
 impl<T> Kept<T> {
-    /// Largest number of records of this type made at a time.
+    /// Largest number of records of type `T` that the generator makes at a time.
     pub(super) const RECORDS: usize = {
         let fitting = KEPT_BYTES_MAX / size_of::<Record<T>>();
         if fitting == 0 {

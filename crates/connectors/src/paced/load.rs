@@ -254,7 +254,7 @@ pub enum LoadError {
         min: f64,
         /// The greatest value that the parameter may have.
         max: f64,
-        /// Unit with a blank before it; empty for a plain number.
+        /// Unit of the parameter with a blank before it; empty for a plain number.
         unit: &'static str,
     },
     /// `STEPS_OUT_OF_ORDER`: a step of the rate does not come after the step before it, or not after the
@@ -265,8 +265,8 @@ pub enum LoadError {
         /// Time of the step before the wrong one, or of the start.
         before: Span,
     },
-    /// `LOAD_WITHOUT_RATE`: the source is drained, so its records come as fast as they are taken. This cannot be
-    /// combined with a load.
+    /// `LOAD_WITHOUT_RATE`: the source is drained, so its records come as fast as they are taken. This cannot
+    /// be combined with a load.
     WithoutRate,
     /// `LOAD_IN_DISORDER`: the source's records come in disorder, which cannot be combined with a load.
     InDisorder,

@@ -126,7 +126,7 @@ impl SplitShares {
         }
     }
 
-    /// Returns the records in a round, in which each split has one run.
+    /// Returns the number of records in a round, in which each split makes one run of records.
     fn round_records(&self) -> u64 {
         self.run(self.splits - 1).end
     }
@@ -153,7 +153,7 @@ impl SplitShares {
             (run, made / run_records, made % run_records)
         };
         let of_splits: Vec<_> = made.iter().enumerate().map(run_of).collect();
-        // Counts the whole rounds, in which every split has made its run.
+        // Counts the rounds that are complete, because every split has made its run.
         let whole_runs = of_splits.iter().map(|(_, runs, _)| *runs).min().unwrap_or(0);
         let round_records = self.round_records();
         let mut places: Vec<Range<u64>> = Vec::with_capacity(1);
@@ -195,7 +195,7 @@ pub(super) struct Split {
     /// The first place that each split has not made. Relaxed ordering is enough, since only the pace of the
     /// splits depends on it.
     progress: Arc<[AtomicU64]>,
-    /// The places of the run that the split is making.
+    /// The range of places whose records the split is making now.
     run: Range<u64>,
 }
 
@@ -232,7 +232,7 @@ impl Split {
         (self.index, self.shares.splits, ends.collect())
     }
 
-    /// Returns the place after the last one of the current run.
+    /// Returns the end of the range of places whose records the split is making now.
     #[inline(always)]
     pub(super) fn run_end(&self) -> u64 {
         self.run.end

@@ -1,7 +1,7 @@
 //! Zipf's law: the share of a rank, counted from 1, is proportional to the rank to the power of minus an exponent.
 //! With exponent 0 all shares are equal; with 1 the second rank has half of the first one's share, the third a third.
 
-/// Returns the shares of all ranks, which add up to 1.
+/// Returns the shares of all ranks by Zipf's law, which add up to 1.
 fn shares(count: usize, exponent: f64) -> Vec<f64> {
     let weights: Vec<f64> = (1..=count).map(|rank| (rank as f64).powf(-exponent)).collect();
     let sum: f64 = weights.iter().sum();
@@ -32,7 +32,7 @@ pub(super) fn least_share(count: usize, exponent: f64) -> f64 {
 pub(super) struct Ranks(Box<[f64]>);
 
 impl Ranks {
-    /// Creates the table for drawing `count` ranks, at least one.
+    /// Creates the table for drawing one of `count` ranks by Zipf's law; there is at least one rank.
     pub(super) fn new(count: usize, exponent: f64) -> Self {
         let add = |sum: &mut f64, share| {
             *sum += share;

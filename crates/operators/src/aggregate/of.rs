@@ -25,7 +25,7 @@ where
     Of { project, fold, projected: PhantomData }
 }
 
-/// An aggregate over parts of values, made by [`of()`].
+/// An aggregate over a part of each value, made by [`of()`].
 #[derive(Clone, Copy)]
 pub struct Of<U, P, F> {
     project: P,

@@ -63,7 +63,7 @@ pub(super) struct LocalDistinct<K, KeyOf> {
     /// Tells whether the filter may keep records back. It may not where late records are diverted.
     is_allowed: bool,
     lateness: Lateness,
-    /// The window of the last record that was on time.
+    /// The current window of the filter: that of the last record which was on time.
     window: Window,
     /// The slots, each with the last key that hashed to it. Their number is a power of two, or zero before
     /// the first record and if there is no memory.
@@ -86,7 +86,7 @@ pub(super) struct LocalDistinct<K, KeyOf> {
 }
 
 impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
-    /// Bytes of one slot, with the index that `filled` has for it.
+    /// Bytes of one slot of the filter, and of its index in the list of slots in use.
     const SLOT_BYTES: usize = size_of::<Option<Sent<K>>>() + size_of::<u32>();
 
     /// Greatest number of slots: the largest power of two whose slots fit into `SLOT_BYTES_MAX`.

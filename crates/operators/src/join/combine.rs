@@ -47,7 +47,7 @@ pub trait Combine<L, R>: Send + Sync {
 
 /// Note that a join keeps for each stored record: [`Unnoted`], which takes no memory, or [`Met`].
 pub trait Fate: State + Copy + Default + fmt::Debug {
-    /// Tells whether this kind of note holds anything.
+    /// Tells whether this kind of note stores whether a record had a match.
     const IS_NOTED: bool;
 
     /// Notes that the stored record has had a match.

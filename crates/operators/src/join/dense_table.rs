@@ -104,7 +104,7 @@ impl<K, V> DenseTable<K, V> {
 }
 
 impl<K: Eq, V> DenseTable<K, V> {
-    /// Loads the index word at the home slot of `tag`.
+    /// Loads the word of the index at the home slot of a key with this `tag`, before the word is needed.
     #[inline(always)]
     pub(crate) fn peek(&self, tag: Tag) -> u64 {
         self.index.get(self.home(tag)).copied().unwrap_or(0)

@@ -24,7 +24,7 @@ pub struct EvenWindows {
     size: Span,
     /// Time between the starts of neighbouring windows, above zero.
     slide: Span,
-    /// Start of the window with number 0; in `0..slide`.
+    /// Start of the window with number 0, from zero to below `slide`.
     offset: Span,
 }
 
@@ -46,7 +46,7 @@ impl From<SlidingWindows> for EvenWindows {
 pub(crate) struct Stretch {
     /// The instants of the stretch; at the very end of the range of time, all but the last instant.
     pub(crate) span: Window,
-    /// Number of the first window that contains the stretch.
+    /// Number of the first window that contains this stretch of time.
     pub(crate) first: i64,
     /// Number of the last window that contains the stretch; less than the first number if no window contains
     /// it.
@@ -68,7 +68,7 @@ impl EvenWindows {
         Horizon::of_windows(windows, Span::ZERO)
     }
 
-    /// Returns whether an instant may fall into several windows.
+    /// Returns whether windows overlap, so that an instant may fall into several of them.
     pub(crate) fn overlap(&self) -> bool {
         self.slide < self.size
     }
@@ -78,7 +78,7 @@ impl EvenWindows {
         Window { start: clamp(self.start(number.into())), end: clamp(self.end(number.into())) }
     }
 
-    /// Returns the stretch of time that contains `instant`.
+    /// Returns the stretch of time around `instant` whose instants all fall into the same windows.
     pub(crate) fn stretch_of(&self, instant: EventTime) -> Stretch {
         let instant = i128::from(instant.as_micros());
         let (size, slide, offset) = self.micros();

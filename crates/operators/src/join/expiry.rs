@@ -28,7 +28,7 @@ pub(crate) struct Expiry {
     /// The last instant that was taken from the queue, mapped to a number; the least number before the first.
     last: u64,
     buckets: Vec<Vec<Item>>,
-    /// The least instant in each bucket that is not empty.
+    /// The least instant of waiting records in each bucket that is not empty.
     least: [u64; BUCKETS],
 }
 

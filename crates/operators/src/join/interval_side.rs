@@ -47,7 +47,7 @@ impl Reach {
             (time.as_micros().checked_add(self.first), time.as_micros().checked_add(self.last));
         let (first, last) = match (first, last) {
             (Some(first), Some(last)) => (first, last),
-            // There are no records beyond the ends of the range of time.
+            // There are no records beyond the ends of the range of time, so a record has no matches there.
             (None, _) if self.first > 0 => return None,
             (_, None) if self.last < 0 => return None,
             (first, last) => (first.unwrap_or(i64::MIN), last.unwrap_or(i64::MAX)),
@@ -94,7 +94,7 @@ impl<K, V, N> Reused for Bucket<K, V, N> {
 /// The buckets that a span of instants touches, in which the matches of a record are searched.
 #[derive(Debug)]
 pub(crate) struct Near {
-    /// Number of the first bucket that the span touches.
+    /// Number of the first bucket that the span of instants touches.
     pub(crate) first: i64,
     /// Number of buckets that the span touches.
     pub(crate) count: usize,
@@ -109,7 +109,7 @@ pub(crate) struct Side<K, V, N> {
     width: i64,
     /// The span of time, relative to a record of this side, in which its matches lie.
     reach: Reach,
-    /// Number and index of the bucket that the last record went into.
+    /// Number and index of the bucket of time that the last record went into.
     current: Option<(i64, u32)>,
     /// The buckets that the last record of the other side searched for matches.
     near: Near,
@@ -159,7 +159,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.buckets.places().get(&number).copied()
     }
 
-    /// Returns the number of the bucket for records at `time`.
+    /// Returns the number of the bucket of time for records at `time`.
     #[inline(always)]
     pub(crate) fn number_of(&self, time: EventTime) -> i64 {
         time.as_micros().div_euclid(self.width)

@@ -15,7 +15,7 @@ pub(crate) struct Sides<L, R> {
     pub(crate) right: Chain<R>,
 }
 
-/// The records of both sides that fall into the same windows.
+/// A pane of a window join: the records of both sides that fall into the same windows.
 #[derive(Debug)]
 pub(crate) struct Pane<K, L, R> {
     /// Numbers of the first and the last window that the records of this pane fall into.
@@ -28,7 +28,7 @@ pub(crate) struct Pane<K, L, R> {
     pub(crate) right_links: Vec<Link<R>>,
 }
 
-/// The decision which pane a record goes into, if any.
+/// The decision which pane of a window join a record goes into, if any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Destination {
     /// The record goes into the pane at this index.
@@ -99,12 +99,12 @@ impl<K: Eq, L, R> Pane<K, L, R> {
         }
     }
 
-    /// Returns the left values of the key whose entry has index `place`.
+    /// Returns the left values of the key whose entry in this pane has index `place`.
     pub(crate) fn lefts(&self, place: u32) -> (&Chain<L>, &[Link<L>]) {
         (&self.table.value(place).left, &self.left_links)
     }
 
-    /// Returns the right values of the key whose entry has index `place`.
+    /// Returns the right values of the key whose entry in this pane has index `place`.
     pub(crate) fn rights(&self, place: u32) -> (&Chain<R>, &[Link<R>]) {
         (&self.table.value(place).right, &self.right_links)
     }

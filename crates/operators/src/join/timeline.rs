@@ -96,7 +96,7 @@ impl<V, N: Fate> Timeline<V, N> {
         }
     }
 
-    /// Returns the row after `place`, and moves `place` behind that row.
+    /// Returns the row of the key after `place`, and moves `place` behind that row.
     #[inline(always)]
     pub(crate) fn next(&mut self, place: &mut Place) -> Option<&mut Row<V, N>> {
         let rows = match self {

@@ -50,7 +50,7 @@ pub(crate) struct KeyHash {
 }
 
 impl KeyHash {
-    /// Creates the hash function that follows from `seed`.
+    /// Creates the hash function for keys that follows from `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         let mut entropy = SeededEntropy::new(seed);
         let mut drawn = std::iter::repeat_with(|| entropy.next_u64() | 1).take(DRAWS_MAX);

@@ -40,7 +40,7 @@ struct Slot<T, U> {
 
 #[derive(Debug)]
 enum Content<T, U> {
-    /// The slot is free; `next` is the next slot of the free list.
+    /// The slot of a record in flight is free; `next` is the next slot of the free list.
     Free { next: u32 },
     /// The record's question is asked; `place` is the number of the record's place in the order of emission.
     Asked { record: Record<T>, place: u64 },
@@ -50,12 +50,12 @@ enum Content<T, U> {
 
 #[derive(Debug)]
 struct Place {
-    /// Number of records of this place whose question is not answered.
+    /// Number of records of this place in the order of emission whose question is not answered.
     unanswered: u32,
     /// The first and the last slot in this place's list of results that wait to be emitted.
     first: u32,
     last: u32,
-    /// The mark behind the records of this place, if there is one.
+    /// The mark that is emitted behind the records of this place, if there is one.
     mark: Option<Mark>,
 }
 
@@ -121,7 +121,7 @@ impl<T, U> InFlight<T, U> {
         Some(Ticket { slot, use_count: free.use_count })
     }
 
-    /// Puts in a mark behind all records that were put in so far.
+    /// Puts in a mark, to be emitted behind all records that were put in so far.
     pub(super) fn put_mark(&mut self, mark: Mark) {
         // Of two watermarks with no record between them, only the second is kept.
         let is_taken_over = |last: &Place| match last.mark {
@@ -174,7 +174,7 @@ impl<T, U> InFlight<T, U> {
         Ok(())
     }
 
-    /// Removes and returns the next result that may be emitted.
+    /// Removes and returns the next result of the lookup join that may be emitted.
     pub(super) fn next_record(&mut self) -> Option<Record<U>> {
         loop {
             let place = self.places.front_mut()?;

@@ -438,7 +438,7 @@ proptest! {
         for &(number, kind) in &acts {
             let open: Vec<i64> = stand.outside.0.lock().unwrap().asked.iter().map(|asked| asked.1).collect();
             let token = match kind {
-                // A mark that cannot be merged with its neighbour.
+                // A mark that cannot be merged with the mark next to it.
                 0..2 => "IDLE".to_owned(),
                 2..6 => format!("{number}@{}", number - 50),
                 _ if open.is_empty() => continue,

@@ -117,7 +117,7 @@ impl<U> Emitted<U> {
         }
     }
 
-    /// Emits as many of the waiting results as the output has room for.
+    /// Emits as many of the results that wait for room as the output takes now.
     #[inline]
     pub(super) fn hand_on<O: Output<U>>(&mut self, output: &mut O) -> Flow {
         while output.room() > 0 {

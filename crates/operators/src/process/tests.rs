@@ -411,7 +411,7 @@ impl Acts for Context<'_> {
     }
 }
 
-/// Does one of many actions, chosen by the value of the record.
+/// Acts as a process function on a record: does one of many actions, chosen by the record's value.
 fn act(value: i64, time: i64, acts: &mut impl Acts) {
     let (kind, number) = (value / 10 % 8, value / 80 % 20 - 5);
     match kind {

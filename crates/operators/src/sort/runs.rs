@@ -158,7 +158,7 @@ impl<K: Ord, T> Runs<K, T> {
         Some(std::mem::replace(&mut first.first, next).record)
     }
 
-    /// Returns whether records of the current release are left.
+    /// Returns whether records are left that the last watermark has released.
     pub(super) fn is_releasing(&self) -> bool {
         !self.firsts.is_empty()
     }

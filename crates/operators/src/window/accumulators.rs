@@ -134,7 +134,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         entry
     }
 
-    /// Drops every entry, and keeps the slots for reuse.
+    /// Drops every entry of the table, and keeps its slots for reuse.
     pub(crate) fn clear(&mut self) {
         while self.table.drain_one().is_some() {}
         self.held = Held::default();

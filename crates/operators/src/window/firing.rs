@@ -154,7 +154,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         true
     }
 
-    /// Returns the next window that has results on time to fire.
+    /// Returns the first window that has not fired and has a pane, and so has results on time.
     fn next_on_time(&self) -> Option<WindowNumber> {
         let mut next = None;
         for (_, pane) in self.panes.range(*self.windows.instants_of(self.unfired_from).start()..) {
@@ -231,7 +231,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         }
     }
 
-    /// Ends the window whose results were all emitted.
+    /// Ends the firing of a window whose results were all emitted.
     fn finish<V, F>(&mut self, fold: &F)
     where
         F: Fold<V, Accumulator = A>,
@@ -286,7 +286,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         })
     }
 
-    /// Drops the panes whose windows take no more updates at `watermark`.
+    /// Drops the panes whose windows take no more updates once the watermark is at `watermark`.
     fn close_until(&mut self, watermark: EventTime) {
         while let Some((first, pane)) = self.panes.first_key_value()
             && self.over_at(pane.numbers.end.previous()) <= watermark

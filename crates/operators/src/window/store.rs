@@ -70,9 +70,9 @@ struct Part {
 /// A pane: a span of event time whose instants all fall into the same windows.
 #[derive(Debug)]
 pub(super) struct Pane {
-    /// The numbers of the windows of this pane; there is at least one.
+    /// The numbers of the windows that contain this pane; there is at least one.
     pub(super) numbers: Range<WindowNumber>,
-    /// Table of the values that count for all windows of this pane.
+    /// Table of those values of the pane that count for all its windows.
     pub(super) whole: TableIndex,
     /// Tables of the values that were late for some windows of this pane, sorted by the windows that they
     /// count for; no more than two tables for each window.
@@ -139,7 +139,7 @@ impl Current {
         self.late_from <= late_by && late_by < self.late_until
     }
 
-    /// Returns whether this pane ends where the pane of `other` begins.
+    /// Returns whether this current pane ends where the other current pane begins.
     fn is_before(&self, other: &Current) -> bool {
         micros_from(self.pane, other.pane) == self.micros
     }
@@ -179,7 +179,7 @@ impl Reach {
     }
 }
 
-/// The decision which table a record goes into, if any.
+/// The decision which table of a pane a record goes into, if any.
 #[derive(Debug)]
 pub(crate) enum Place {
     /// The record goes into a table of its pane, which need not be a current pane. It may update windows that

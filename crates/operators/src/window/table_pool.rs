@@ -141,7 +141,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         result
     }
 
-    /// Returns the first of the two tables in hand, to fold values into.
+    /// Returns the first of the two tables that the pool keeps in hand, to fold values into.
     #[inline(always)]
     pub(super) fn first_hand(&mut self) -> &mut Accumulators<K, A> {
         &mut self.hands[0]
@@ -154,7 +154,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         &mut self.hands[hand]
     }
 
-    /// Returns which of the two tables in hand has this index, if any.
+    /// Returns which of the two tables that the pool keeps in hand has this index, if any.
     fn hand_of(&self, index: TableIndex) -> Option<usize> {
         self.in_hand.iter().position(|in_hand| *in_hand == index)
     }

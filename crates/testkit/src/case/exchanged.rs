@@ -124,7 +124,7 @@ impl Exchanged {
         self.splits.is_single()
     }
 
-    /// Describes this run in the message of a failed test.
+    /// Describes the splits and the operation of this case, for the message of a failed test.
     pub fn told(&self) -> String {
         let Exchanged { splits, work, is_straight, .. } = self;
         format!("{}, {work:?}, straight: {is_straight}", splits.told())

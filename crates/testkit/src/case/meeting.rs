@@ -60,7 +60,7 @@ impl Meeting {
         Meeting { way, sides, inputs, pauses: self.pauses, gathered: Gathered::default() }
     }
 
-    /// Returns the results of the join with their stamps, sorted.
+    /// Returns the results of the join with their event times, sorted.
     pub fn met(&self) -> Vec<(EventTime, Met)> {
         sorted(&self.gathered.each(|record| (record.event_time, record.value.clone())))
     }

@@ -123,7 +123,7 @@ fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
     })
 }
 
-/// Converts a result of the engine to a row of the reference.
+/// Converts a window result of the engine to a row of the reference program.
 pub fn nyt_row(result: &Windowed<Cell, TripSummary>) -> NytRow {
     NytRow {
         window_start_s: result.window.start.as_micros().div_euclid(1_000_000),

@@ -20,7 +20,7 @@ pub enum Shape {
     Bare,
     /// The query has a map, a filter and a map.
     Straight,
-    /// Two filters, of which the first keeps few, and a map.
+    /// The query has two filters, of which the first keeps few records, and a map.
     Filters,
     /// A map and a filter, then an edge under any chaining, and a map.
     Boxed,

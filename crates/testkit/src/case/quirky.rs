@@ -20,7 +20,7 @@ const YEAR_US: i64 = 365 * 24 * 60 * 60 * 1_000_000;
 const SILENCE_NS: u64 = 50_000_000;
 const IDLE_AFTER: Duration = Duration::from_millis(1);
 
-/// Ways in which the splits are hostile to each other.
+/// Ways in which the splits of one source are hostile to each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Quirk {
     /// The event times of one split are years ahead of the others.
@@ -82,7 +82,7 @@ impl Quirky {
         Quirky { quirks: Vec::new(), odd: 0, promise: sides.sides[0].promise, inputs, pauses: 0 }
     }
 
-    /// Describes this run in the message of a failed test.
+    /// Describes the splits and their quirks, for the message of a failed test.
     pub(super) fn told(&self) -> String {
         let Quirky { quirks, odd, promise, .. } = self;
         let lengths: Vec<usize> = self.inputs.iter().map(Vec::len).collect();
@@ -126,7 +126,7 @@ impl Quirky {
         if self.has(Quirk::Silent) { strategy.with_idle_after(IDLE_AFTER) } else { strategy }
     }
 
-    /// Returns the rows of those records that the splits have made.
+    /// Returns the rows, for an oracle, of those records that the splits have made.
     pub(super) fn rows(&self, report: &QueryReport) -> Vec<Row<Reading>> {
         splits::rows(&self.inputs, &report.made, self.promise)
     }

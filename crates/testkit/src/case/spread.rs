@@ -28,13 +28,13 @@ const FACTOR_KEYS: u64 = 150;
 /// The operators between the splits and the windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shape {
-    /// No operator between the splits and the windows.
+    /// The query has no operator between the splits and the windows.
     Bare,
     /// The query has a filter and a map in front of its windows.
     Straight,
-    /// A flat map, which makes zero to three records of each record.
+    /// The query has a flat map in front of its windows, which makes zero to three records of each.
     Flat,
-    /// A map in a task of its own, a flat map and a filter.
+    /// The query has a map in a task of its own, a flat map and a filter in front of its windows.
     Apart,
     /// The query has two flat maps with a static join between them in front of its windows.
     Joined,
@@ -89,7 +89,7 @@ impl Spread {
         self.splits.is_single()
     }
 
-    /// Describes this run in the message of a failed test.
+    /// Describes the splits, operators and windows of this case, for the message of a failed test.
     pub fn told(&self) -> String {
         let Spread { splits, shape, windows, .. } = self;
         format!("{}, {shape:?}, {windows:?}", splits.told())

@@ -34,7 +34,7 @@ impl TwoStreams {
         stream.map(|reading| reading).name(&map_of(side))
     }
 
-    /// Returns the rows that the source of one stream has made.
+    /// Returns the rows, for an oracle, of the records that the source of one stream has made.
     pub(super) fn rows_of(&self, side: usize, report: &QueryReport) -> Vec<Row<Reading>> {
         let made = read_by(&map_of(side), report);
         oracle::source(&self.inputs[side][..made], self.sides.sides[side].promise)

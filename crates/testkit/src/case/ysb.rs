@@ -21,7 +21,7 @@ pub struct Ysb {
     pub events: u64,
     /// Pace at which the source generates events.
     pub pace: YsbPace,
-    /// Size of the windows in which views are counted.
+    /// Size of the windows in which views of campaigns are counted.
     pub window: Span,
     splits: usize,
     gathered: Gathered<Windowed<u64, u64>>,

@@ -1,4 +1,4 @@
-//! Open files of a [`FaultyDisk`](super::FaultyDisk).
+//! Open files of the disk in memory that fails on request, [`FaultyDisk`](super::FaultyDisk).
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;

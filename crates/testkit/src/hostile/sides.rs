@@ -52,7 +52,7 @@ pub struct Sides {
     pub features: Vec<SideFeature>,
     /// The streams. Window size, slide, gap and allowed lateness are the same for all of them.
     pub sides: Vec<Hostile>,
-    /// Interval around a left record in which right records match it.
+    /// Interval of event time around a left record in which right records match it.
     pub interval: Interval,
     /// Index of the odd side, to which the features of one side apply.
     odd: usize,
@@ -133,7 +133,7 @@ impl Sides {
         readings
     }
 
-    /// Makes the records of all sides with watermarks between them.
+    /// Makes the records of all streams with watermarks between them.
     pub fn arrivals(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Vec<Arrival<Reading>>> {
         let readings = self.readings(count, entropy);
         let with_watermarks =

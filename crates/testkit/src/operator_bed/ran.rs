@@ -1,4 +1,4 @@
-//! The output of an operator on the bed, and the checks on it.
+//! The output of an operator that the test bed has driven, and the checks on this output.
 
 use std::fmt::Debug;
 

@@ -39,7 +39,7 @@ enum Mistake {
 struct Hold {
     mistake: Mistake,
     held: Vec<(EventTime, Reading)>,
-    /// Records that were released and are being emitted.
+    /// Records that a watermark has released, and that wait for room in the output.
     leaving: VecDeque<(EventTime, Reading)>,
     watermark: EventTime,
     input_watermark: EventTime,

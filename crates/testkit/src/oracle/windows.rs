@@ -33,9 +33,9 @@ pub struct Sliding {
 /// The result of one key in one window. Results are sorted by window, then key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Result<K, A> {
-    /// The first instant in the window, in microseconds.
+    /// The first instant in the window of the result, in microseconds.
     pub start_us: i128,
-    /// The first instant after the window, in microseconds.
+    /// The first instant after the window of the result, in microseconds.
     pub end_us: i128,
     /// The key whose values in the window make the result.
     pub key: K,
@@ -152,7 +152,7 @@ pub(super) fn result<T, K, A>(
 pub struct Counting {
     /// Number of records of a key in each count window.
     pub size: usize,
-    /// Number of records between the starts of two windows.
+    /// Number of records of a key between the starts of two count windows.
     pub slide: usize,
 }
 

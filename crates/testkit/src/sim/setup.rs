@@ -20,7 +20,7 @@ pub struct Setup {
     pub memory_budget_bytes: u64,
     /// The memory pool is asked to grow in one of this number of actions.
     pub grow_one_in: u64,
-    /// The clock advances in one of this number of actions.
+    /// The virtual clock advances in one of this number of actions.
     pub tick_one_in: u64,
     /// Exclusive upper bound of one advance of the clock, in nanoseconds.
     pub tick_ns_max: u64,

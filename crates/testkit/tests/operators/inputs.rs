@@ -18,7 +18,7 @@ const SHORT_RUNS: u64 = 15;
 /// Largest number of records of all inputs of a short run.
 const SHORT_RECORDS_MAX: u64 = 12;
 
-/// Runs `test` on one to three united streams of one type.
+/// Runs `test` on test beds whose input is one to three united streams of one type.
 pub fn union(test: impl Fn(&Sides, &Bed<Reading>)) {
     let draw = |record_count, entropy: &mut SeededEntropy| {
         let sides = Sides::draw(1 + entropy.below(3) as usize, entropy);
@@ -75,7 +75,7 @@ pub fn at_the_ends_of_time(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
-/// Runs `test` on the two input streams of a join.
+/// Runs `test` on test beds whose inputs are the two streams of a join.
 pub fn two_sides(test: impl Fn(&Sides, &Bed<Either<Reading, Reading>>)) {
     type Side = fn(Reading) -> Either<Reading, Reading>;
     let draw = |record_count, entropy: &mut SeededEntropy| {

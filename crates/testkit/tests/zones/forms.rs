@@ -50,7 +50,7 @@ pub struct Form {
     pub rows: Vec<String>,
 }
 
-/// A row together with one of the windows that contain it.
+/// A row of a table, together with one of the windows that contain it.
 #[derive(Clone, Copy)]
 struct In<'a> {
     window: (i64, i64),

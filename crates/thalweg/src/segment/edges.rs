@@ -21,7 +21,7 @@ pub trait EdgeInputs<T: Send + 'static>: Sized + 'static {
     /// The ways of sharing that edges of this type may allow, see [`Segment::MAY`].
     const MAY: Allowed;
 
-    /// Returns the ways of sharing that these edges allow.
+    /// Returns the ways in which several workers may share the operators behind these edges.
     fn allowed(&self, planner: &Planner) -> Allowed;
 
     /// Input handle by which one instance of a keyed operator reads these edges.
@@ -40,7 +40,7 @@ pub trait EdgeInputs<T: Send + 'static>: Sized + 'static {
     fn input(self, planner: &mut Planner) -> Self::Input;
 }
 
-/// A segment that begins at edges and has no operator.
+/// A segment of a stream that begins at edges from other streams, and has no operator.
 pub struct FromEdges<E> {
     pub(crate) edges: E,
     /// Name of the task if it holds no operator.

@@ -18,7 +18,7 @@ pub struct FromSplits<S, W = WatermarkStrategy> {
 }
 
 impl<S, W> FromSplits<S, W> {
-    /// Returns the only split of the source, if it has one.
+    /// Returns the only split of the source, if it has no others.
     fn alone(&mut self) -> Option<FromSource<S, W>> {
         if self.splits.len() == 1 { self.splits.pop() } else { None }
     }

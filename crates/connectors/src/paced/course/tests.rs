@@ -178,7 +178,7 @@ proptest! {
         let mut pieces = vec![(0u128, u128::from(rate_per_s))];
         pieces.extend(steps.iter().map(|&(ms, rate)| (ms as u128 * 1_000_000, u128::from(rate))));
         for (index, times) in (0u128..).zip(times(&load, rate_per_s, 500)) {
-            // The rest of the computation counts in billionths of a record.
+            // The rest of this recomputation counts in billionths of a record.
             let mut need = index / u128::from(message_records) * u128::from(message_records) * 1_000_000_000;
             let mut expected = 0;
             for (place, &(from, rate)) in pieces.iter().enumerate() {

@@ -64,7 +64,7 @@ impl Seen {
         }
     }
 
-    /// Marks the entries of the record's key as not found in all buckets.
+    /// Marks the entries of the record's key as not looked up yet, in all buckets.
     pub(super) fn forget_entries(&mut self) {
         self.own_entry = NOWHERE;
         self.near_entries = [NOWHERE; NEAR_MAX];

@@ -24,7 +24,7 @@ pub(super) struct Meeting<K, V, N> {
     place: Option<Place>,
 }
 
-/// A record that arrives, with the results of its look-up.
+/// A record that has just arrived, with the results of its look-up ahead.
 pub(super) struct Fresh<'a, K> {
     pub(super) seen: &'a Seen,
     pub(super) key: K,

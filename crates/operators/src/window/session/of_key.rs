@@ -13,7 +13,7 @@ use crate::window::held::held;
 /// The span of a record, in which it meets other records of its key, and the record's own event time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
-    /// The first and the last instant of the record's span.
+    /// The first and the last instant of the span in which a record meets other records.
     from: EventTime,
     last: EventTime,
     start: EventTime,
@@ -72,7 +72,7 @@ pub(super) struct Session<A> {
     pub(super) last: EventTime,
     /// The first event time of the session's records, where its window starts.
     pub(super) start: EventTime,
-    /// The last instant that the session had when its timer was set.
+    /// The last instant that the session contained when its timer was set.
     pub(super) timer: EventTime,
     pub(super) content: A,
 }
@@ -137,7 +137,7 @@ pub(super) struct Merged {
 /// All sessions of one key.
 #[derive(Debug)]
 pub(super) struct Sessions<A> {
-    /// One of the key's sessions; for most keys the only one.
+    /// One of the key's sessions, stored in the key's slot of the table; for most keys the only one.
     here: Session<A>,
     /// The other sessions of the key, sorted by the starts of their spans.
     beside: BTreeMap<EventTime, Session<A>>,
@@ -249,7 +249,7 @@ impl<A> Sessions<A> {
         Some(session)
     }
 
-    /// Returns the session of a key that has one session only.
+    /// Returns the session of a key that has only one, to be taken out of the table.
     pub(super) fn into_only(self) -> Session<A> {
         self.here
     }
