@@ -85,7 +85,7 @@ impl Workspace {
         Ok(Self { root, target_directory, packages })
     }
 
-    /// Creates a workspace without packages, at a place that does not exist.
+    /// Creates a workspace without packages, at a path that does not exist, for tests.
     #[cfg(test)]
     pub(crate) fn fake() -> Self {
         Self { root: "/fake".into(), target_directory: "/fake/target".into(), packages: Vec::new() }

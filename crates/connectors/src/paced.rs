@@ -272,7 +272,8 @@ impl<G: Generate> Paced<G> {
         self.split_by(&shares)
     }
 
-    /// Returns the splits of the source by a distribution that was computed for this pace and load.
+    /// Returns the splits of the source by a distribution of records that was computed for this pace and
+    /// load.
     pub fn split_by(self, shares: &SplitShares) -> Vec<Self> {
         if *shares == SplitShares::WHOLE {
             return vec![self];
@@ -378,7 +379,7 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// Generates the next records into the buffer, if the buffer is empty.
+    /// Generates the next records into the buffer, if all records of the buffer are taken.
     #[inline]
     fn keep(&mut self) {
         if self.kept.rest().is_empty() && self.ahead.is_none() {
@@ -489,7 +490,7 @@ impl<G: Generate> Source for Paced<G> {
         Some(of_all.saturating_mul(self.split.records_per_own()).max(1))
     }
 
-    /// Saves the pace, the disorder, the load, the split and the next index.
+    /// Saves the source: its pace, its disorder, its load, its split and the index of the next record.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let disorder: Option<WrittenDisorder> = self.disorder.map(|disorder| disorder.written_down());
         let load = self.course().map(|course| written_down(course));

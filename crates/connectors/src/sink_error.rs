@@ -20,7 +20,7 @@ pub enum SinkError {
         /// Name of the stream that its reader has closed.
         target: String,
     },
-    /// `SINK_FULL`: the sink got more records than its maximum.
+    /// `SINK_FULL`: the sink got more records than the maximum that it may keep.
     Full {
         /// The maximum number of records, which the sink has reached.
         max_records: usize,

@@ -37,7 +37,7 @@ pub struct LinesSink<T, F, W> {
 }
 
 impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> LinesSink<T, F, W> {
-    /// Creates a sink into `writer`; errors name it `name`.
+    /// Creates a sink that writes rows to `writer`; errors call the sink `name`.
     pub fn new(name: &'static str, writer: W, row: F) -> Self {
         LinesSink { name, writer, rows: RowWriter::default(), row, takes: PhantomData }
     }

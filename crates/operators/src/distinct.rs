@@ -59,7 +59,8 @@ pub struct Distinct<K, KeyOf, L = DropLate> {
 }
 
 impl<K: Clone + Eq + Hash, KeyOf> Distinct<K, KeyOf> {
-    /// Creates a distinct called `name` over `windows`, with keys by `key_of`. Late records are dropped.
+    /// Creates a distinct operator called `name` over tumbling windows; `key_of` gives the key of a record.
+    /// Late records are dropped.
     pub fn new(name: impl Into<String>, windows: TumblingWindows, key_of: KeyOf) -> Self {
         Distinct::with_rule(name.into(), windows, Arc::new(key_of))
     }

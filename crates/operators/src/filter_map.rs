@@ -25,7 +25,7 @@ use thalweg_model::{
     Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Applies a function to each value, and drops the values for which it returns `None`.
+/// Operator that applies a function to each value, and drops the values for which it returns `None`.
 #[derive(Debug)]
 pub struct FilterMap<F> {
     name: String,

@@ -26,7 +26,7 @@ use thalweg_model::{
     StateReader, StateWriter,
 };
 
-/// Applies a function to each value, and emits all values that it gives.
+/// Operator that applies a function to each value, and emits all values that the function gives.
 #[derive(Debug)]
 pub struct FlatMap<F, I> {
     name: String,

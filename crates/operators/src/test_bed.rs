@@ -187,7 +187,7 @@ where
         Bed { fresh: Some(Box::new(fresh)), ..self }
     }
 
-    /// Runs records and marks through the operator and returns its output as text.
+    /// Runs records and marks, given as text, through the operator, and returns its output as text.
     pub(crate) fn run(&mut self, input: &str) -> String {
         let mut shown: Vec<String> = Vec::new();
         let mut batch = Vec::new();

@@ -69,12 +69,12 @@ pub trait Case {
         !sinks.is_empty() && sinks.iter().all(|sink| sink.is_published())
     }
 
-    /// Returns the first rule of marks and ends that was broken at one of the sinks.
+    /// Returns the first broken rule about marks and ends at one of the sinks.
     fn broken_rule(&self) -> Option<String> {
         self.sinks().iter().find_map(|sink| sink.broken_rule())
     }
 
-    /// Returns the number of values that were never dropped, once the engine is gone.
+    /// Returns the number of values that are not dropped after the engine is gone.
     fn leaked_count(&self) -> usize {
         0
     }

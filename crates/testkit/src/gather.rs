@@ -69,7 +69,7 @@ enum Ending {
 }
 
 impl<T> Gather<T> {
-    /// Creates an empty sink. It visits [`Place::Sink`] before each record.
+    /// Creates an empty sink. Before each record it visits [`Place::Sink`], where a failure may be injected.
     pub fn new(expects: Expects, sabotage: &Arc<Sabotage>) -> Self {
         Gather { gathered: Gathered::default(), expects, sabotage: Arc::clone(sabotage) }
     }

@@ -94,7 +94,7 @@ impl<T> Row<T> {
         Row { at_us: self.at_us, watermark_us: self.watermark_us, value }
     }
 
-    /// Returns whether `end_us` was still ahead of the row's watermark when the row arrived.
+    /// Returns whether a window that ends at `end_us` was still open by the row's own watermark.
     fn is_before(&self, end_us: i128) -> bool {
         self.watermark_us.is_none_or(|watermark| watermark < end_us)
     }

@@ -54,7 +54,7 @@ impl Place {
         Place::Sink,
     ];
 
-    /// Returns the operator that runs the code of this place, by the name that the typed interface gives it.
+    /// Returns the name of the operator that runs the code of this place, as the typed interface names it.
     pub fn operator(self) -> &'static str {
         match self {
             Place::Filter => "filter",

@@ -223,7 +223,7 @@ impl Simulation {
         }
     }
 
-    /// Returns the progress of a query.
+    /// Returns how far a query is.
     ///
     /// # Panics
     /// If its outcome was taken.

@@ -1,4 +1,4 @@
-//! Relations between two oracles, on hostile input. No operator is run.
+//! Tests of relations between two oracles, on hostile input. No operator is run.
 #![forbid(unsafe_code)]
 
 use thalweg_model::Entropy;

@@ -1,5 +1,5 @@
-//! Every setting out of its range is refused before anything runs, with value, bound and unit; the ends of its
-//! range are accepted.
+//! Tests of settings out of their range: each is refused before anything runs, with value, bound and unit.
+//! The ends of the range are accepted.
 #![forbid(unsafe_code)]
 
 use thalweg::{

@@ -108,8 +108,8 @@ fn a_rejected_record_takes_no_block() {
     writer.mark(Mark::End, Stamp::default());
 }
 
-/// A rejected record takes no block in a query either: a filter after a map, chained to their source, rejects
-/// many.
+/// A query whose filter rejects many records is not stuck, since a rejected record takes no block. The filter
+/// comes after a map, and both are chained to their source.
 #[test]
 fn a_source_whose_filter_rejects_is_not_stuck() {
     let mut bench = Bench::new(TINY, 1 << 20);

@@ -31,7 +31,7 @@ use thalweg_testkit::{Case, Event, Place, Sabotage, Seeds, Simulation};
 
 /// Largest number of records of a hostile stream.
 const RECORDS_MAX: u64 = 400;
-/// Largest number of events of a generated stream.
+/// Largest number of events that a generator makes in one run.
 const GENERATED_MAX: u64 = 600;
 
 /// Largest number of calls to a policy that are noted in one run.

@@ -185,7 +185,7 @@ fn streams_part_wherever_they_come_from() {
     assert_eq!(names.len(), count, "{names:?}");
 }
 
-/// A loop that unites and boxes streams is bounded by the number of tasks.
+/// A loop may unite and box streams as often as a query may have tasks.
 #[test]
 fn a_loop_may_unite_many_streams() {
     let write = |query: &Query, sink: Collect<i64>| {

@@ -16,7 +16,7 @@ fn numbers(query: &Query) -> Stream<i64> {
     query.source("numbers", given(), WatermarkStrategy::ascending()).boxed()
 }
 
-/// Checks that the query is refused under every chaining, with this code and this message.
+/// Checks that a query is refused under every chaining, with this code and this message.
 #[track_caller]
 fn check(write: impl Fn(&Query), code: &str, message: &str) {
     for chaining in [Chaining::None, Chaining::Default, Chaining::All] {

@@ -53,8 +53,8 @@ pub(crate) fn left_over(changes: &[Change]) -> Vec<String> {
     rows
 }
 
-/// Applies a change to `rows`, which keep the order in which they came. Returns `false` if the change removes a row
-/// that does not exist.
+/// Applies a change of a query's result to `rows`, which keep the order in which they came. Returns `false`
+/// if the change removes a row that does not exist.
 pub(crate) fn apply(rows: &mut Vec<String>, kind: Kind, row: &str) -> bool {
     match kind {
         Kind::Insert | Kind::UpdateAfter => rows.push(row.to_owned()),

@@ -151,8 +151,8 @@ impl CaseFile {
     }
 }
 
-/// Returns the 64-bit FNV-1a hash. It is short enough to be implemented twice, and digests protect against mistakes
-/// only.
+/// Returns the 64-bit FNV-1a hash of some bytes. It is short enough to be implemented twice, and digests
+/// protect against mistakes only.
 fn fnv(bytes: &[u8]) -> u64 {
     let begin = 0xcbf2_9ce4_8422_2325;
     bytes.iter().fold(begin, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
@@ -198,7 +198,8 @@ fn statements(text: &str) -> Vec<String> {
     statements.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
 }
 
-/// Returns the rows of a section up to a blank line. Each row is a line, unless a quote is open at its end.
+/// Returns the rows of a section of the file, up to a blank line. Each row is a line, unless a quote is open
+/// at its end.
 fn rows(lines: &[String]) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     let mut is_open = false;

@@ -1,4 +1,4 @@
-//! Comparison of answers with expectations, and the list of known differences.
+//! Comparison of Flink's answers with the expected ones, and the list of known differences.
 
 use super::answers::{Answer, Kind, apply, left_over};
 use super::cases::{Case, CaseFile, Expected};
@@ -166,7 +166,7 @@ fn rows_left(changes: &[String]) -> Result<Vec<String>, String> {
     Ok(rows)
 }
 
-/// Returns the rows of one multiset that the other one lacks.
+/// Returns the rows that one multiset of rows has and the other one lacks.
 fn minus(rows: &[String], others: &[String]) -> Vec<String> {
     let mut others = others.to_vec();
     let mut left = rows.to_vec();

@@ -63,7 +63,8 @@ impl<'a> Bench<'a> {
         self.round.clear();
     }
 
-    /// Returns the time for choosing tasks of every side that chose tasks, in the order in which the sides first ran.
+    /// Returns the share of time for choosing tasks of every kind of run that chose tasks, in the order of
+    /// their first runs.
     pub(super) fn shares(&self) -> &[Share] {
         &self.shares
     }

@@ -94,7 +94,7 @@ impl Section {
         Section { head: head.into(), sides: sides.into_iter().collect() }
     }
 
-    /// Returns the table of the figures measured so far.
+    /// Returns the section's table of the figures measured so far.
     pub(super) fn table(&self) -> Table {
         let lines = || self.sides.iter().flat_map(|side| &side.lines);
         let is_speed = |line: &&Line| matches!(line.figure, Figure::Speed);

@@ -124,7 +124,7 @@ fn runs(tree: &Tree) -> Vec<Run<'_>> {
     runs
 }
 
-/// Returns the run of these equal lines, without punctuation at its ends; `None` if it is too short.
+/// Returns the run that these equal lines make, without punctuation at its ends; `None` if it is too short.
 fn run_of<'a>(first: &[Line<'a>], second: &[Line<'a>]) -> Option<Run<'a>> {
     let begin = first.iter().position(|line| !line.is_punctuation)?;
     let end = 1 + first.iter().rposition(|line| !line.is_punctuation)?;
@@ -145,7 +145,8 @@ fn read_lines(tree: &Tree) -> (Vec<Line<'_>>, Vec<usize>) {
         place.is_in_room() && place.part == "src" && reached.get(path) != Some(&Reach::TestOnly)
     };
     let (mut lines, mut kinds) = (Vec::new(), Vec::new());
-    // The index of the first line of each text, which is the number of all lines of that text.
+    // For each text of a line, the index of the first line with this text, which is the number of all such
+    // lines.
     let mut first_lines: HashMap<&str, usize> = HashMap::new();
     for (path, _, rust) in tree.rust_files().filter(|(path, place, _)| is_read(path, *place)) {
         kinds.push(lines.len());

@@ -8,7 +8,7 @@ use super::Finding;
 use super::markdown::{Markdown, Pointer};
 use super::tree::Tree;
 
-/// Beginnings of backticked words that are paths into the tree.
+/// Beginnings of words in backticks that are paths into the tree of files.
 const TREE_PREFIXES: [&str; 7] = ["crates/", "docs/", "xtask/", "bench/", "examples/", ".ci/", ".cargo/"];
 
 /// Path of the page whose table rows may name files that are only planned.

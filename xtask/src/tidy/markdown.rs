@@ -22,7 +22,7 @@ pub(super) struct Markdown {
 pub(super) struct Pointer {
     /// Number of the line of the link or code span, counted from 1.
     pub(super) line: usize,
-    /// Target of the link, or contents of the code span.
+    /// Target of the link, or contents of the code span, as text.
     pub(super) text: String,
 }
 

@@ -34,7 +34,7 @@ impl RustText {
         line_of(&self.text, offset)
     }
 
-    /// Returns whether `offset` is in an item that only tests compile.
+    /// Returns whether the code at `offset` is in an item that only tests compile.
     pub(super) fn is_test(&self, offset: usize) -> bool {
         self.test_spans.iter().any(|span| span.contains(&offset))
     }

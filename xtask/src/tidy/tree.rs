@@ -88,7 +88,7 @@ impl Tree {
         self.files.keys().map(String::as_str)
     }
 
-    /// Returns the path of every directory, in order. The path of the root is empty.
+    /// Returns the path of every directory of the tree, in order. The path of the root is empty.
     pub(super) fn directories(&self) -> impl Iterator<Item = &str> {
         self.directories.iter().map(String::as_str)
     }
@@ -112,7 +112,7 @@ impl Tree {
         }
     }
 
-    /// Returns every Rust file of a package, with its place.
+    /// Returns the path, the place and the text of every Rust file of a package.
     pub(super) fn rust_files(&self) -> impl Iterator<Item = (&str, Place<'_>, &RustText)> {
         self.paths().filter_map(|path| Some((path, Place::of(path)?, self.rust(path)?)))
     }
@@ -138,7 +138,7 @@ impl File {
 }
 
 impl<'a> Place<'a> {
-    /// Returns the place of `path`, if it is below a part of a package.
+    /// Returns the place of the file at `path`, if it is below a part of a package such as `src`.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         let package_end = match path.split_once('/')? {
             ("crates", inner) => "crates/".len() + inner.find('/')?,
@@ -149,7 +149,7 @@ impl<'a> Place<'a> {
         Some(Self { package: &path[..package_end], part, rest })
     }
 
-    /// Returns whether the file is part of a room, and not of xtask.
+    /// Returns whether the file is part of a crate of the engine, and not of xtask.
     pub(super) fn is_in_room(self) -> bool {
         self.package.starts_with("crates/")
     }

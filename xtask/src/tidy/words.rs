@@ -110,7 +110,7 @@ fn prints_and_exits(path: &str, place: Place<'_>, rust: &RustText) -> Vec<Findin
     findings
 }
 
-/// Returns the offsets at which the macro `name` is used.
+/// Returns the offsets in a Rust file at which the macro `name` is used.
 fn macro_uses<'a>(rust: &'a RustText, name: &'a str) -> impl Iterator<Item = usize> + 'a {
     word_offsets(&rust.code, name).filter(|offset| {
         let rest = &rust.code[offset + name.len()..];

@@ -38,7 +38,8 @@ pub enum OnBad {
     Fail,
     /// `Skip`: bad lines of a file are counted and skipped.
     Skip,
-    /// A bad line is counted and written to this file with its number and the reason.
+    /// `Divert`: bad lines of a file are counted, and written to the file at this path with their number and
+    /// the reason.
     Divert(PathBuf),
 }
 
@@ -180,7 +181,7 @@ impl Diverted {
     }
 }
 
-/// The numbers of the last `BAD_LINES_MAX + 1` bad lines, as a ring.
+/// The numbers of the last `BAD_LINES_MAX + 1` bad lines, in a ring buffer.
 struct RecentBad {
     numbers: [u64; BAD_LINES_MAX + 1],
     /// Index at which the next number is stored; it holds the oldest number once the ring is full.

@@ -97,7 +97,7 @@ pub enum CsvError {
         path: PathBuf,
         /// The names of the columns that the first line should have.
         wanted: &'static [&'static str],
-        /// The first line, shortened if it is long; empty if the file is empty.
+        /// The text of the first line, shortened if it is long; empty if the file is empty.
         found: String,
     },
     /// `DIVERT_FAILED`: the file for bad lines cannot be written.

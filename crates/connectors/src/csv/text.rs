@@ -217,7 +217,7 @@ impl Reading {
         Some(record)
     }
 
-    /// Returns the number of bad lines before the next record.
+    /// Returns the number of bad lines in the file before the next record.
     fn bad_count(&self) -> u64 {
         self.drafted.get(self.next).map_or(self.bad_lines.count(), |drafted| drafted.bad_before)
     }

@@ -67,7 +67,8 @@ impl Early {
         self.is_whole
     }
 
-    /// Returns true if the place of record `index` sends early; then that record itself came an epoch early too.
+    /// Returns true if the place of record `index` sends a record early. The record `index` itself then came
+    /// an epoch early too.
     #[inline(always)]
     pub(super) fn is_early(&self, index: u64) -> bool {
         self.is_early_place(index % self.epoch_records)

@@ -165,8 +165,8 @@ impl SendTimes {
         if self.rate <= MARKER_PER_RECORD_RATE_MAX {
             return index;
         }
-        // Record i is the first past k / 20 s when i = ceil(k * rate / 20); it is at or after `index` when k * rate /
-        // 20 > index - 1.
+        // Record i is the first one at or past k / 20 s when i = ceil(k * rate / 20); it is at or after
+        // `index` when k * rate / 20 > index - 1.
         let (rate, markers_per_s) = (u128::from(self.rate), u128::from(MARKERS_PER_S));
         let k = u128::from(index.saturating_sub(1)) * markers_per_s / rate + 1;
         u64::try_from((k * rate).div_ceil(markers_per_s)).unwrap_or(u64::MAX)

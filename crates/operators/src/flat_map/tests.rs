@@ -56,7 +56,8 @@ fn in_a_chain_before_and_behind_others() {
     let positive = || Filter::new("positive", |value: &i64| *value > 0);
     let double = || Map::new("double", |value: i64| value * 2);
     let input = "3@1 -1@2 2@3 W3 1@4";
-    // The value 3 becomes 0, 1, 2, then doubled 0, 2, 4, and each of these is counted up to.
+    // The value 3 becomes 0, 1 and 2. The doubled values are 0, 2 and 4, of which each becomes the values
+    // below it.
     let expected = "0@1 1@1 0@1 1@1 2@1 3@1 0@3 1@3 W3";
     for room in [1, 2, 1_000] {
         let chain = Then::new(

@@ -113,7 +113,7 @@ where
         }
     }
 
-    /// Emits the results of the windows that the watermark has closed.
+    /// Emits the results of all co-groups whose windows the watermark has closed.
     fn close<O: Output<I::Item>>(&mut self, output: &mut O) -> Flow {
         loop {
             if let Some((stamp, made)) = &mut self.made {

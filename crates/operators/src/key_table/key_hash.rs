@@ -103,8 +103,8 @@ fn spreads(multiplier: u64) -> bool {
     (1..=MULTIPLES_CHECKED).all(|n| {
         let fraction = multiplier.wrapping_mul(n);
         let distance = fraction.min(fraction.wrapping_neg());
-        // `distance >= (2^64 - 1) / (n * CLOSENESS)`, rounded down, without the division, which takes four times as
-        // long.
+        // The condition is `distance >= (2^64 - 1) / (n * CLOSENESS)`, rounded down. It is written without
+        // the division, which takes four times as long.
         (u128::from(distance) + 1) * u128::from(n * CLOSENESS) >= 1 << 64
     })
 }

@@ -69,7 +69,7 @@ impl<K: Ord, T> PartialEq for First<K, T> {
 
 impl<K: Ord, T> Eq for First<K, T> {}
 
-/// Records in the order of their event times, then of their keys, then of their arrival.
+/// Sorted runs of records, in the order of their event times, then of their keys, then of their arrival.
 #[derive(Debug)]
 pub(super) struct Runs<K, T> {
     /// The sorted runs; no run is empty, except during a release.

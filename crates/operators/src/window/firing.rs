@@ -154,7 +154,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         true
     }
 
-    /// Returns the first window that has not fired and has a pane, and so has results on time.
+    /// Returns the first window that has not fired and has values which are on time for it.
     fn next_on_time(&self) -> Option<WindowNumber> {
         let mut next = None;
         for (_, pane) in self.panes.range(*self.windows.instants_of(self.unfired_from).start()..) {

@@ -114,7 +114,7 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// Creates an aggregate as [`new`](Self::new) does; `L` is the rule for late records.
+    /// Creates an aggregate over sessions as [`new`](Self::new) does; `L` is the rule for late records.
     pub fn with_rule(name: impl Into<String>, gap: SessionGap, key_of: KeyOf, fold: F) -> Self {
         SessionAggregate::sharing(name.into(), gap, Arc::new((key_of, fold)), Span::ZERO)
     }

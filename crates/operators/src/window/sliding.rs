@@ -83,7 +83,8 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// Creates an aggregate as [`new`](Self::new) does; `L` is the rule for late records.
+    /// Creates an aggregate over sliding windows as [`new`](Self::new) does; `L` is the rule for late
+    /// records.
     pub fn with_rule(
         name: impl Into<String>,
         windows: impl Into<SlidingWindows>,

@@ -1,4 +1,5 @@
-//! Linear Road in its short form over given records, compared with its reference; and traffic to run it on.
+//! Test case for Linear Road in its short form: it runs on given records and is compared with a reference.
+//! Also generates traffic for it.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -30,7 +31,7 @@ pub struct Lrb {
 }
 
 impl Lrb {
-    /// Creates the case from records that are out of order by `bound` at most.
+    /// Creates a test case of Linear Road from records that are out of order by `bound` at most.
     pub fn new(records: Vec<Record<LrbRecord>>, bound: Span) -> Self {
         let whole = lrb_rows(records.iter().map(input_of)).rows;
         Lrb { records, bound, whole, gathered: Gathered::default() }
@@ -82,7 +83,8 @@ pub fn generated_traffic(seed: u64, seconds: Range<u64>) -> Vec<Record<LrbRecord
     (seconds.start * TRAFFIC_RATE_PER_S..seconds.end * TRAFFIC_RATE_PER_S).map(record).collect()
 }
 
-/// Returns the reports from some segments of one direction, and the requests of the cars that are seen there.
+/// Returns a part of the traffic: the reports from some segments of one direction, and the requests of the
+/// cars that are seen there.
 pub fn stretch(
     records: &[Record<LrbRecord>],
     direction: Direction,

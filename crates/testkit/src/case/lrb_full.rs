@@ -1,4 +1,4 @@
-//! Linear Road by its full rules over given records, compared with its reference.
+//! Test case for Linear Road by its full rules: it runs on given records and is compared with a reference.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct LrbFull {
 }
 
 impl LrbFull {
-    /// Creates the case from records that are out of order by `bound` at most.
+    /// Creates a test case of Linear Road from records that are out of order by `bound` at most.
     pub fn new(records: Vec<Record<LrbRecord>>, bound: Span, history: Vec<HistoricalToll>) -> Self {
         let whole = answer(&records, &history);
         LrbFull {

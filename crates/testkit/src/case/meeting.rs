@@ -1,4 +1,4 @@
-//! Joins of two sources: in windows and within an interval, and co-groups.
+//! Test cases for joins of two sources: in windows, within an interval, and as co-groups.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! NYT over generated trips or a recorded file, compared with its reference.
+//! Test case for the NYT benchmark: it runs on generated trips or a recorded file and is compared with a
+//! reference.
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -107,7 +108,7 @@ impl Nyt {
     }
 }
 
-/// Returns the generator shared by all NYT cases of a process.
+/// Returns the generator of trips that all NYT cases of a process share.
 fn shared_generator() -> Arc<NytGenerator> {
     static GENERATOR: LazyLock<Arc<NytGenerator>> = LazyLock::new(|| Arc::new(NytGenerator::new(0)));
     Arc::clone(&GENERATOR)

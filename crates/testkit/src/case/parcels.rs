@@ -1,5 +1,5 @@
-//! Values that own memory: text keys, and a token in each value which shows whether any was lost or dropped
-//! twice.
+//! Test case with values that own memory: text keys, and a token in each value which shows whether any value
+//! was lost or dropped twice.
 
 use std::sync::Arc;
 

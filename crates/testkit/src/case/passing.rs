@@ -1,5 +1,5 @@
-//! Streams without state: the output is the input without the records that the filter drops, in exactly that
-//! order.
+//! Test case for streams without state: the output is the input without the records that the filter drops, in
+//! exactly that order.
 
 use std::sync::Arc;
 

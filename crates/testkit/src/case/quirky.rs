@@ -31,7 +31,7 @@ enum Quirk {
     Jumps,
     /// One split is silent halfway, for so long that it is left out of the watermark as idle.
     Silent,
-    /// All splits have pauses and polls that return nothing.
+    /// All splits have pauses, and polls that return nothing.
     Pauses,
 }
 

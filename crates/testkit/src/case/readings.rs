@@ -1,4 +1,5 @@
-//! Hostile readings through every operator: filter, map, join, windows. Any of its functions can be sabotaged.
+//! Test case that sends hostile readings through a filter, a map, a join and windows. A failure can be
+//! injected into any of its functions.
 
 use std::sync::Arc;
 

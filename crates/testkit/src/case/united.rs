@@ -1,4 +1,5 @@
-//! United streams: every record of every source arrives, and the records of one source arrive in their order.
+//! Test case for united streams: every record of every source arrives, and the records of one source arrive
+//! in their order.
 
 use std::sync::Arc;
 

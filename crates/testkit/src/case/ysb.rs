@@ -1,4 +1,4 @@
-//! YSB over a number of generated events, compared with its reference.
+//! Test case for YSB: it runs on a number of generated events and is compared with a reference.
 
 use std::sync::{Arc, LazyLock};
 
@@ -45,7 +45,7 @@ pub fn shared_ysb_generator() -> Arc<YsbGenerator> {
 }
 
 impl Ysb {
-    /// Creates the case with the first `events` events, counted in windows of `window`.
+    /// Creates a test case of YSB with the first `events` events, counted in windows of `window`.
     pub fn new(events: u64, pace: YsbPace, window: Span) -> Self {
         Ysb { events, pace, window, splits: 1, gathered: Gathered::default() }
     }

@@ -58,7 +58,7 @@ impl<P> Copies<P> {
     }
 }
 
-/// An output without room, into which no record is pushed.
+/// An output that has no room and accepts no record.
 struct Closed;
 
 impl<T> Output<T> for Closed {

@@ -114,7 +114,8 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
             Way::OneByOne => self.one_by_one(batch)?,
             way => {
                 let mut rest = batch.into_iter();
-                // An operator that does not expand gets no more records than there is room for (O2).
+                // An operator that emits at most one record per record gets no more records than there is
+                // room for (rule O2).
                 let part = if P::EXPANDS { rest.len() } else { self.manner.room };
                 while rest.len() > 0 {
                     self.process(rest.by_ref().take(part).collect(), way)?;

@@ -25,12 +25,13 @@ pub struct Ran<In, Out> {
 /// An output record with its position among the watermarks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Emitted<Out> {
-    /// The record, with the watermark by which later operators judge it: the last one forwarded, of either
-    /// kind.
+    /// The record, with the watermark by which later operators judge it: the last watermark forwarded,
+    /// whether of the operator or of one input.
     pub row: Row<Out>,
-    /// Number of watermarks given before the record, including the one that caused it.
+    /// Number of watermarks that the operator was given before it emitted the record, including the one that
+    /// caused it.
     pub watermark_count: usize,
-    /// The watermark that was forwarded last before the record, in microseconds.
+    /// The watermark that the operator forwarded last before the record, in microseconds.
     pub promised_us: Option<i64>,
 }
 

@@ -11,7 +11,7 @@ use super::Row;
 pub struct Alarm<K> {
     /// Time at which the key had had no row for as long as the limit, in microseconds.
     pub at_us: i128,
-    /// Key that had no row for so long.
+    /// Key of the alarm, which had no row for as long as the limit.
     pub key: K,
 }
 

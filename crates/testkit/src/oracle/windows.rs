@@ -135,7 +135,7 @@ pub(super) fn groups<T, K: Ord>(
     of_one.map(|group| (group[0].0, group.iter().map(|(_, _, index)| &rows[*index]).collect())).collect()
 }
 
-/// Aggregates the values of some rows of one window and key with `aggregate`.
+/// Returns the result of some rows of one window and key: the aggregate of their values.
 pub(super) fn result<T, K, A>(
     (start_us, end_us): Span,
     rows: &[&Row<T>],

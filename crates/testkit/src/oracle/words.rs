@@ -54,7 +54,7 @@ pub(super) fn pair((left, right): &Joined<String, String>) -> String {
     side(left) + &side(right)
 }
 
-/// Keeps, of the words of a full join, the words that another kind of join would emit.
+/// Returns those results in the text of a full join that another kind of join emits as well.
 pub(super) fn kept(full: &str, keeps: Keeps) -> String {
     let value = |word: &str| word.split(['=', '@']).find(|part| part.contains('_')).map(str::to_owned);
     let is_kept = |word: &&str| {

@@ -126,7 +126,7 @@ fn runs<S: Debug, In: Clone + Debug>(
     });
 }
 
-/// A text that is printed if its scope ends in a panic; computed only then.
+/// Text about a run that is printed if the run ends in a panic, and is computed only then.
 struct Told<'a>(&'a dyn Fn() -> String);
 
 impl Drop for Told<'_> {

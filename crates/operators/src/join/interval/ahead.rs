@@ -19,7 +19,8 @@ pub(super) struct Seen {
     pub(super) is_left: bool,
     pub(super) is_late: bool,
     pub(super) tag: Tag,
-    /// The record's own bucket, and the entry of its key there, if `candidate` found it; otherwise `NOWHERE`.
+    /// The bucket that the record itself is stored in, and the entry of its key there. The entry is `NOWHERE`
+    /// if `candidate` did not find it.
     pub(super) own_place: u32,
     pub(super) own_entry: u32,
     own_word: u64,
