@@ -24,7 +24,8 @@ pub(crate) fn run() -> Result<()> {
     steps::timed("tidy", || tidy::check(&workspace))
 }
 
-/// Returns the steps that are commands. `cargo test` without `--all-targets` includes the doctests.
+/// Returns those steps of `check` that are commands. `cargo test` without `--all-targets` includes the
+/// doctests.
 fn cargo_steps(workspace: &Workspace) -> Vec<StepCommand> {
     vec![
         StepCommand::cargo("format", workspace, &["fmt", "--all", "--check"]),

@@ -11,40 +11,40 @@ use crate::check;
 use crate::steps::{self, StepCommand};
 use crate::workspace::Workspace;
 
-/// A nightly toolchain whose Miri runs these tests.
+/// Nightly toolchain whose Miri runs the tests of memory.
 const MIRI_TOOLCHAIN: &str = "+nightly-2026-10-30";
 
-/// Inputs of each kind that `fuzz` makes up.
+/// Number of inputs of each kind that the suite `fuzz` generates.
 const FUZZ_INPUTS: &str = "20000";
 
-/// One slow suite.
+/// A suite of tests that takes minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suite {
-    /// The loom models with a higher bound.
+    /// Runs the loom models with a higher bound of preemptions than `check` does.
     Loom,
-    /// The tests of memory under Miri.
+    /// Runs the tests of the crate `memory` under Miri.
     Miri,
-    /// The deterministic simulation over many seeds.
+    /// Runs the deterministic simulation over many seeds.
     Seeds,
-    /// Generated records, files, options, function calls and SQL texts.
+    /// Runs tests on generated records, files, options, function calls and SQL texts.
     Fuzz,
-    /// The resident memory of the program, compared with its budget.
+    /// Compares the resident memory of the program with its budget.
     Memory,
-    /// Operators over all kinds of changes, and aggregates in all forms of grouping.
+    /// Runs SQL operators over all kinds of changes, and aggregates in all forms of grouping.
     Crosses,
-    /// Errors of the operating system in file calls.
+    /// Injects errors of the operating system into file calls.
     Faults,
-    /// SQL windows in time zones, over clock changes.
+    /// Runs SQL windows in time zones, over clock changes.
     Zones,
-    /// Runs of the program that are killed or asked to end at random moments.
+    /// Runs the program and kills it, or asks it to end, at random moments.
     Kills,
-    /// Generated command lines.
+    /// Runs the program `thalweg` with generated command lines.
     Lines,
-    /// Queries under randomly chosen policies, worker counts and rows at a time.
+    /// Runs queries under randomly chosen policies, numbers of workers and rows at a time.
     Policies,
 }
 
-/// Every suite with its name on the command line, in the order in which they run.
+/// All suites with their names on the command line, in the order in which they run.
 const SUITES: &[(&str, Suite)] = &[
     ("loom", Suite::Loom),
     ("miri", Suite::Miri),
@@ -67,7 +67,8 @@ const SUITES: &[(&str, Suite)] = &[
 /// All suites that failed, or a toolchain that is missing, with the command that installs it.
 pub(crate) fn run(suites: &[Suite]) -> Result<()> {
     let workspace = Workspace::open()?;
-    // Asked before the first suite, so that a missing toolchain is reported before loom has run for minutes.
+    // Miri is looked for before the first suite, so that a missing toolchain is reported before loom has run
+    // for minutes.
     if suites.contains(&Suite::Miri) {
         require_miri()?;
     }
@@ -110,7 +111,7 @@ pub(crate) fn chosen_suites(names: &[&str]) -> Result<Vec<Suite>, String> {
 fn suite_steps(suite: Suite, workspace: &Workspace) -> Vec<StepCommand> {
     let mut steps = vec![suite_step(suite, workspace)];
     if suite == Suite::Fuzz {
-        // All tests of this package are about records, so none is chosen by name.
+        // All tests of the package for SQL formats are about generated records, so none is chosen by name.
         let formats = StepCommand::cargo("fuzz", workspace, &["test", "-p", "thalweg-sql-formats", "--lib"]);
         steps.push(formats.default_env("THALWEG_FUZZ", FUZZ_INPUTS));
     }
@@ -120,8 +121,9 @@ fn suite_steps(suite: Suite, workspace: &Workspace) -> Vec<StepCommand> {
 fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
     match suite {
         Suite::Loom => check::loom_models("loom", workspace, "3"),
-        // `+toolchain` is understood by rustup's cargo, which is found by name, and not by the toolchain's own cargo at
-        // `$CARGO`. Memory asks the system for pages, so isolation is off.
+        // Miri is run by rustup's cargo, which is found by its name and understands `+toolchain`; the
+        // toolchain's own cargo at `$CARGO` does not. Isolation is off, because the room memory asks the
+        // system for pages.
         Suite::Miri => StepCommand::program(
             "miri",
             workspace,
@@ -129,7 +131,7 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
             &[MIRI_TOOLCHAIN, "miri", "test", "-p", "thalweg-memory"],
         )
         .default_env("MIRIFLAGS", "-Zmiri-disable-isolation")
-        // Miri is a thousand times slower, so there are few random cases and all written ones.
+        // Miri is a thousand times slower, so it runs few random cases, and all written ones.
         .default_env("PROPTEST_CASES", "4"),
         Suite::Seeds => StepCommand::cargo(
             "seeds",
@@ -179,7 +181,8 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
         .default_env("THALWEG_CALLS", "2000")
         .default_env("THALWEG_FUZZ", FUZZ_INPUTS)
         .default_env("THALWEG_MUTATIONS", "100"),
-        // One test at a time, so that each has the machine's memory for itself. The figures are printed.
+        // The memory tests run one at a time, so that each has the machine's memory for itself. Their figures
+        // are printed.
         Suite::Memory => StepCommand::cargo(
             "memory",
             workspace,
@@ -247,7 +250,7 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
     }
 }
 
-/// Fails if Miri is not installed. Without this question, rustup's own message comes with a stack trace.
+/// Fails if Miri is not installed. Without this check, rustup's own message would come with a stack trace.
 fn require_miri() -> Result<()> {
     let probe = Command::new("cargo")
         .args([MIRI_TOOLCHAIN, "miri", "--version"])

@@ -36,18 +36,16 @@ use cases::CaseFile;
 use compare::{Differences, Verdict};
 use gateway::Session;
 
-/// The folder of the queries.
+/// Folder of the files with SQL queries.
 const QUERIES: &str = "crates/sql/tests/queries";
-/// The folder of the answers.
+/// Folder of the files with Flink's answers.
 const ANSWERS: &str = "crates/sql/tests/flink";
-/// Files that are asked at a time. A higher number does not help: planning a query keeps a core busy.
+/// Number of query files that are sent to Flink at a time. A higher number does not help, because planning a
+/// query keeps a core busy.
 const SESSIONS: usize = if SLOTS < 4 { SLOTS } else { 4 };
 
-/// Returns the parts of file names behind `flink`, which choose files. No part means all files.
-///
-/// # Errors
-///
-/// A message for an engine that is unknown.
+/// Reads the words of the command line behind `e2e`. Returns the words behind `flink`: parts of file names
+/// that choose query files. No part chooses all files.
 pub(crate) fn planned<'a>(words: &'a [&'a str]) -> Result<&'a [&'a str], String> {
     match words {
         ["flink", files @ ..] => Ok(files),
@@ -56,11 +54,8 @@ pub(crate) fn planned<'a>(words: &'a [&'a str]) -> Result<&'a [&'a str], String>
     }
 }
 
-/// Asks Flink the queries of the chosen files, compares, and writes the answers.
-///
-/// # Errors
-///
-/// An answer that is neither expected nor listed as different, a wrong list, or a Flink that does not run.
+/// Sends the queries of the chosen files to Flink, compares its answers with the expected rows, and writes
+/// the answers.
 pub(crate) fn run(chosen: &[&str]) -> Result<()> {
     let workspace = Workspace::open()?;
     let begin = Instant::now();
@@ -112,12 +107,12 @@ fn read_files(folder: &Path, chosen: &[&str]) -> Result<Vec<CaseFile>> {
     Ok(files)
 }
 
-/// Answers to each file, in the order of its cases.
+/// The answers to the queries of each file, in the order of its cases.
 type Answered = BTreeMap<String, Vec<Answer>>;
 
-/// Sends all files to Flink, several at a time.
+/// Sends the queries of all files to Flink, several files at a time.
 fn ask_all(files: &[CaseFile], client: &Client, inputs: &Path) -> Result<Answered> {
-    // The longest file first, so that no thread works on it alone at the end.
+    // The longest file is sent first, so that no thread works on it alone at the end.
     let mut sorted: Vec<&CaseFile> = files.iter().collect();
     sorted.sort_by_key(|file| file.cases.len());
     let waiting = Mutex::new(sorted.into_iter().rev().collect::<VecDeque<&CaseFile>>());
@@ -127,7 +122,8 @@ fn ask_all(files: &[CaseFile], client: &Client, inputs: &Path) -> Result<Answere
         while let Some(file) = next() {
             let begin = Instant::now();
             let answers = ask_file(file, client, &inputs.join(&file.name)).inspect_err(|_| {
-                // The other threads would run for minutes, and their answers would be discarded.
+                // After a failure no more files are sent. Otherwise the other threads would run for minutes,
+                // and their answers would be discarded.
                 if let Ok(mut waiting) = waiting.lock() {
                     waiting.clear();
                 }
@@ -148,7 +144,7 @@ fn ask_all(files: &[CaseFile], client: &Client, inputs: &Path) -> Result<Answere
     answered.into_inner().map_err(|_| anyhow!("a thread that asked has panicked"))
 }
 
-/// Sends the queries of one file to Flink, in a session of their own.
+/// Sends the queries of one file to Flink, in a session of their own, and returns the answers.
 fn ask_file(file: &CaseFile, client: &Client, inputs: &Path) -> Result<Vec<Answer>> {
     fs::create_dir_all(inputs).with_context(|| format!("could not make {}", inputs.display()))?;
     let session = Session::open(client)?;
@@ -184,7 +180,7 @@ fn ask_file(file: &CaseFile, client: &Client, inputs: &Path) -> Result<Vec<Answe
     Ok(answers)
 }
 
-/// Prints every case that is not as expected, then the counts.
+/// Prints every case whose answer is not as expected, then the number of cases of each verdict.
 ///
 /// # Errors
 ///

@@ -26,10 +26,10 @@ use bench::Bench;
 use section::Section;
 use table::Table;
 
-/// Rounds, unless the command line says another number.
+/// Number of rounds of measurement, unless the command line says another number.
 const ROUNDS: usize = 5;
 
-/// Every section with its name on the command line, in the order in which they run.
+/// All sections of figures with their names on the command line, in the order in which they run.
 const SECTIONS: [(&str, fn() -> Section); 15] = [
     ("speeds", speeds::speeds),
     ("sql", speeds::sql),
@@ -48,21 +48,22 @@ const SECTIONS: [(&str, fn() -> Section); 15] = [
     ("machine", rates::machine),
 ];
 
-/// The chosen sections and options.
+/// The sections and options of `figures` that a command line chooses.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// Names, in the order of [`SECTIONS`].
+    /// Names of the chosen sections, in the order of [`SECTIONS`].
     sections: Vec<&'static str>,
     rounds: usize,
-    /// Length of each run, in place of the length that its side gives.
+    /// Length of each run in seconds, in place of the length that the section gives.
     seconds: Option<f64>,
 }
 
-/// Reads `[section..] [--rounds N] [--seconds S]`. Without a name, every section is chosen.
+/// Reads the command line of `figures`: `[section..] [--rounds N] [--seconds S]`. Without a name, every
+/// section is chosen.
 ///
 /// # Errors
 ///
-/// A message that shows the word that is wrong and what may stand there.
+/// Returns a message that shows the word that is wrong, and the words that are allowed in its place.
 pub(crate) fn planned(arguments: &[&str]) -> Result<Plan, String> {
     let known: Vec<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
     let (mut chosen, mut rounds, mut seconds) = (Vec::new(), ROUNDS, None);
@@ -86,7 +87,8 @@ pub(crate) fn planned(arguments: &[&str]) -> Result<Plan, String> {
     Ok(Plan { sections, rounds, seconds })
 }
 
-/// Builds the fastest binary, measures, and prints the tables as Markdown.
+/// Builds the program with the fastest settings, measures the chosen sections, and prints their tables as
+/// Markdown.
 ///
 /// # Errors
 ///
@@ -103,7 +105,7 @@ pub(crate) fn run(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Measures with `run`, and writes the tables below each other.
+/// Measures the chosen sections by the function `run`, and returns their tables one below the other.
 fn page(plan: &Plan, run: &mut bench::Run<'_>) -> Result<String> {
     let chosen = SECTIONS.iter().filter(|(name, _)| plan.sections.contains(name));
     let mut sections: Vec<_> = chosen.map(|(name, make)| (*name, make())).collect();

@@ -20,24 +20,24 @@ use serde_json::Value;
 use crate::steps::{self, StepCommand};
 use crate::workspace::{self, Workspace};
 
-/// File with the lists.
+/// File with the lists of allowed licences and versions.
 const LISTS: &str = "deny.toml";
-/// Target whose packages are checked. `deny.toml` names the same target.
+/// Target platform whose packages are checked. `deny.toml` names the same target.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// Options that silence expected warnings: cargo-deny leaves out optional packages that cargo lists, and so does not
-/// meet their exceptions.
+/// Options of cargo-deny that silence expected warnings. It leaves out optional packages that cargo lists,
+/// and so does not meet their exceptions.
 const DENY_QUIET: [&str; 6] =
     ["-A", "unmatched-skip", "-A", "unnecessary-skip", "-A", "license-not-encountered"];
 
-/// The lists of `deny.toml` that are read here.
+/// The lists of `deny.toml` that this module reads.
 #[derive(Debug, PartialEq, Eq)]
 struct Lists {
     licences: BTreeSet<String>,
-    /// Versions that may exist beside a newer one, as `name@version`.
+    /// Versions of packages that may exist beside a newer version, as `name@version`.
     skipped: BTreeSet<String>,
 }
 
-/// One package from outside.
+/// One package from outside of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Outside {
     name: String,
@@ -95,7 +95,7 @@ fn run_deny(workspace: &Workspace) -> Result<()> {
     steps::run(&StepCommand::cargo("cargo deny", workspace, &arguments))
 }
 
-/// Returns the directory in which cargo-deny keeps its database.
+/// Returns the directory in which cargo-deny keeps its database of advisories.
 fn advisories() -> Option<PathBuf> {
     let of = |key: &str| env::var_os(key).filter(|value| !value.is_empty()).map(PathBuf::from);
     Some(of("CARGO_HOME").or_else(|| Some(of("HOME")?.join(".cargo")))?.join("advisory-dbs"))
@@ -143,7 +143,8 @@ fn findings(packages: &[Outside], lists: &Lists) -> Vec<String> {
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut sources: BTreeMap<&str, usize> = BTreeMap::new();
     packages.iter().for_each(|package| *sources.entry(&package.source).or_default() += 1);
-    // The registry of most packages. The first package may be an exception.
+    // The registry that most packages come from is taken as the usual one. The first package's could be an
+    // exception.
     let usual = sources.into_iter().max_by_key(|(_, count)| *count).map(|(source, _)| source);
     for Outside { name, version, licence, source } in packages {
         versions.entry(name).or_default().push(version);

@@ -16,7 +16,7 @@ pub(crate) mod processes;
 
 use anyhow::{Result, bail};
 
-/// A service that can be started.
+/// A service for tests that can be started on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
     /// Flink: a job manager, a task manager and the SQL gateway.
@@ -26,18 +26,18 @@ pub(crate) enum Service {
 /// Every service with its name on the command line.
 const SERVICES: [(&str, Service); 1] = [("flink", Service::Flink)];
 
-/// A command for services.
+/// A command of `cargo xtask services`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// Starts a service, and returns when it is ready.
+    /// Starts a service, and returns when the service is ready.
     Up,
-    /// Ends a service, and returns when it has ended.
+    /// Ends a service, and returns when the service has ended.
     Down,
-    /// Prints whether a service runs, and its addresses.
+    /// Prints whether a service is running, and its addresses.
     Status,
 }
 
-/// Reads words such as `up flink`. A line without names of services means all services.
+/// Reads the words of the command line, such as `up flink`. Without names, all services are meant.
 ///
 /// # Errors
 ///

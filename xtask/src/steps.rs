@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace::{self, Workspace};
 
-/// A named command, started in the root of the workspace. It is data, so that tests can read the command. `Display`
-/// writes the line that a person would type to run it again.
+/// A command with a name, to be started in the root of the workspace. It is a value, so that tests can read
+/// the command. `Display` writes the command line that a person would type.
 pub(crate) struct StepCommand {
     name: &'static str,
     environment: Vec<(&'static str, String)>,
@@ -43,7 +43,7 @@ pub(crate) fn run(step: &StepCommand) -> Result<()> {
     })
 }
 
-/// Runs `work`. Prints `name` before it, and the elapsed seconds after it.
+/// Runs `work`. Prints `name` before, and the elapsed seconds afterwards.
 ///
 /// # Errors
 ///
@@ -58,12 +58,12 @@ pub(crate) fn timed(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()>
 }
 
 impl StepCommand {
-    /// Creates a step of the cargo that runs us.
+    /// Creates a step that runs the same cargo which has started xtask.
     pub(crate) fn cargo(name: &'static str, workspace: &Workspace, arguments: &[&str]) -> Self {
         Self::program(name, workspace, &workspace::cargo(), arguments)
     }
 
-    /// Creates a step of any program.
+    /// Creates a step that runs any program.
     pub(crate) fn program(
         name: &'static str,
         workspace: &Workspace,
@@ -79,14 +79,14 @@ impl StepCommand {
         }
     }
 
-    /// Sets `key` to `value` unless the environment has set it.
+    /// Sets the environment variable `key` to `value` for this step, unless it is set already.
     pub(crate) fn default_env(mut self, key: &'static str, value: &str) -> Self {
         let value = env::var(key).unwrap_or_else(|_| value.to_owned());
         self.environment.push((key, value));
         self
     }
 
-    /// Adds `flags` to the compiler's flags from the environment, and keeps those.
+    /// Adds `flags` for this step to the compiler's flags from the environment.
     pub(crate) fn add_rust_flags(mut self, flags: &str) -> Self {
         let mut all = env::var("RUSTFLAGS").unwrap_or_default();
         if !all.is_empty() {
@@ -103,14 +103,14 @@ impl fmt::Display for StepCommand {
         for (key, value) in &self.environment {
             write!(f, "{key}={} ", quoted(value))?;
         }
-        // `$CARGO` is a whole path. A person types the name.
+        // `$CARGO` is a whole path, but a person types only the name of the program.
         let program = Path::new(&self.program).file_name().unwrap_or_default().to_string_lossy();
         f.write_str(&quoted(&program))?;
         self.arguments.iter().try_for_each(|word| write!(f, " {}", quoted(word)))
     }
 }
 
-/// Returns `word` quoted for a shell.
+/// Returns a word of a command line, quoted for a shell if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

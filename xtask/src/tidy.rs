@@ -47,18 +47,18 @@ use anyhow::{Context, Result, bail};
 use crate::workspace::Workspace;
 use tree::Tree;
 
-/// A violation of a rule.
+/// A violation of a rule that tidy has found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
-    /// File, relative to the root.
+    /// Path of the file with the violation, relative to the root of the workspace.
     path: String,
-    /// Line, counted from 1.
+    /// Number of the line, counted from 1.
     line: usize,
-    /// The violation, and how to correct it.
+    /// Description of the violation, and how to correct it.
     message: String,
 }
 
-/// Reads the workspace and checks it.
+/// Reads the workspace of xtask and checks it by all rules.
 ///
 /// # Errors
 ///
@@ -67,7 +67,7 @@ pub(crate) fn run() -> Result<()> {
     check(&Workspace::open()?)
 }
 
-/// Prints the equal runs of lines of the rooms to standard output.
+/// Prints the runs of equal lines in the rooms to standard output.
 ///
 /// # Errors
 ///
@@ -140,8 +140,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Fails unless `findings`, in any order, are the expected ones. Each expectation is `path:line: words`, with some
-/// words of the message.
+/// Fails unless `findings` are the expected ones, in any order. Each expectation is `path:line: words`, where
+/// the words are a part of the message.
 #[cfg(test)]
 #[track_caller]
 fn assert_findings(mut findings: Vec<Finding>, expected: &[&str]) {

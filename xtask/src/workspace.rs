@@ -10,51 +10,51 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-/// The whole workspace.
+/// The whole cargo workspace: its directories and its packages.
 pub(crate) struct Workspace {
-    /// Directory of the root manifest.
+    /// Directory of the workspace's root manifest.
     pub(crate) root: PathBuf,
     /// Directory in which cargo builds: `target`, or the one that the environment or a config file sets.
     pub(crate) target_directory: PathBuf,
-    /// Members of the workspace.
+    /// The member packages of the workspace.
     pub(crate) packages: Vec<Package>,
 }
 
-/// A member of the workspace.
+/// A member package of the workspace.
 #[derive(Debug)]
 pub(crate) struct Package {
-    /// Name, such as `thalweg-model`.
+    /// Name of the package, such as `thalweg-model`.
     pub(crate) name: String,
-    /// Path of the manifest relative to the root, with forward slashes.
+    /// Path of the package's manifest relative to the root, with forward slashes.
     pub(crate) manifest: String,
-    /// Declared dependencies of every kind and for every target.
+    /// The dependencies that the manifest declares, of every kind and for every target.
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// A declared dependency.
+/// A dependency that a manifest declares.
 #[derive(Debug)]
 pub(crate) struct Dependency {
-    /// Name of the package itself, even if the manifest renames it.
+    /// Name of the package that is depended on, even if the manifest renames it.
     pub(crate) name: String,
-    /// Part of the package that needs the dependency.
+    /// Part of the package, such as its tests, that needs the dependency.
     pub(crate) kind: DependencyKind,
     /// Condition under which the dependency is needed, such as `cfg(loom)`.
     pub(crate) target: Option<String>,
 }
 
-/// Part of a package that needs a dependency.
+/// Part of a package that needs a dependency: the package itself, its build script, or its tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DependencyKind {
-    /// The package itself.
+    /// The library or program of the package needs the dependency.
     Normal,
-    /// Its build script.
+    /// The build script of the package needs the dependency.
     Build,
-    /// Its tests, benches and examples.
+    /// The tests, benches and examples of the package need the dependency.
     Dev,
 }
 
 impl Workspace {
-    /// Asks cargo about the workspace of this xtask.
+    /// Asks cargo about the workspace that this xtask belongs to.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl Workspace {
         Ok(Self { root, target_directory, packages })
     }
 
-    /// Creates a workspace without packages, at a place that does not exist.
+    /// Creates a workspace without packages, at a path that does not exist, for tests.
     #[cfg(test)]
     pub(crate) fn fake() -> Self {
         Self { root: "/fake".into(), target_directory: "/fake/target".into(), packages: Vec::new() }
@@ -123,14 +123,15 @@ impl Dependency {
     }
 }
 
-/// Returns the cargo that runs us, so that every step uses the same toolchain. Outside of cargo, this is the one on the
-/// path.
+/// Returns the path of the cargo that has started xtask, so that every step uses the same toolchain. If xtask
+/// was started without cargo, this is the cargo on the search path.
 pub(crate) fn cargo() -> String {
     env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
-/// Returns the directory of xtask. `cargo run` sets it at run time. The directory at compile time is the second choice,
-/// because a target directory that clones share may hold a binary of another clone.
+/// Returns the directory of the package xtask. `cargo run` sets it in the environment. The directory at
+/// compile time is the second choice, because a target directory that clones share may hold a binary of
+/// another clone.
 fn own_directory() -> PathBuf {
     env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! The program as a user calls it: exit codes, usage, and tidy on a small tree on the disk.
+//! Tests of the program xtask as a user calls it: exit codes, usage, and tidy on a small tree on the disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,14 @@ const CLEAN_TREE: [(&str, &str); 7] = [
     ("xtask/src/main.rs", "//! Nothing either.\n\n#![forbid(unsafe_code)]\n\nfn main() {}\n"),
 ];
 
-/// A git repository of its own, removed when the test ends.
+/// A small git repository on the disk, removed when the test ends.
 struct SmallTree {
     root: PathBuf,
 }
 
 impl SmallTree {
-    /// Writes `files`. The name contains the process, because two runs may share a target directory.
+    /// Writes `files` into a new repository. Its name contains the number of the process, because two runs
+    /// may share a target directory.
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", process::id()));
         let tree = Self { root };
@@ -42,7 +43,7 @@ impl SmallTree {
         fs::write(path, text).unwrap();
     }
 
-    /// Runs `xtask tidy` as if xtask belonged to this tree.
+    /// Runs `xtask tidy` as if xtask belonged to this repository.
     fn tidy(&self) -> Output {
         self.tidy_with(&[])
     }
@@ -60,7 +61,8 @@ impl SmallTree {
 
 impl Drop for SmallTree {
     fn drop(&mut self) {
-        // A directory that cannot be removed only takes up space in the target directory.
+        // An error is ignored: a directory that cannot be removed only takes up space in the target
+        // directory.
         let _ = fs::remove_dir_all(&self.root);
     }
 }
@@ -69,7 +71,7 @@ fn xtask(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_xtask")).args(arguments).output().unwrap()
 }
 
-/// Checks the exit code and the text on both streams.
+/// Checks the exit code of the program and its text on both streams.
 #[track_caller]
 fn check(output: &Output, code: i32, stdout: &str, stderr: &str) {
     let read = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
@@ -123,7 +125,7 @@ fn ignored_files_are_not_read() {
     check(&small.tidy(), 0, "", "no findings in 7 files\n");
 }
 
-/// Equal runs are a list and no findings, so the exit code is 0.
+/// `tidy --clones` lists equal runs of lines. They are no findings, so the exit code is 0.
 #[test]
 fn equal_runs_are_listed() {
     let calls: String = ('a'..='l').map(|name| format!("    {name}();\n")).collect();
@@ -135,7 +137,7 @@ fn equal_runs_are_listed() {
     check(&small.tidy_with(&["--clones"]), 0, expected, "");
 }
 
-/// One finding per kind of input: a manifest, a Rust file, a page.
+/// An untidy tree has one finding per kind of input here: a manifest, a Rust file and a page.
 #[test]
 fn untidy_tree_fails_with_every_finding_and_their_count() {
     let mut files = CLEAN_TREE.to_vec();

@@ -22,7 +22,7 @@ const QUOTED: &str = "A46F0BA14D99E75C2CE537DDCA0C5239,F9A3F1CD1FEE977E07201BAB1
                       2013-01-01 02:38:00,1,600,3.00,-73.978165,40.757977,-73.989838,40.751171\n";
 const SHORT: &str = "0,48,1137,58,0,2,1,71,376340,-1,-1,-1,-1,-1\n";
 
-/// A file that consists of one line, repeated.
+/// A disk with one file, which consists of one line repeated.
 struct OneLine {
     line: &'static [u8],
     count: usize,

@@ -62,7 +62,7 @@ impl Output<Value> for Block {
     }
 }
 
-/// Returns ns per record: the median of `repeats` runs.
+/// Returns the nanoseconds per record: the median of `repeats` runs of `polls` polls each.
 fn median_ns(repeats: usize, polls: usize, mut run: impl FnMut()) -> f64 {
     let mut runs: Vec<f64> = (0..repeats)
         .map(|_| {

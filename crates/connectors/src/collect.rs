@@ -28,7 +28,8 @@ impl<T> Collect<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Record<T>>> {
-        // A push either happened or did not, so a panic of a reader cannot have left the vector half changed.
+        // If a reader has panicked while it held the lock, the records are used all the same: a push either
+        // happened or did not, so the vector cannot be half changed.
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
     use thalweg_model::EventTime;
 
-    /// The record that does not fit is refused with a typed error, and the records before it stay.
+    /// A sink that is full refuses the next record with a typed error, and keeps the records before it.
     #[test]
     fn full_is_a_fault() {
         let mut sink = Collect::new(2);

@@ -2,14 +2,14 @@
 
 use thalweg_model::{Fault, Record, Sink};
 
-/// Sink that drops and counts records.
+/// Sink that drops all records and counts them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Discard {
     count: u64,
 }
 
 impl Discard {
-    /// Creates a sink with a count of zero.
+    /// Creates a sink that has dropped no record so far.
     pub const fn new() -> Self {
         Discard { count: 0 }
     }

@@ -10,12 +10,13 @@ use std::path::Path;
 
 use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 
-/// File system of the operating system.
+/// Access to the file system of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 
 impl Disk for RealDisk {
-    /// Opens regular files only: a read from a pipe could block, and a pipe has no identity to compare.
+    /// Opens a regular file for reading. Anything else is refused: a read from a pipe could block, and a pipe
+    /// has no identity to compare.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
         if !fs::metadata(path)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
@@ -23,8 +24,8 @@ impl Disk for RealDisk {
         Ok(Box::new(File::open(path)?))
     }
 
-    /// Always creates a new file. A regular file at the path is removed first; a link or anything else there is
-    /// neither followed nor written to.
+    /// Creates a new file in any case. A regular file at the path is removed first. A link or anything else
+    /// there is neither followed nor written to.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
         if fs::symlink_metadata(path).is_ok_and(|there| there.is_file()) {
             fs::remove_file(path)?;

@@ -12,7 +12,8 @@ use thalweg_model::disk::{Disk, WriteFile};
 
 /// A file that is being written and does not have its final name yet.
 pub struct InProgressFile {
-    /// Declared first, since fields are dropped in this order: the file is closed before it is renamed or removed.
+    /// The open file. It is declared first, since fields are dropped in this order: the file is closed before
+    /// it is renamed or removed.
     file: Box<dyn WriteFile>,
     unpublished: SealedFile,
 }
@@ -26,7 +27,7 @@ pub struct SealedFile {
     is_published: bool,
 }
 
-/// Returns the name that a file has while it is written.
+/// Returns the name that a file has until it is published.
 pub fn in_progress_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".inprogress");
@@ -52,7 +53,7 @@ impl InProgressFile {
         Ok(InProgressFile { file, unpublished })
     }
 
-    /// Returns the name that the file will have.
+    /// Returns the name that the file has once it is published.
     pub fn path(&self) -> &Path {
         &self.unpublished.path
     }
@@ -69,20 +70,21 @@ impl InProgressFile {
         synced.map(|()| unpublished)
     }
 
-    /// Syncs the file to the disk and gives it its name. After an error the file is removed.
+    /// Syncs the file to the disk and gives it its final name. After an error the file is removed.
     ///
     /// # Errors
     /// The operating system's.
     pub fn publish(self) -> io::Result<()> {
         let InProgressFile { mut file, unpublished } = self;
         let synced = file.flush().and_then(|()| file.sync());
-        // The file stays open until it has its name: its writer may hold a lock on it, which closing would release.
+        // The file stays open until it has its final name: its writer may hold a lock on it, and closing
+        // would release the lock.
         synced.and_then(|()| unpublished.publish())
     }
 }
 
 impl SealedFile {
-    /// Gives the file its name. After an error the file is removed.
+    /// Gives the file its final name. After an error the file is removed.
     ///
     /// # Errors
     /// The operating system's.
@@ -92,7 +94,7 @@ impl SealedFile {
         Ok(())
     }
 
-    /// Returns the bytes held for its names.
+    /// Returns the bytes of memory that the names of the unpublished file take.
     pub fn held_bytes(&self) -> usize {
         self.path.capacity() + self.in_progress_path.capacity()
     }
@@ -111,7 +113,8 @@ impl Write for InProgressFile {
 impl Drop for SealedFile {
     fn drop(&mut self) {
         if !self.is_published {
-            // No caller is left to report an error to; the next run over the same path removes the file.
+            // An error while the unfinished file is removed is ignored, because no caller is left to report
+            // it to. The next run with the same path removes the file.
             let _ = self.disk.remove(&self.in_progress_path);
         }
     }

@@ -64,21 +64,21 @@ use split::{Split, WrittenSplit};
 pub use stamps::Stamps;
 pub use zipf::zipf_parts;
 
-/// Speed of a generator, and the stamps of its records.
+/// The speed at which a generator's records come, and the event times that they have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// Records come as fast as they are taken.
+    /// `Drain`: records come as fast as the reader takes them, so none of them has a due time.
     Drain {
-        /// Records per second of event time, 1 to 1,000,000,000.
+        /// Records per second of event time, from 1 to 1,000,000,000.
         nominal_rate_per_s: u64,
-        /// The event time of record 0.
+        /// The event time of the generator's first record.
         start: EventTime,
     },
-    /// Records come at a rate of processing time, whether or not they are taken in time.
+    /// Records come at a rate of processing time, whether or not the reader takes them in time.
     Rate {
-        /// Records per second, 1 to 1,000,000,000.
+        /// Records per second of processing time, from 1 to 1,000,000,000.
         rate_per_s: u64,
-        /// When record 0 is due.
+        /// The processing time at which the first record is due.
         start: ProcessingTime,
         /// Seconds of event time in one second of the clock, at least 1, a divisor of the rate. With a scale above 1
         /// event time begins at `start` and runs ahead of the clock, so long windows fire soon.
@@ -94,7 +94,7 @@ impl Pace {
         }
     }
 
-    /// Returns the records in one second of event time.
+    /// Returns the number of records in one second of event time.
     pub fn event_rate_per_s(self) -> u64 {
         match self {
             Pace::Drain { nominal_rate_per_s, .. } => nominal_rate_per_s,
@@ -102,7 +102,8 @@ impl Pace {
         }
     }
 
-    /// Returns mode, rate, start and time scale (0 if drained): equal if and only if the paces are equal.
+    /// Returns the pace as numbers for saving: mode, rate, start and time scale (0 if drained). The numbers
+    /// are equal if and only if the paces are.
     fn written_down(self) -> WrittenPace {
         match self {
             Pace::Drain { nominal_rate_per_s, start } => {
@@ -113,11 +114,12 @@ impl Pace {
     }
 }
 
-/// Distance of prefetching: when a value is inspected, the value this many places behind it is prefetched. So the
-/// values of a filter's next pass are loaded while the chain processes the records of this pass.
+/// Distance of prefetching, in records: when a value is inspected, the value this many places behind it is
+/// prefetched. So the values of a filter's next pass are loaded while the chain processes the records of this
+/// pass.
 const AHEAD_RECORDS: u64 = 192;
 
-/// How long a split that is too far ahead waits before it is polled again.
+/// Nanoseconds that a split which is too far ahead of the others waits before it is polled again.
 const AHEAD_WAIT_NS: u64 = 50_000;
 
 /// A [`Pace`] in a form that can be saved: whether it is a rate, records per second, the bits of its start, and the
@@ -152,14 +154,16 @@ pub struct Paced<G: Generate> {
     pace: Pace,
     event_times: EventTimes,
     disorder: Option<Disorder>,
-    /// Set only at a steady rate.
+    /// The times at which records are due; only at a steady rate.
     send_times: Option<SendTimes>,
-    /// Set only under a load, which has records in order.
+    /// The times of the records that are made ahead; only under a load, whose records come in order.
     ahead: Option<Box<Ahead>>,
     next_index: u64,
-    /// Records from `next_index` on that are made already; none if values are cheap and come in order at a steady rate.
+    /// The records from `next_index` on that are made already. There is none if values are cheap and come in
+    /// order at a steady rate.
     kept: Kept<G::Item>,
-    /// Index of the next record with a latency marker behind it; not below `next_index`. `u64::MAX` unless at a rate.
+    /// Index of the next record that is followed by a latency marker; it is not below `next_index`.
+    /// `u64::MAX` if the source is drained.
     marked_index: u64,
     end_index: u64,
     stop_at: ProcessingTime,
@@ -219,7 +223,7 @@ impl<G: Generate> Paced<G> {
         Ok(self.on(&Course::new(load, rate_per_s), start))
     }
 
-    /// Returns the same source on a course that begins at `start`.
+    /// Returns the same source under the load of `course`, which begins at `start`.
     fn on(self, course: &Arc<Course>, start: ProcessingTime) -> Self {
         let ahead = Some(Box::new(Ahead::new(course, start)));
         Paced { send_times: None, ahead, marked_index: u64::MAX, kept: Kept::none(), ..self }
@@ -248,7 +252,7 @@ impl<G: Generate> Paced<G> {
         Paced { generator, kept: Kept::none(), ..self }
     }
 
-    /// Returns the same source, which ends after `records`.
+    /// Returns the same source, which ends after this number of records.
     pub fn with_limit(self, records: u64) -> Self {
         Paced { end_index: records, ..self }
     }
@@ -268,7 +272,8 @@ impl<G: Generate> Paced<G> {
         self.split_by(&shares)
     }
 
-    /// Returns the splits of the source by a distribution that was computed for this pace and load.
+    /// Returns the splits of the source by a distribution of records that was computed for this pace and
+    /// load.
     pub fn split_by(self, shares: &SplitShares) -> Vec<Self> {
         if *shares == SplitShares::WHOLE {
             return vec![self];
@@ -280,7 +285,8 @@ impl<G: Generate> Paced<G> {
         Split::all(shares).into_iter().map(of).collect()
     }
 
-    /// Returns a fresh source from `next_index` on, at this pace, as its only split.
+    /// Returns a source with the same records from `next_index` on, at the given pace, as if it were the only
+    /// split.
     fn again(&self, pace: Pace, next_index: u64) -> Self {
         let Paced { disorder, end_index, stop_at, .. } = *self;
         let source = Self::from(Arc::clone(&self.generator), pace, next_index).shuffled(disorder);
@@ -291,12 +297,12 @@ impl<G: Generate> Paced<G> {
         Paced { end_index, stop_at, ..source }
     }
 
-    /// Returns the generator, whose cache the run counts.
+    /// Returns the generator, so that the run can count its cache.
     pub fn generator(&self) -> &Arc<G> {
         &self.generator
     }
 
-    /// Creates a source; `pace` has been checked.
+    /// Creates a source at a pace that has been checked.
     fn from(generator: Arc<G>, pace: Pace, next_index: u64) -> Self {
         let send_times = match pace {
             Pace::Drain { .. } => None,
@@ -318,12 +324,12 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room. Returns the
-    /// index behind the last record made. Inlined, as `poll` is: so the loop of the chain behind it, down to the
-    /// block that it fills, keeps all values in registers.
+    /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room. Returns
+    /// the index after the last record made. The function is inlined, as `poll` is. So the loop of the chain
+    /// behind it, down to the block that it fills, keeps all values in registers.
     #[inline(always)]
     fn make<O: Output<G::Item>>(&mut self, limit: usize, bound_index: u64, output: &mut O) -> u64 {
-        // One run of the split at a time.
+        // One call makes records of one run of the split only, that is, of one range of consecutive places.
         let due = bound_index.min(self.split.run_end()).saturating_sub(self.next_index);
         let count = limit.min(STRETCH_RECORDS_MAX).min(usize::try_from(due).unwrap_or(usize::MAX));
         if count == 0 {
@@ -358,7 +364,7 @@ impl<G: Generate> Paced<G> {
         made_to
     }
 
-    /// Moves to the next run of the split when the current one is made.
+    /// Moves to the next run of the split when all records of the current one are made.
     #[inline]
     fn go_on(&mut self) {
         let next = self.split.go_on(self.next_index);
@@ -373,7 +379,7 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// Generates the next records into the buffer, if the buffer is empty.
+    /// Generates the next records into the buffer, if all records of the buffer are taken.
     #[inline]
     fn keep(&mut self) {
         if self.kept.rest().is_empty() && self.ahead.is_none() {
@@ -381,8 +387,9 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// Generates the next records of a load and their times into the buffer, if the buffer is empty. Returns the number of all
-    /// records that have arrived, as far as it is known, and updates the next marked index.
+    /// Under a load: makes the next records and computes their times, if the buffer is empty. Returns the
+    /// number of all records that have arrived, as far as it is known, and updates the index of the next
+    /// record with a latency marker.
     #[cold]
     #[inline(never)]
     fn look_ahead(&mut self, now: ProcessingTime) -> u64 {
@@ -397,13 +404,15 @@ impl<G: Generate> Paced<G> {
         ahead.due_count(now)
     }
 
-    /// Under a load: returns the result of a poll; `is_marked` tells whether it made the marked record.
+    /// Under a load: returns the status after a poll. `is_marked` tells whether the poll made the record with
+    /// the latency marker.
     #[cold]
     #[inline(never)]
     fn stand(&mut self, is_marked: bool) -> Polled {
         let Some(ahead) = &self.ahead else { return Polled::new(SourceStatus::Ready) };
         let now = ahead.looked_at();
-        // Read before the source looks ahead again, which forgets these times.
+        // The marker's time is read here, because the source then looks ahead again and forgets the times of
+        // earlier records.
         let latency = is_marked.then(|| ahead.intended(self.marked_index));
         let status = if self.end_index <= self.next_index {
             SourceStatus::Ended
@@ -438,11 +447,12 @@ impl<G: Generate> Source for Paced<G> {
             None if self.ahead.is_some() => self.look_ahead(now),
             None => u64::MAX,
         };
-        // The poll ends behind a marked record, so that its marker stands right behind it.
+        // The poll ends with a marked record, so that the latency marker comes right behind it.
         let (marked_index, from_index) = (self.marked_index, self.next_index);
         let behind_marked = marked_index.saturating_add(1);
         let made_to = self.make(limit, due_index.min(self.end_index).min(behind_marked), output);
-        // The last record just made may be the marked one. A marked record in another split's run is not made here.
+        // The last record that was made may be the marked one. A marked record that is in another split's run
+        // was not made here.
         let is_marked = (from_index..made_to).contains(&marked_index);
         let Some(send_times) = self.send_times else {
             if self.ahead.is_some() {
@@ -469,7 +479,8 @@ impl<G: Generate> Source for Paced<G> {
         self.kept.bytes() + self.ahead.as_ref().map_or(0, |ahead| ahead.bytes())
     }
 
-    /// Returns, at a rate, one second divided by the rate, truncated to whole nanoseconds.
+    /// Returns the nanoseconds between two records: one second divided by the rate, truncated; `None` if the
+    /// source is drained.
     fn spacing_ns(&self) -> Option<u64> {
         let of_all = match (&self.ahead, self.pace) {
             (Some(ahead), _) => ahead.spacing_ns(),
@@ -479,7 +490,7 @@ impl<G: Generate> Source for Paced<G> {
         Some(of_all.saturating_mul(self.split.records_per_own()).max(1))
     }
 
-    /// Saves the pace, the disorder, the load, the split and the next index.
+    /// Saves the source: its pace, its disorder, its load, its split and the index of the next record.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let disorder: Option<WrittenDisorder> = self.disorder.map(|disorder| disorder.written_down());
         let load = self.course().map(|course| written_down(course));
@@ -533,12 +544,12 @@ impl<G: Generate> Source for Paced<G> {
     }
 }
 
-/// Returns the load of a course as text to be saved; each number has as many digits as identify it.
+/// Returns the load of a course as a text for saving. Each number has enough digits to identify it.
 fn written_down(course: &Course) -> String {
     format!("{:?}", course.load())
 }
 
-/// The records of one poll, or some of them.
+/// The input that a poll hands to its reader: the records of the poll, or some of them.
 struct PacedInput<'a, G: Generate> {
     made: Made<'a, G>,
     first_index: u64,
@@ -547,11 +558,11 @@ struct PacedInput<'a, G: Generate> {
     is_ascending: bool,
 }
 
-/// How the records of an input are made.
+/// The way in which the records of a poll are made: on demand, or before the poll.
 enum Made<'a, G: Generate> {
-    /// Records are made when they are inspected or taken; the first has the first of these times.
+    /// Records are made when they are inspected or taken. The event times begin with the first record's.
     Anew(&'a G, StretchTimes),
-    /// Records are made already.
+    /// The records are made already, and lie in this slice.
     Before(&'a [Record<G::Item>]),
 }
 
@@ -564,7 +575,7 @@ impl<G: Generate> Clone for Made<'_, G> {
 impl<G: Generate> Copy for Made<'_, G> {}
 
 impl<G: Generate> PacedInput<'_, G> {
-    /// Returns the record `place` places behind the first, taken or not.
+    /// Returns the record that is `place` places after the first one, whether or not it was taken.
     #[inline(always)]
     fn record(&self, place: usize) -> Record<G::Item> {
         match self.made {
@@ -590,8 +601,8 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
 
     #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<G::Item>) -> Q) -> Q {
-        // A check per record, so only in debug builds: in release builds a filter's loop would reload the generator
-        // for it.
+        // This check runs per record, so it is only in debug builds. In release builds it would make a
+        // filter's loop reload the generator.
         debug_assert!(offset < self.remaining(), "only records that remain are looked at");
         match self.made {
             Made::Anew(generator, _) => {
@@ -628,20 +639,20 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
     }
 }
 
-/// Invalid pace.
+/// The reason why the pace of a generator is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PaceError {
     /// `RATE_OUT_OF_BOUNDS`: the rate is not within 1 and 1,000,000,000 records/s.
     RateOutOfBounds {
-        /// The given rate.
+        /// The invalid rate that was given, in records per second.
         rate_per_s: u64,
     },
     /// `TIME_SCALE`: the time scale is 0 or does not divide the rate.
     TimeScale {
-        /// Records per second of the clock.
+        /// The rate that was given, in records per second of processing time.
         rate_per_s: u64,
-        /// Seconds of event time in one second of the clock.
+        /// The time scale that was given: seconds of event time in one second of the clock.
         time_scale: u64,
     },
 }

@@ -1,28 +1,28 @@
-//! Errors of sinks.
+//! Errors of the sinks in this package.
 
 use std::io;
 
 use thalweg_model::Coded;
 
-/// Failure of a sink to take or publish records.
+/// The reason why a sink failed to take or publish records.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SinkError {
-    /// `SINK_FAILED`: the file or stream refused to be written.
+    /// `SINK_FAILED`: a file or stream could not be written.
     Failed {
-        /// The file's path, or the stream's name.
+        /// Path of the file that could not be written, or name of the stream.
         target: String,
-        /// The error of the operating system.
+        /// The operating system's error for writing.
         source: io::Error,
     },
     /// `SINK_CLOSED`: the reader of the stream has closed it.
     Closed {
-        /// The stream's name.
+        /// Name of the stream that its reader has closed.
         target: String,
     },
-    /// `SINK_FULL`: the sink got more records than its maximum.
+    /// `SINK_FULL`: the sink got more records than the maximum that it may keep.
     Full {
-        /// The bound.
+        /// The maximum number of records, which the sink has reached.
         max_records: usize,
     },
 }

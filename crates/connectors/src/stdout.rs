@@ -12,7 +12,7 @@ use crate::csv::RowWriter;
 use crate::csv::sink::SINK_BUFFER_BYTES;
 use crate::sink_error::SinkError;
 
-/// Writes the row that `row` makes of each record to `writer`.
+/// Sink that writes the row that the function `row` makes of each record to `writer`.
 ///
 /// # Example
 /// ```
@@ -37,7 +37,7 @@ pub struct LinesSink<T, F, W> {
 }
 
 impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> LinesSink<T, F, W> {
-    /// Creates a sink into `writer`; errors name it `name`.
+    /// Creates a sink that writes rows to `writer`; errors call the sink `name`.
     pub fn new(name: &'static str, writer: W, row: F) -> Self {
         LinesSink { name, writer, rows: RowWriter::default(), row, takes: PhantomData }
     }
@@ -66,7 +66,8 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> Sink<T> for L
 
     fn on_mark(&mut self, mark: Mark) -> Result<(), Fault> {
         match mark {
-            // Thousands of watermarks may come without a record between them.
+            // Rows are written out at a watermark only if there are any, since thousands of watermarks may
+            // come without a record between them.
             Mark::Watermark(_) if !self.rows.as_bytes().is_empty() => self.flush(),
             _ => Ok(()),
         }

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 use thalweg_model::{Output, Record};
 
-/// Files in memory. As on a real disk, an open reader keeps reading a file that is replaced, and sees a truncation.
+/// A disk in memory. As on a real disk, an open reader keeps reading a file that is replaced, and sees a
+/// truncation.
 #[derive(Default)]
 pub(crate) struct MemDisk {
     files: Mutex<HashMap<PathBuf, Arc<Mutex<Node>>>>,
@@ -25,12 +26,12 @@ struct Node {
     hidden_behind: Option<usize>,
 }
 
-/// Faults, which stay until they are reset.
+/// Faults that the disk in memory injects until they are reset.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Faults {
-    /// Most bytes per read; 0 for no limit.
+    /// Largest number of bytes that one read returns; 0 for no limit.
     pub read_bytes_max: usize,
-    /// Every other read is interrupted, as by a signal.
+    /// Every other read of a file is interrupted, as by a signal.
     pub interrupts_reads: bool,
     pub fails_open: bool,
     pub fails_read: bool,
@@ -41,7 +42,7 @@ pub(crate) struct Faults {
 }
 
 impl MemDisk {
-    /// Creates a disk with one file.
+    /// Creates a disk in memory with one file.
     pub(crate) fn with(path: &str, bytes: &[u8]) -> Arc<Self> {
         let disk = Arc::new(MemDisk::default());
         disk.put(path, bytes);
@@ -53,7 +54,7 @@ impl MemDisk {
         self.insert(Path::new(path), bytes.to_vec());
     }
 
-    /// Truncates the file at `path`; open readers see it.
+    /// Truncates the file at `path`; open readers see the truncation.
     pub(crate) fn truncate(&self, path: &str, len_bytes: usize) {
         self.change(path, |bytes| bytes.truncate(len_bytes));
     }
@@ -63,7 +64,7 @@ impl MemDisk {
         self.node(Path::new(path)).unwrap().lock().unwrap().hidden_behind = Some(len_bytes);
     }
 
-    /// Writes to the file at `path`; open readers see it.
+    /// Changes the contents of the file at `path`; open readers see the change.
     pub(crate) fn change(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let node = self.node(Path::new(path)).unwrap();
         let mut node = node.lock().unwrap();
@@ -195,7 +196,7 @@ impl WriteFile for MemWriter {
     }
 }
 
-/// Output that takes at most `room` records.
+/// An output that takes at most `room` records.
 pub(crate) struct VecOutput<T> {
     pub records: Vec<Record<T>>,
     pub room: usize,

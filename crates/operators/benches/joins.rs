@@ -19,17 +19,17 @@ use thalweg_model::{
 };
 use thalweg_operators::{CoGroup, FullOuter, Inner, Interval, IntervalJoin, WindowJoin};
 
-/// A record value of either stream.
+/// The value of a record of the left or the right stream.
 type Two = Either<u64, u64>;
 
-/// Event time between two records.
+/// Nanoseconds of event time between two consecutive records of the benchmark.
 const STEP_NS: u64 = 500;
 
 const BLOCK_RECORDS: usize = 512;
 const WATERMARK_RECORDS: usize = 1_000;
 const ROOM: usize = 1_024;
 
-/// A block of records as an input; records are copied out.
+/// An operator's input that serves a block of records by copying them, so that the block can be used again.
 struct Block<'a>(&'a [Record<Two>]);
 
 impl Input<Two> for Block<'_> {
@@ -53,7 +53,7 @@ impl Input<Two> for Block<'_> {
     }
 }
 
-/// A block of results, overwritten once it is full.
+/// An operator's output: one block of results, which is overwritten once it is full.
 struct Results {
     block: Vec<Record<u64>>,
     count: u64,
@@ -79,7 +79,8 @@ impl Output<u64> for Results {
     }
 }
 
-/// Returns the seconds that this thread has run, or the seconds since the first call where the system does not tell.
+/// Returns the seconds of processor time of this thread, or the seconds since the first call on systems that
+/// do not report it.
 fn seconds() -> f64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let ran = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
@@ -93,7 +94,7 @@ fn mix(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// Returns records of the two sides in turn.
+/// Returns records that alternate between the left and the right stream.
 fn records(count: u64, key_of: impl Fn(u64) -> u64) -> Vec<Record<Two>> {
     let record = |index: u64| {
         let key = key_of(index);
@@ -104,7 +105,8 @@ fn records(count: u64, key_of: impl Fn(u64) -> u64) -> Vec<Record<Two>> {
     (0..count).map(record).collect()
 }
 
-/// Runs all records. Returns the seconds taken by the records after the first `warm_up`, and the results of all.
+/// Runs all records through an operator. Returns the seconds taken by the records after the first `warm_up`
+/// of them, and all results.
 fn run<P: Operator<Two, Out = u64>>(
     mut operator: P,
     records: &[Record<Two>],
@@ -144,7 +146,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let is_bench = arguments.iter().any(|argument| argument == "--bench");
     let names: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
-    // A window has two million records; under `cargo test`, 20,000.
+    // A window has two million records in the benchmark, and 20,000 under `cargo test`.
     let (window_records, windows, rounds) = if is_bench { (2_000_000, 5, 5) } else { (20_000, 3, 1) };
     let keys = if is_bench { 1 << 20 } else { 1 << 13 };
     let uniform = records(window_records * windows, |index| mix(index) % keys);
@@ -165,7 +167,8 @@ fn main() {
         let mut last = None;
         for _ in 0..rounds {
             let (seconds, results) = run(records);
-            // The system counts in ticks of some milliseconds, so the divisor is at least one.
+            // The system reports processor time in ticks of some milliseconds, which may be zero. So the
+            // divisor is at least 1 ms.
             rates.push(measured / seconds.max(1e-3) / 1e6);
             last = Some((results.count, results.sum));
         }

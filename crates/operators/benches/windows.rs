@@ -23,7 +23,7 @@ const RECORDS_PER_MARK: usize = 1_000;
 const LENGTH: Span = Span::from_secs(1_200);
 const DISORDER: Span = Span::from_secs(20);
 
-/// Records in a slice, as an input.
+/// An operator's input that serves the records of a slice by copying them.
 struct Lying<'a>(&'a [Record<u64>]);
 
 impl Input<u64> for Lying<'_> {
@@ -49,7 +49,7 @@ impl Input<u64> for Lying<'_> {
     }
 }
 
-/// Counts the results that it is given.
+/// An operator's output that only counts the results.
 #[derive(Default)]
 struct Counter(u64);
 
@@ -64,12 +64,13 @@ impl<T> Output<T> for Counter {
     }
 }
 
-/// Returns records spread over the length of time, each up to `disorder` early, with the watermark after every
-/// thousand.
+/// Returns records spread evenly over the event time of the benchmark, each stamped up to `disorder` early.
+/// They come in runs of 1,000, each with the watermark behind it.
 fn records(count: usize, disorder: Span) -> Vec<(Vec<Record<u64>>, EventTime)> {
     let mut word = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {
-        // Marsaglia, "Xorshift RNGs", 2003: enough to scatter keys and stamps.
+        // Random keys and stamps come from the xorshift generator of Marsaglia, "Xorshift RNGs", 2003, which
+        // scatters them well enough.
         word ^= word << 13;
         word ^= word >> 7;
         word ^= word << 17;
@@ -91,7 +92,7 @@ fn records(count: usize, disorder: Span) -> Vec<(Vec<Record<u64>>, EventTime)> {
         .collect()
 }
 
-/// Returns ns per record of an operator over all records.
+/// Returns the nanoseconds per record that an operator takes for all records.
 fn ns_per_record<P: Operator<u64>>(mut operator: P, runs: &[(Vec<Record<u64>>, EventTime)]) -> f64 {
     let mut output = Counter::default();
     let begun = Instant::now();
@@ -118,7 +119,8 @@ fn sliding<F: Fold<u64>>(runs: &Runs, slide_s: i64, fold: F) -> f64 {
     ns_per_record(SlidingAggregate::new("", windows, |key: &u64| *key, fold), runs)
 }
 
-/// Measures sessions. Each key comes about three times a second, so a session has about thirty records.
+/// Measures session windows. Each key comes about three times a second, so a session has about thirty
+/// records.
 fn sessions(runs: &Runs) -> f64 {
     let gap = SessionGap::new(Span::from_secs(1)).expect("above zero");
     ns_per_record(SessionAggregate::new("", gap, |key: &u64| *key, Count), runs)

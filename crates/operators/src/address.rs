@@ -32,7 +32,8 @@ use thalweg_model::{
     Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Addresses the records of one input of the operator that `keys` belong to; `W` says which input.
+/// Address operator on one input of a keyed operator, whose [`Keys`] it uses. `W` says which input: the only
+/// one, the left one or the right one.
 #[derive(Debug)]
 pub struct Address<Y, W = Only> {
     keys: Y,
@@ -40,13 +41,15 @@ pub struct Address<Y, W = Only> {
 }
 
 impl<Y, W> Address<Y, W> {
-    /// Creates an address operator for these keys.
+    /// Creates an address operator. `keys` gives each record the hash by which the copy of the keyed operator
+    /// is chosen.
     pub fn new(keys: Y) -> Self {
         Address { keys, input: PhantomData }
     }
 }
 
-/// Keys by a function `hash` that hashes them, for the operator with this name.
+/// The [`Keys`] of a keyed operator without a filter: the function `hash` hashes each record, and `name` is
+/// the name of the keyed operator, which a panic in the function is attributed to.
 #[derive(Debug)]
 pub(crate) struct By<G> {
     name: String,
@@ -78,17 +81,17 @@ impl<T, G: Fn(&T) -> u64 + Clone + Send> Keys<T> for By<G> {
 /// Relation between the values of one input and those that the operator takes: the value itself, or one side of
 /// [`Either`].
 pub trait InputOf<T>: Send + 'static {
-    /// The type of value that the operator takes.
+    /// The type of value that the keyed operator takes, on any of its inputs.
     type Whole;
 
-    /// Converts an input value to the value that the operator takes.
+    /// Converts a value of this input to the type that the operator takes.
     fn whole(value: T) -> Self::Whole;
 
-    /// Converts the operator's value back to the input value.
+    /// Converts a value of the operator's type back to the type of this input.
     fn part(whole: Self::Whole) -> T;
 }
 
-/// The only input of an operator.
+/// Marks the input of an operator that has only one input.
 #[derive(Clone, Copy, Debug)]
 pub struct Only;
 
@@ -106,7 +109,7 @@ impl<T> InputOf<T> for Only {
     }
 }
 
-/// The left one of two inputs, where `R` comes from the right.
+/// The left input of an operator with two inputs. `R` is the type of the right input's values.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOf<R>(PhantomData<fn() -> R>);
 
@@ -127,7 +130,7 @@ impl<L, R: 'static> InputOf<L> for LeftOf<R> {
     }
 }
 
-/// The right one of two inputs, where `L` comes from the left.
+/// The right input of an operator with two inputs. `L` is the type of the left input's values.
 #[derive(Clone, Copy, Debug)]
 pub struct RightOf<L>(PhantomData<fn() -> L>);
 
@@ -232,8 +235,9 @@ mod tests {
         }
     }
 
-    /// Values of one key have one address, values of different keys different ones. This holds for every copy, and
-    /// before and after seeding. The operator counts none of these calls.
+    /// Every copy of a keyed operator gives the records of one key the same address, and different keys
+    /// different addresses, before and after it is seeded. The calls for addresses change none of the
+    /// operator's counts.
     #[test]
     fn values_of_a_key_have_one_address() {
         let windows = CountWindows::of_size(std::num::NonZeroU64::MIN);

@@ -1,10 +1,10 @@
-//! A grant source of memory for an operator under test.
+//! A source of memory grants with a bound, for tests of operators that run out of memory.
 
 use std::sync::{Arc, Mutex};
 
 use thalweg_model::{Allowance, GrantSource};
 
-/// Grants memory up to a bound, and counts it.
+/// Grants memory to an operator under test up to a bound, and counts the bytes granted.
 #[derive(Clone)]
 pub(crate) struct BoundedGrant(Arc<Mutex<Granted>>);
 
@@ -14,7 +14,7 @@ struct Granted {
 }
 
 impl BoundedGrant {
-    /// Creates a grant source of at most `bound` bytes.
+    /// Creates a source of memory grants that hands out at most `bound` bytes.
     pub(crate) fn of(bound: usize) -> Self {
         BoundedGrant(Arc::new(Mutex::new(Granted { bytes: 0, bound })))
     }
@@ -23,7 +23,7 @@ impl BoundedGrant {
         Allowance::new(Arc::new(self.clone()))
     }
 
-    /// Returns the bytes granted.
+    /// Returns the number of bytes granted so far.
     pub(crate) fn granted(&self) -> usize {
         self.0.lock().unwrap().bytes
     }

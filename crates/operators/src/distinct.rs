@@ -43,7 +43,7 @@ use crate::late::{DivertLate, DropLate, LateRule, Lateness};
 use local_distinct::LocalDistinct;
 use seen::Seen;
 
-/// Emits each key of a window once.
+/// Distinct: emits the first record of each key in each tumbling window.
 #[derive(Debug)]
 pub struct Distinct<K, KeyOf, L = DropLate> {
     name: String,
@@ -59,12 +59,13 @@ pub struct Distinct<K, KeyOf, L = DropLate> {
 }
 
 impl<K: Clone + Eq + Hash, KeyOf> Distinct<K, KeyOf> {
-    /// Creates a distinct called `name` over `windows`, with keys by `key_of`. Late records are dropped.
+    /// Creates a distinct operator called `name` over tumbling windows; `key_of` gives the key of a record.
+    /// Late records are dropped.
     pub fn new(name: impl Into<String>, windows: TumblingWindows, key_of: KeyOf) -> Self {
         Distinct::with_rule(name.into(), windows, Arc::new(key_of))
     }
 
-    /// Returns a distinct which emits late records beside the results.
+    /// Returns a distinct operator which emits late records beside its results instead of dropping them.
     pub fn divert_late(self) -> Distinct<K, KeyOf, DivertLate> {
         Distinct::with_rule(self.name, self.windows, self.key_of)
     }
@@ -86,7 +87,8 @@ impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
         }
     }
 
-    /// Returns the output of a record, with its stamp; `None` if there is none.
+    /// Processes one record: returns the output record that it causes, or `None` if its key is known or the
+    /// record is dropped.
     #[inline(always)]
     fn take_in<V>(&mut self, record: Record<V>) -> Option<Record<L::Out>>
     where
@@ -100,7 +102,8 @@ impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
                 return L::late(record.value).map(|value| Record::new(record.event_time, value));
             }
             if !self.seen.turn_to(window) {
-                // There is no memory: the query is about to fail.
+                // There is no memory for the window's table of keys. The record counts as repeated, since the
+                // query is about to fail.
                 self.repeated += 1;
                 return None;
             }
@@ -131,8 +134,8 @@ where
     }
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, L> {
-        // If late records are diverted, the filter lets all records pass: a repeated record may be late, and is to be
-        // diverted.
+        // If late records are diverted, the local distinct filter lets all records pass: a repeated record
+        // may be late, and must then reach the late output.
         LocalDistinct::new(&self.name, self.windows, Arc::clone(&self.key_of), !L::DIVERTS)
     }
 
@@ -162,7 +165,8 @@ where
             }
             Mark::InputWatermark(watermark) => {
                 self.lateness.on_input_watermark(watermark);
-                // The watermark may have closed the current window for the records that follow.
+                // The watermark may have ended the current window, so the next record looks its window up
+                // again.
                 self.seen.park();
             }
             _ => (),

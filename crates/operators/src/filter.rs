@@ -31,7 +31,7 @@ use thalweg_model::{
 /// records are loaded meanwhile. At 512, YSB's default chains are 20 % slower.
 const PASS_RECORDS: usize = 128;
 
-/// Keeps the records which a predicate accepts.
+/// Keeps the records whose value a predicate accepts.
 #[derive(Debug)]
 pub struct Filter<F> {
     name: String,
@@ -42,7 +42,7 @@ pub struct Filter<F> {
 }
 
 impl<F> Filter<F> {
-    /// Creates a filter called `name`.
+    /// Creates a filter called `name` that keeps the values for which `predicate` returns true.
     pub fn new(name: impl Into<String>, predicate: F) -> Self {
         Filter::sharing(name.into(), Arc::new(predicate))
     }
@@ -80,7 +80,8 @@ where
                 let predicate = &**predicate;
                 let mut kept = 0;
                 for place in 0..count {
-                    // `kept` never passes `place`, so the index needs no check; the mask tells the compiler so.
+                    // The number of accepted records never exceeds the position in the pass, so the index is
+                    // in bounds. The mask lets the compiler drop the bounds check.
                     places[kept & (PASS_RECORDS - 1)] = place as u16;
                     let accepted = input.inspect(place, |record| blame.on(|| predicate(&record.value)));
                     kept += usize::from(accepted);
@@ -126,11 +127,11 @@ where
 
 crate::named::named!(Filter<F>);
 
-/// The accepted ones among the next `count` records of an input, as an input.
+/// The accepted records among the next `count` records of an input, presented as an input of their own.
 struct Selected<'a, I: Input<T>, T> {
     input: &'a mut I,
     count: usize,
-    /// Positions of the accepted records, rising, below `count`.
+    /// Positions of the accepted records within the pass, in rising order, all below `count`.
     places: &'a mut [u16],
     value: PhantomData<fn() -> T>,
 }
@@ -161,7 +162,8 @@ impl<T, I: Input<T>> Input<T> for Selected<'_, I, T> {
     #[inline(always)]
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
         let end = self.end_of(count);
-        // A selection rises, so no position is overwritten before it is read.
+        // Composes two selections of positions in place. The positions of a selection rise, so no entry is
+        // overwritten before it is read.
         for (index, &selected) in selection.iter().enumerate() {
             self.places[index] = self.places[..count][usize::from(selected)];
         }
@@ -171,14 +173,15 @@ impl<T, I: Input<T>> Input<T> for Selected<'_, I, T> {
 }
 
 impl<T, I: Input<T>> Selected<'_, I, T> {
-    /// Returns the position after the last of the first `count` accepted records. Rejected records go with the
-    /// accepted one after them.
+    /// Returns the position after the last of the first `count` accepted records. Rejected records before an
+    /// accepted one are taken off the input together with it.
     #[inline(always)]
     fn end_of(&self, count: usize) -> usize {
         self.places[..count].last().map_or(0, |&last| usize::from(last) + 1)
     }
 
-    /// Records that the first `count` accepted records, up to `end`, are taken off the input.
+    /// Notes that the first `count` accepted records, which end at position `end`, have been taken off the
+    /// input.
     #[inline(always)]
     fn pass(&mut self, count: usize, end: usize) {
         self.count -= end;
@@ -186,8 +189,9 @@ impl<T, I: Input<T>> Selected<'_, I, T> {
         self.places.iter_mut().for_each(|place| *place -= end as u16);
     }
 
-    /// Takes the rejected records after the last accepted one. This is not in `drop`: a value that a panic may drop
-    /// is kept in memory, and the loops would reload all that can be reached from it with every record.
+    /// Takes the rejected records after the last accepted one off the input. This is a method and not `Drop`,
+    /// because a value that a panic may drop is kept in memory. Loops would then reload everything reachable
+    /// from that value for each record.
     #[inline(always)]
     fn finish(self) {
         debug_assert!(self.places.is_empty(), "what a filter accepts is taken whole (O2)");
@@ -215,7 +219,7 @@ mod tests {
         assert_eq!(Bed::new(Filter::new("all", |_: &i64| true)).run(&numbers), numbers.trim());
     }
 
-    /// Filters in a row compose their positions and count separately.
+    /// Two filters in a row select the records that both accept, and each keeps its own counts.
     #[test]
     fn filters_compose() {
         let even = Filter::new("even", |value: &i64| value % 2 == 0);

@@ -25,7 +25,7 @@ use thalweg_model::{
     Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Applies a function to each value, and drops the values for which it returns `None`.
+/// Operator that applies a function to each value, and drops the values for which it returns `None`.
 #[derive(Debug)]
 pub struct FilterMap<F> {
     name: String,
@@ -36,7 +36,7 @@ pub struct FilterMap<F> {
 }
 
 impl<F> FilterMap<F> {
-    /// Creates a filter map called `name`.
+    /// Creates a filter map called `name` that applies `function` to each value.
     pub fn new(name: impl Into<String>, function: F) -> Self {
         FilterMap::sharing(name.into(), Arc::new(function))
     }
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// Takes one side of two streams that were united or split.
+    /// A filter map takes the left or the right values out of a stream of [`Either`].
     #[test]
     fn one_side_of_two() {
         let left = |value: Either<i64, i64>| match value {

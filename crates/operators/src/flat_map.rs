@@ -26,12 +26,12 @@ use thalweg_model::{
     StateReader, StateWriter,
 };
 
-/// Applies a function to each value, and emits all values that it gives.
+/// Operator that applies a function to each value, and emits all values that the function gives.
 #[derive(Debug)]
 pub struct FlatMap<F, I> {
     name: String,
     function: Arc<F>,
-    /// The rest of the current record's iterator, and its event time.
+    /// The rest of the current record's iterator, and the record's event time.
     rest: Option<(EventTime, I)>,
     read: u64,
     emptied: u64,
@@ -39,7 +39,7 @@ pub struct FlatMap<F, I> {
 }
 
 impl<F, I: Iterator> FlatMap<F, I> {
-    /// Creates a flat map called `name`.
+    /// Creates a flat map called `name` that applies `function` to each value.
     pub fn new<T, V>(name: impl Into<String>, function: F) -> Self
     where
         V: IntoIterator<IntoIter = I>,
@@ -52,7 +52,7 @@ impl<F, I: Iterator> FlatMap<F, I> {
         FlatMap { name, function, rest: None, read: 0, emptied: 0, blame: Blame::default() }
     }
 
-    /// Begins a record; `output` has room.
+    /// Starts the iterator of a record and emits its first results; `output` must have room.
     #[inline(always)]
     fn begin<T, V, O>(&mut self, record: Record<T>, output: &mut O)
     where
@@ -76,7 +76,7 @@ impl<F, I: Iterator> FlatMap<F, I> {
         }
     }
 
-    /// Emits values until the iterator ends or there is no more room.
+    /// Emits values until the iterator ends or the output has no more room.
     #[inline(always)]
     fn hand_on<O: Output<I::Item>>(&self, event_time: EventTime, values: &mut I, output: &mut O) -> Flow {
         while output.room() > 0 {
@@ -146,8 +146,11 @@ where
         self.blame.is_set().then_some(self.name.as_str())
     }
 
+    /// Saves nothing, since a flat map has no state between records.
+    ///
     /// # Panics
-    /// If it is stalled: an iterator cannot be saved, and no mark comes before it is finished.
+    /// If the results of a record are not all emitted: an iterator cannot be saved. This does not
+    /// happen, because no mark reaches the operator before they are.
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         assert!(self.rest.is_none(), "state is saved at a mark, when all before it is through (O4)");
         Ok(())

@@ -5,7 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use thalweg_model::Allowance;
 
-/// Makes room for one more item, doubling the capacity; `false` if the memory was refused.
+/// Makes room for one more item in a deque, doubling the capacity if it is full; returns `false` if the
+/// memory was refused.
 #[inline]
 pub(crate) fn room_in_deque<T>(allowance: &Allowance, items: &mut VecDeque<T>) -> bool {
     items.len() < items.capacity() || {
@@ -14,7 +15,8 @@ pub(crate) fn room_in_deque<T>(allowance: &Allowance, items: &mut VecDeque<T>) -
     }
 }
 
-/// Makes room for one more item in a heap, doubling the capacity; `false` if the memory was refused.
+/// Makes room for one more item in a heap, doubling the capacity if it is full; returns `false` if the memory
+/// was refused.
 #[inline]
 pub(crate) fn room_in_heap<T: Ord>(allowance: &Allowance, items: &mut BinaryHeap<T>) -> bool {
     items.len() < items.capacity() || {
@@ -23,7 +25,8 @@ pub(crate) fn room_in_heap<T: Ord>(allowance: &Allowance, items: &mut BinaryHeap
     }
 }
 
-/// Returns how many items a full collection may grow by; `None` if the memory was refused.
+/// Asks for memory to double a full collection, and returns by how many items it may grow; `None` if the
+/// memory was refused.
 #[cold]
 fn more_than<T>(allowance: &Allowance, capacity: usize) -> Option<usize> {
     let more = capacity.max(4);

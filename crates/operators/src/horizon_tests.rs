@@ -1,4 +1,5 @@
-//! Operators report the watermarks that make a difference to them: without all others, the results are the same.
+//! Tests of the horizon, with which an operator reports the next watermark that makes a difference to it. If
+//! all other watermarks are left out, the results are the same.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -14,7 +15,7 @@ use crate::{
     WindowJoin,
 };
 
-/// An event: a record of either of two streams, or a watermark.
+/// An event of a random input: a record of one of two streams, or a watermark.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Record { is_left: bool, value: i64, stamp: i64 },
@@ -29,7 +30,8 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Returns the events as text. Watermarks rise; only those that `horizon` names are kept.
+/// Returns the events as text for the test bed. Of the rising watermarks, only those that `horizon` reports
+/// as relevant are kept.
 fn text(events: &[Event], has_sides: bool, horizon: &Horizon) -> String {
     let (mut last, mut due) = (i64::MIN, EventTime::MIN);
     let mut shown = Vec::new();
@@ -59,7 +61,8 @@ fn text(events: &[Event], has_sides: bool, horizon: &Horizon) -> String {
     shown.join(" ") + " END"
 }
 
-/// Returns the output records, in their order, and all counts.
+/// Runs an input, and returns the output records in their order and all counts. Output watermarks are left
+/// out.
 fn records<P, In>(mut bed: Bed<P, In>, input: &str) -> (String, String)
 where
     In: Parse,
@@ -71,7 +74,8 @@ where
     (records.join(" "), bed.counts())
 }
 
-/// Returns the last result of each window and key, however often it was updated, and all counts.
+/// Reduces an output to the last result of each window and key, however often it was updated, and keeps the
+/// counts as they are.
 fn settled((records, counts): (String, String)) -> (BTreeMap<String, String>, String) {
     let of = |result: &str| {
         let (key, value_at) = result.split_once('=')?;

@@ -21,7 +21,7 @@ use thalweg_model::{
     Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Forwards every record.
+/// Operator that forwards every record unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identity;
 
@@ -50,7 +50,7 @@ impl<T> Operator<T> for Identity {
 
     fn note_read(&mut self, _count: u64) {}
 
-    /// Visits nothing: the user did not write this operator, so it has no counts.
+    /// Visits no counts: the user did not write this operator, so reports do not mention it.
     fn visit_counts(&self, _each: &mut dyn FnMut(&str, Counts)) {}
 
     fn faulted(&self) -> Option<&str> {

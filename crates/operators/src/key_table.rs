@@ -16,32 +16,34 @@ use thalweg_model::Allowance;
 
 pub(crate) use key_hash::{KeyHash, partition_hash};
 
-/// Binary logarithm of the number of slots in a table that is used for the first time.
+/// Binary logarithm of the number of slots that a table gets with its first entry.
 const SLOTS_MIN_LOG2: u32 = 4;
 
-/// Values by key.
+/// A hash table from keys to values, paid from an allowance.
 #[derive(Debug)]
 pub(crate) struct KeyTable<K, A> {
-    /// A power of two of slots, or empty.
+    /// The slots, each with an entry or empty. Their number is a power of two, or zero before the first
+    /// entry.
     slots: Vec<Option<(K, A)>>,
     len: usize,
-    /// While the table is drained: slots before this one are empty.
+    /// Number of slots that are known to be empty at the front of a table that is being drained.
     drained: usize,
     hash: KeyHash,
-    /// A key's hash is shifted right by this number of bits to give its home slot.
+    /// Number of bits by which a key's hash is shifted right to give the index of its home slot.
     shift: u32,
     allowance: Allowance,
-    /// The entry for which there was no memory; the query is about to fail.
+    /// An entry for which memory was refused. It is kept so that a reference to it can be returned; the query
+    /// is about to fail.
     refused: Option<(K, A)>,
 }
 
 impl<K: Eq + Hash, A> KeyTable<K, A> {
-    /// Creates an empty table, paid from `allowance`.
+    /// Creates an empty table whose slots are paid from `allowance`.
     pub(crate) fn new(hash: KeyHash, allowance: Allowance) -> Self {
         KeyTable { slots: Vec::new(), len: 0, drained: 0, hash, shift: 0, allowance, refused: None }
     }
 
-    /// Returns the number of entries.
+    /// Returns the number of entries in the table.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -50,18 +52,18 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         self.len == 0
     }
 
-    /// Returns the bytes of the slots.
+    /// Returns the number of bytes that the slots of the table take.
     pub(crate) fn bytes(&self) -> usize {
         self.slots.len() * size_of::<Option<(K, A)>>()
     }
 
-    /// Returns a view for look-ups while the table does not change.
+    /// Returns a view of the table for look-ups, valid while the table does not change.
     #[inline(always)]
     pub(crate) fn look(&self) -> Look<'_, K, A> {
         Look { slots: &self.slots, hash: self.hash.clone(), shift: self.shift }
     }
 
-    /// Changes the value of `key`; `create` makes the value if there is none.
+    /// Changes the value of `key` by a function; `create` makes the value first if the key is new.
     #[inline(always)]
     pub(crate) fn update<Q>(
         &mut self,
@@ -77,18 +79,18 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
             }
             place = (place + 1) & mask;
         }
-        // An empty slot, or no slots at all.
+        // The search ended at an empty slot, or the table has no slots yet, so the key is new.
         change(self.insert(place, key, create()))
     }
 
-    /// Returns the value of `key`, to be changed.
+    /// Returns the value of `key` for changing; `None` if the key is not in the table.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut A> {
         let place = self.place_of(key)?;
         self.slots[place].as_mut().map(|(_, value)| value)
     }
 
-    /// Removes the value of `key` and returns it.
+    /// Removes the entry of `key` from the table, and returns its value.
     pub(crate) fn remove(&mut self, key: &K) -> Option<A> {
         debug_assert!(self.drained == 0, "nothing is removed from a table that is being drained");
         let mut hole = self.place_of(key)?;
@@ -121,7 +123,8 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         None
     }
 
-    /// Removes some entry and returns it; returns `None` when the table is empty. Until then nothing may be inserted.
+    /// Removes any entry of the table and returns it; returns `None` when the table is empty. Once draining
+    /// has begun, nothing may be inserted until then.
     pub(crate) fn drain_one(&mut self) -> Option<(K, A)> {
         while self.len > 0 {
             let entry = self.slots[self.drained].take();
@@ -135,8 +138,8 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         None
     }
 
-    /// Returns the first entry at or behind `slot`, and moves `slot` behind it. So entries are visited a piece at a
-    /// time, while nothing is inserted or removed.
+    /// Returns the first entry at or after slot number `slot`, and moves `slot` behind this entry. So a
+    /// caller can visit the entries a few at a time, as long as nothing is inserted or removed.
     pub(crate) fn next_entry(&self, slot: &mut usize) -> Option<&(K, A)> {
         while let Some(entry) = self.slots.get(*slot) {
             *slot += 1;
@@ -147,12 +150,12 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         None
     }
 
-    /// Returns the allowance that pays for the table, and should pay for what its values hold.
+    /// Returns the allowance that pays for the table, and should also pay for memory that the values hold.
     pub(crate) fn allowance(&self) -> &Allowance {
         &self.allowance
     }
 
-    /// Iterates over every entry, in no particular order.
+    /// Iterates over every entry of the table, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, A)> {
         self.slots.iter().flatten()
     }
@@ -162,7 +165,7 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         (self.hash.of(key) >> self.shift) as usize
     }
 
-    /// Puts a new entry into the empty slot at `place`, or into its new slot if the table must grow.
+    /// Puts a new entry into the empty slot at `place`, or into another slot if the table must grow first.
     #[cold]
     #[inline(never)]
     fn insert(&mut self, place: usize, key: K, value: A) -> &mut A {
@@ -179,8 +182,8 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         value
     }
 
-    /// Swaps entries and slots with another table, if their hashes are the same; returns `false` otherwise, since
-    /// entries would not be found again. Both tables keep their allowances.
+    /// Swaps entries and slots with another table and keeps both allowances. This needs tables with the same
+    /// hash, since entries would not be found otherwise; returns `false` if the hashes differ.
     pub(crate) fn trade(&mut self, other: &mut Self) -> bool {
         if !self.hash.is_same(&other.hash) {
             return false;
@@ -192,22 +195,22 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         true
     }
 
-    /// Widens the table to the slots of another table with the same hash, before that one's entries are inserted here
-    /// in slot order. Their home slots rise, so a table that grew meanwhile would have them all at its front. Without
-    /// memory the table stays as it is.
+    /// Widens this table to the number of slots of another table with the same hash, whose entries are about
+    /// to be inserted here in slot order. In that order their home slots rise, so a table that grew step by
+    /// step would have them all crowded at its front. If memory is refused, this table stays as it is.
     pub(crate) fn be_as_wide_as<B>(&mut self, other: &KeyTable<K, B>) {
         if self.slots.len() < other.slots.len() {
             self.widen(other.slots.len());
         }
     }
 
-    /// Doubles the slots; returns `false` if there is no memory for it.
+    /// Doubles the number of slots of the table; returns `false` if there is no memory for this.
     fn grow(&mut self) -> bool {
         self.widen((self.slots.len() * 2).max(1 << SLOTS_MIN_LOG2))
     }
 
-    /// Widens the table to this many slots; returns `false` if there is no memory. Old and new slots exist together
-    /// for a moment.
+    /// Widens the table to `slots` slots; returns `false` if there is no memory. Old and new slots exist
+    /// together while entries are moved.
     fn widen(&mut self, slots: usize) -> bool {
         if !self.allowance.ask(slots * size_of::<Option<(K, A)>>()) {
             return false;
@@ -221,7 +224,7 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         true
     }
 
-    /// Returns the slot for a key that is not in the table.
+    /// Returns the index of an empty slot for a key that is not in the table.
     fn empty_slot(&self, key: &K) -> usize {
         let mask = self.slots.len() - 1;
         let mut place = self.home(key);
@@ -232,8 +235,8 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
     }
 }
 
-/// A view of a table for look-ups. It holds the fields that a look-up needs, not a reference to them: so a loop keeps
-/// them in registers, whatever it writes to.
+/// A view of a table for look-ups. It holds copies of the fields that a look-up needs, not references to
+/// them, so a loop keeps these fields in registers whatever else it writes to.
 #[derive(Debug)]
 pub(crate) struct Look<'a, K, A> {
     slots: &'a [Option<(K, A)>],
@@ -242,7 +245,7 @@ pub(crate) struct Look<'a, K, A> {
 }
 
 impl<'a, K: Eq + Hash, A> Look<'a, K, A> {
-    /// Returns the value of `key`.
+    /// Returns the value of `key`, if the table has one.
     #[inline(always)]
     pub(crate) fn get(&self, key: &K) -> Option<&'a A> {
         let mask = self.slots.len().wrapping_sub(1);
@@ -274,7 +277,7 @@ mod tests {
         assert_eq!((table.look().get(&1), table.len(), table.bytes()), (None, 0, 0));
     }
 
-    /// A table that was drained holds as many entries again without growing.
+    /// A table that was drained takes as many entries again without growing.
     #[test]
     fn slots_are_used_again() {
         let mut table = KeyTable::new(KeyHash::new(7), Allowance::default());
@@ -290,7 +293,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with the standard map; every fourth step removes a key.
+        /// The table holds the same entries as the standard map after random insertions; every fourth step
+        /// removes a key.
         #[test]
         fn equals_the_standard_map(keys in proptest::collection::vec(0..300u16, 0..2_000), seed: u64) {
             let mut table = KeyTable::new(KeyHash::new(seed), Allowance::default());
@@ -311,7 +315,7 @@ mod tests {
         }
     }
 
-    /// A table that may not grow keeps its entries, and loses only the new one.
+    /// A table that is refused memory to grow keeps its entries, and loses only the new one.
     #[test]
     fn a_refusal_leaves_the_table_as_it_was() {
         struct Once(Mutex<bool>);

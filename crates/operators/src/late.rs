@@ -1,4 +1,4 @@
-//! Late records: which records are late, and what an operator does with them.
+//! Lateness: which records of an operator are late, and rules for what the operator does with late values.
 
 use thalweg_model::{Either, EventTime, Mark, StateError, StateReader, StateWriter};
 
@@ -8,9 +8,9 @@ use thalweg_model::{Either, EventTime, Mark, StateError, StateReader, StateWrite
 /// does not depend on how inputs interleave (rule O5 of [`thalweg_model::operator`]).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lateness {
-    /// The operator's watermark: the least of its inputs'.
+    /// The operator's watermark, which is the least of its inputs' watermarks.
     watermark: EventTime,
-    /// The watermark of the input that the next records come from, if it was announced.
+    /// The watermark of the input that the next records come from, if the engine has announced it.
     input: EventTime,
 }
 
@@ -19,7 +19,7 @@ impl Lateness {
         Lateness { watermark: EventTime::MIN, input: EventTime::MIN }
     }
 
-    /// Takes note of a mark, of any kind.
+    /// Updates the watermarks that decide about lateness by a mark of any kind.
     pub(crate) fn see(&mut self, mark: Mark) {
         match mark {
             Mark::Watermark(watermark) => self.on_watermark(watermark),
@@ -38,13 +38,14 @@ impl Lateness {
         self.input = watermark;
     }
 
-    /// Returns the last watermark.
+    /// Returns the last watermark of the operator.
     #[inline(always)]
     pub(crate) fn watermark(&self) -> EventTime {
         self.watermark
     }
 
-    /// Returns the watermark by which the next records may be late; never less than the operator's.
+    /// Returns the watermark by which the next records are judged late. It is never below the operator's
+    /// watermark.
     #[inline(always)]
     pub(crate) fn late_by(&self) -> EventTime {
         self.watermark.max(self.input)
@@ -60,24 +61,25 @@ impl Lateness {
     }
 }
 
-/// Rule for late values of type `V` in an operator with results of type `R`. The rule is a type: an operator that
-/// drops late values emits plain results; one that diverts them emits `Either`s, whose two sides can part at the end
-/// of the task.
+/// Rule for late values of type `V` in an operator with results of type `R`. The rule is a type parameter: an
+/// operator that drops late values emits plain results. An operator that diverts late values emits `Either`s,
+/// whose two sides can be separated at the end of the task.
 pub trait LateRule<R, V>: Send + 'static {
-    /// The type that the operator emits.
+    /// The type that an operator with this rule for late values emits.
     type Out;
 
-    /// Whether late values are emitted as they come.
+    /// Tells whether late values are emitted. If not, they are dropped.
     const DIVERTS: bool;
 
-    /// Converts a result to the output type.
+    /// Converts a result of the operator to its output type.
     fn result(result: R) -> Self::Out;
 
-    /// Converts a late value to the output, which is stamped with its own event time; `None` drops it.
+    /// Converts a late value to the operator's output type; the output record keeps the event time of the
+    /// late one. Returns `None` if the rule drops late values.
     fn late(value: V) -> Option<Self::Out>;
 }
 
-/// Counts and drops late records.
+/// The rule that counts and drops late records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DropLate;
 
@@ -97,7 +99,7 @@ impl<R, V> LateRule<R, V> for DropLate {
     }
 }
 
-/// Counts late records and emits them as [`Either::Right`]; results are [`Either::Left`].
+/// The rule that counts late records and emits them as [`Either::Right`]; results are [`Either::Left`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DivertLate;
 

@@ -46,9 +46,9 @@ pub use in_flight::Ticket;
 /// No call waits. Every question gets an answer in the end. The lookup itself must answer with an error when one
 /// takes too long, since the join knows no clock.
 pub trait Lookup: Send + 'static {
-    /// The type of a question.
+    /// The type of a question to the lookup.
     type Question;
-    /// The type of an answer.
+    /// The type of an answer of the lookup.
     type Answer;
 
     /// Sets the waker to call when there is an answer; called before the first question. The waker may be called from
@@ -56,7 +56,7 @@ pub trait Lookup: Send + 'static {
     /// into this lookup, or its drop, would wait for.
     fn wakes_by(&mut self, waker: &Waker);
 
-    /// Takes a question.
+    /// Takes a question. The answer to it is later returned with the same `ticket`.
     fn ask(&mut self, ticket: Ticket, question: Self::Question);
 
     /// Returns an answer with its question's ticket, in any order; `None` if there is none yet. After `None`, the
@@ -65,35 +65,37 @@ pub trait Lookup: Send + 'static {
     /// An error is handed to the function that makes results, which may replace the answer or let the query fail.
     fn poll(&mut self) -> Option<(Ticket, Result<Self::Answer, Fault>)>;
 
-    /// Returns the bytes held, counted as state.
+    /// Returns the bytes of memory that the lookup holds, which count as state of the operator.
     fn held_bytes(&self) -> usize {
         0
     }
 }
 
-/// Order in which results are emitted.
+/// Order in which a lookup join emits its results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LookupOrder {
-    /// In the order of their records: an answer waits for those to all questions that were asked before.
+    /// Results come in the order of their records: an answer waits until all earlier questions are answered.
     #[default]
     AsAsked,
-    /// In the order of answers, but none passes a mark: so each watermark keeps its promise, and no record becomes
-    /// late.
+    /// Results come in the order of the answers, but none passes a mark. So each watermark keeps its promise,
+    /// and no record becomes late.
     AsAnswered,
 }
 
-/// Limits and order of the questions.
+/// Options of a lookup join: how many questions may be open, and the order of the results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LookupOptions {
-    /// Largest number of records that are asked and not emitted. When there are so many, no more are read.
+    /// Largest number of records whose question was asked and whose result is not emitted yet. At this
+    /// number, the join reads no more records.
     pub in_flight_max: NonZeroU32,
-    /// Order in which results are emitted.
+    /// Order in which the results of the lookup join are emitted.
     pub order: LookupOrder,
 }
 
 impl Default for LookupOptions {
-    /// Returns 128 records, in their order. Ours: with answers after 1 ms that is 128,000 records/s, and as many
-    /// requests at once as most services can take.
+    /// Returns a limit of 128 records in flight, and results in the order of their records. The limit is
+    /// ours: with answers after 1 ms it allows 128,000 records/s, and it is as many requests at once as most
+    /// services can take.
     fn default() -> Self {
         LookupOptions {
             in_flight_max: NonZeroU32::new(128).expect("the default of 128 records is above zero"),
@@ -102,7 +104,7 @@ impl Default for LookupOptions {
     }
 }
 
-/// Joins each record with the answer to its question.
+/// Lookup join: joins each record with the answer to a question about it.
 #[derive(Debug)]
 pub struct LookupJoin<T, U, L, QuestionOf, Combine> {
     name: String,
@@ -121,8 +123,8 @@ where
     QuestionOf: Fn(&T) -> L::Question + Send,
     Combine: Fn(T, Result<L::Answer, Fault>) -> Result<U, Fault> + Send,
 {
-    /// Creates a join called `name`. `question_of` gives a record's question, `combine` makes the result of a record
-    /// and the answer. If `combine` returns an error, the query fails with it.
+    /// Creates a lookup join called `name`. `question_of` returns the question about a record. `combine`
+    /// makes the result of a record and the answer. If `combine` returns an error, the query fails with it.
     pub fn new(
         name: impl Into<String>,
         lookup: L,
@@ -142,7 +144,7 @@ where
         }
     }
 
-    /// Returns whether all records taken are emitted.
+    /// Returns whether the results of all records that the join has taken are emitted.
     pub fn is_empty(&self) -> bool {
         self.in_flight.is_empty()
     }
@@ -170,7 +172,7 @@ where
         self.in_flight.room()
     }
 
-    /// Asks the record's question.
+    /// Takes a record and asks the lookup the question about it.
     fn take(&mut self, record: Record<T>) {
         let LookupJoin { lookup, question_of, in_flight, read, blame, .. } = self;
         blame.on(|| {
@@ -186,8 +188,10 @@ where
         self.in_flight.put_mark(mark);
     }
 
+    /// Emits the results and marks that may be emitted by now, as far as there is room.
+    ///
     /// # Errors
-    /// Returns the error of the function that makes results.
+    /// Returns the error of `combine`, the function that makes results.
     fn emit<O: Output<U>>(&mut self, output: &mut O) -> Result<Emitted, Fault> {
         let LookupJoin { lookup, combine, in_flight, blame, .. } = self;
         blame.on(|| {
@@ -205,7 +209,8 @@ where
         Ok(Emitted::NoRoom)
     }
 
-    /// Counts every record taken as forwarded, since it will be.
+    /// Visits the counts of the join. Every record taken counts as forwarded already, since each has one
+    /// result in the end.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         each(&self.name, Counts { read: self.read, forwarded: self.read, ..Counts::default() });
     }

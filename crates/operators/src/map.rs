@@ -21,7 +21,7 @@ use thalweg_model::{
     Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Applies a function to each value.
+/// Operator that applies a function to each value of a stream.
 #[derive(Debug)]
 pub struct Map<F> {
     name: String,
@@ -31,7 +31,7 @@ pub struct Map<F> {
 }
 
 impl<F> Map<F> {
-    /// Creates a map called `name`.
+    /// Creates a map called `name` that applies `function` to each value.
     pub fn new(name: impl Into<String>, function: F) -> Self {
         Map::sharing(name.into(), Arc::new(function))
     }

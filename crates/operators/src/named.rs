@@ -2,14 +2,14 @@
 
 /// An operator whose name can be changed until it runs.
 pub trait Named {
-    /// Returns the name.
+    /// Returns the name of the operator, by which errors and reports call it.
     fn name(&self) -> &str;
 
-    /// Changes the name.
+    /// Gives the operator another name.
     fn rename(&mut self, name: String);
 }
 
-/// Implements [`Named`] over a field `name: String`.
+/// Implements [`Named`] for an operator that has a field `name: String`.
 macro_rules! named {
     ($operator:ident < $($parameter:ident $(: $bound:path)?),* >) => {
         impl<$($parameter $(: $bound)?),*> $crate::Named for $operator<$($parameter),*> {

@@ -28,24 +28,25 @@ use thalweg_model::{
     StateError, StateReader, StateWriter, Weighed,
 };
 
-/// A user's operator with its name.
+/// An operator written by a user, with the name that the query gives it.
 #[derive(Debug)]
 pub struct Own<P> {
     name: String,
     operator: P,
-    /// Whether the operator's code runs. After a panic it keeps its value of that moment.
+    /// Tells whether the user's code is running. After a panic it keeps the value that it had at that moment.
     is_running: Cell<bool>,
 }
 
 impl<P> Own<P> {
-    /// Wraps `operator`, called `name`.
+    /// Wraps a user's operator and calls it `name`.
     pub fn new(name: impl Into<String>, operator: P) -> Self {
         Own { name: name.into(), operator, is_running: Cell::new(false) }
     }
 }
 
-/// Runs `code` with the flag at `is_running`, then restores the former value. That need not be the opposite: while a
-/// panic unwinds, the operator is told how many records it has read.
+/// Runs `code` with the flag set to `is_running`, then restores the former value of the flag. The former
+/// value need not be the opposite: while a panic unwinds, the operator is still told how many records it has
+/// read.
 #[inline(always)]
 fn run<Q>(flag: &Cell<bool>, is_running: bool, code: impl FnOnce() -> Q) -> Q {
     let before = flag.replace(is_running);
@@ -54,7 +55,8 @@ fn run<Q>(flag: &Cell<bool>, is_running: bool, code: impl FnOnce() -> Q) -> Q {
     result
 }
 
-/// A neighbour as the operator sees it, with the flag.
+/// The input or output of a user's operator as the operator sees it. Each call to it clears the flag that
+/// says that the operator's code runs.
 struct Beside<'a, N> {
     neighbour: &'a mut N,
     is_running: &'a Cell<bool>,
@@ -91,8 +93,8 @@ impl<T, I: Input<T>> Input<T> for Beside<'_, I> {
     }
 }
 
-/// `push_all` keeps the contract's default: record by record, and no more than there is room for, whatever the
-/// neighbour's own version does with more.
+/// An output as the user's operator sees it. `push_all` keeps the contract's default: record by record, and
+/// no more records than there is room for, whatever the real output's own `push_all` would accept.
 impl<T, O: Output<T>> Output<T> for Beside<'_, O> {
     #[inline(always)]
     fn room(&self) -> usize {
@@ -195,7 +197,7 @@ impl<In, P: Operator<In>> Operator<In> for Own<P> {
         self.operator.seed(entropy);
     }
 
-    /// Visits the operator's counts, under its name here.
+    /// Visits the counts of the user's operator, under the name that the query gave it.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         self.operator.visit_counts(&mut |_, counts| each(&self.name, counts));
     }

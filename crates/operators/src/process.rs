@@ -69,7 +69,8 @@ use keyed::Keyed;
 use crate::address::By;
 use crate::key_table::partition_hash;
 
-/// Largest number of timers fired in one call: then the worker may do something else, or end the query.
+/// Largest number of timers fired in one call. The call then returns, so that the worker may do other work or
+/// end the query.
 const FIRED_PER_CALL_MAX: usize = 1 << 10;
 
 /// A function with state per key and timers of event time. One value serves all keys; only state differs between
@@ -115,12 +116,12 @@ const FIRED_PER_CALL_MAX: usize = 1 << 10;
 /// }
 /// ```
 pub trait KeyedProcess<K, V>: Send + Sync + 'static {
-    /// The state kept per key.
+    /// The state that a process function keeps per key.
     type State: State + Default;
-    /// The type of results.
+    /// The type of the results that the function emits.
     type Out: Send + 'static;
 
-    /// Processes a record of `key`.
+    /// Processes a record of the key `key`; the function may use state, set timers and emit results.
     fn on_record(
         &self,
         key: &K,
@@ -128,28 +129,30 @@ pub trait KeyedProcess<K, V>: Send + Sync + 'static {
         context: &mut ProcessContext<'_, K, Self::State, Self::Out>,
     );
 
-    /// Processes a timer that `key` has set for `at`.
+    /// Processes a timer that was set for the instant `at` on behalf of `key`. By default it does nothing.
     fn on_timer(&self, key: &K, at: EventTime, context: &mut ProcessContext<'_, K, Self::State, Self::Out>) {
         let _ = (key, at, context);
     }
 
-    /// Whether state holds memory of its own, which [`held_bytes`](KeyedProcess::held_bytes) counts.
+    /// Tells whether the state of a key holds memory of its own, which
+    /// [`held_bytes`](KeyedProcess::held_bytes) counts.
     const HOLDS: bool = false;
 
-    /// Returns the bytes that the state of a key holds beyond itself. It is called before and after every call, so it
-    /// must be cheap; only if [`HOLDS`](KeyedProcess::HOLDS) is true.
+    /// Returns the bytes that the state of a key holds beyond its own size. It is called before and after
+    /// every call of the function, so it must be cheap. It is called only if [`HOLDS`](KeyedProcess::HOLDS)
+    /// is true.
     fn held_bytes(&self, state: &Self::State) -> usize {
         let _ = state;
         0
     }
 }
 
-/// Runs a process function.
+/// Operator that runs a user's process function for records and timers.
 pub struct Process<K, V, KeyOf, P: KeyedProcess<K, V>> {
     name: String,
     key_of: Arc<KeyOf>,
     keyed: Keyed<K, V, P>,
-    /// Whether the last watermark has timers left to fire.
+    /// Tells whether timers that the last watermark has reached are still to be fired.
     is_firing: bool,
     read: u64,
     blame: Blame,
@@ -161,7 +164,8 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     P: KeyedProcess<K, V>,
 {
-    /// Creates a process called `name`, with keys by `key_of`.
+    /// Creates a process operator called `name`: `key_of` gives the key of a record, and `function` is called
+    /// for records and timers.
     pub fn new(name: impl Into<String>, key_of: KeyOf, function: P) -> Self {
         Process::sharing(name.into(), Arc::new(key_of), Arc::new(function))
     }
@@ -187,7 +191,7 @@ where
         });
     }
 
-    /// Fires timers while there is room for their results.
+    /// Fires timers that the watermark has reached, while there is room for their results.
     fn fire<O: Output<P::Out>>(&mut self, output: &mut O) -> Flow {
         let Process { keyed, blame, .. } = self;
         for _ in 0..FIRED_PER_CALL_MAX {
@@ -237,7 +241,8 @@ where
     #[inline(always)]
     fn process_one<O: Output<P::Out>>(&mut self, record: Record<V>, output: &mut O) {
         self.take_in(record);
-        // Results without room are kept: see `is_stalled`.
+        // Results for which there is no room are kept, and the operator counts as stalled until they are
+        // emitted.
         let _ = self.keyed.emitted.hand_on(output);
     }
 

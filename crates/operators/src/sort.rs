@@ -34,7 +34,7 @@ use thalweg_model::{
 use crate::late::{DivertLate, DropLate, LateRule, Lateness};
 use runs::{Keyed, Runs};
 
-/// Sorts records by event time.
+/// Operator that sorts the records of a stream by event time.
 #[derive(Debug)]
 pub struct Sort<K, T, KeyOf, L = DropLate> {
     name: String,
@@ -52,12 +52,13 @@ where
     K: Ord + Send,
     KeyOf: Fn(&T) -> K + Send,
 {
-    /// Creates a sort called `name`; `key_of` orders records of one event time. Late records are dropped.
+    /// Creates a sort operator called `name`; `key_of` gives the key by which records of one event time are
+    /// ordered. Late records are dropped.
     pub fn new(name: impl Into<String>, key_of: KeyOf) -> Self {
         Sort::with_rule(name.into(), key_of)
     }
 
-    /// Returns a sort which emits late records beside the others.
+    /// Returns a sort operator which emits late records beside the sorted ones instead of dropping them.
     pub fn divert_late(self) -> Sort<K, T, KeyOf, DivertLate> {
         Sort::with_rule(self.name, self.key_of)
     }
@@ -142,9 +143,10 @@ where
             Mark::Watermark(watermark) => {
                 self.lateness.on_watermark(watermark);
                 let last_instant = match watermark {
-                    // This watermark promises nothing, and there is no instant before it.
+                    // A watermark at the start of time promises nothing, and there is no instant before it.
                     EventTime::MIN => return Flow::Done,
-                    // No more records come, not even at the last instant of all.
+                    // At the last watermark no more records come, not even at the last instant of all, so
+                    // every record is released.
                     EventTime::MAX => EventTime::MAX,
                     watermark => watermark.minus(Span::from_micros(1)),
                 };

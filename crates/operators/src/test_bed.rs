@@ -16,7 +16,7 @@ use thalweg_model::{
 
 use crate::bounded_grant::BoundedGrant;
 
-/// Parses an input from text.
+/// A type of input record that tests write as text.
 pub(crate) trait Parse: Sized {
     fn parse(text: &str) -> Self;
 }
@@ -37,7 +37,7 @@ impl<L: Parse, R: Parse> Parse for Either<L, R> {
     }
 }
 
-/// Formats a result.
+/// A type of result that the test bed shows as text.
 pub(crate) trait Show {
     fn show(&self) -> String;
 }
@@ -67,11 +67,11 @@ impl<K: Display, V: Display> Show for Counted<K, V> {
     }
 }
 
-/// An input of records from a vector.
+/// An operator's input, which serves records from a vector.
 pub(crate) struct Given<T>(pub(crate) std::vec::IntoIter<Record<T>>);
 
 impl Given<i64> {
-    /// Creates an input of values with their stamps.
+    /// Creates an input of the given values with their event times in microseconds.
     pub(crate) fn of(records: &[(i64, i64)]) -> Self {
         let record = |&(value, stamp): &(i64, i64)| Record::new(EventTime::from_micros(stamp), value);
         Given(records.iter().map(record).collect::<Vec<_>>().into_iter())
@@ -100,8 +100,9 @@ impl<T> Input<T> for Given<T> {
     }
 }
 
-/// Returns an input of values with their times, as text, and an end. A record of kind 0 is followed by its time as a
-/// watermark, if that does not go back; one of kind 1 by the watermark of an input that is at least as far.
+/// Returns a random input as text for the test bed: values with their times, and an end. A record of kind 0
+/// is followed by its own time as a watermark, unless the watermark would go back. A record of kind 1 is
+/// followed by an input's watermark that is not below the operator's.
 pub(crate) fn input_of(records: impl IntoIterator<Item = (i64, i64, u8)>) -> String {
     let (mut input, mut watermark) = (Vec::new(), i64::MIN);
     for (value, time, kind) in records {
@@ -116,7 +117,7 @@ pub(crate) fn input_of(records: impl IntoIterator<Item = (i64, i64, u8)>) -> Str
     format!("{} END", input.join(" "))
 }
 
-/// Collects records, with a bound.
+/// An output that collects records up to a bound.
 pub(crate) struct Collected<T> {
     records: Vec<Record<T>>,
     room: usize,
@@ -127,7 +128,7 @@ impl<T> Collected<T> {
         Collected { records: Vec::new(), room }
     }
 
-    /// Returns the records pushed so far; there is room again.
+    /// Returns the records pushed so far and forgets them, so that there is room again.
     pub(crate) fn take(&mut self) -> Vec<Record<T>> {
         std::mem::take(&mut self.records)
     }
@@ -143,15 +144,16 @@ impl<T> Output<T> for Collected<T> {
     }
 }
 
-/// An operator under test.
+/// A test bed with the operator under test.
 pub(crate) struct Bed<P, In = i64> {
     operator: P,
-    /// Room of the output at every call; batches of input are no larger.
+    /// Number of records that the output has room for at every call. Input is given in batches of at most
+    /// this size.
     room: usize,
-    /// Makes another such operator, into which the state is restored whenever a mark is forwarded, or stuck because
-    /// there is no room.
+    /// Makes another operator of the same kind. The state is restored into it whenever a mark is forwarded,
+    /// or is stuck because there is no room.
     fresh: Option<Box<dyn Fn() -> P>>,
-    /// Counts from before the state was restored.
+    /// Counts of the operators that were replaced when the state was restored.
     counted: Vec<Counts>,
     input: PhantomData<In>,
 }
@@ -163,7 +165,7 @@ impl<P: Operator<i64>> Bed<P> {
 }
 
 impl<P: Operator<Either<i64, i64>>> Bed<P, Either<i64, i64>> {
-    /// Creates a bed for an operator behind two streams.
+    /// Creates a test bed for an operator with two input streams.
     pub(crate) fn of_two(operator: P) -> Self {
         Bed { operator, room: 100_000, fresh: None, counted: Vec::new(), input: PhantomData }
     }
@@ -179,13 +181,13 @@ where
         Bed { room, ..self }
     }
 
-    /// Saves the state and loads it into another operator, which replaces this one, at every mark and whenever a mark
-    /// is stuck.
+    /// Makes the bed save the state and load it into a new operator, which replaces the old one, at every
+    /// mark and whenever a mark is stuck for want of room.
     pub(crate) fn with_restores(self, fresh: impl Fn() -> P + 'static) -> Self {
         Bed { fresh: Some(Box::new(fresh)), ..self }
     }
 
-    /// Runs records and marks through the operator and returns its output as text.
+    /// Runs records and marks, given as text, through the operator, and returns its output as text.
     pub(crate) fn run(&mut self, input: &str) -> String {
         let mut shown: Vec<String> = Vec::new();
         let mut batch = Vec::new();
@@ -231,8 +233,8 @@ where
         self.operator.faulted().expect("somebody is to blame").to_owned()
     }
 
-    /// Runs as [`run`](Self::run) does, but behind every mark the state is saved and loaded into another operator,
-    /// which continues.
+    /// Runs an input as [`run`](Self::run) does, but behind every mark the state is saved and loaded into
+    /// another operator, which continues.
     pub(crate) fn run_restoring(mut self, input: &str, fresh: impl Fn() -> P) -> String {
         let mut shown = Vec::new();
         let mut tokens: Vec<&str> = Vec::new();
@@ -249,7 +251,8 @@ where
         shown.join(" ")
     }
 
-    /// Returns all counts that are not zero, as text; asserts that records are conserved.
+    /// Returns all counts of the operator that are not zero, as text. Asserts that every record read is
+    /// counted exactly once as forwarded, folded, filtered or late.
     pub(crate) fn counts(&self) -> String {
         let (mut shown, mut before) = (Vec::new(), self.counted.iter());
         self.operator.visit_counts(&mut |name, counts| {
@@ -273,12 +276,12 @@ where
         shown.join("; ")
     }
 
-    /// Returns the operator.
+    /// Returns the operator under test, for reading.
     pub(crate) fn operator(&self) -> &P {
         &self.operator
     }
 
-    /// Saves the state and loads it into `fresh`, which replaces this operator.
+    /// Saves the operator's state and loads it into `fresh`, which replaces the operator in the bed.
     pub(crate) fn restore_into(mut self, fresh: P) -> Self {
         self.go_on_in(fresh);
         self
@@ -298,13 +301,13 @@ where
         (self.counted, self.operator) = (counted, fresh);
     }
 
-    /// Pays the operator's state from `bounded_grant`.
+    /// Makes the operator pay for its state from `bounded_grant`.
     pub(crate) fn funded_by(mut self, bounded_grant: &BoundedGrant) -> Self {
         self.operator.fund(&bounded_grant.allowance());
         self
     }
 
-    /// Pays state from `allowance` from now on.
+    /// Makes the operator pay for its state from `allowance` from now on.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
         self.operator.fund(allowance);
     }
@@ -330,7 +333,7 @@ where
         }
     }
 
-    /// Sends `mark`, and returns it as later operators see it.
+    /// Sends `mark` to the operator, and returns it as later operators see it; `None` if it is not forwarded.
     fn mark(&mut self, mark: Mark, shown: &mut Vec<String>) -> Option<Mark> {
         let mut flow = self.call(shown, |operator, output| operator.on_mark(mark, output));
         loop {
@@ -377,8 +380,8 @@ pub(crate) fn sum(before: Counts, counts: Counts) -> Counts {
     }
 }
 
-/// Unites two inputs, as text: the events of each, in the order that `turns` says, each record behind the watermark
-/// of its own input, and the least of both as watermark.
+/// Merges two inputs into one text, in the order that `turns` says. Each record follows the watermark of its
+/// own input, and the least of both watermarks is the operator's watermark.
 pub(crate) fn together(inputs: &[Vec<Event>; 2], turns: impl IntoIterator<Item = bool>) -> String {
     let (mut places, mut watermarks, mut least) = ([0; 2], [i64::MIN; 2], i64::MIN);
     let mut shown = Vec::new();
@@ -402,14 +405,14 @@ pub(crate) fn together(inputs: &[Vec<Event>; 2], turns: impl IntoIterator<Item =
     shown.join(" ") + " END"
 }
 
-/// An event on one of several inputs.
+/// An event on one of several inputs of a test: a record or a watermark.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     Record { value: i64, stamp: i64 },
     Watermark(i64),
 }
 
-/// A fold that sums, for windows under test.
+/// A fold that sums values, for tests of windows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sum;
 

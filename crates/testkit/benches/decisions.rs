@@ -33,13 +33,13 @@ use thalweg_scheduling::policy::{by_name, names};
 
 const BLOCK_RECORDS: u32 = 384;
 
-/// Steps between two readings of the clock.
+/// Number of engine steps between two readings of the clock by the benchmark.
 const STEPS_PER_LOOK: u64 = 256;
 
-/// Rounds of arithmetic per record: about 10 ns with the copy of the record.
+/// Rounds of arithmetic per record. They take about 10 ns, with the copy of the record.
 const ROUNDS: u64 = 28;
 
-/// Number of spans of time that are measured.
+/// Number of spans of time that are measured for each figure.
 const SPANS: usize = 9;
 
 type Value = [u64; 6];
@@ -106,7 +106,7 @@ struct Figures {
     step_ns: f64,
 }
 
-/// Returns queries with `tasks` tasks in all.
+/// Returns queries for the benchmark that have `tasks` tasks in all.
 fn graphs(Setting { shape, tasks, records, .. }: Setting) -> Vec<Graph> {
     let tasks_per_stream = if shape == Shape::Pairs { 2 } else { 1 };
     let mut left = tasks / tasks_per_stream;
@@ -131,7 +131,7 @@ fn graphs(Setting { shape, tasks, records, .. }: Setting) -> Vec<Graph> {
 
 fn measure(setting: Setting, warm: Duration, time: Duration) -> Figures {
     let clock = SystemClock::default();
-    // A run of a source that writes an edge takes no more records than fit into the edge.
+    // A source that writes to an edge makes no more records in one run than fit into the edge.
     let edges = EdgeLimits { block_records: BLOCK_RECORDS, chunk_blocks: 1, chunks_max: 2, marks_max: 8 };
     let builder = Engine::builder().edges(edges).memory_budget_bytes(2 << 30).clock(Arc::new(clock));
     let policy = by_name(setting.policy).expect("it is one of the names");
@@ -144,7 +144,8 @@ fn measure(setting: Setting, warm: Duration, time: Duration) -> Figures {
         while started.elapsed() < time {
             for _ in 0..STEPS_PER_LOOK {
                 if let Step::Idle(_) = workers[0].step(&clock) {
-                    // The source was polled at this very instant of the clock, so it is not due yet.
+                    // The source was polled at this very instant of the clock, so it is not due again yet.
+                    // The step did nothing and is not counted.
                     continue;
                 }
                 steps += 1;
@@ -181,7 +182,7 @@ fn clock_ns() -> f64 {
 
 fn main() {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
-    // Arguments that begin with `-`, such as cargo's own, name no row.
+    // Arguments that begin with `-`, such as cargo's own, do not name a row of the table.
     let row: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let (warm, time) = if is_bench {
         (Duration::from_millis(300), Duration::from_millis(700))
@@ -204,7 +205,8 @@ fn main() {
                 }
                 print!("{:14} {:6} {:>6}", names[0], names[1], names[2]);
                 for records in [block, 25 * block] {
-                    // The records that a pair passes in one run are bounded by its edge.
+                    // Only small runs are measured for tasks in pairs, because the records that a source
+                    // passes to its reader in one run are bounded by the edge.
                     if shape == Shape::Pairs && records > block {
                         continue;
                     }

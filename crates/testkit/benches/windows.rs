@@ -26,10 +26,10 @@ use thalweg_connectors::{Discard, Pace, Paced};
 
 const ROUNDS: usize = 7;
 
-/// In a test, a round is this many times shorter.
+/// A round of the benchmark is shorter by this factor when it runs as a test.
 const TEST_SHARE: u64 = 100;
 
-/// Random numbers below a bound.
+/// Generator of random keys below a bound.
 struct Keys {
     bound: u64,
     salt: u64,
@@ -42,7 +42,8 @@ impl Generate for Keys {
 
     #[inline(always)]
     fn value(&self, index: u64, _event_time: EventTime) -> u64 {
-        // The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), then a multiplication in place of a modulo.
+        // Mixes the index by the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), and maps it
+        // below the bound by a multiplication in place of a modulo.
         let mut mixed = (index ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed ^= mixed >> 27;
@@ -92,13 +93,13 @@ fn join(query: &Query, records: u64) {
         .sink("pairs", Discard::default());
 }
 
-/// A kind of query: its name, a function that adds it, and the records of one round.
+/// A kind of query: its name, a function that writes it, and the number of records of one round.
 type Kind = (&'static str, fn(&Query, u64), u64);
 
 const KINDS: [Kind; 3] =
     [("tumbling", tumbling, 200_000_000), ("sliding", sliding, 200_000_000), ("join", join, 20_000_000)];
 
-/// Runs one round; returns million records per second.
+/// Runs one round of a query, and returns million records per second.
 fn round((name, write, records): Kind) -> f64 {
     let engine = Engine::builder().memory_budget_bytes(1 << 30).build().expect("settings in bounds");
     let query = Query::new(name);

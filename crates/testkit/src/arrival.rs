@@ -4,17 +4,17 @@ use thalweg_model::{Entropy, Record, Span};
 
 use crate::oracle::{Promise, Row, source};
 
-/// A record or a watermark.
+/// An item of an operator's input: a record or a watermark.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Arrival<T> {
-    /// A record, stamped in microseconds.
+    /// A record: its event time in microseconds, and its value.
     Record(i64, T),
-    /// A watermark, in microseconds. Always above the previous one.
+    /// A watermark in microseconds, always above the previous one of the same input.
     Watermark(i64),
 }
 
 impl<T> Arrival<T> {
-    /// Returns the arrival with its value replaced by `function` of it.
+    /// Returns the arrival with its value replaced by the result of `function`; a watermark stays as it is.
     pub fn map<U>(self, function: impl FnOnce(T) -> U) -> Arrival<U> {
         match self {
             Arrival::Record(at_us, value) => Arrival::Record(at_us, function(value)),
@@ -43,7 +43,7 @@ pub fn arrivals<T: Clone>(input: &[(i64, T)], promise: Promise) -> Vec<Arrival<T
     arrivals
 }
 
-/// Converts one input to an oracle's rows.
+/// Converts one input to the rows that an oracle reads, each with the watermark before it.
 pub fn rows<T: Clone>(arrivals: &[Arrival<T>]) -> Vec<Row<T>> {
     let mut rows = Vec::new();
     let mut last_us = None;

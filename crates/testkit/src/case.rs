@@ -47,15 +47,15 @@ pub use twice::Twice;
 pub use united::United;
 pub use ysb::{Ysb, YsbPace, shared_ysb_generator};
 
-/// A query under test.
+/// A query under test, together with the oracle of its results.
 pub trait Case {
-    /// Plans the query again under this name, with an empty sink.
+    /// Plans the query of this case again, with the given name and an empty sink.
     fn graph(&mut self, name: &str, layout: Layout) -> Graph;
 
-    /// Returns the first difference of a finished run from the oracle.
+    /// Compares the results of a finished run with the oracle's, and returns the first difference.
     fn difference(&self, report: &QueryReport) -> Option<String>;
 
-    /// Returns the contents of its sinks.
+    /// Returns the records that the sinks of this case's query have kept.
     fn sinks(&self) -> Vec<&dyn AnyGathered>;
 
     /// Returns the sinks' records as text, sink by sink, sorted within each.
@@ -63,24 +63,25 @@ pub trait Case {
         self.sinks().iter().flat_map(|sink| sink.sorted_text()).collect()
     }
 
-    /// Returns whether all sinks have published.
+    /// Returns whether all sinks of the query have published their results.
     fn is_published(&self) -> bool {
         let sinks = self.sinks();
         !sinks.is_empty() && sinks.iter().all(|sink| sink.is_published())
     }
 
-    /// Returns the first rule of marks and ends that was broken at one of the sinks.
+    /// Returns the first broken rule about marks and ends at one of the sinks.
     fn broken_rule(&self) -> Option<String> {
         self.sinks().iter().find_map(|sink| sink.broken_rule())
     }
 
-    /// Returns the number of values that were never dropped, once the engine is gone.
+    /// Returns the number of values that are not dropped after the engine is gone.
     fn leaked_count(&self) -> usize {
         0
     }
 }
 
-/// Returns the first fault of a query that has finished: in its rules, its conservation or its results.
+/// Checks a query that has finished, and returns the first fault: a broken rule, a lost record or a wrong
+/// result.
 pub fn verdict(case: &dyn Case, report: &QueryReport) -> Option<String> {
     let unpublished =
         || (!case.is_published()).then(|| "it has finished, but its sink has not published".to_owned());
@@ -88,14 +89,14 @@ pub fn verdict(case: &dyn Case, report: &QueryReport) -> Option<String> {
     case.broken_rule().or_else(conservation).or_else(unpublished).or_else(|| case.difference(report))
 }
 
-/// Returns the first difference between two lists, after sorting.
+/// Compares two lists after sorting them, and returns the first difference.
 pub(crate) fn first_difference<R: Ord + Debug>(mut expected: Vec<R>, mut found: Vec<R>) -> Option<String> {
     expected.sort();
     found.sort();
     in_order_difference(&expected, &found)
 }
 
-/// Returns the first difference between two lists, in their order.
+/// Compares two lists in their given order, and returns the first difference.
 pub(crate) fn in_order_difference<R: PartialEq + Debug>(expected: &[R], found: &[R]) -> Option<String> {
     let place = expected.iter().zip(found).position(|(expected, found)| expected != found);
     let place = place.unwrap_or(expected.len().min(found.len()));
@@ -105,12 +106,12 @@ pub(crate) fn in_order_difference<R: PartialEq + Debug>(expected: &[R], found: &
         .then(|| format!("row {place}: expected {expected_row:?}, found {found_row:?}; {lengths}"))
 }
 
-/// Returns a description of the difference if the counts differ.
+/// Compares two counts, and returns a description if they differ.
 fn count_difference(what: &str, expected: u64, found: u64) -> Option<String> {
     (expected != found).then(|| format!("{what}: {expected} expected, {found} found"))
 }
 
-/// Returns the number of records that the operators of this name have read.
+/// Returns the number of records that all operators called `name` have read.
 fn read_by(name: &str, report: &QueryReport) -> usize {
     let of_name = report.operators.iter().filter(|operator| operator.operator == name);
     of_name.map(|operator| operator.counts.read).sum::<u64>() as usize

@@ -17,33 +17,33 @@ use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 
 use handles::{Reading, Writing};
 
-/// Calls that can be made to fail.
+/// Kinds of calls to the disk that can be made to fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
-    /// [`Disk::open`]: permission denied.
+    /// [`Disk::open`], which then reports that permission is denied.
     Open,
-    /// One read.
+    /// `Read`: one read of an open file.
     Read,
-    /// [`Disk::create`].
+    /// `Create`: creating a file by [`Disk::create`].
     Create,
-    /// One write.
+    /// `Write`: one write to an open file.
     Write,
-    /// [`WriteFile::sync`].
+    /// `Sync`: syncing a file by [`WriteFile::sync`].
     Sync,
-    /// [`Disk::publish`].
+    /// `Publish`: renaming a file by [`Disk::publish`].
     Publish,
 }
 
-/// A change of a file while it is read.
+/// A change that a test makes to a file while the file is read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// The file is truncated to this number of bytes.
+    /// The file is truncated to this number of bytes while it is read.
     Truncate(usize),
-    /// Another file takes its place.
+    /// While the file is read, another file with these bytes takes its place.
     Replace(Vec<u8>),
-    /// The file is removed.
+    /// The file is removed from the disk while it is read.
     Remove,
-    /// Bytes are appended to the file.
+    /// These bytes are appended to the file while it is read.
     Append(Vec<u8>),
 }
 
@@ -56,17 +56,18 @@ pub struct FaultyDisk {
 #[derive(Default)]
 struct State {
     names: Names,
-    /// The names that survive a power cut.
+    /// The file names that survive a power cut.
     durable_names: Names,
     next_inode: u64,
-    /// Counts the changes of files; serves as their times of change.
+    /// Number of changes of files so far; the disk reports it as their time of change.
     changes: i128,
-    /// Number of calls of each kind, in the order of [`Call`].
+    /// Number of calls so far, by the kind of call, in the order of [`Call`].
     calls: [u64; 6],
     failing: Vec<(Call, u64)>,
-    /// Largest number of bytes that one read returns.
+    /// Largest number of bytes that one read returns, if it is limited.
     read_bytes_max: Option<usize>,
-    /// Changes to the file at a path, due once this number of its bytes was read.
+    /// Changes that are still to happen: the path of the file, the number of its bytes that must be read
+    /// before, and the change.
     pending: Vec<(PathBuf, u64, Change)>,
 }
 
@@ -81,27 +82,27 @@ struct Node {
 }
 
 impl FaultyDisk {
-    /// Creates an empty disk on which everything works.
+    /// Creates an empty disk on which no call fails.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Puts a file on the disk; its name and contents are durable.
+    /// Puts a file on the disk, whose name and contents then survive a power cut.
     pub fn put(&self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) {
         self.state.lock().put(path.as_ref(), bytes.into());
     }
 
-    /// Makes call number `number` of this kind fail, counted from 1.
+    /// Makes one call to the disk fail: the one with this number among the calls of its kind, counted from 1.
     pub fn fail(&self, call: Call, number: u64) {
         self.state.lock().failing.push((call, number));
     }
 
-    /// Limits each read to `bytes`.
+    /// Limits each read of a file to `bytes` bytes.
     pub fn read_at_most(&self, bytes: usize) {
         self.state.lock().read_bytes_max = Some(bytes);
     }
 
-    /// Changes the file at `path` once `read_bytes` of it were read.
+    /// Makes the file at `path` change once `read_bytes` of its bytes were read.
     pub fn change_after(&self, path: impl AsRef<Path>, read_bytes: u64, change: Change) {
         self.state.lock().pending.push((path.as_ref().to_owned(), read_bytes, change));
     }
@@ -113,7 +114,7 @@ impl FaultyDisk {
         Some(written)
     }
 
-    /// Returns the paths of all files, sorted.
+    /// Returns the paths of all files on the disk, sorted.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.state.lock().names.keys().cloned().collect()
     }
@@ -148,7 +149,7 @@ impl State {
         self.names.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Counts a call; returns an error if it is to fail.
+    /// Counts a call to the disk, and returns an error if this is the call to fail.
     fn count(&mut self, call: Call) -> io::Result<()> {
         let count = &mut self.calls[call as usize];
         *count += 1;
@@ -162,7 +163,7 @@ impl State {
         })
     }
 
-    /// Makes the changes that are due once `read_bytes` of the file at `path` were read.
+    /// Makes the changes to the file at `path` that are due once `read_bytes` of it were read.
     fn changes_due(&mut self, path: &Path, read_bytes: u64) {
         let is_due = |(at, after, _): &mut (PathBuf, u64, Change)| at == path && *after <= read_bytes;
         let due: Vec<_> = self.pending.extract_if(.., is_due).collect();
@@ -229,7 +230,7 @@ impl Disk for FaultyDisk {
         let node = state.node(from)?;
         state.names.remove(from);
         state.names.insert(to.to_owned(), node);
-        // The directory is synced: every name in it is durable as it is now.
+        // A published rename syncs the directory, so every name in this directory is durable as it is now.
         let is_beside = |path: &Path| path.parent() == to.parent();
         let State { names, durable_names, .. } = &mut *state;
         durable_names.retain(|path, _| !is_beside(path));

@@ -19,19 +19,20 @@ use thalweg_model::{EventTime, Fault, Mark, Record, Sink};
 
 use crate::sabotage::{Place, Sabotage};
 
-/// Kinds of records that a [`Gather`] expects.
+/// Kinds of input that a [`Gather`] sink expects, which decide its rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expects {
-    /// Records that may be late.
+    /// The sink gets any records, which may be late.
     Anything,
-    /// Results of windows, stamped with their window's last instant.
+    /// The sink gets results of windows, each stamped with the last instant of its window.
     WindowResults,
-    /// Results of windows by several workers, each of which is at or ahead of the sink's watermark.
+    /// The sink gets results of windows from several copies of an operator. None of them is behind the sink's
+    /// watermark.
     ResultsOfCopies,
 }
 
 impl Expects {
-    /// Returns the expectation for results of windows of a keyed operator under this layout.
+    /// Returns the rule for the results of windows of a keyed operator under this layout.
     pub fn keyed_results(layout: Layout) -> Self {
         match layout.parallel {
             Parallel::Serial => Expects::WindowResults,
@@ -40,26 +41,26 @@ impl Expects {
     }
 }
 
-/// Keeps the records that reach it; they are read through its [`Gathered`].
+/// Sink that keeps the records that reach it; a test reads them through the [`Gathered`] of the sink.
 pub struct Gather<T> {
     gathered: Gathered<T>,
     expects: Expects,
     sabotage: Arc<Sabotage>,
 }
 
-/// Shared access to the records and rules of a [`Gather`].
+/// Shared access to the records that a [`Gather`] sink has kept, and to the first rule that was broken.
 pub struct Gathered<T>(Arc<Mutex<Seen<T>>>);
 
 struct Seen<T> {
     records: Vec<Record<T>>,
     watermark: EventTime,
-    /// Number of `records` that came before the last watermark.
+    /// Number of the first `records` that came before the last watermark.
     behind_watermark: usize,
     ending: Ending,
     broken_rule: Option<String>,
 }
 
-/// Progress of the end of the input.
+/// How far the end of the sink's input has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
     Open,
@@ -68,7 +69,7 @@ enum Ending {
 }
 
 impl<T> Gather<T> {
-    /// Creates an empty sink. It visits [`Place::Sink`] before each record.
+    /// Creates an empty sink. Before each record it visits [`Place::Sink`], where a failure may be injected.
     pub fn new(expects: Expects, sabotage: &Arc<Sabotage>) -> Self {
         Gather { gathered: Gathered::default(), expects, sabotage: Arc::clone(sabotage) }
     }
@@ -127,7 +128,8 @@ impl<T> Seen<T> {
             self.break_rule(format!("watermark {watermark:?} came after {last:?}"));
         }
         let news = &self.records[self.behind_watermark..];
-        // A window that ends at `e` is stamped `e - 1`, so `last < e <= watermark` becomes the condition below.
+        // The last instant of a window that ends at `e` is `e - 1`. So `last < e <= watermark` becomes the
+        // condition below.
         let is_stray = |stamp: EventTime| match expects {
             Expects::Anything => false,
             Expects::WindowResults => stamp < last || watermark <= stamp,
@@ -142,7 +144,7 @@ impl<T> Seen<T> {
         self.behind_watermark = self.records.len();
     }
 
-    /// Records a broken rule; only the first one is kept.
+    /// Keeps the description of a rule that the sink's input broke, if it is the first one.
     fn break_rule(&mut self, rule: String) {
         self.broken_rule.get_or_insert(rule);
     }
@@ -168,7 +170,7 @@ impl<T> Default for Gathered<T> {
 }
 
 impl<T> Gathered<T> {
-    /// Applies `look` to each record, in order of arrival.
+    /// Applies `look` to each record that the sink has kept, in order of arrival.
     pub fn each<Q>(&self, look: impl Fn(&Record<T>) -> Q) -> Vec<Q> {
         self.0.lock().records.iter().map(look).collect()
     }
@@ -178,21 +180,21 @@ impl<T> Gathered<T> {
         self.0.lock().ending == Ending::Finished
     }
 
-    /// Returns the first rule that was broken.
+    /// Returns the first rule that the input of the sink broke.
     pub fn broken_rule(&self) -> Option<String> {
         self.0.lock().broken_rule.clone()
     }
 }
 
-/// A [`Gathered`] of records of any type.
+/// The kept records of a [`Gather`] sink, whatever the type of their values.
 pub trait AnyGathered {
-    /// Returns its records as text, sorted.
+    /// Returns the kept records as text, sorted.
     fn sorted_text(&self) -> Vec<String>;
 
-    /// Returns the same as [`Gathered::is_published`].
+    /// Returns whether the sink has published, as [`Gathered::is_published`] does.
     fn is_published(&self) -> bool;
 
-    /// Returns the same as [`Gathered::broken_rule`].
+    /// Returns the first rule that the input of the sink broke, as [`Gathered::broken_rule`] does.
     fn broken_rule(&self) -> Option<String>;
 }
 
@@ -216,8 +218,8 @@ impl<T: Debug> AnyGathered for Gathered<T> {
 mod tests {
     use super::*;
 
-    /// Runs records as numbers, `W5` for a watermark, `E` for the end, `F` for finish; compares the broken
-    /// rule, or none.
+    /// Feeds a sink by a script of words: a number is a record at this time, `W5` a watermark, `E` the end of
+    /// the input, and `F` the call of `finish`. Compares the broken rule with the expected one.
     fn check(script: &str, broken: &str) {
         let mut sink = Gather::new(Expects::WindowResults, &Arc::default());
         for word in script.split_whitespace() {

@@ -16,35 +16,37 @@ use crate::seed::pick;
 
 pub use sides::{SideFeature, Sides};
 
-/// Largest distance of a stamp from the epoch.
+/// Largest distance of an event time from the epoch, in microseconds.
 const STAMP_US_MAX: i64 = 1 << 61;
 
-/// A way in which a stream is hostile.
+/// A way in which a stream of test records is hostile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
-    /// Runs of records with the same stamp.
+    /// There are runs of records with the same event time.
     EqualStamps,
-    /// Times start before the epoch.
+    /// Event times begin before the epoch.
     NegativeTimes,
     /// Nine in ten records have the same key.
     HotKey,
-    /// Spans of many windows without a record.
+    /// There are spans of many windows without a record.
     EmptySpans,
-    /// Runs of records that lie several windows behind the previous records.
+    /// There are runs of records whose event times lie several windows behind the records before them.
     LateBursts,
-    /// Single records that lie at most one window behind. They are late for some of the windows that overlap.
+    /// There are single records that lie at most one window behind. They are late for some of the windows
+    /// that overlap.
     Stragglers,
-    /// A stamp centuries ahead, after which every record in the present is late.
+    /// There is an event time centuries ahead, after which every record in the present is late.
     FarFuture,
-    /// Runs of records of one key, each one session gap after the previous one, or a microsecond more or less.
+    /// There are runs of records of one key, each one session gap after the record before it, or a
+    /// microsecond more or less.
     GapBorders,
-    /// Consecutive watermarks without a record between them. Only arrivals show this feature, because lists
-    /// of records have no watermarks.
+    /// There are consecutive watermarks without a record between them. Only arrivals show this feature,
+    /// because lists of records have no watermarks.
     EmptyEpochs,
 }
 
 impl Feature {
-    /// All features.
+    /// All ways in which a stream may be hostile.
     pub const ALL: [Feature; 9] = [
         Feature::EqualStamps,
         Feature::NegativeTimes,
@@ -58,40 +60,40 @@ impl Feature {
     ];
 }
 
-/// A hostile stream, and the windows for which it is hostile.
+/// A hostile stream, and the sizes of the windows and sessions for which it is hostile.
 #[derive(Clone, Debug)]
 pub struct Hostile {
-    /// Features of this run; the others are disabled.
+    /// Features of this stream; the others are disabled.
     pub features: Vec<Feature>,
-    /// Windows that the stream is made for.
+    /// Tumbling windows that the stream is made for.
     pub windows: oracle::Windows,
-    /// Slide of sliding windows, from a sixteenth of their size to more than their size.
+    /// Slide of the sliding windows in microseconds, from a sixteenth of their size to more than their size.
     pub slide_us: i64,
-    /// Gap of sessions.
+    /// Gap of the session windows in microseconds.
     pub gap_us: i64,
-    /// Size and slide of count windows.
+    /// Size and slide of the count windows.
     pub counting: oracle::Counting,
-    /// Allowed lateness: how late a record may be and still count.
+    /// Allowed lateness in microseconds: how late a record may be and still count.
     pub allowed_us: i64,
-    /// Promise of the stream's source.
+    /// Promise of the stream's source about the order of its records.
     pub promise: oracle::Promise,
-    /// Largest distance of two consecutive records, in microseconds.
+    /// Largest distance between the event times of two consecutive records, in microseconds.
     spread_us: u64,
-    /// Exclusive upper bound of keys.
+    /// Number of different keys; all keys are below it.
     keys: u64,
 }
 
-/// The values of a hostile stream.
+/// The value of each record of a hostile stream: a key and an amount.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Reading {
-    /// Key, below the number of keys.
+    /// Key of the reading, below the number of keys.
     pub key: u64,
-    /// Amount, from -500 to 499.
+    /// Amount of the reading, from -500 to 499.
     pub amount: i64,
 }
 
 impl Hostile {
-    /// Draws the properties of a run.
+    /// Draws the features, window sizes and other settings of a hostile stream.
     pub fn draw(entropy: &mut dyn Entropy) -> Self {
         let mut features = Feature::ALL.to_vec();
         features.retain(|_| entropy.below(2) == 0);
@@ -104,7 +106,7 @@ impl Hostile {
         let spread_us = pick(entropy, &[1, 3, 20, 200, size_us as u64, 3 * size_us as u64]);
         let keys = pick(entropy, &[1, 3, 20, 200]);
         let least_slide_us = (size_us / 16).max(1);
-        // Halves and fifths divide windows into few panes, the others into many.
+        // Halves and fifths of the size divide windows into few panes, the other slides into many.
         let longer = size_us + 1 + size_us / 2;
         let slides = [size_us, size_us / 2, size_us / 5, size_us - 1, size_us / 3, least_slide_us, longer];
         let slide_us = pick(entropy, &slides).max(least_slide_us);
@@ -115,19 +117,19 @@ impl Hostile {
         Hostile { features, windows, slide_us, gap_us, counting, allowed_us, promise, spread_us, keys }
     }
 
-    /// Makes `count` records, as stamps in microseconds and values.
+    /// Makes `count` records of the stream, as event times in microseconds and values.
     pub fn readings(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<(i64, Reading)> {
         let start_us = self.start_us(entropy);
         self.readings_from(start_us, count, entropy)
     }
 
-    /// Makes `count` records with watermarks between them: the watermarks that the source promises and, with
-    /// [`Feature::EmptyEpochs`], some more.
+    /// Makes `count` records of the stream with watermarks between them: the watermarks that the source
+    /// promises and, with [`Feature::EmptyEpochs`], some more.
     pub fn arrivals(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Arrival<Reading>> {
         self.with_watermarks(&self.readings(count, entropy), entropy)
     }
 
-    /// Returns the time at which a stream begins.
+    /// Returns the event time in microseconds at which the stream begins.
     fn start_us(&self, entropy: &mut dyn Entropy) -> i64 {
         if self.has(Feature::NegativeTimes) { -(entropy.below(100_000) as i64) } else { 0 }
     }
@@ -175,7 +177,7 @@ impl Hostile {
             }
             last_key = key;
             readings.push((at - behind as i64, Reading { key, amount: entropy.below(1_000) as i64 - 500 }));
-            // The far future is a single instant: later records are in the present again, and late.
+            // The far future is a single instant: later records are in the present again, and are late.
             if at > STAMP_US_MAX / 4 && entropy.below(2) == 0 {
                 at = entropy.below(10_000) as i64;
             }
@@ -203,7 +205,7 @@ impl Hostile {
             match arrival {
                 Arrival::Watermark(watermark_us) if Some(watermark_us) <= last_us => {}
                 Arrival::Watermark(watermark_us) => {
-                    // Additional watermarks may come before this one.
+                    // With the feature of empty epochs, additional watermarks come before this one.
                     while let Some(last) = last_us.filter(|_| self.has(Feature::EmptyEpochs)) {
                         let on_the_way = last + 1 + entropy.below((watermark_us - last) as u64) as i64;
                         if on_the_way >= watermark_us || entropy.below(2) == 0 {
@@ -221,18 +223,18 @@ impl Hostile {
         made
     }
 
-    /// Returns sliding windows of the same size and offset.
+    /// Returns sliding windows with the same size and offset as the stream's tumbling windows.
     pub fn sliding(&self) -> oracle::Sliding {
         let oracle::Windows { size_us, offset_us } = self.windows;
         oracle::Sliding { size_us, slide_us: self.slide_us, offset_us }
     }
 
-    /// Returns sliding windows that allow lateness.
+    /// Returns the sliding windows with the stream's allowed lateness.
     pub fn lenient(&self) -> oracle::Lenient {
         oracle::Lenient { windows: self.sliding(), allowed_us: self.allowed_us }
     }
 
-    /// Returns the windows as the engine's.
+    /// Returns the tumbling windows in the engine's type.
     ///
     /// # Panics
     /// Never: sizes are above zero.
@@ -240,7 +242,7 @@ impl Hostile {
         tumbling(self.windows)
     }
 
-    /// Returns the promise as the engine's watermark strategy.
+    /// Returns the source's promise as a watermark strategy of the engine.
     pub fn strategy(&self) -> WatermarkStrategy {
         let oracle::Promise { bound_us, step_us } = self.promise;
         WatermarkStrategy::bounded_out_of_order(Span::from_micros(bound_us))
@@ -248,7 +250,7 @@ impl Hostile {
     }
 }
 
-/// Converts an oracle's windows to the engine's.
+/// Converts tumbling windows from the oracle's type to the engine's.
 ///
 /// # Panics
 /// If their size is not above zero.
@@ -257,7 +259,7 @@ pub fn tumbling(windows: oracle::Windows) -> TumblingWindows {
     size.with_offset(Span::from_micros(windows.offset_us))
 }
 
-/// Converts an oracle's sliding windows to the engine's.
+/// Converts sliding windows from the oracle's type to the engine's.
 ///
 /// # Panics
 /// If their size or their slide is not above zero.
@@ -268,7 +270,7 @@ pub fn sliding(windows: oracle::Sliding) -> SlidingWindows {
     windows.with_offset(Span::from_micros(offset_us))
 }
 
-/// Converts stamped values to records of the engine.
+/// Converts event times and values to records of the engine.
 pub fn records<T: Clone>(input: &[(i64, T)]) -> impl Iterator<Item = Record<T>> {
     input.iter().map(|(at_us, value)| Record::new(EventTime::from_micros(*at_us), value.clone()))
 }
@@ -278,8 +280,8 @@ mod tests {
     use super::*;
     use crate::seed::entropy_for;
 
-    /// Over a hundred seeds each feature occurs in about half of the runs and has its effect; stamps never
-    /// leave their range.
+    /// Over a hundred seeds each feature of a stream occurs in about half of the runs and has its effect, and
+    /// event times never leave their range.
     #[test]
     fn features_come_and_go_and_do_what_they_say() {
         let mut runs_with = [0; Feature::ALL.len()];

@@ -39,41 +39,43 @@ use driver::{Driver, Ended};
 pub use copies::Copies;
 pub use ran::{Emitted, Ran};
 
-/// Times at which the operator is replaced by a fresh one that loads its state.
+/// Times at which the bed replaces the operator by a fresh one that loads its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restore {
-    /// Never.
+    /// The operator is never replaced.
     Never,
-    /// After every watermark.
+    /// The operator is replaced by a fresh one after every watermark.
     AtWatermarks,
-    /// Between any two calls except during an emission, with a probability of one in four.
+    /// The operator may be replaced between any two calls except while it emits results, with a probability
+    /// of one in four.
     Anywhere,
 }
 
 impl Restore {
-    /// All variants.
+    /// All choices when an operator is replaced by a fresh one.
     pub const ALL: [Restore; 3] = [Restore::Never, Restore::AtWatermarks, Restore::Anywhere];
 }
 
-/// Settings by which an operator is driven.
+/// Settings by which the bed drives an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manner {
-    /// Number of records for which the output has room in one call.
+    /// Number of records for which the output has room in one call of the operator.
     pub room: usize,
-    /// Largest number of records in a batch.
+    /// Largest number of records in a batch of input.
     pub batch: usize,
     /// Largest number of arrivals of an input before another input has its turn.
     pub turn: usize,
-    /// The input that gets about every second turn, besides its share of the other turns.
+    /// Index of the input that gets about every second turn, besides its share of the other turns.
     pub favourite: usize,
-    /// When state is saved and loaded.
+    /// When the operator's state is saved and loaded.
     pub restore: Restore,
-    /// Bytes of state that are granted; `None` for no limit. An operator that was refused is not called again.
+    /// Bytes of state that are granted to the operator; `None` for no limit. An operator that was refused
+    /// memory is not called again.
     pub bounded_grant_bytes: Option<usize>,
 }
 
 impl Manner {
-    /// Draws all settings except `restore`.
+    /// Draws all settings at random, except `restore`.
     pub fn draw(restore: Restore, entropy: &mut dyn Entropy) -> Self {
         Manner {
             room: pick(entropy, &[1, 2, 7, 1 << 20]),
@@ -86,7 +88,7 @@ impl Manner {
     }
 }
 
-/// Inputs, and the way in which they reach an operator.
+/// Inputs of an operator, and the settings by which the bed drives it through them.
 #[derive(Clone, Debug)]
 pub struct Bed<In> {
     inputs: Vec<Vec<Arrival<In>>>,
@@ -94,25 +96,25 @@ pub struct Bed<In> {
     seed: u64,
 }
 
-/// One input while it is read.
+/// One input while the bed reads it.
 struct Lane<In> {
     rest: IntoIter<Arrival<In>>,
-    /// The input's own watermark; the end of time once the input is over.
+    /// The watermark of this input; the end of time once the input is over.
     watermark: EventTime,
 }
 
 impl<In: Clone> Bed<In> {
-    /// Creates a bed with these inputs.
+    /// Creates a test bed that drives an operator through these inputs.
     pub fn new(inputs: Vec<Vec<Arrival<In>>>, manner: Manner, entropy: &mut dyn Entropy) -> Self {
         Bed { inputs, manner, seed: entropy.next_u64() }
     }
 
-    /// Returns the settings by which the bed drives.
+    /// Returns the settings by which the bed drives its operator.
     pub fn manner(&self) -> Manner {
         self.manner
     }
 
-    /// Returns the bed with this limit of bytes of state.
+    /// Returns the bed with a limit on the bytes of state that are granted.
     pub fn with_bounded_grant(self, bytes: usize) -> Self {
         Bed { manner: Manner { bounded_grant_bytes: Some(bytes), ..self.manner }, ..self }
     }
@@ -147,7 +149,7 @@ impl<In: Clone> Bed<In> {
         driver.mark(Mark::End)
     }
 
-    /// Reads one turn of one input.
+    /// Gives the operator one turn of one input: some records and watermarks.
     fn turn<P: Operator<In>>(
         &self,
         lanes: &mut [Lane<In>],

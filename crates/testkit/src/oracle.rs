@@ -40,23 +40,23 @@ pub use windows::{
     tumbling,
 };
 
-/// A record with its position relative to watermarks.
+/// A record with the watermark at its position, as the oracles read it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Row<T> {
-    /// Its stamp.
+    /// Event time of the record, in microseconds.
     pub at_us: i64,
-    /// The last watermark of its own input before it; `None` before the first.
+    /// The last watermark of the record's own input before it; `None` before the first.
     pub watermark_us: Option<i128>,
-    /// Value of the record.
+    /// The value that the record carries.
     pub value: T,
 }
 
 /// The promise of a source about the order of its records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
-    /// Largest distance of a record behind the latest record before it.
+    /// Largest distance in microseconds of a record behind the latest record before it.
     pub bound_us: i64,
-    /// Least advance from one watermark to the next; values below one microsecond count as one.
+    /// Least advance in microseconds from one watermark to the next; values below one count as one.
     pub step_us: i64,
 }
 
@@ -83,18 +83,18 @@ pub fn source<T: Clone>(input: &[(i64, T)], promise: Promise) -> Vec<Row<T>> {
     rows
 }
 
-/// Returns the rows of all inputs.
+/// Returns the rows of all inputs, one input after the other.
 pub fn union<T: Clone>(inputs: &[Vec<Row<T>>]) -> Vec<Row<T>> {
     inputs.concat()
 }
 
 impl<T> Row<T> {
-    /// Returns the same row with another value.
+    /// Returns a row with another value, and with the same event time and watermark.
     pub fn with<U>(&self, value: U) -> Row<U> {
         Row { at_us: self.at_us, watermark_us: self.watermark_us, value }
     }
 
-    /// Returns whether `end_us` was still ahead of the row's watermark when the row arrived.
+    /// Returns whether a window that ends at `end_us` was still open by the row's own watermark.
     fn is_before(&self, end_us: i128) -> bool {
         self.watermark_us.is_none_or(|watermark| watermark < end_us)
     }
@@ -109,7 +109,8 @@ impl<T> Row<T> {
 mod tests {
     use super::*;
 
-    /// Checks, for stamps with bound and step, the watermark before each stamp; `-` for none.
+    /// Checks the watermark before each event time, for a source with this bound and step; `-` stands for
+    /// none.
     fn check_watermarks(bound_us: i64, step_us: i64, stamps: &[i64], expected: &str) {
         let input: Vec<(i64, ())> = stamps.iter().map(|&stamp| (stamp, ())).collect();
         let rows = source(&input, Promise { bound_us, step_us });
@@ -125,7 +126,8 @@ mod tests {
         check_watermarks(3, 1, &[i64::MIN, -7, i64::MIN], "- -9223372036854775811 -10");
     }
 
-    /// The watermark of one input says nothing about the records of another.
+    /// Rows of united inputs keep the watermarks of their own inputs: the watermark of one input says nothing
+    /// about the records of another.
     #[test]
     fn inputs_come_together_with_their_own_watermarks() {
         let (ahead, behind) = (words::rows("W90 a@95"), words::rows("W1 b@2"));

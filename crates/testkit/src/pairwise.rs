@@ -32,7 +32,8 @@ pub fn covering(levels: &[usize]) -> Vec<Vec<usize>> {
                     };
                     row.iter().enumerate().filter(|&other| with(other)).count()
                 };
-                // `max_by_key` returns the last of equals, hence the reversed order.
+                // `max_by_key` returns the last of equal values. The order is reversed, so that the first is
+                // chosen.
                 row[setting] = (0..count).rev().max_by_key(news);
             }
         }
@@ -44,14 +45,14 @@ pub fn covering(levels: &[usize]) -> Vec<Vec<usize>> {
     chosen
 }
 
-/// Two settings with their values, the first setting first.
+/// A pair of two settings with a value of each, the setting with the lower number first.
 type Pair = ((usize, usize), (usize, usize));
 
 fn ordered(a: (usize, usize), b: (usize, usize)) -> Pair {
     if a < b { (a, b) } else { (b, a) }
 }
 
-/// Returns all pairs.
+/// Returns every pair of values that two different settings can have.
 fn pairs_of(levels: &[usize]) -> impl Iterator<Item = Pair> {
     let numbered = move || levels.iter().copied().enumerate();
     let two = numbered().flat_map(move |a| numbered().filter(move |b| a.0 < b.0).map(move |b| (a, b)));
@@ -69,10 +70,10 @@ mod tests {
         let levels = [5, 3, 4, 2];
         let rows = covering(&levels);
         assert_eq!(full(&levels).len(), 120);
-        // Twenty is the least: one setting with five values and one with four.
+        // Twenty combinations are the least possible: one setting has five values and another has four.
         assert!((20..=24).contains(&rows.len()), "{}", rows.len());
         meets_all(&levels, &rows);
-        // Many settings, one of them with many values, as in the metamorphic suite.
+        // Covers many settings, one of which has many values, as in the metamorphic tests.
         let levels = [5, 3, 4, 3, 34, 3, 2, 2, 3];
         let rows = covering(&levels);
         assert!((170..=190).contains(&rows.len()), "{}", rows.len());

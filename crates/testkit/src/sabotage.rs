@@ -14,34 +14,34 @@ use thalweg_model::Coded;
 /// Prefix of the message of a panic or fault that a test has injected.
 pub const INJECTED: &str = "injected:";
 
-/// Place in a query under test where user code runs.
+/// A place in a query under test where user code runs and a failure can be injected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// The predicate of a filter.
+    /// `Filter`: the predicate of a filter.
     Filter,
-    /// The function of a map.
+    /// `Map`: the function of a map.
     Map,
-    /// The key function of a join.
+    /// `JoinKey`: the function that returns the key of a record to be joined.
     JoinKey,
-    /// The function that makes a joined record.
+    /// `Combine`: the function that makes a result of a join.
     Combine,
-    /// The key function of a window.
+    /// `WindowKey`: the function that returns the key of a record in a window.
     WindowKey,
-    /// An aggregate that folds in a value.
+    /// `Fold`: an aggregate that folds a value into an accumulator.
     Fold,
-    /// An aggregate that merges two accumulators.
+    /// `Merge`: an aggregate that merges two accumulators.
     Merge,
-    /// An aggregate that computes its result.
+    /// `Finish`: an aggregate that computes its result from an accumulator.
     Finish,
-    /// The source: a fault instead of a panic.
+    /// `Source`: the source of the query, which returns a fault instead of panicking.
     Source,
-    /// The sink: a fault instead of a panic.
+    /// `Sink`: the sink of the query, which returns a fault instead of panicking.
     Sink,
 }
 
 impl Place {
-    /// Places that every query visits: all except [`Place::Merge`], which is visited where windows slide or
-    /// copies are merged.
+    /// The places that every query under test visits: all except [`Place::Merge`]. That place is visited only
+    /// where windows slide or copies of an operator are merged.
     pub const ALL: [Place; 9] = [
         Place::Filter,
         Place::Map,
@@ -54,7 +54,7 @@ impl Place {
         Place::Sink,
     ];
 
-    /// Returns the operator that runs the code of this place, by the name that the typed interface gives it.
+    /// Returns the name of the operator that runs the code of this place, as the typed interface names it.
     pub fn operator(self) -> &'static str {
         match self {
             Place::Filter => "filter",
@@ -67,32 +67,32 @@ impl Place {
     }
 }
 
-/// Fails at the n-th visit to one place.
+/// An injected failure at the n-th visit to one place of a query.
 #[derive(Debug, Default)]
 pub struct Sabotage {
     at: Option<(Place, u64)>,
-    /// Visits to that place. Relaxed: the counter protects no other data. The runs of a task are ordered by
-    /// its task cell.
+    /// Number of visits to the place so far. Relaxed ordering is enough: the counter protects no other data,
+    /// and the runs of a task are ordered by its task cell.
     visits: AtomicU64,
 }
 
 impl Sabotage {
-    /// Creates a sabotage that fails at visit number `visit` to `place`, counted from 1.
+    /// Creates a failure that occurs at visit number `visit` to `place`, counted from 1.
     pub fn at(place: Place, visit: u64) -> Self {
         Sabotage { at: Some((place, visit)), visits: AtomicU64::new(0) }
     }
 
-    /// Returns whether the failure has occurred.
+    /// Returns whether the injected failure has occurred.
     pub fn has_struck(&self) -> bool {
         self.at.is_some_and(|(_, visit)| self.visits.load(Ordering::Relaxed) >= visit)
     }
 
-    /// Returns the number of visits to its place so far.
+    /// Returns how often the place of the injected failure was visited so far.
     pub fn visits(&self) -> u64 {
         self.visits.load(Ordering::Relaxed)
     }
 
-    /// Returns its place, if it has one.
+    /// Returns the place at which the failure is injected, if there is one.
     pub fn place(&self) -> Option<Place> {
         self.at.map(|(place, _)| place)
     }
@@ -121,12 +121,12 @@ impl Sabotage {
     }
 }
 
-/// A fault that a test has injected.
+/// The fault that a source or sink returns when a test has injected a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Injected {
-    /// Place of the fault.
+    /// Place at which the failure was injected.
     pub place: Place,
-    /// Number of the visit.
+    /// Number of the visit that failed.
     pub visit: u64,
 }
 

@@ -10,52 +10,53 @@ use thalweg_model::{
 
 use crate::sabotage::{Place, Sabotage};
 
-/// Number of records after which a latency marker is due.
+/// Number of records between two latency markers of the source.
 const MARKER_EVERY_RECORDS: u64 = 5;
 
-/// The longest pause: far longer than any step of a simulation.
+/// Longest pause of a script, in nanoseconds: far longer than any step of a simulation.
 const PAUSE_NS_MAX: u64 = 5_000_000;
 
-/// One entry of a script.
+/// One entry of the script of a source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Beat<T> {
-    /// Emit this record.
+    /// The source emits this record.
     Record(Record<T>),
-    /// Be idle for this number of nanoseconds.
+    /// The source is idle for this number of nanoseconds.
     Pause(u64),
-    /// Be ready, and emit nothing in this poll.
+    /// The source is ready, but emits nothing when it is polled.
     Nothing,
 }
 
-/// Emits the records of its script, with a latency marker in each poll that makes a fifth record. Its state
-/// cannot be saved.
+/// Source that emits the records of its script, with a latency marker in each poll that makes a fifth record.
+/// Its state cannot be saved.
 pub struct Script<T> {
     beats: VecDeque<Beat<T>>,
-    /// End of the current pause.
+    /// Time at which the current pause of the script ends, if there is one.
     resume_at: Option<ProcessingTime>,
     made: u64,
     sabotage: Arc<Sabotage>,
 }
 
 impl<T> Script<T> {
-    /// Creates a source of `records` only. It visits [`Place::Source`] before each.
+    /// Creates a source of `records` without pauses. Before each record it visits [`Place::Source`], where a
+    /// failure may be injected.
     pub fn new(records: impl IntoIterator<Item = Record<T>>, sabotage: &Arc<Sabotage>) -> Self {
         let beats = records.into_iter().map(Beat::Record).collect();
         Script { beats, resume_at: None, made: 0, sabotage: Arc::clone(sabotage) }
     }
 
-    /// Appends an endless pause, which only a stop ends.
+    /// Appends an endless pause to the script, which ends only when the query is stopped.
     pub fn then_silence(self) -> Self {
         self.then_pause(u64::MAX)
     }
 
-    /// Appends a pause of this number of nanoseconds.
+    /// Appends a pause of this number of nanoseconds to the script.
     pub fn then_pause(mut self, pause_ns: u64) -> Self {
         self.beats.push_back(Beat::Pause(pause_ns));
         self
     }
 
-    /// Appends these records.
+    /// Appends these records to the script.
     pub fn then_records(mut self, records: impl IntoIterator<Item = Record<T>>) -> Self {
         self.beats.extend(records.into_iter().map(Beat::Record));
         self

@@ -12,20 +12,21 @@ use std::process::Command;
 
 use thalweg_model::{Entropy, SeededEntropy};
 
-/// Number of seeds that run unless the environment asks for another.
+/// Number of seeds that a test runs unless the environment asks for another number.
 const SEEDS_DEFAULT: u64 = 100;
 
-/// Number of hexadecimal digits of a commit's hash that form the first seed: 48 bits, short enough to type.
+/// Number of hexadecimal digits of a commit's hash that form the first seed. They have 48 bits, short enough
+/// to type.
 const HASH_DIGITS: usize = 12;
 
-/// The seeds that a test runs.
+/// The seeds that a test runs, one run for each.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seeds {
     first: u64,
     count: u64,
-    /// Origin of `first`.
+    /// Description of where the first seed comes from, for the output of the test.
     origin: String,
-    /// The test's file, for the command that replays a seed.
+    /// Name of the test's file, for the command that replays a seed.
     test: &'static str,
 }
 
@@ -46,13 +47,13 @@ impl Seeds {
         Seeds { first, count: number("THALWEG_SEEDS").unwrap_or(SEEDS_DEFAULT), origin, test }
     }
 
-    /// Returns one seed in `share`, at least one: for tests that need less variety.
+    /// Divides the number of seeds by `share`, keeping at least one: for tests that need less variety.
     pub fn one_in(self, share: u64) -> Self {
         Seeds { count: (self.count / share).max(1), ..self }
     }
 
-    /// Returns `factor` times as many seeds, unless a single seed is asked for: for small tests that must not
-    /// depend on chance.
+    /// Multiplies the number of seeds by `factor`, unless a single seed is asked for. This is for small tests
+    /// that must not depend on chance.
     pub fn times(self, factor: u64) -> Self {
         let factor = if self.origin == "THALWEG_SEED" { 1 } else { factor };
         Seeds { count: self.count * factor, ..self }
@@ -70,16 +71,16 @@ impl Seeds {
     }
 }
 
-/// Returns independent randomness for one purpose of a seed: drawing more for one purpose does not shift the
-/// others.
+/// Returns a random generator for one purpose of a seed. The generators of different purposes are
+/// independent, so drawing more from one does not change another.
 pub fn entropy_for(seed: u64, purpose: &str) -> SeededEntropy {
-    // FNV-1a spreads the purpose over the word; SplitMix64 makes neighbouring seeds unrelated.
+    // FNV-1a hashes the purpose to a 64-bit word; SplitMix64 makes neighbouring seeds unrelated.
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let purpose = purpose.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
     SeededEntropy::new(SeededEntropy::new(seed).next_u64() ^ purpose)
 }
 
-/// Draws one of `choices`.
+/// Draws one of `choices` at random.
 ///
 /// # Panics
 /// If there are none.
@@ -87,7 +88,7 @@ pub fn pick<T: Copy>(entropy: &mut dyn Entropy, choices: &[T]) -> T {
     choices[entropy.below(choices.len() as u64) as usize]
 }
 
-/// A text that is printed if its scope ends in a panic.
+/// A text that is printed when it is dropped by a panic, to tell what the test was doing.
 pub struct OnPanic(pub String);
 
 impl Drop for OnPanic {
@@ -107,7 +108,7 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 fn commit_seed() -> Option<(u64, String)> {
-    // Tests run in the folder of their package.
+    // Tests run in the folder of their package, so git finds the repository.
     let output = Command::new("git").args(["rev-parse", "HEAD"]).output().ok()?;
     let hash = String::from_utf8(output.stdout).ok()?;
     let digits = hash.get(..HASH_DIGITS)?;

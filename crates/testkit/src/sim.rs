@@ -31,39 +31,39 @@ pub use setup::{Setup, draw_layout};
 use crate::seed::entropy_for;
 
 /// Number of actions after which a run without progress counts as stuck. A record costs a few actions per
-/// task, and so does a mark. No input of these tests comes near this number between two records.
+/// task, and so does a mark. No input of these tests needs nearly so many actions between two records.
 pub const ACTIONS_WITHOUT_PROGRESS_MAX: u64 = 1 << 16;
 
-/// Number of actions between two checks of the progress of all queries.
+/// Number of actions of the simulation between two checks of the progress of all queries.
 const LOOK_EVERY_ACTIONS: u64 = 1 << 10;
 
-/// Start of virtual time: not zero, which a query could mistake for "never set".
+/// Time at which the virtual clock starts. It is not zero, which a query could mistake for "never set".
 const STARTS_AT: ProcessingTime = ProcessingTime::from_nanos(1_000_000_000);
 
-/// Index of a query in a simulation.
+/// Index of a query among those that were submitted to a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueryIndex(usize);
 
-/// An external event in a simulation.
+/// An external event that a test schedules in a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The query's sources are asked to end.
     Stop(QueryIndex),
     /// The query's sources are asked to end at their current positions.
     StopAtWatermark(QueryIndex),
-    /// The query is cancelled.
+    /// The query is cancelled by its user.
     Cancel(QueryIndex),
     /// The query is paused: it makes no progress once the steps that run now have ended.
     Pause(QueryIndex),
-    /// The query is resumed.
+    /// The query is resumed after a pause.
     Resume(QueryIndex),
-    /// The whole free budget is reserved.
+    /// All free memory of the budget is reserved, so that the engine has none left.
     Exhaust,
-    /// The reserved budget is released.
+    /// The memory that was reserved to exhaust the budget is released.
     Release,
 }
 
-/// The engine under simulation.
+/// Simulation of the engine under a schedule that follows from a seed.
 pub struct Simulation {
     setup: Setup,
     schedule: SeededEntropy,
@@ -71,22 +71,23 @@ pub struct Simulation {
     engine: Engine,
     workers: Vec<Worker>,
     growth: Growth,
-    /// Time until which each worker has reported to be idle; `None` if something has happened since.
+    /// For each worker, the time until which it has reported to be idle; `None` if something has happened
+    /// since.
     idle: Vec<Option<ProcessingTime>>,
     queries: Vec<Option<QueryHandle>>,
-    /// Events that are still to come, with their actions.
+    /// Events that are still to come, each with the number of the action before which it happens.
     events: Vec<(u64, Event)>,
     withheld: Option<Reservation>,
     rests: Vec<Rest>,
     actions: u64,
 }
 
-/// A paused query.
+/// A query that is paused in the simulation.
 struct Rest {
     query: QueryIndex,
-    /// Workers that may still hold a task of the query.
+    /// Workers that may still hold a task of the paused query.
     running: Vec<usize>,
-    /// Progress of the query when the last of them had released its task.
+    /// Progress of the paused query when the last of these workers had released its task.
     still_at: Option<Signature>,
 }
 
@@ -141,27 +142,27 @@ impl Simulation {
         }
     }
 
-    /// Returns the setup of the engine.
+    /// Returns the setup of the simulated engine.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// Returns the engine.
+    /// Returns the simulated engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Returns the time of the clock, which advances while the simulation runs.
+    /// Returns the time of the virtual clock, which advances while the simulation runs.
     pub fn now(&self) -> ProcessingTime {
         self.clock.now()
     }
 
-    /// Returns the number of actions so far.
+    /// Returns the number of actions that the simulation has performed.
     pub fn actions(&self) -> u64 {
         self.actions
     }
 
-    /// Submits a query.
+    /// Submits a query to the simulated engine.
     ///
     /// # Errors
     /// The engine's errors; then nothing was submitted.
@@ -171,19 +172,20 @@ impl Simulation {
         Ok(QueryIndex(self.queries.len() - 1))
     }
 
-    /// Marks all workers as awake after a change that no worker has made, such as an answer that arrived.
+    /// Marks all workers as awake after a change that no worker has made, such as an answer from outside.
     pub fn disturb(&mut self) {
         self.idle.fill(None);
     }
 
-    /// Schedules `event` before action number `action`, or as soon as nothing else is left to do.
+    /// Schedules an event before action number `action`, or as soon as nothing else is left to do.
     pub fn at_action(&mut self, action: u64, event: Event) {
-        // Events are popped from the end: the latest comes first, and among equals the one added last.
+        // Events are taken from the end of the list. So the latest is first in the list, and among events of
+        // one action the one added last.
         let place = self.events.partition_point(|(at, _)| action < *at);
         self.events.insert(place, (action, event));
     }
 
-    /// Runs until every query has ended.
+    /// Runs the simulation until every query has ended.
     ///
     /// # Panics
     /// If the queries are stuck.
@@ -210,7 +212,7 @@ impl Simulation {
         }
     }
 
-    /// Runs `actions` actions with their events, or fewer if nothing is left to do.
+    /// Performs `actions` actions and the events that are due, or fewer if nothing is left to do.
     pub fn run_for(&mut self, actions: u64) {
         let end = self.actions + actions;
         while self.actions < end {
@@ -221,7 +223,7 @@ impl Simulation {
         }
     }
 
-    /// Returns the progress of a query.
+    /// Returns how far a query is.
     ///
     /// # Panics
     /// If its outcome was taken.
@@ -243,12 +245,12 @@ impl Simulation {
         handle.wait()
     }
 
-    /// Drops the engine and its parts; returns the budget, so that it can be checked.
+    /// Drops the engine and its parts, and returns the memory budget, so that a test can check it.
     pub fn close(self) -> Arc<Budget> {
         Arc::clone(self.engine.budget())
     }
 
-    /// Performs one action; returns `false` if there is none before the end of time.
+    /// Performs one action; returns `false` if nothing is left to do before the end of time.
     fn act(&mut self) -> bool {
         self.actions += 1;
         if self.schedule.below(self.setup.grow_one_in) == 0 && self.growth.step() {
@@ -269,7 +271,8 @@ impl Simulation {
         true
     }
 
-    /// Notes that the worker has released its task. It may have taken another, but none of a paused query.
+    /// Notes that a worker has made a step and so released its task. It may have taken another task since,
+    /// but none of a paused query.
     fn note_stepped(&mut self, worker: usize) {
         for rest in &mut self.rests {
             rest.running.retain(|&index| index != worker);
@@ -277,7 +280,7 @@ impl Simulation {
         self.look_at_rests();
     }
 
-    /// Records the progress of queries that have just come to rest.
+    /// Notes the progress of paused queries whose tasks have just been released by all workers.
     fn look_at_rests(&mut self) {
         for rest in 0..self.rests.len() {
             let Rest { query, ref running, still_at } = self.rests[rest];
@@ -287,7 +290,7 @@ impl Simulation {
         }
     }
 
-    /// Ends the rest of a query, before it is woken, ended, or checked for the last time.
+    /// Ends the watch over a paused query, before it is resumed, ended, or checked for the last time.
     ///
     /// # Panics
     /// If the query was paused and has made progress.
@@ -302,7 +305,7 @@ impl Simulation {
         }
     }
 
-    /// Returns a worker that may have something to do: often the favourite, else any.
+    /// Returns a worker that may have something to do: often the favourite worker, otherwise any.
     fn next_worker(&mut self) -> Option<usize> {
         let favourite = self.setup.favourite;
         if self.schedule.below(8) < self.setup.favour && self.idle[favourite].is_none() {
@@ -378,7 +381,7 @@ impl Simulation {
         self.handles().filter(|handle| is_alive(handle)).map(QueryHandle::name).collect()
     }
 
-    /// Returns a value that changes whenever a query makes progress.
+    /// Returns values that change whenever a query makes progress.
     fn signature(&self) -> Vec<Signature> {
         self.handles().map(signature).collect()
     }
@@ -395,7 +398,7 @@ fn signature(handle: &QueryHandle) -> Signature {
     (events_in, results_out, pending)
 }
 
-/// Returns whether the query runs or is paused.
+/// Returns whether a query is running or paused.
 fn is_alive(handle: &QueryHandle) -> bool {
     matches!(handle.state(), QueryState::Running | QueryState::Paused)
 }

@@ -6,7 +6,8 @@ use thalweg_model::Entropy;
 use crate::oracle::{self, Promise, Row};
 use crate::seed::pick;
 
-/// The way in which records are distributed over splits: runs of consecutive records, to each split in turn.
+/// How records are distributed over the splits of a source: runs of consecutive records go to each split in
+/// turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitRuns {
     splits: usize,
@@ -14,10 +15,10 @@ pub struct SplitRuns {
 }
 
 impl SplitRuns {
-    /// All records go to one split.
+    /// Distribution in which all records go to one split.
     pub const WHOLE: SplitRuns = SplitRuns { splits: 1, run_records: 1 };
 
-    /// Distributes over `splits` splits, in runs of `run_records` records.
+    /// Creates a distribution over `splits` splits, in runs of `run_records` records.
     ///
     /// # Panics
     /// If either is zero.
@@ -26,7 +27,8 @@ impl SplitRuns {
         SplitRuns { splits, run_records }
     }
 
-    /// Draws one split in half of the cases, else two to four, with runs of one, three or fifty records.
+    /// Draws a distribution: one split in half of the cases, otherwise two to four, with runs of one, three
+    /// or fifty records.
     pub fn draw(entropy: &mut dyn Entropy) -> Self {
         match entropy.below(2) {
             0 => SplitRuns::WHOLE,
@@ -34,12 +36,12 @@ impl SplitRuns {
         }
     }
 
-    /// Returns the number of splits.
+    /// Returns the number of splits that records are distributed over.
     pub fn splits(self) -> usize {
         self.splits
     }
 
-    /// Returns the records of each split.
+    /// Distributes the input over the splits, and returns the records of each.
     pub fn split<T: Clone>(self, input: &[T]) -> Vec<Vec<T>> {
         let mut parts = vec![Vec::new(); self.splits];
         for (run, records) in input.chunks(self.run_records).enumerate() {

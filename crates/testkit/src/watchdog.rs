@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Time after which a test counts as hung: far longer than any test takes on a busy machine.
+/// Time after which a test counts as hung. It is far longer than any test takes on a busy machine.
 pub const HUNG_AFTER: Duration = Duration::from_secs(60);
 
 /// Runs `body` on a thread of its own.
@@ -16,7 +16,7 @@ pub fn within_bounds<Q: Send + 'static>(what: &str, body: impl FnOnce() -> Q + S
     within(HUNG_AFTER, what, body)
 }
 
-/// Runs `body` in the same way, with a bound of its own for tests that take longer.
+/// Runs `body` on a thread of its own, with a given time limit, for tests that take longer.
 ///
 /// # Panics
 /// If `body` panics, or has not returned after `bound`.
@@ -28,7 +28,7 @@ pub fn within<Q: Send + 'static>(
     let (done, wait) = channel();
     let thread = thread::spawn(move || {
         let result = body();
-        // The receiver is gone only if the test has failed already.
+        // Sending fails only if the receiver is gone, and then the test has failed already.
         let _ = done.send(());
         result
     });

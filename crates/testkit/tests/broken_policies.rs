@@ -28,11 +28,12 @@ use thalweg_testkit::watchdog::within_bounds;
 
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
-/// Number of engines whose ended queries are cancelled, rounds in each, and cancels in a round. These take
-/// half a second. In that time, a task that is taken by mistake is certain to be missed once by its worker.
+/// Number of engines whose ended queries are cancelled, of rounds in each engine, and of cancels in a round.
+/// They take half a second. If a cancel took another query's task by mistake, this is certain to show at
+/// least once.
 const STALE_CANCELS: (usize, usize, usize) = (4, 250, 1_000);
 
-/// Calls of the engine to code that does not belong to a query.
+/// Calls of the engine to a policy or a clock, which do not belong to a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Call {
     Prepare,
@@ -42,12 +43,12 @@ enum Call {
     Now,
 }
 
-/// Threads that make the calls.
+/// Kinds of threads on which the engine calls a policy or a clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Worker,
     Memory,
-    /// A thread that submits a query, or uses its handle.
+    /// A thread of the test that submits a query, or uses a query's handle.
     Caller,
 }
 
@@ -61,7 +62,7 @@ impl Side {
     }
 }
 
-/// First come, first served, with `on` called at each call.
+/// The policy "first come, first served", which calls `on` at each of its calls.
 struct Watched<F> {
     policy: Fcfs,
     on: F,
@@ -105,12 +106,12 @@ impl<F: Fn(Call) + Send> Policy for Watched<F> {
     }
 }
 
-/// Panics at each call of this kind on threads of this side, while it is armed.
+/// A bomb: while it is armed, each call of one kind, on threads of one kind, panics.
 struct Bomb {
     call: Call,
-    /// Side of the threads; all if `None`.
+    /// Kind of threads on which calls panic; `None` for all threads.
     side: Option<Side>,
-    /// Relaxed, as below: these flags protect no other data.
+    /// Tells whether calls panic now. Both flags use relaxed ordering, because they protect no other data.
     is_armed: AtomicBool,
     has_struck: AtomicBool,
 }
@@ -138,7 +139,7 @@ impl Bomb {
         }
     }
 
-    /// Returns a builder of an engine whose policy and clock have the bomb.
+    /// Returns a builder of an engine whose policy and clock panic by this bomb.
     fn builder(self: &Arc<Self>) -> EngineBuilder {
         let bomb = Arc::clone(self);
         let policy = Watched { policy: Fcfs::default(), on: move |call| bomb.visit(call) };
@@ -147,7 +148,7 @@ impl Bomb {
     }
 }
 
-/// The system's clock with a bomb in it.
+/// The system's clock, which panics when the bomb says so.
 struct Ticking {
     clock: SystemClock,
     bomb: Arc<Bomb>,
@@ -160,7 +161,7 @@ impl Clock for Ticking {
     }
 }
 
-/// The numbers 0, 1, 2 and so on.
+/// Generator of the numbers 0, 1, 2 and so on.
 struct Indices;
 
 impl Generate for Indices {
@@ -175,7 +176,8 @@ impl Generate for Indices {
     }
 }
 
-/// An endless source, as fast as it is read: a query that reads it can never have finished.
+/// Creates an endless source that is as fast as its reader, so a query that reads it never finishes by
+/// itself.
 fn endless() -> Paced<Indices> {
     let pace = Pace::Drain { nominal_rate_per_s: 1_000_000, start: EventTime::EPOCH };
     Paced::new(Arc::new(Indices), pace).expect("the rate lies in its range")
@@ -185,7 +187,7 @@ fn records(values: std::ops::Range<i64>) -> Vec<Record<i64>> {
     values.map(|value| Record::new(EventTime::from_micros(value), value)).collect()
 }
 
-/// A query of a source, a map and a sink.
+/// Creates a query of a source, a map and a sink.
 fn graph<S: Source<Item = i64> + 'static, K: Sink<i64> + 'static>(
     source: S,
     sink: K,
@@ -200,7 +202,7 @@ fn submit_endless(engine: &Engine, chaining: Chaining) -> QueryHandle {
     engine.submit(graph(endless(), Discard::new(), chaining)).expect("the budget is ample")
 }
 
-/// Spins until a condition holds. The engine's threads must be certain to bring it about while they run.
+/// Spins until a condition holds. The threads of the engine must be certain to make the condition true.
 fn spin_until(mut is_there: impl FnMut() -> bool) {
     while !is_there() {
         thread::yield_now();
@@ -212,7 +214,7 @@ fn wait_for_more(query: &QueryHandle) {
     spin_until(|| query.progress().events_in > before);
 }
 
-/// Returns a query that has finished, whose slot is free.
+/// Returns the handle of a query that has finished. Another query may then use its slot in the engine.
 fn finished(engine: &Engine) -> QueryHandle {
     let query =
         engine.submit(graph(Given::new(records(0..1)), Discard::new(), Chaining::All)).expect("it fits");
@@ -223,13 +225,13 @@ fn finished(engine: &Engine) -> QueryHandle {
 /// Checks that a broken engine accepts no more queries.
 fn check_closed(engine: &Engine, bomb: &Bomb) {
     bomb.arm(false);
-    // The query may have ended a moment before the engine is closed.
+    // A query may end a moment before its engine is closed, so submitting is tried until the engine refuses.
     let refusal = |graph: Graph| engine.submit(graph).err();
     spin_until(|| refusal(graph(endless(), Discard::new(), Chaining::All)) == Some(PlanError::EngineClosed));
 }
 
-/// A worker may hold a task when it dies, even the last task of its query, whatever kills the worker. That
-/// task is lost with the worker, and has not ended.
+/// If a worker dies while it holds a task, even the last task of a query, the query does not count as
+/// finished, whatever has killed the worker. The task is lost with the worker.
 #[test]
 fn a_worker_that_dies_is_no_success() {
     for call in [Call::Feedback, Call::Quantum, Call::Rank, Call::Prepare, Call::Now] {
@@ -250,7 +252,7 @@ fn a_worker_that_dies_is_no_success() {
     }
 }
 
-/// A worker is dropped between two steps while it holds the only task of a query.
+/// If a worker is dropped between two steps while it holds the only task of a query, the query fails.
 #[test]
 fn a_worker_that_is_dropped_is_no_success() {
     within_bounds("a query whose worker was dropped", || {
@@ -267,7 +269,7 @@ fn a_worker_that_is_dropped_is_no_success() {
     });
 }
 
-/// Takes no record until the bomb has struck: all edges before it fill up, and grow.
+/// A sink that takes no record until the bomb has struck, so that all edges before it become full and grow.
 struct Waits(Arc<Bomb>);
 
 impl Sink<i64> for Waits {
@@ -277,8 +279,8 @@ impl Sink<i64> for Waits {
     }
 }
 
-/// The thread that makes chunks notifies writers that they have room, and ranks them. If it panics, the
-/// writers must not wait for room forever.
+/// The thread that allocates memory for edges notifies writers that they have room, and ranks them. If this
+/// thread panics, no writer waits for room forever.
 #[test]
 fn a_panic_on_the_memory_thread_hangs_nobody() {
     for call in [Call::Rank, Call::Now] {
@@ -296,9 +298,9 @@ fn a_panic_on_the_memory_thread_hangs_nobody() {
     }
 }
 
-/// Checks a policy that panics where a caller's thread ranks; `act` may unwind or return, with a query or
-/// without. If the bomb has struck, the engine is broken, and every query ends at once. If not, they run until
-/// the engine is dropped.
+/// Checks a policy that panics on a thread of the test, when `act` makes that thread rank a task. `act` may
+/// unwind or return, with a query or without. If the panic has occurred, the engine is broken, and every
+/// query ends at once. If not, the queries run until the engine is dropped.
 fn check_on_callers_thread(
     what: &'static str,
     act: impl Fn(&Engine, &[QueryHandle], &Bomb) -> Option<QueryHandle> + Send + 'static,
@@ -306,7 +308,7 @@ fn check_on_callers_thread(
     within_bounds(what, move || {
         let bomb = Bomb::new(Call::Rank, Side::Caller);
         let engine = bomb.builder().build().unwrap();
-        // The second query has the slot of the first.
+        // The second query uses the slot in the engine that the finished query has left.
         let mut queries = vec![finished(&engine)];
         queries.extend(CHAINING.map(|chaining| submit_endless(&engine, chaining)));
         queries[1..].iter().for_each(wait_for_more);
@@ -333,7 +335,8 @@ fn check_on_callers_thread(
 #[test]
 fn a_panic_in_resume_hangs_nobody() {
     check_on_callers_thread("resume", |_, queries, bomb| {
-        // A task that is held at that moment is ranked by its holder.
+        // A task that a worker holds at that moment is ranked by this worker, not by the test's thread. So
+        // the test tries again until its own thread has ranked.
         spin_until(|| {
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
                 queries[1].pause();
@@ -360,8 +363,8 @@ fn a_panic_in_submit_hangs_nobody() {
 #[test]
 fn a_panic_in_cancel_hangs_nobody() {
     check_on_callers_thread("cancel", |_, queries, bomb| {
-        // One query has ended and one runs. Neither cancel should rank a task of another query; if it did, the
-        // bomb strikes.
+        // One query has ended and one runs. Neither cancel should rank a task of the other query. If it did,
+        // the call would panic.
         for _ in 0..1_000 {
             let _panicked = catch_unwind(AssertUnwindSafe(|| queries[0].cancel()));
         }
@@ -372,9 +375,9 @@ fn a_panic_in_cancel_hangs_nobody() {
     });
 }
 
-/// A closing engine ranks nothing, because the policy may be the reason for closing. The first task of the
-/// first query has ended, and a task of the second query has its slot. The second query has not failed yet
-/// when the first one fails.
+/// An engine that closes ranks no task, because the policy may be the reason for closing. In this test the
+/// first task of the first query has ended, and a task of the second query has its slot. The second query has
+/// not failed yet when the first one fails.
 #[test]
 fn closing_ranks_nothing() {
     within_bounds("a query of an engine whose policy goes on panicking", || {
@@ -397,13 +400,14 @@ fn closing_ranks_nothing() {
             let outcome = query.wait().map(|report| report.events_in).map_err(|error| error.code());
             assert_eq!(outcome, Err("WORKER_DIED"));
         }
-        // Closes once more, while the policy still panics.
+        // Dropping the engine closes it once more, while the policy still panics.
         drop(engine);
     });
 }
 
-/// A handle outlives its query. Another query then has the slot. Callers' threads rank slowly here. If a
-/// cancel ranked and took the other query's task, that task's worker would find nothing to do, and sleep.
+/// Cancelling a query that has ended stalls no other query. Another query may then have its slot, and threads
+/// of the test rank slowly here. If a cancel ranked and took the other query's task, that task's worker would
+/// find nothing to do, and sleep.
 #[test]
 fn cancelling_a_query_that_has_ended_stalls_nobody() {
     let (engines, rounds, cancels) = STALE_CANCELS;
@@ -429,7 +433,7 @@ fn cancelling_a_query_that_has_ended_stalls_nobody() {
     }
 }
 
-/// A script whose records are all due at once, as its spacing says.
+/// Source that follows a script and claims by its spacing of zero that all records are due at once.
 struct AllAtOnce(Script<i64>);
 
 impl Source for AllAtOnce {
@@ -457,7 +461,8 @@ impl Source for AllAtOnce {
     }
 }
 
-/// The number of due records of a source is computed from their spacing, which may be zero.
+/// A source may report a spacing of zero between its records. The number of due records is computed from the
+/// spacing, and this must not break the engine.
 #[test]
 fn a_spacing_of_nothing_takes_no_engine_down() {
     for chaining in CHAINING {
@@ -475,7 +480,7 @@ fn a_spacing_of_nothing_takes_no_engine_down() {
     }
 }
 
-/// An operator that may emit more than it takes, and takes nothing.
+/// A wrong operator: it may emit more records than it takes, and takes none.
 struct TakesNothing;
 
 impl Operator<i64> for TakesNothing {
@@ -507,12 +512,12 @@ impl Operator<i64> for TakesNothing {
     }
 }
 
-/// An operator that expands leaves records behind when it is stalled, or has no room. An operator that leaves
-/// them without such a reason would be called again without end within a step. It is reported, as are other
-/// operators that break the rules.
+/// An operator that leaves records in its input, although it is not stalled and has room, is reported by
+/// name. Otherwise the engine would call it again without end within one step.
 #[test]
 fn an_operator_that_takes_nothing_is_named() {
-    // Chained to its source, the operator gets one record at a time, and cannot refuse.
+    // The chaining into one task is left out: chained to its source, the operator is given one record at a
+    // time, and cannot refuse it.
     for chaining in [Chaining::None, Chaining::Default] {
         within_bounds("an operator that takes nothing", move || {
             let engine = Engine::builder().build().unwrap();

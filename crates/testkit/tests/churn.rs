@@ -27,21 +27,21 @@ const CLIENTS: u64 = 8;
 /// Number of queries of all clients of one engine under the default policy.
 const QUERIES: u64 = 500;
 
-/// Number of queries under any other policy.
+/// Number of queries of all clients under any policy but the default one.
 const QUERIES_OF_OTHERS: u64 = 200;
 
 /// Largest number of records of a client's query.
 const RECORDS_MAX: u64 = 300;
 
-/// Number of events of a client's longest query.
+/// Number of events of the longest query that a client submits.
 const LONG_EVENTS: u64 = 100_000;
 
-/// Events per second of the canary.
+/// Events per second of the canary, the query that must run unharmed.
 const CANARY_RATE_PER_S: u64 = 50_000;
 
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
-/// Small pages, so that hundreds of queries fit.
+/// Edges with small pages, so that hundreds of queries fit into the budget.
 const EDGES: EdgeLimits = EdgeLimits { block_records: 16, chunk_blocks: 1, chunks_max: 8, marks_max: 64 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ enum Treatment {
     PauseAndResume,
     PauseAndStop,
     PauseAndCancel,
-    /// The handle is dropped without waiting for the query.
+    /// The client drops the handle without waiting for the query.
     Forget,
 }
 
@@ -68,19 +68,19 @@ impl Treatment {
     ];
 }
 
-/// Counts the entries of a folder of this process in the kernel's file system.
+/// Counts the entries of a folder of `/proc` that describes this process.
 fn count(folder: &str) -> usize {
     std::fs::read_dir(folder).expect("the test runs on Linux").count()
 }
 
-/// Counts threads and open files of this process.
+/// Counts the threads and the open files of this process.
 fn threads_and_files() -> (usize, usize) {
     (count("/proc/self/task"), count("/proc/self/fd"))
 }
 
 #[test]
 fn queries_come_and_go_and_leave_nothing_behind() {
-    // Made once for all; its memory does not count for the engine.
+    // The shared generator is made once before the measurement; its memory does not count for the engine.
     drop(shared_ysb_generator());
     Seeds::from_env("churn").one_in(u64::MAX).each(|seed| {
         let (first, others) = (names()[0], &names()[1..]);
@@ -123,14 +123,15 @@ fn churn(seed: u64, policy: &'static str, workers: u64, queries: u64) {
         drop(engine);
         assert_eq!(budget.used_bytes(), 0, "bytes were not given back");
         assert!(cases.iter().all(|case| case.leaked_count() == 0), "values were never dropped");
-        // A thread that was joined is listed for a moment more.
+        // The kernel lists a thread for a moment more after it was joined.
         while threads_and_files() != before {
             thread::yield_now();
         }
     });
 }
 
-/// Submits queries one after the other and treats each as the seed says.
+/// Submits queries one after the other, and waits for each, stops it, cancels it or forgets it, as the seed
+/// says.
 fn run_client(engine: &Engine, mut entropy: SeededEntropy, queries: u64) -> Vec<Box<dyn Case + Send>> {
     let mut cases = Vec::new();
     for _ in 0..queries {
@@ -156,8 +157,8 @@ fn run_client(engine: &Engine, mut entropy: SeededEntropy, queries: u64) -> Vec<
 fn draw(entropy: &mut dyn Entropy) -> Box<dyn Case + Send> {
     let count = entropy.below(RECORDS_MAX) as usize;
     match entropy.below(5) {
-        // Long enough to be ended halfway. An endless one would run for as long as the checks of other
-        // queries take.
+        // This query is long enough to be ended halfway. An endless query would run for as long as the checks
+        // of other queries take.
         4 => Box::new(Ysb::new(LONG_EVENTS, YsbPace::Drained(1_000_000), Span::from_millis(10))),
         0 => Box::new(Readings::draw(count, entropy)),
         1 => Box::new(Parcels::draw(count, entropy)),
@@ -189,7 +190,7 @@ fn treat(query: QueryHandle, treatment: Treatment, entropy: &mut dyn Entropy) ->
     Some(query.wait())
 }
 
-/// A query with the largest number of tasks, in a chain of edges.
+/// Creates a query with the largest number of tasks allowed, in a chain of edges.
 fn long_query() -> Graph {
     let query = Query::new("long");
     let records = (0..20).map(|value| Record::new(EventTime::from_micros(value), value));
@@ -202,7 +203,7 @@ fn long_query() -> Graph {
     query.plan(Chaining::None).expect("the stream ends in a sink")
 }
 
-/// Over time an engine runs more tasks than it may run at once: the slots of ended tasks are reused.
+/// Over time an engine runs more tasks than it may run at once, because the slots of ended tasks are reused.
 fn places_are_used_again() {
     within_bounds("a long query", || {
         let before = threads_and_files();

@@ -27,14 +27,14 @@ use thalweg_scheduling::{
 
 const SPACING_MS: u64 = 10;
 const WINDOW_MS: i64 = 100;
-/// Start of both processing time and event time.
+/// Millisecond at which both processing time and event time start.
 const START_MS: u64 = 1_000_000;
 
 fn ms(ms: u64) -> ProcessingTime {
     ProcessingTime::from_nanos((START_MS + ms) * 1_000_000)
 }
 
-/// Returns the milliseconds since the start.
+/// Returns the milliseconds from the start of the test to an instant.
 fn ms_of(instant: ProcessingTime) -> u64 {
     instant.as_nanos() / 1_000_000 - START_MS
 }
@@ -43,7 +43,7 @@ fn event(ms: i64) -> EventTime {
     EventTime::from_micros((START_MS as i64 + ms) * 1_000)
 }
 
-/// A source that emits all records that are due.
+/// Source that emits, when it is polled, all records that are due.
 struct Dripping {
     next: u64,
     records: u64,
@@ -85,7 +85,7 @@ impl Source for Dripping {
     }
 }
 
-/// Everything that a policy was shown.
+/// Everything that the engine showed to the policy during a run.
 #[derive(Clone, Default)]
 struct Shown {
     ranked: Vec<(ProcessingTime, OperatorId, OperatorState)>,
@@ -95,8 +95,8 @@ struct Shown {
     runs: Vec<Completion>,
 }
 
-/// First come, first served. Records everything that it is shown. One operator may have to wait until an
-/// instant.
+/// The policy "first come, first served", which notes everything that the engine shows to it. One operator
+/// may be held back until a given instant.
 struct Spy {
     fcfs: Fcfs,
     held: Option<(OperatorId, ProcessingTime)>,
@@ -137,7 +137,7 @@ impl Policy for Spy {
         if is_held { None } else { self.fcfs.rank(snapshot, operator) }
     }
 
-    /// Returns a quantum that takes all records, if an operator has been held.
+    /// Returns a quantum that takes all waiting records, if the policy has held an operator back.
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
         match self.held {
             Some(_) => Quantum { records: 1_000 },
@@ -150,12 +150,13 @@ impl Policy for Spy {
     }
 }
 
-/// Runs the query to its end, a millisecond for each step. Returns everything that its policy was shown.
+/// Runs the query to its end, with one millisecond for each step. Returns everything that its policy was
+/// shown.
 fn shown(records: u64, aims: Aims) -> Shown {
     shown_of(records, aims, Engine::builder(), None)
 }
 
-/// Runs the query on an engine from this builder.
+/// Runs the query on an engine made by the given builder. Returns everything that its policy was shown.
 fn shown_of(
     records: u64,
     aims: Aims,
@@ -202,8 +203,8 @@ const MAP: OperatorId = OperatorId(1);
 const WINDOWS: OperatorId = OperatorId(2);
 const SINK: OperatorId = OperatorId(3);
 
-/// A record is observed when its source makes it. The map keeps that time, although the step of the map
-/// begins later.
+/// The observation time of a record is the time at which its source made it. The map keeps this time,
+/// although the map's step begins later.
 #[test]
 fn records_keep_when_they_were_observed() {
     let shown = shown(30, Aims::default());
@@ -244,7 +245,8 @@ fn results_of_windows_have_the_context_of_their_watermark() {
     assert!((80..=102).contains(&observed), "the first window is over at 100: {observed}");
 }
 
-/// The frontier is the windows' next end after the last watermark; the map emits at once and has none.
+/// The frontier shown for an operator with windows is the next end of a window after the last watermark. A
+/// map emits at once and has no frontier.
 #[test]
 fn only_windows_have_a_frontier() {
     let shown = shown(30, Aims::default());
@@ -256,8 +258,8 @@ fn only_windows_have_a_frontier() {
     assert_eq!(frontiers, [[None].as_slice(), &ends].concat());
 }
 
-/// Records at 100 and 200 ms make sweeping watermarks, as soon as they are due: no delay. Such a watermark is
-/// under way until the sink has it.
+/// Records stamped 100 ms and 200 ms make watermarks that close windows, as soon as they are due, so their
+/// delay is zero. Such a watermark counts as under way until the sink has it.
 #[test]
 fn streams_show_sweeping_watermarks_and_their_delays() {
     let shown = shown(30, Aims::default());
@@ -266,7 +268,7 @@ fn streams_show_sweeping_watermarks_and_their_delays() {
     let mut open = shown.streams.iter().rev().map(|(_, stream)| stream).filter(|stream| !stream.is_away);
     let last = open.next().expect("it was not over at once");
     assert_eq!((last.deadline, last.delays.epochs, last.swept), (Some(event(300)), 2, None));
-    // The step that makes such a record begins at most a millisecond after it was chosen.
+    // The step that makes such a record begins at most one millisecond after the step was chosen.
     assert!((0.0..=2e6).contains(&last.delays.mean_ns), "{last:?}");
     let map = last.progress.expect("there were watermarks");
     let predicted = ms_of(map.observed_at(event(300)));
@@ -284,15 +286,15 @@ fn aims_and_memory_are_shown() {
     assert!(!shown.queries.is_empty());
     assert!(shown.queries.iter().all(|query| query.latency_target_ns == Some(800_000_000)));
     assert!(shown.queries.iter().all(|query| query.token_rate == Some(20.0)));
-    // Edges have a chunk of 24 KiB at least, almost empty while their writers live; after that the chunks count
-    // in full.
+    // An edge has at least a chunk of 24 KiB, which is almost empty while its writer lives. After that,
+    // chunks count in full.
     let memory = &shown.memory;
     assert!(memory.iter().all(|&(used, limit)| used < limit), "{memory:?}");
     assert!(memory[1..10].iter().all(|&(used, _)| 0 < used && used < 24 << 10), "{memory:?}");
 }
 
-/// There are 20 tokens a second for 100 records a second: the tags are 50 ms apart, and after a fifth of the
-/// second the tokens are used up.
+/// Tags with tokens travel with records. There are 20 tokens a second for 100 records a second, so the tags
+/// are 50 ms apart. After a fifth of each second the tokens are used up.
 #[test]
 fn tokens_travel_with_records() {
     let aims = Aims { tokens_per_s: Some(20), ..Aims::default() };
@@ -306,7 +308,7 @@ fn tokens_travel_with_records() {
     assert_eq!(tokens.last(), Some(&None));
 }
 
-/// Completions report worker, times and watermark.
+/// The engine tells a policy of each completed run: the worker, the times, and the watermark.
 #[test]
 fn completions_tell_worker_and_watermark() {
     let shown = shown(30, Aims::default());

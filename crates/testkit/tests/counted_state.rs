@@ -16,23 +16,24 @@ use thalweg_sql::connect::memory::{Collect, Collected};
 use thalweg_sql::job::{assemble, batch_edges};
 use thalweg_sql::session::{Action, Session};
 
-/// Size of the state from which on it is compared.
+/// Size of the state in bytes at which the comparison begins.
 const BEGIN_BYTES: i64 = 12 << 20;
 
-/// Size of the state up to which it is compared.
+/// Size of the state in bytes at which the comparison ends.
 const END_BYTES: i64 = 60 << 20;
 
-/// Approximate bytes that the allocator keeps beside an allocation, rounding included. Operators count them.
+/// Approximate bytes that the allocator uses beyond the size of an allocation, with rounding. Operators count
+/// them.
 const OVERHEAD_BYTES: i64 = 12;
 
-/// Largest number of engine steps for that growth.
+/// Largest number of engine steps until the state has grown from the first size to the second.
 const STEPS_MAX: usize = 2_000_000;
 
-/// Largest relative difference of the two figures.
+/// Largest relative difference between counted and allocated bytes.
 const TOLERANCE: f64 = 0.10;
 
-/// SQL for a table of numbered rows with a text of 20 characters each. Their event times are a millisecond
-/// apart.
+/// Returns the SQL of a table of numbered rows with a text of 20 characters each. The event times of the rows
+/// are one millisecond apart.
 fn table(name: &str) -> String {
     format!(
         "CREATE TABLE {name} (n BIGINT, s STRING, ts AS TO_TIMESTAMP_LTZ(n, 3), WATERMARK FOR ts AS ts) WITH ('connector' = \
@@ -41,14 +42,14 @@ fn table(name: &str) -> String {
     )
 }
 
-/// Bytes counted and bytes allocated since the query was submitted.
+/// The bytes that operators have counted and the bytes that were allocated since the query was submitted.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     counted: i64,
     allocated: i64,
 }
 
-/// Returns the bytes of the query when its state is small, and when it has grown.
+/// Runs a query, and returns its bytes when its state is small and when the state has grown.
 fn run(select: &str) -> (Held, Held) {
     let sql = format!("SET 'table.exec.state.ttl' = '100 d';\n{}{}{select};", table("t"), table("u"));
     let clock = Arc::new(VirtualClock::default());
@@ -63,7 +64,7 @@ fn run(select: &str) -> (Held, Held) {
         .clock(Arc::clone(&shared))
         .entropy(Box::new(SeededEntropy::new(0)))
         .memory_budget_bytes(1 << 30)
-        // The smallest possible blocks: batches on edges are in neither figure.
+        // Blocks on edges are as small as possible, because batches on edges are counted in neither figure.
         .edges(batch_edges(usize::MAX, 0))
         .build_stepped();
     let Stepped { engine, mut workers, growth } = built.expect("settings lie in their range");
@@ -76,7 +77,7 @@ fn run(select: &str) -> (Held, Held) {
         let stepped = measure(|| {
             let _step = workers[0].step(&*clock);
             while growth.step() {}
-            // Collected results are not state.
+            // Collected results are dropped, because they are not state of the query.
             collected.lock().expect("nobody else writes").clear();
         });
         clock.advance_to(clock.now().plus_nanos(1_000));

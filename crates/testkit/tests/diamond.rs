@@ -18,7 +18,7 @@ use thalweg_testkit::{Seeds, Setup, Simulation};
 
 type Pair = Joined<Reading, Reading>;
 
-/// Returns the filter of a branch, which passes about `percent` percent of the readings.
+/// Returns the predicate of a branch's filter, which accepts about `percent` percent of the readings.
 fn lets_through(percent: i64) -> impl Fn(&Reading) -> bool + Copy + Send + Sync + 'static {
     move |reading: &Reading| reading.amount.rem_euclid(100) < percent
 }

@@ -24,22 +24,22 @@ use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
 use thalweg_testkit::splits::SplitRuns;
 use thalweg_testkit::{Case, Event, Place, Sabotage, Seeds, Setup, Simulation};
 
-/// Largest number of records of all splits.
+/// Largest number of records of all splits together.
 const RECORDS_MAX: u64 = 500;
 
-/// A budget that is never used up.
+/// A memory budget that is never used up in these tests.
 const AMPLE_BUDGET_BYTES: u64 = 256 << 20;
 
-/// Budgets of which edges leave little or nothing for state.
+/// Memory budgets of which the edges leave little or nothing for state.
 const SCARCE_BUDGETS_BYTES: [u64; 3] = [4 << 20, 6 << 20, 16 << 20];
 
-/// Size of a page of memory for edges.
+/// Size in bytes of a page of memory for edges.
 const PAGE_BYTES: usize = 4096;
 
-/// The smallest possible edges.
+/// The smallest possible edges: blocks of one record, two chunks.
 const TINY: EdgeLimits = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
 
-/// Places where the functions of a [`Spread`] are called.
+/// Places in the query of a [`Spread`] where functions are called and failures can be injected.
 const PLACES: [Place; 8] = [
     Place::Filter,
     Place::Map,
@@ -51,7 +51,7 @@ const PLACES: [Place; 8] = [
     Place::Finish,
 ];
 
-/// The disturbance of a run.
+/// The disturbance of a run, if any.
 #[derive(Clone, Debug)]
 enum Mishap {
     None,
@@ -59,22 +59,23 @@ enum Mishap {
     Stopped,
     Cancelled,
     Broken(Arc<Sabotage>),
-    /// The budget is used up from some moment on.
+    /// The memory budget is used up from some moment on.
     Exhausted,
-    /// The budget is small from the beginning.
+    /// The memory budget is small from the beginning.
     Scarce,
 }
 
-/// Number of runs by kind of ending.
+/// Number of runs, by the way in which they ended.
 type Happenings = BTreeMap<String, u64>;
 
-/// A case over splits.
+/// A case over splits that can be drawn from a seed and broken on purpose.
 trait Drawn: Case {
     fn draw(count: usize, entropy: &mut SeededEntropy) -> Self;
 
     fn break_at(&mut self, sabotage: Sabotage) -> Arc<Sabotage>;
 
-    /// Returns true if the results are the same, regardless of how often a split becomes idle.
+    /// Returns true if the case has one split. The results are then the same, however often the split becomes
+    /// idle.
     fn has_one_split(&self) -> bool;
 
     fn tell(&self) -> String;
@@ -110,7 +111,8 @@ fn copies_make_what_one_makes() {
     hostile_runs::<Spread>();
 }
 
-/// Keyed operators in copies, and serial operators after partitions.
+/// Keyed operators in copies, and serial operators behind partitions, have the results of one copy and one
+/// edge.
 #[test]
 fn lanes_make_what_one_edge_makes() {
     hostile_runs::<Exchanged>();
@@ -151,7 +153,8 @@ fn runs_without_memory<C: Drawn>(endings: &[&str]) {
     runs(1, draw, endings);
 }
 
-/// Runs a query for each of `times` times as many seeds; enough of them must have all these endings.
+/// Draws and runs one query for each of `times` times as many seeds. Enough of them must have each of these
+/// endings.
 fn runs<C: Drawn>(times: u64, draw: impl Fn(&mut C, &mut SeededEntropy) -> Mishap, endings: &[&str]) {
     quiet_injected_panics();
     let (mut happenings, mut seed_count) = (Happenings::new(), 0);
@@ -178,7 +181,7 @@ fn draw_layout(entropy: &mut dyn Entropy) -> Layout {
     Layout { chaining, parallel: Parallel::Epochs { workers: pick(entropy, &[1, 2, 3, 5, 8]) } }
 }
 
-/// Runs one query in an engine of its own; returns how it ended.
+/// Runs one query in an engine of its own, and returns how the query ended.
 fn run<C: Drawn>(seed: u64, draw: impl Fn(&mut C, &mut SeededEntropy) -> Mishap) -> String {
     let mut entropy = entropy_for(seed, "epochs");
     let mut setup = draw_setup(&mut entropy);
@@ -234,8 +237,8 @@ fn run<C: Drawn>(seed: u64, draw: impl Fn(&mut C, &mut SeededEntropy) -> Mishap)
             error.code().to_owned()
         }
     };
-    // The memory reserved to exhaust the budget is returned with the simulation. The query's memory is returned
-    // before, except pages that the pool keeps for others.
+    // The memory that was reserved to exhaust the budget is returned with the simulation. The query's memory
+    // is returned before, except pages that the pool keeps for other queries.
     if !matches!(mishap, Mishap::Exhausted) {
         let left_bytes = budget.used_bytes() - used_before;
         assert_eq!(left_bytes % PAGE_BYTES, 0, "the query is gone, but bytes of state are not given back");
@@ -282,7 +285,7 @@ fn values_in_copies_are_dropped_once() {
             simulation.at_action(action, Event::Cancel(query));
         }
         if entropy.below(4) == 0 {
-            // Dropped while it runs.
+            // The engine is dropped while the query runs.
             simulation.run_for(action);
         } else {
             simulation.run();
@@ -296,14 +299,14 @@ fn values_in_copies_are_dropped_once() {
     });
 }
 
-/// A query has the same results with any number of copies. Intermediate results are compared, too, if they
-/// are determined. The comparison is by text.
+/// A query has the same results with any number of copies of its operators. Intermediate results are compared
+/// too, where they are determined. The comparison is by text.
 #[test]
 fn any_number_of_copies_has_the_rows_of_serial_execution() {
     rows_of_any_number_of_copies::<Spread>();
 }
 
-/// Results do not depend on the number of keyed copies either, after any number of partitions.
+/// Results do not depend on the number of copies of keyed operators either, behind any number of partitions.
 #[test]
 fn any_number_of_lanes_has_the_rows_of_serial_execution() {
     rows_of_any_number_of_copies::<Exchanged>();

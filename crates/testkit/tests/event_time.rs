@@ -24,14 +24,14 @@ fn script(seconds: impl IntoIterator<Item = i64>) -> Script<i64> {
     Script::new(seconds.into_iter().map(second), &Arc::new(Sabotage::default()))
 }
 
-/// Counts the stream of `begin` per window of ten seconds, over some seeds. `judge` receives the starts of
-/// windows with their counts, and the report.
+/// Counts the records of the stream of `begin` per window of ten seconds, over some seeds. `judge` gets the
+/// starts of windows with their counts, and the report of the query.
 fn check<C: Segment<i64>>(
     begin: impl Fn(&Query) -> Stream<i64, C>,
     judge: impl Fn(&[(i64, u64)], &QueryReport),
 ) {
     Seeds::from_env("event_time").one_in(10).each(|seed| {
-        // The clock hardly moves while there is work: otherwise a source might be polled for the first time
+        // The clock hardly moves while there is work. Otherwise a source might be polled for the first time
         // when its pause is long over.
         let setup = Setup { tick_ns_max: 2, ..Setup::draw(&mut entropy_for(seed, "setup")) };
         let mut simulation = Simulation::with_setup(seed, setup);
@@ -53,8 +53,8 @@ fn check<C: Segment<i64>>(
     });
 }
 
-/// One split emits after a second has passed, with an old stamp. If it is left out meanwhile, its record is
-/// late.
+/// A split that is silent for a second holds the other one back, and its record with an old stamp is on time.
+/// If a silent split may be left out of the watermark, its record is late.
 #[test]
 fn a_silent_split_holds_the_others_back_unless_it_may_be_left_out() {
     let begin = |watermarks: WatermarkStrategy| {
@@ -70,15 +70,15 @@ fn a_silent_split_holds_the_others_back_unless_it_may_be_left_out() {
     let patience = Duration::from_millis(50);
     check(begin(WatermarkStrategy::ascending().with_idle_after(patience)), |counts, report| {
         assert_eq!(counts, [(0, 10), (10, 10), (20, 5)]);
-        // Both splits become idle. The split that comes back becomes idle a second time only if it is polled
-        // once more before it ends.
+        // Both splits become idle once. The split that comes back becomes idle a second time only if it is
+        // polled once more before it ends.
         assert!((2..=3).contains(&report.idled), "{}", report.idled);
         assert_eq!(report.total(|counts| counts.late), 1);
     });
 }
 
-/// The clock stands at one second and advances little. A stamp in ten days makes all later records late, unless
-/// it is compared with the clock.
+/// A stamp that is ten days ahead makes all later records late, unless stamps are compared with the clock.
+/// The clock is at one second here and advances little.
 #[test]
 fn a_stamp_in_the_far_future_moves_no_watermark() {
     let begin = |watermarks: WatermarkStrategy| {
@@ -95,7 +95,8 @@ fn a_stamp_in_the_far_future_moves_no_watermark() {
     });
 }
 
-/// Records whose value is divisible by five carry their own event time as a watermark.
+/// Records can carry watermarks: here records whose value is divisible by five carry their own event time as
+/// one.
 #[test]
 fn records_can_carry_watermarks() {
     let begin = |query: &Query| {

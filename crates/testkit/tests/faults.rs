@@ -21,12 +21,12 @@ use thalweg_testkit::{Case, Place, Sabotage, Seeds};
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
 fn engine(workers: u64) -> Engine {
-    // Small blocks, so that queries take many steps and many edges are full.
+    // Blocks are small, so that queries take many steps and many edges are full.
     let edges = EdgeLimits { block_records: 16, ..EdgeLimits::default() };
     Engine::builder().workers(workers).edges(edges).build().expect("settings lie in their range")
 }
 
-/// Returns a case's rows when it has the engine to itself.
+/// Returns the results of a case whose query runs alone in an engine.
 fn rows_alone(case: &mut dyn Case) -> Vec<String> {
     let engine = engine(2);
     let query = engine.submit(case.graph("alone", Chaining::Default.into())).expect("the budget is ample");
@@ -35,15 +35,16 @@ fn rows_alone(case: &mut dyn Case) -> Vec<String> {
     case.rows()
 }
 
-/// Spins until a condition holds. The engine's threads must be certain to bring it about while they run.
+/// Spins until a condition holds. The threads of the engine must be certain to make the condition true.
 fn spin_until(mut is_there: impl FnMut() -> bool) {
     while !is_there() {
         std::thread::yield_now();
     }
 }
 
-/// A failure at any place of user code, chained and unchained: the query fails and its error names the
-/// operator, the neighbour's output is the same as when it runs alone, and the engine accepts another query.
+/// If any place of user code fails, chained or not, its query fails and the error names the operator. The
+/// output of a query beside it is the same as when that query runs alone, and the engine accepts another
+/// query.
 #[test]
 fn what_breaks_fails_its_query_by_name_and_nothing_else() {
     quiet_injected_panics();
@@ -51,7 +52,8 @@ fn what_breaks_fails_its_query_by_name_and_nothing_else() {
         let mut entropy = SeededEntropy::new(11);
         let (mut neighbour, mut next) =
             (Passing::draw(2_000, &mut entropy), Readings::draw(300, &mut entropy));
-        // This seed is calm enough that all places are visited: windows fire, keys are found.
+        // The stream of this seed is calm enough for all places to be visited: windows fire, and keys are
+        // found.
         let mut broken = Readings::draw(1_000, &mut SeededEntropy::new(1));
         let alone = rows_alone(&mut neighbour);
         for (place, chaining) in
@@ -117,7 +119,8 @@ fn state_beyond_the_budget_fails_its_query_and_no_other() {
     });
 }
 
-/// A count per key with as many keys as records, in one window that closes with the stream.
+/// Creates a query that counts per key, with as many keys as records, in one window that closes with the
+/// stream.
 fn count_per_key(keys: i64, sink: Gather<Windowed<i64, u64>>) -> Graph {
     let records = (0..keys).map(|key| Record::new(EventTime::from_micros(key), key));
     let query = Query::new("greedy");
@@ -130,8 +133,8 @@ fn count_per_key(keys: i64, sink: Gather<Windowed<i64, u64>>) -> Graph {
     query.plan(Chaining::Default).expect("the stream ends in a sink")
 }
 
-/// A query whose first chunks do not fit is refused. The error names the edge and the bytes and gives advice,
-/// and other queries are not affected.
+/// A query whose first chunks do not fit into the budget is refused. The error names the edge and the bytes,
+/// and gives advice. Other queries are not affected.
 #[test]
 fn a_query_too_large_for_the_budget_is_refused() {
     within_bounds("a refused query", || {
@@ -178,7 +181,7 @@ fn queries_are_stopped_and_cancelled_at_any_time() {
     });
 }
 
-/// Queries start and end; those that start after others have ended run as well as the first.
+/// Queries that start after others have ended run as well as the first queries of an engine.
 #[test]
 fn queries_come_after_others_have_ended() {
     within_bounds("a late query", || {
@@ -191,7 +194,8 @@ fn queries_come_after_others_have_ended() {
     });
 }
 
-/// Dropping an engine cancels its running queries, and returns, in any state of its queries and workers.
+/// An engine that is dropped cancels its running queries and returns, in any state of its queries and
+/// workers.
 #[test]
 fn an_engine_is_dropped_while_its_queries_run() {
     within_bounds("dropping an engine", || {

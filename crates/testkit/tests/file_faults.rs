@@ -15,10 +15,11 @@ use thalweg_testkit::disk::{Call, Change, FaultyDisk};
 const INPUT: &str = "in/numbers.csv";
 const OUTPUT: &str = "out/doubled.csv";
 
-/// More than two of the reader's buffers of 256 KiB, so that most of the file is read while the query runs.
+/// Number of lines of the input file. They fill more than two of the reader's buffers of 256 KiB, so that
+/// most of the file is read while the query runs.
 const LINES: i64 = 60_000;
 
-/// Number of bytes read when the file changes: some, but not all.
+/// Number of bytes read when the file changes: more than opening reads, and less than the whole file.
 const HALFWAY_BYTES: u64 = 300_000;
 
 fn numbers() -> String {
@@ -44,7 +45,7 @@ fn write(record: &Record<i64>, row: &mut RowWriter) {
     row.push_i64(record.value);
 }
 
-/// A query that reads the input, doubles, and writes the output.
+/// Creates a query that reads the input file, doubles its numbers, and writes the output file.
 fn graph(disk: &Arc<FaultyDisk>) -> Result<Graph, String> {
     let options = CsvOptions {
         path: INPUT.into(),
@@ -61,7 +62,7 @@ fn graph(disk: &Arc<FaultyDisk>) -> Result<Graph, String> {
     Ok(query.plan(Chaining::Default).expect("the stream ends in a sink"))
 }
 
-/// Runs the query to its end; an error is returned as code and message.
+/// Runs the query to its end; an error is returned as a text of its code and message.
 fn run(disk: &Arc<FaultyDisk>) -> Result<QueryReport, String> {
     let mut simulation = Simulation::new(1);
     let query = simulation.submit(graph(disk)?).expect("the budget is ample");
@@ -69,7 +70,7 @@ fn run(disk: &Arc<FaultyDisk>) -> Result<QueryReport, String> {
     simulation.outcome(query).map_err(|error| format!("{}: {error}", error.code()))
 }
 
-/// Checks that the query fails with these words, and that only the input is left.
+/// Checks that the query fails with an error that has these words, and that only the input file is left.
 #[track_caller]
 fn check_fails(disk: &Arc<FaultyDisk>, words: &[&str]) {
     let told = run(disk).expect_err("the query fails");
@@ -84,7 +85,7 @@ fn check_fails(disk: &Arc<FaultyDisk>, words: &[&str]) {
 #[test]
 fn a_whole_file_becomes_a_whole_file_that_survives_a_power_cut() {
     let disk = disk();
-    // Reads return a few hundred bytes, which is never a whole line.
+    // Each read returns a few hundred bytes, so that buffers end within lines.
     disk.read_at_most(777);
     let report = run(&disk).unwrap();
     assert_eq!((report.events_in, report.conservation_error()), (LINES as u64, None));
@@ -100,8 +101,8 @@ fn a_file_that_is_missing_or_unreadable_is_named_before_anything_runs() {
     check_fails(&locked, &["SOURCE_UNREADABLE", INPUT, "permissions"]);
 }
 
-/// If the file changes while it is read, the query does not take the part that it has read for the whole
-/// file.
+/// If a file changes while it is read, the query fails, and does not take the part that it has read for the
+/// whole file.
 #[test]
 fn a_file_that_changes_while_it_is_read_fails_the_query_at_its_place() {
     let check = |change: Change, words: &[&str]| {

@@ -22,7 +22,7 @@ use thalweg_sql::session::{Action, Job, Session};
 use thalweg_testkit::seed::{Seeds, entropy_for};
 use thalweg_testkit::{Setup, Simulation};
 
-/// Kinds of calls that can fail.
+/// Kinds of calls to the operating system that can fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Call {
     Open,
@@ -31,7 +31,7 @@ enum Call {
     Write,
     Sync,
     Publish,
-    /// The file has its name, and syncing the directory fails.
+    /// Syncing a directory after a file was renamed. If it fails, the file has its new name already.
     SyncDirectory,
     Remove,
     Look,
@@ -53,17 +53,17 @@ const CALLS: [Call; 11] = [
     Call::MakeDirectories,
 ];
 
-/// EIO, EACCES, EMFILE, ENOSPC.
+/// Error numbers that calls fail with: EIO, EACCES, EMFILE, ENOSPC.
 const ERRORS: [i32; 4] = [5, 13, 24, 28];
 
-/// The call that fails.
+/// The call to the operating system that fails in a run.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     call: Call,
-    /// Number of the call of that kind, from 1 on.
+    /// Number of the failing call among the calls of its kind, counted from 1.
     number: u64,
     errno: i32,
-    /// True if all later calls of that kind fail, too.
+    /// True if all later calls of the kind that fails once fail as well.
     stays: bool,
 }
 
@@ -74,7 +74,7 @@ struct State {
     is_hit: bool,
 }
 
-/// The operating system's files, with one call that fails.
+/// The files of the operating system, with calls that fail by choice of the test.
 #[derive(Clone, Default)]
 struct Injected(Arc<Mutex<State>>);
 
@@ -83,7 +83,7 @@ impl Injected {
         Injected(Arc::new(Mutex::new(State { fault, ..State::default() })))
     }
 
-    /// Counts a call; fails if it is the one to fail.
+    /// Counts a call, and returns an error if this is the call to fail.
     fn call(&self, call: Call) -> io::Result<()> {
         let mut state = self.0.lock().unwrap();
         state.counts[call as usize] += 1;
@@ -106,7 +106,7 @@ struct Handle<T>(T, Injected);
 impl Read for Handle<Box<dyn Read + Send>> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.1.call(Call::Read)?;
-        // Reads little at a time, so that there are enough calls that can fail.
+        // Each read returns little, so that there are enough calls that can fail.
         let most = into.len().min(4_096);
         self.0.read(&mut into[..most])
     }
@@ -115,7 +115,7 @@ impl Read for Handle<Box<dyn Read + Send>> {
 impl Write for Handle<Box<dyn WriteFile>> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.1.call(Call::Write)?;
-        // Writes half of the bytes, as a disk does that is nearly full.
+        // Each call writes half of the bytes, as a disk does that is nearly full.
         self.0.write(&bytes[..bytes.len().div_ceil(2)])
     }
 
@@ -201,7 +201,7 @@ impl Files for Injected {
     }
 }
 
-/// A folder that is removed on drop.
+/// A folder for the files of one test, removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -211,7 +211,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// Returns all files below, by their paths relative to the folder.
+    /// Returns the paths of all files below the folder, relative to the folder.
     fn names(&self) -> Vec<String> {
         let (mut names, mut left) = (Vec::new(), vec![self.0.clone()]);
         while let Some(directory) = left.pop() {
@@ -235,7 +235,7 @@ impl Drop for Folder {
     }
 }
 
-/// Kind of output.
+/// Kind of output of a job: a directory of files, one file, or a partitioned directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sink {
     Directory,
@@ -246,20 +246,20 @@ enum Sink {
 const FORMATS: [&str; 5] = ["csv", "json", "raw", "debezium-json", "parquet"];
 const SINKS: [Sink; 3] = [Sink::Directory, Sink::Single, Sink::Partitioned];
 
-/// Number of good rows of the input, in three files.
+/// Number of good rows of the input, which lie in three files.
 const ROWS: usize = 900;
 
-/// A format on both ends and a kind of sink.
+/// A job to test: a format for input and output, and a kind of sink.
 struct Shape {
     format: &'static str,
     sink: Sink,
     job: Job,
-    /// A job that reads the output.
+    /// A second job, which reads the output of the first one.
     back: Job,
-    /// Number of calls of each kind in a run without a fault.
+    /// Number of calls of each kind that the job makes when none fails.
     counts: [u64; CALLS.len()],
     expected: BTreeSet<String>,
-    /// Number of records that are diverted.
+    /// Number of bad records of the input, which are diverted.
     bad: usize,
 }
 
@@ -276,7 +276,7 @@ fn clock() -> Arc<dyn Clock> {
     Arc::new(SystemClock::default())
 }
 
-/// A writer whose contents its owner can read.
+/// A writer into memory, whose contents the test can read.
 #[derive(Clone, Default)]
 struct Text(Arc<Mutex<Vec<u8>>>);
 
@@ -290,7 +290,7 @@ impl Write for Text {
     }
 }
 
-/// Runs a job; returns the lines of its rows, or code and message of the error.
+/// Runs a job. Returns the lines of the rows that it prints, or code and message of its error.
 fn run(job: &Job, seed: u64, files: &Injected, base: &Path) -> Result<Vec<String>, String> {
     let clock = clock();
     let text = Text::default();
@@ -308,7 +308,7 @@ fn run(job: &Job, seed: u64, files: &Injected, base: &Path) -> Result<Vec<String
     let assembled = assemble(job, &clock, &world, &mut shown)
         .map_err(|error| format!("{}: {error}", error.code.name()))?;
     let graph = assembled.query.plan(Chaining::Default).expect("the stream ends in a sink");
-    // Batches and file buffers take more than the smallest budget that a setup may have.
+    // Batches and file buffers take more memory than the smallest budget that a seed may draw.
     let drawn = Setup::draw(&mut entropy_for(seed, "setup"));
     let setup = Setup { memory_budget_bytes: 256 << 20, edges: BATCH_EDGES, ..drawn };
     let mut simulation = Simulation::with_setup(seed, setup);
@@ -320,12 +320,12 @@ fn run(job: &Job, seed: u64, files: &Injected, base: &Path) -> Result<Vec<String
     Ok(text.lines().skip(1).map(str::to_owned).collect())
 }
 
-/// Returns the columns of a format, with and without types; `raw` has one.
+/// Returns the columns of a format, with and without types; `raw` has only one column.
 fn columns(format: &str) -> (&'static str, &'static str) {
     if format == "raw" { ("b STRING", "b") } else { ("a BIGINT, b STRING, p INT", "a, b, p") }
 }
 
-/// Makes the input of every format from lines of CSV, some of which are bad.
+/// Makes the input files of every format from lines of CSV, some of which are bad.
 fn make_inputs(folder: &Folder) {
     let input = folder.0.join("csv");
     fs::create_dir_all(&input).unwrap();
@@ -393,7 +393,7 @@ fn shape(format: &'static str, sink: Sink, inputs: &Folder) -> Shape {
     shape
 }
 
-/// Returns the rows that were published.
+/// Returns the rows that the job has published.
 fn read_back(shape: &Shape, folder: &Folder) -> Vec<String> {
     if !folder.0.join("out").exists() || shape.sink == Sink::Single && !folder.0.join("out/rows").exists() {
         return Vec::new();
@@ -402,10 +402,11 @@ fn read_back(shape: &Shape, folder: &Folder) -> Vec<String> {
         .unwrap_or_else(|error| panic!("what was published cannot be read: {error}"))
 }
 
-/// Diverted records of an earlier run.
+/// Content of the file of diverted records that an earlier run has left.
 const OLD_BAD: &str = "{\"file\":\"old\"}\n";
 
-/// Runs a job with this fault and checks the result. Returns true if the call that was to fail took place.
+/// Runs a job with this fault and checks the result. Returns true if the call that was to fail was made at
+/// all.
 fn check(shape: &Shape, seed: u64, fault: Fault) -> bool {
     let folder = Folder::new(&format!("{seed}"));
     let old_rows = "no rows, and of an earlier run";
@@ -423,7 +424,8 @@ fn check(shape: &Shape, seed: u64, fault: Fault) -> bool {
         folder.names()
     );
     let bad = fs::read_to_string(folder.0.join("bad.json")).unwrap_or_default();
-    // A diverted file consists of whole lines, and is either the old one or the new one.
+    // The file of diverted records consists of whole lines, and is either the earlier run's or that of this
+    // run.
     assert!(
         bad == OLD_BAD || bad.lines().all(|line| line.starts_with("{\"file\":") && line.ends_with('}')),
         "{told}: {bad}"
@@ -456,12 +458,12 @@ fn check(shape: &Shape, seed: u64, fault: Fault) -> bool {
     is_hit
 }
 
-/// An error at any call leaves whole files and a message, or has no effect.
+/// An error at any call to the operating system leaves whole files and an error message, or has no effect.
 #[test]
 fn an_error_of_the_system_never_publishes_what_is_torn() {
     let inputs = Folder::new("inputs");
     make_inputs(&inputs);
-    // A single file has no partitions, and `raw` has no second column.
+    // The format `raw` cannot be partitioned, because it has no second column.
     let is_possible = |(format, sink): &(&str, Sink)| !(*format == "raw" && *sink == Sink::Partitioned);
     let shapes: Vec<Shape> = FORMATS
         .into_iter()
@@ -481,6 +483,7 @@ fn an_error_of_the_system_never_publishes_what_is_torn() {
         runs += 1;
         hits += u64::from(check(shape, seed, fault));
     });
-    // Tasks that run in another order may make fewer calls of a kind.
+    // The order of tasks depends on the seed, and with another order a job may make fewer calls of a kind. So
+    // some faults may not occur.
     assert!(runs < 100 || runs < 2 * hits, "{hits} of {runs} runs met their error");
 }

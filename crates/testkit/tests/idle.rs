@@ -16,14 +16,14 @@ use thalweg_testkit::gather::{Expects, Gather};
 use thalweg_testkit::script::Script;
 use thalweg_testkit::watchdog::within_bounds;
 
-/// Time for which the engine is watched.
+/// Time for which the threads of the engine are watched.
 const WATCHED: Duration = Duration::from_millis(200);
 
 /// Largest number of wake-ups of all workers in that time. Workers do not wake up without work, but those of
 /// the start may still come in that time if the machine is busy.
 const WAKE_UPS_MAX: u64 = 20;
 
-/// Number of attempts: on a busy machine workers may fall asleep late.
+/// Number of attempts, because on a busy machine workers may fall asleep late.
 const ATTEMPTS_MAX: usize = 10;
 
 /// Returns how often threads of the engine have gone to sleep so far.
@@ -43,7 +43,7 @@ fn an_idle_engine_does_not_tick() {
     for workers in 1..=4 {
         within_bounds("an idle engine", move || {
             let engine = Engine::builder().workers(workers).build().expect("settings lie in their range");
-            // A query that waits for a record which never comes.
+            // The query waits for a record which never comes.
             let query = Query::new("silent");
             let source = Script::new([Record::new(EventTime::EPOCH, 7)], &Arc::default()).then_silence();
             let sink = Gather::new(Expects::Anything, &Arc::default());

@@ -14,7 +14,7 @@ use thalweg_workloads::lrb::LrbRecord;
 use thalweg_workloads::lrb::csv::{HistoricalToll, historical_toll_of, record_of};
 use thalweg_workloads::reference::lrb_full::LrbFullAnswer;
 
-/// Settings of a run; no result may depend on them.
+/// Settings of an engine on which no result of Linear Road may depend.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
     block_records: u32,
@@ -29,7 +29,7 @@ const SETUPS: [Setup; 4] = [
     Setup { block_records: 1, workers: 1, chaining: Chaining::Default },
 ];
 
-/// Checks in every setup that the answers equal the reference's.
+/// Checks in every setup that the results of the case equal those of its reference.
 fn check(case: &mut dyn Case, setups: &[Setup]) {
     for &setup in setups {
         let Setup { block_records, workers, chaining } = setup;
@@ -42,7 +42,7 @@ fn check(case: &mut dyn Case, setups: &[Setup]) {
     }
 }
 
-/// Checks the full rules; returns the reference's answer.
+/// Runs Linear Road by its full rules, and returns the reference's results.
 fn check_full(
     records: Vec<Record<LrbRecord>>,
     bound: Span,
@@ -94,7 +94,8 @@ fn recorded_drivers_in_order_and_as_they_came() {
     }
 }
 
-/// About 17 minutes of one expressway, chosen such that tolls are charged and accidents happen.
+/// The full rules hold for generated traffic in any order within the bound: about 17 minutes of one
+/// expressway, chosen such that tolls are charged and accidents happen.
 #[test]
 fn generated_traffic_in_any_order_within_the_bound() {
     let records = generated_traffic(7, 0..1_000);
@@ -106,7 +107,7 @@ fn generated_traffic_in_any_order_within_the_bound() {
     check_full(mixed, bound, Vec::new(), &SETUPS[1..3]);
 }
 
-/// The short form, over the same traffic in order and out of order.
+/// The short form of Linear Road has its reference's results for the same traffic, in order and out of order.
 #[test]
 fn the_short_form_of_generated_traffic() {
     let records = generated_traffic(7, 0..1_000);

@@ -32,7 +32,8 @@ fn options(in_flight_max: u32, order: LookupOrder) -> LookupOptions {
 
 type Asked = (Ticket, i64);
 
-/// Squares numbers on a thread of its own, a few at a time and in reverse order.
+/// Lookup that squares numbers on a thread of its own. It answers a few questions at a time, in reverse
+/// order.
 struct Squares {
     questions: Option<Sender<Asked>>,
     answers: Receiver<Asked>,
@@ -51,7 +52,7 @@ impl Squares {
                 let mut at_hand = vec![first];
                 at_hand.extend(asked.try_iter().take(6));
                 for (ticket, number) in at_hand.into_iter().rev() {
-                    // The receiver is gone if the query has ended early.
+                    // Sending an answer fails if the query has ended early and dropped the receiver.
                     let _ = answer.send((ticket, number * number));
                 }
                 let waker = wakes.lock().unwrap().clone();
@@ -117,7 +118,7 @@ fn answers_from_another_thread_find_their_records() {
     }
 }
 
-/// Questions that wait until the test answers them.
+/// Lookup whose questions wait until the test answers them.
 #[derive(Clone, Default)]
 struct Desk(Arc<Mutex<Files>>);
 
@@ -130,8 +131,8 @@ struct Files {
 }
 
 impl Desk {
-    /// Answers some of the questions, in any order. Returns `false` if there are none. Sometimes calls the
-    /// waker without an answer.
+    /// Answers some of the open questions, in any order. Returns `false` if there is none. Sometimes calls
+    /// the waker without an answer.
     fn answer(&self, entropy: &mut dyn Entropy, fails_at: Option<i64>) -> bool {
         let mut files = self.0.lock().unwrap();
         let mut is_any = false;
@@ -172,8 +173,8 @@ impl Lookup for Desk {
     }
 }
 
-/// Runs a count per window over the answers of a desk, which come at times that the seed chooses. Returns the
-/// counts of the windows, by their starts, and the outcome of the query.
+/// Runs a query that looks up its records and counts the answers per window. The answers come at times that
+/// the seed chooses. Returns the counts by the starts of windows, and the outcome of the query.
 fn simulate(
     seed: u64,
     order: LookupOrder,
@@ -221,7 +222,7 @@ fn an_error_that_nobody_makes_a_result_of_fails_the_query() {
     assert!(matches!(outcome, Err(QueryError::Connector { .. })), "{outcome:?}");
 }
 
-/// A breach of a lookup's contract.
+/// A way in which a lookup breaks its contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Breach {
     NeverAnswers,
@@ -231,7 +232,7 @@ enum Breach {
     PanicsWhenDropped,
 }
 
-/// Answers at once, except for its breach.
+/// Lookup that answers at once, except where it breaks its contract.
 struct Breaching(Breach, Vec<Ticket>);
 
 impl Lookup for Breaching {
@@ -259,8 +260,9 @@ impl Drop for Breaching {
     }
 }
 
-/// A breach fails only its own query, and the error names the operator. If all questions are answered by
-/// then, no query fails. A query that waits forever can be cancelled. The query beside it ends as usual.
+/// A lookup that breaks its contract fails only its own query, and the error names the operator. If all
+/// questions are answered by then, no query fails. A query that waits forever can be cancelled. The query
+/// beside it ends as usual.
 #[test]
 fn a_lookup_that_breaks_its_contract_breaks_its_query_alone() {
     for breach in [

@@ -16,25 +16,26 @@ use thalweg::{
 };
 use thalweg_connectors::{Discard, Pace, Paced};
 
-/// The engine's budget: less than its edges would take, so that the budget is the limit.
+/// The engine's memory budget: less than its edges would take, so that the budget is the limit.
 const BUDGET_BYTES: u64 = 4 << 20;
 
-/// Bytes that the process may hold beyond the budget: the promise of `memory_budget_bytes`.
+/// Bytes that the process may hold beyond the budget. The documentation of `memory_budget_bytes` promises
+/// this bound.
 const BEYOND_BUDGET_BYTES: u64 = 64 << 20;
 
-/// Time for which the load is offered.
+/// Time for which the engine is overloaded.
 const LOADED: Duration = Duration::from_secs(2);
 
-/// Time for which capacity is measured.
+/// Time for which the capacity of the engine is measured before it is overloaded.
 const CALIBRATED: Duration = Duration::from_millis(300);
 
 /// Number of attempts to overload the engine: on a busy machine the measured capacity may be too low.
 const ATTEMPTS_MAX: u32 = 4;
 
-/// Rounds of arithmetic per record of the slow operator: some ten microseconds.
+/// Rounds of arithmetic per record in the slow operator, which take some ten microseconds.
 const SLOW_ROUNDS: u64 = 5_000;
 
-/// Large records, so that a backlog would show: an engine that kept them would hold hundreds of megabytes.
+/// A record of 2 KiB, so that a backlog would show: an engine that kept it would hold hundreds of megabytes.
 type Payload = [u64; 256];
 
 struct Payloads;
@@ -67,7 +68,8 @@ fn graph(pace: Pace) -> Graph {
     query.plan(Chaining::None).expect("the stream ends in a sink")
 }
 
-/// Runs for this time, stops, and drains; returns the report, and the most bytes reserved at once.
+/// Runs the query for this time, stops it, and waits for its end. Returns the report, and the greatest number
+/// of bytes that were reserved at once.
 fn run(pace: impl FnOnce(&SystemClock) -> Pace, time: Duration) -> (QueryReport, u64) {
     let clock = SystemClock::default();
     let edges = EdgeLimits { block_records: 16, ..EdgeLimits::default() };
@@ -80,7 +82,7 @@ fn run(pace: impl FnOnce(&SystemClock) -> Pace, time: Duration) -> (QueryReport,
     (report, engine.budget().peak_bytes() as u64)
 }
 
-/// Returns a line of the process's status, in bytes.
+/// Returns the value of a line of `/proc/self/status` in bytes.
 fn status_bytes(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("the test runs on Linux");
     let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells it");
@@ -108,14 +110,15 @@ fn twice_the_capacity_costs_no_memory_and_no_record() {
         );
         assert!(peak_bytes <= BUDGET_BYTES, "{peak_bytes} bytes reserved of {BUDGET_BYTES}");
         assert!(grown <= BUDGET_BYTES + BEYOND_BUDGET_BYTES, "resident size grew by {grown} bytes");
-        // Nothing is lost: every record of the source has arrived.
+        // No record is lost: every record of the source has reached the sink.
         assert_eq!(report.conservation_error(), None);
         assert_eq!(report.results_out, report.events_in);
         assert!(report.events_in > offered / 64, "the engine did next to nothing");
         if report.events_in < offered * 3 / 4 {
             return;
         }
-        // Another process used the machine while capacity was measured; this run gives a better estimate.
+        // Another process used the machine while the capacity was measured, so this run was no overload. Its
+        // rate is a better estimate of the capacity.
         capacity_per_s = report.events_in / LOADED.as_secs();
     }
     panic!("no load was an overload in {ATTEMPTS_MAX} attempts");

@@ -33,17 +33,18 @@ use thalweg_workloads::lrb::{Direction, LrbGenerator, LrbRecord};
 const BLOCK_RECORDS: [u32; 5] = [1, 2, 7, 384, 4_096];
 const CHUNK_BLOCKS: [u32; 3] = [1, 4, 32];
 const WORKERS: [u64; 4] = [1, 2, 3, 8];
-/// One step in this number is run operator by operator; 0 for no step.
+/// One in this number of steps runs operator by operator, to measure them; 0 means that no step does.
 const MEASURED_STEPS: [u64; 3] = [0, 2, 1];
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
-/// Whether operators have as many copies as there are workers.
+/// Settings for sharing: true if operators have as many copies as there are workers.
 const SHARED: [bool; 2] = [false, true];
 
 const EXECUTION: [Execution; 2] = [Execution::Workers, Execution::Threads];
-/// Queues are only for serial queries with each operator as a task of its own.
+/// Kinds of memory of edges. Queues are possible only in serial queries with each operator in a task of its
+/// own.
 const MEMORY: [EdgeMemory; 3] = [EdgeMemory::Blocks, EdgeMemory::Queue, EdgeMemory::QueueBatched];
 
-/// Settings that no result may depend on.
+/// Settings of an engine and a query that no result may depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Variant {
     policy: &'static str,
@@ -57,7 +58,7 @@ struct Variant {
 }
 
 impl Variant {
-    /// Returns the variants that the environment asks for.
+    /// Returns the settings to test: pairs, or all combinations if the environment asks for them.
     fn all() -> Vec<Variant> {
         let policies = names();
         let levels = [
@@ -95,12 +96,12 @@ impl Variant {
     }
 
     /// Returns the time after which a run counts as hung. Workers of `enjima_strict` idle while no operator
-    /// is eligible. That takes up to a tenth of a second for as few records as an edge holds.
+    /// is eligible, which may take up to a tenth of a second for as few records as an edge holds.
     fn patience(self) -> Duration {
         if self.policy == enjima::STRICT_NAME { 10 * HUNG_AFTER } else { HUNG_AFTER }
     }
 
-    /// Runs the case on an engine of its own; returns its results as sorted text.
+    /// Runs a case on an engine of its own, and returns its results as sorted text.
     fn run(self, case: &mut dyn Case) -> Vec<String> {
         let Variant { policy, block_records, chunk_blocks, workers, layout, .. } = self;
         let edges = EdgeLimits { block_records, chunk_blocks, ..EdgeLimits::default() };
@@ -118,7 +119,7 @@ impl Variant {
     }
 }
 
-/// Checks that every variant has the rows of the first.
+/// Checks that the case has the same results under all settings.
 fn check(mut case: impl Case + Send + 'static) {
     let mut first: Option<Vec<String>> = None;
     for variant in Variant::all() {
@@ -133,7 +134,7 @@ fn check(mut case: impl Case + Send + 'static) {
     }
 }
 
-/// Queues are refused for queries that several workers share, before anything runs.
+/// An engine with queues as edges refuses queries that several workers share, before anything runs.
 #[test]
 fn queues_are_for_serial_queries() {
     let engine = Engine::builder().memory(EdgeMemory::Queue).build().expect("settings lie in their range");
@@ -149,7 +150,8 @@ fn queues_are_for_serial_queries() {
     );
 }
 
-/// Three full windows of ten seconds and a partial fourth.
+/// The results of YSB are the same under all settings, for three full windows of ten seconds and a partial
+/// fourth.
 #[test]
 fn ysb_does_not_depend_on_how_it_runs() {
     check(Ysb::new(30_000, YsbPace::Drained(900), Span::from_secs(10)));
@@ -168,13 +170,15 @@ fn trips_of_several_splits_do_not_depend_on_how_they_run() {
     );
 }
 
-/// Sliding windows that allow lateness, after a static join between flat maps.
+/// Sliding windows that allow lateness, behind flat maps and a static join, have the same results under all
+/// settings.
 #[test]
 fn windows_over_splits_do_not_depend_on_how_they_run() {
     check(Spread::at_its_worst(1_000, &mut entropy_for(0, "windows over splits")));
 }
 
-/// Every kind of serial or keyed work, after several splits.
+/// Every kind of serial or keyed operation behind a source of several splits has the same results under all
+/// settings.
 #[test]
 fn what_is_exchanged_by_key_does_not_depend_on_how_it_runs() {
     Exchanged::at_their_worst(600, &mut entropy_for(0, "exchanged by key")).into_iter().for_each(check);
@@ -191,8 +195,9 @@ fn recorded_trips_do_not_depend_on_how_they_run() {
     check(Nyt::new(NytSource::Recorded(path), Span::from_secs(60)));
 }
 
-/// Three miles behind an accident, while the accident is cleared and the jam behind it grows. Some cars pay,
-/// some get notices, some send requests. Records come up to 30 seconds late.
+/// Returns the traffic of three miles of Linear Road behind an accident, while the accident is cleared and
+/// the jam behind it grows. Some cars pay, some get notices, and some send requests. Records come up to 30
+/// seconds late.
 fn road() -> (Vec<Record<LrbRecord>>, Span) {
     let traffic = stretch(&generated_traffic(7, 780..1_080), Direction::East, 34..=36);
     let bound = Span::from_secs(30);
@@ -211,7 +216,7 @@ fn segments_of_a_road_do_not_depend_on_how_they_run() {
 #[test]
 fn cars_on_a_road_do_not_depend_on_how_they_run() {
     let (records, bound) = road();
-    // Half of the requests for a day in the past have an entry.
+    // Half of the requests for a day in the past have an entry in the table of past tolls.
     let asked = records.iter().filter_map(|record| match record.value {
         LrbRecord::Daily { vehicle, xway, day, .. } if vehicle % 2 == 0 => Some((vehicle, day, xway)),
         _ => None,
@@ -226,7 +231,7 @@ fn cars_on_a_road_do_not_depend_on_how_they_run() {
     check(case);
 }
 
-/// Late records, equal stamps, and one key that nine in ten records have.
+/// Returns two streams with late records, equal stamps, and one key that nine in ten records have.
 fn at_their_worst(count: usize, purpose: &str) -> (Sides, Vec<Vec<(i64, Reading)>>) {
     let sides = Sides::at_their_worst(2);
     let inputs = sides.readings(count, &mut entropy_for(0, purpose));

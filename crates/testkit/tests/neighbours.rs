@@ -29,7 +29,8 @@ fn submit(engine: &Engine, case: &mut dyn Case, name: &str, chaining: Chaining) 
     engine.submit(case.graph(name, chaining.into())).expect("the budget is ample")
 }
 
-/// Calm enough that every place is visited: windows fire, keys are found.
+/// Creates the query that is broken. Its stream is calm enough for every place to be visited: windows fire,
+/// and keys are found.
 fn broken() -> Readings {
     Readings::draw(BROKEN_RECORDS, &mut SeededEntropy::new(1))
 }
@@ -43,7 +44,7 @@ fn neighbours() -> [Box<dyn Case>; 3] {
     ]
 }
 
-/// Returns how often the undisturbed query visits a place.
+/// Returns how often the query visits a place when it is not broken.
 fn visits(place: Place) -> u64 {
     let mut case = broken();
     let counter = case.sabotage(Sabotage::at(place, u64::MAX));

@@ -14,24 +14,25 @@ use thalweg_runtime::Stepped;
 use thalweg_testkit::case::shared_ysb_generator;
 use thalweg_workloads::ysb::query::views_per_campaign;
 
-/// Number of steps that are counted.
+/// Number of engine steps in which allocations are counted.
 const STEPS: u64 = 2_000;
 
-/// Results of one window: the views of every campaign.
+/// Number of results of one window of YSB: the views of every campaign.
 const RESULTS_PER_WINDOW: u64 = 100;
 
-/// Virtual nanoseconds between two steps: time must pass, or the first task would always be chosen.
+/// Virtual nanoseconds between two steps. Time must pass, or the policy would always choose the first task.
 const STEP_NS: u64 = 1_000;
 
 fn check(chaining: Chaining) {
     let clock = Arc::new(VirtualClock::default());
     let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
-    // A step in which operators are measured stores the records between them, and allocates for that.
+    // No step measures its operators, because such a step stores the records between them, and allocates for
+    // that.
     let builder = Engine::builder().measured_steps(0);
     let builder = builder.clock(engine_clock).entropy(Box::new(SeededEntropy::new(0)));
     let Stepped { engine, mut workers, growth } =
         builder.build_stepped().expect("defaults lie in their range");
-    // A window has 20,000 events: several windows fire in the steps that are counted, chained or not.
+    // A window has 20,000 events, so several windows fire in the steps that are counted, chained or not.
     let pace = Pace::Drain { nominal_rate_per_s: 2_000, start: EventTime::EPOCH };
     let source = Paced::new(shared_ysb_generator(), pace).expect("the rate is in range");
     let query = Query::new("ysb");
@@ -44,8 +45,8 @@ fn check(chaining: Chaining) {
         let _busy = workers[0].step(clock.as_ref());
         while growth.step() {}
     };
-    // Two windows have fired, so there is a table in use and a spare one. The wait is long enough for bursts to
-    // settle.
+    // After two windows have fired there is a table in use and a spare one. By then the allocations of the
+    // start are over.
     while query.progress().results_out < 2 * RESULTS_PER_WINDOW {
         step();
     }

@@ -1,4 +1,4 @@
-//! Relations between two oracles, on hostile input. No operator is run.
+//! Tests of relations between two oracles, on hostile input. No operator is run.
 #![forbid(unsafe_code)]
 
 use thalweg_model::Entropy;
@@ -30,7 +30,7 @@ fn swapped<L, R>((left, right): Joined<L, R>) -> Joined<R, L> {
     (right, left)
 }
 
-/// A join with its sides exchanged is the same join.
+/// The oracle of a join has the same results with the left and the right side exchanged.
 #[test]
 fn joins_do_not_care_which_side_is_left() {
     on_two_streams(|sides, [a, b], _| {
@@ -59,7 +59,8 @@ fn joins_do_not_care_which_side_is_left() {
     });
 }
 
-/// Without allowed lateness there are no updates; with it, a record counts the same, whether on time or late.
+/// Without allowed lateness the oracle has no updates. With it, every record that is not too late counts
+/// once, on time or in an update.
 #[test]
 fn allowed_lateness_moves_nothing_but_the_limit() {
     on_two_streams(|sides, [a, b], _| {
@@ -85,7 +86,8 @@ fn allowed_lateness_moves_nothing_but_the_limit() {
     });
 }
 
-/// Sessions do not depend on the order of arrival. If no row is late, an alarm is raised where a session ends.
+/// The oracle's sessions do not depend on the order of arrival. If no row is late, the oracle of alarms
+/// raises one where a session ends.
 #[test]
 fn sessions_end_where_silence_begins() {
     on_two_streams(|sides, [a, b], entropy| {

@@ -1,5 +1,5 @@
-//! Every setting out of its range is refused before anything runs, with value, bound and unit; the ends of its
-//! range are accepted.
+//! Tests of settings out of their range: each is refused before anything runs, with value, bound and unit.
+//! The ends of the range are accepted.
 #![forbid(unsafe_code)]
 
 use thalweg::{
@@ -12,7 +12,7 @@ use thalweg_runtime::limits::{
 };
 use thalweg_testkit::case::shared_ysb_generator;
 
-/// Sets one setting of an engine to a value.
+/// Function that sets one setting of an engine to a value.
 type With = fn(EngineBuilder, u64) -> EngineBuilder;
 
 fn edges(builder: EngineBuilder, change: impl FnOnce(&mut EdgeLimits)) -> EngineBuilder {
@@ -21,7 +21,7 @@ fn edges(builder: EngineBuilder, change: impl FnOnce(&mut EdgeLimits)) -> Engine
     builder.edges(edges)
 }
 
-/// Converts a value of an edge limit, which has 32 bits.
+/// Converts a value to 32 bits, for settings of edges.
 fn short(value: u64) -> u32 {
     u32::try_from(value).expect("edge limits are tried with 32-bit values")
 }

@@ -23,7 +23,7 @@ use thalweg_testkit::script::Script;
 use thalweg_testkit::seed::{entropy_for, pick};
 use thalweg_testkit::{Case, Seeds, Setup, Simulation};
 
-/// A budget that is never used up.
+/// A memory budget that is never used up in these tests.
 const AMPLE_BUDGET_BYTES: u64 = 256 << 20;
 
 fn simulation(seed: u64) -> Simulation {
@@ -31,7 +31,7 @@ fn simulation(seed: u64) -> Simulation {
     Simulation::with_setup(seed, Setup { memory_budget_bytes: AMPLE_BUDGET_BYTES, ..setup })
 }
 
-/// Runs both cases in one engine; returns the number of late records of each.
+/// Runs the queries of both cases in one engine, and returns the number of late records of each.
 fn run(seed: u64, cases: [&mut dyn Case; 2], entropy: &mut dyn Entropy) -> [u64; 2] {
     let mut simulation = simulation(seed);
     let submitted = cases.map(|case| {
@@ -101,12 +101,12 @@ fn windows_that_slide_by_their_size_are_those_that_tumble() {
     });
 }
 
-/// Returns two streams at their worst, once in order and once as late as their sources allow.
+/// Returns two hostile streams, once in order and once as late as their sources' promises allow.
 fn in_order_and_late(entropy: &mut dyn Entropy) -> [(Sides, Vec<Vec<(i64, Reading)>>); 2] {
     let sides = Sides::at_their_worst(2);
     let mut in_order = sides.readings(300, entropy);
     for input in &mut in_order {
-        // A stable sort keeps the order of records with equal stamps.
+        // A stable sort keeps the order of records with equal event times.
         input.sort_by_key(|(at_us, _)| *at_us);
     }
     let late = |(hostile, input): (&Hostile, &Vec<(i64, Reading)>)| {
@@ -118,8 +118,8 @@ fn in_order_and_late(entropy: &mut dyn Entropy) -> [(Sides, Vec<Vec<(i64, Readin
     [(sides.clone(), in_order), (sides, late)]
 }
 
-/// Joins, windows, sessions and groups: no record is late, and the results equal the results of records in
-/// order.
+/// Records that are no later than their source promises give the same results as records in order, and none
+/// is late. This holds for joins, windows, sessions and groups.
 #[test]
 fn who_comes_within_the_bound_might_have_come_in_order() {
     Seeds::from_env("properties").one_in(2).each(|seed| {

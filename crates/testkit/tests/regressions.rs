@@ -24,7 +24,7 @@ use thalweg_testkit::sabotage::{INJECTED, quiet_injected_panics};
 use thalweg_testkit::script::Script;
 use thalweg_testkit::{Case, Event, Setup, Simulation};
 
-/// Virtual nanoseconds between two steps.
+/// Virtual nanoseconds between two steps of the engine.
 const STEP_NS: u64 = 1_000;
 
 /// Number of steps after which a query that should have ended counts as stuck.
@@ -32,7 +32,7 @@ const STEPS_MAX: u64 = 100_000;
 
 const TINY: EdgeLimits = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
 
-/// An engine with one worker, stepped manually.
+/// An engine with one worker, which a test steps by hand.
 struct Bench {
     stepped: Stepped,
     clock: Arc<VirtualClock>,
@@ -63,7 +63,7 @@ impl Bench {
         }
     }
 
-    /// Steps until the query has ended, which may be the case already, and takes its outcome.
+    /// Steps the engine until the query has ended, and returns the query's outcome.
     fn outcome(&mut self, query: QueryHandle) -> Result<QueryReport, QueryError> {
         while query.progress().state == QueryState::Running {
             self.steps(1);
@@ -71,7 +71,7 @@ impl Bench {
         query.wait()
     }
 
-    /// Steps until no work is left.
+    /// Steps the engine until no work is left for its only worker.
     #[track_caller]
     fn run(&mut self) {
         let idles = (0..STEPS_MAX).any(|_| matches!(self.step(), Step::Idle(_)));
@@ -83,7 +83,7 @@ fn records(values: std::ops::Range<i64>) -> Vec<Record<i64>> {
     values.map(|value| Record::new(EventTime::from_micros(value), value)).collect()
 }
 
-/// A query of `values` through a map to `sink`.
+/// Creates a query that passes `values` through a map to `sink`.
 fn mapped<K: Sink<i64> + 'static>(values: std::ops::Range<i64>, sink: K, chaining: Chaining) -> Graph {
     let query = Query::new("mapped");
     let strategy = WatermarkStrategy::ascending().with_step(Span::from_micros(1));
@@ -91,8 +91,8 @@ fn mapped<K: Sink<i64> + 'static>(values: std::ops::Range<i64>, sink: K, chainin
     query.plan(chaining).expect("the stream ends in a sink")
 }
 
-/// A block that was begun must not be lost if it keeps no record: `push_if` begins a block for a record that
-/// is then rejected.
+/// A block that was begun must not be lost if it gets no record: `push_if` begins a block for a record, and
+/// then rejects this record.
 #[test]
 fn a_rejected_record_takes_no_block() {
     let pool = Pool::new(Budget::new(1 << 20));
@@ -108,8 +108,8 @@ fn a_rejected_record_takes_no_block() {
     writer.mark(Mark::End, Stamp::default());
 }
 
-/// A rejected record takes no block in a query either: a filter after a map, chained to their source, rejects
-/// many.
+/// A query whose filter rejects many records is not stuck, since a rejected record takes no block. The filter
+/// comes after a map, and both are chained to their source.
 #[test]
 fn a_source_whose_filter_rejects_is_not_stuck() {
     let mut bench = Bench::new(TINY, 1 << 20);
@@ -137,8 +137,8 @@ fn an_idle_source_is_left_alone_after_a_mark_was_held_back() {
         let source = Script::new(records(0..5), &Arc::default()).then_silence();
         query.source("source", source, strategy).map(|value| value).sink("sink", sink);
         let idle = simulation.submit(query.plan(Chaining::None).unwrap()).expect("the budget is ample");
-        // This event happens when nothing else is left to do. A source that is run repeatedly would prevent
-        // it.
+        // The stop happens when nothing else is left to do. If the idle source were run again and again, the
+        // stop would never happen.
         simulation.at_action(u64::MAX, Event::Stop(idle));
         simulation.run();
         assert_eq!(simulation.outcome(idle).unwrap().events_in, 5);
@@ -171,7 +171,7 @@ fn a_query_that_outgrows_the_budget_in_its_last_step_publishes_nothing() {
     );
 }
 
-/// A failing query publishes nothing, even if its state was refused memory in the last step: its output is
+/// A query that is refused memory in its last step fails and publishes nothing, because its output is
 /// incomplete. The budgets tried range from too small for the edges to ample.
 #[test]
 fn a_query_that_is_refused_memory_in_its_last_step_publishes_nothing() {
@@ -209,9 +209,8 @@ fn a_query_that_is_refused_memory_in_its_last_step_publishes_nothing() {
     assert!(finished > 10 && failed > 10, "{finished} finished, {failed} failed");
 }
 
-/// When the wait for a cancelled query is over, its publication is decided. As a rule the query has published
-/// nothing. It has published everything if its last step was already running. Nothing is published after its
-/// end is known.
+/// Once the wait for a cancelled query is over, nothing is published any more. As a rule the query has
+/// published nothing. It has published everything if its last step was already running when it was cancelled.
 #[test]
 fn nothing_is_published_once_the_wait_for_a_cancelled_query_is_over() {
     for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
@@ -231,7 +230,7 @@ fn nothing_is_published_once_the_wait_for_a_cancelled_query_is_over() {
     }
 }
 
-/// A sink whose drop panics, as user code may.
+/// A sink whose drop panics, as a user's sink may.
 struct PanicsInDrop;
 
 impl Sink<i64> for PanicsInDrop {
@@ -246,8 +245,8 @@ impl Drop for PanicsInDrop {
     }
 }
 
-/// A panic while a query is dropped does not unwind through its worker. In production it would end the
-/// worker's thread. In time, this would end every query.
+/// A panic while a query is dropped does not unwind through its worker. In production this would end the
+/// worker's thread, and in time every query.
 #[test]
 fn a_panic_in_a_drop_leaves_the_worker_alive() {
     quiet_injected_panics();
@@ -262,8 +261,8 @@ fn a_panic_in_a_drop_leaves_the_worker_alive() {
     assert!(second.wait().is_ok());
 }
 
-/// When the wait for a query is over, its sinks have been dropped, and the next run may write the same file.
-/// A sink that was dropped later would remove the unfinished file of the next run.
+/// When the wait for a query is over, its sinks have been dropped, so the next run may write the same file. A
+/// sink that was dropped later would remove the unfinished file of the next run.
 #[test]
 fn a_query_run_again_at_once_keeps_its_own_file() {
     let row = |record: &Record<i64>, row: &mut RowWriter| row.push_i64(record.value);
@@ -284,7 +283,7 @@ fn a_query_run_again_at_once_keeps_its_own_file() {
     }
 }
 
-/// First come, first served starves no source, not even one that is always ready beside another one.
+/// The policy "first come, first served" starves no source, not even beside one that is always ready.
 #[test]
 fn sources_at_full_speed_share_a_worker() {
     for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
@@ -298,7 +297,7 @@ fn sources_at_full_speed_share_a_worker() {
     }
 }
 
-/// A window after a window in one query needs only a `boxed` between them.
+/// A window behind a window in one query compiles and runs with only a `boxed` between them.
 #[test]
 fn counts_of_counts() {
     let mut bench = Bench::new(TINY, 1 << 20);
@@ -320,9 +319,9 @@ fn counts_of_counts() {
     assert_eq!(seen.each(|record| record.value.value), [5, 5, 5, 5]);
 }
 
-/// The records of a generator are buffered, about a hundred at a time. The fault: when the last buffered
-/// record made a watermark due, the source went on to the next record, and the mark was lost. In this query
-/// every record is followed by a mark of its own.
+/// A watermark that is due behind the last record of a generator's buffer is set. The fault was that the
+/// source went on to the next record, and the mark was lost. In this query every record is followed by a mark
+/// of its own.
 #[test]
 fn a_watermark_behind_the_last_record_that_is_kept_is_set() {
     struct Indexes;

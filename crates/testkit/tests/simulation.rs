@@ -31,29 +31,29 @@ use thalweg_testkit::{Case, Event, Place, Sabotage, Seeds, Simulation};
 
 /// Largest number of records of a hostile stream.
 const RECORDS_MAX: u64 = 400;
-/// Largest number of events of a generated stream.
+/// Largest number of events that a generator makes in one run.
 const GENERATED_MAX: u64 = 600;
 
-/// Number of calls to a policy that are recorded in one run.
+/// Largest number of calls to a policy that are noted in one run.
 const TRACED_CALLS_MAX: usize = 1 << 14;
 
 /// More memory than five queries ever need.
 const AMPLE_BUDGET_BYTES: usize = 256 << 20;
 
-/// The disturbance of a run.
+/// The disturbance of a run, if any.
 #[derive(Clone, Debug)]
 enum Mishap {
-    /// No disturbance.
+    /// The run has no disturbance.
     None,
-    /// A query's own function, source or sink fails.
+    /// A function, source or sink of one query fails.
     Broken(Arc<Sabotage>),
     Stopped,
     Cancelled,
-    /// The budget is used up for a while.
+    /// The memory budget is used up for a while.
     Exhausted,
 }
 
-/// One query of a run.
+/// A query that takes part in a run.
 struct Entrant {
     name: String,
     case: Box<dyn Case>,
@@ -61,10 +61,10 @@ struct Entrant {
     query: Option<QueryIndex>,
 }
 
-/// A name and a case.
+/// A name of a kind of case, and a case of this kind.
 type Kind = (&'static str, Box<dyn Case>);
 
-/// Counts of events by kind: a suite in which none occurs proves nothing.
+/// Counts what has happened in the runs, by kind. If something never happens, the tests do not check it.
 #[derive(Default)]
 struct Happenings(BTreeMap<&'static str, u64>);
 
@@ -85,7 +85,8 @@ fn every_seed_keeps_every_promise() {
     });
     println!("{:?}", happenings.0);
     assert!(happenings.0.contains_key("finished"), "nothing has finished: {:?}", happenings.0);
-    // A hundred seeds miss one of the rarer endings once in some hundred runs; a thousand seeds do not.
+    // A hundred seeds miss one of the rarer endings once in some hundred runs, and a thousand seeds do not.
+    // So only runs of a thousand seeds must have all endings.
     if seed_count >= 1_000 {
         let endings = ["stopped", "CANCELLED", "OPERATOR_PANICKED", "INJECTED", "STATE_LIMIT"];
         for what in endings.into_iter().chain(["paused", "submitted late"]).chain(policy::names()) {
@@ -110,7 +111,7 @@ fn run(seed: u64, happenings: &mut Happenings) {
     for entrant in &entrants {
         check_ended(entrant, &mut simulation, &mishap, entrant.query == victim, happenings);
     }
-    // In every case the engine continues: it accepts another query and runs it to its end.
+    // Whatever has happened, the engine accepts another query and runs it to its end.
     let mut late = entrant(bystander(&mut entropy, simulation.now()), entrants.len(), &mut entropy);
     submit(&mut late, &mut simulation, happenings);
     simulation.run();
@@ -119,8 +120,8 @@ fn run(seed: u64, happenings: &mut Happenings) {
     check_closed(simulation, &entrants);
 }
 
-/// A fresh policy gives the same answers to the same calls of the engine, regardless of the fate of the
-/// queries.
+/// A fresh policy gives the same answers to the same calls of the engine, whatever became of the queries. So
+/// a policy depends on nothing but its calls.
 #[test]
 fn what_was_asked_of_a_policy_can_be_asked_again() {
     quiet_injected_panics();
@@ -192,7 +193,7 @@ fn check_closed(simulation: Simulation, entrants: &[Entrant]) {
     }
 }
 
-/// Draws two to five queries; the disturbance applies to the first.
+/// Draws two to five queries, and a disturbance for the first of them.
 fn draw(entropy: &mut dyn Entropy, now: ProcessingTime) -> (Vec<Entrant>, Mishap) {
     let (first, mishap) = victim(entropy);
     let mut cases = vec![first];
@@ -243,7 +244,7 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
         5 => ("united", Box::new(United::draw(count, entropy))),
         6 => ("diamond", Box::new(Diamond::draw(count, entropy))),
         7 => ("confluence", Box::new(Confluence::draw(count, entropy))),
-        // Few records, because many records of one key make many pairs.
+        // The case has few records, because many records of one key make many pairs.
         8 => ("meeting", Box::new(Meeting::draw(count / 4, entropy))),
         9 => {
             let pace = pick(entropy, &[YsbPace::AtRate(rate_per_s, now), YsbPace::Drained(rate_per_s)]);
@@ -259,8 +260,8 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
     }
 }
 
-/// Submits a query. If its first chunks do not fit, the query is refused, the error names the edge, and
-/// nothing is left behind.
+/// Submits a query. If its first chunks do not fit into the budget, the query is refused, the error names the
+/// edge, and no memory stays in use.
 fn submit(entrant: &mut Entrant, simulation: &mut Simulation, happenings: &mut Happenings) {
     let used_before = simulation.engine().budget().used_bytes();
     match simulation.submit(entrant.case.graph(&entrant.name, entrant.layout)) {
@@ -277,7 +278,7 @@ fn submit(entrant: &mut Entrant, simulation: &mut Simulation, happenings: &mut H
     }
 }
 
-/// Submits some queries at once, others while earlier ones run, or after these have ended.
+/// Submits some queries at once, and others while earlier ones run or after these have ended.
 fn submit_in_time(
     entrants: &mut [Entrant],
     entropy: &mut dyn Entropy,
@@ -293,7 +294,8 @@ fn submit_in_time(
     }
 }
 
-/// Pauses about a third of the queries, and resumes them later; the disturbance may come before or in between.
+/// Pauses about a third of the queries, and resumes them later. The disturbance may come before or in
+/// between.
 fn let_rest(
     entrants: &[Entrant],
     entropy: &mut dyn Entropy,
@@ -322,7 +324,8 @@ fn schedule(
     entropy: &mut dyn Entropy,
     simulation: &mut Simulation,
 ) {
-    // Skewed towards the beginning: half of the runs are disturbed in their first few hundred actions.
+    // The time of the disturbance is skewed towards the beginning: in half of the runs it happens in the
+    // first few hundred actions.
     let longest = 1 << entropy.below(14);
     let action = entropy.below(longest);
     match (mishap, victim) {
@@ -350,7 +353,7 @@ fn check_failed(entrant: &Entrant, error: &QueryError, mishap: &Mishap, is_victi
     let name = &entrant.name;
     let is_expected = match (mishap, error) {
         (Mishap::Cancelled, QueryError::Cancelled) => is_victim,
-        // With the smaller budgets, edges may leave too little for state without any disturbance.
+        // With the smaller budgets, edges may leave too little memory for state without any disturbance.
         (_, QueryError::StateLimit { operator, exceeded }) => {
             ["window", "join", "co_group"].iter().any(|kind| operator.contains(kind))
                 && (matches!(mishap, Mishap::Exhausted) || exceeded.limit_bytes < AMPLE_BUDGET_BYTES)
@@ -370,7 +373,7 @@ fn check_failed(entrant: &Entrant, error: &QueryError, mishap: &Mishap, is_victi
         _ => false,
     };
     assert!(is_expected, "`{name}` has failed, but should not have, or not so: {error}");
-    // A step that runs while its query is cancelled is finished first, and may be the one that publishes.
+    // When a query is cancelled, a step that runs at the time is finished first, and this step may publish.
     let may_be_published = matches!(error, QueryError::Cancelled);
     assert!(may_be_published || !entrant.case.is_published(), "`{name}` has failed and published: {error}");
     assert_eq!(entrant.case.broken_rule(), None, "`{name}`");

@@ -24,7 +24,7 @@ use thalweg_testkit::{Case, Seeds};
 
 const WORKERS: [u64; 3] = [1, 2, 3];
 
-/// Long enough for workers without work to fall asleep, on a machine that is not too busy.
+/// Time that is long enough for workers without work to fall asleep, on a machine that is not too busy.
 const NAP: Duration = Duration::from_millis(1);
 
 fn engine(workers: u64, policy: &str, clock: SystemClock) -> Engine {
@@ -38,7 +38,7 @@ fn default_engine(workers: u64) -> Engine {
     engine(workers, names()[0], SystemClock::default())
 }
 
-/// Runs `body` for each number of workers.
+/// Runs `body` with each number of workers, in turn.
 fn with_each_number_of_workers(what: &'static str, body: impl Fn(u64) + Send + Clone + 'static) {
     for workers in WORKERS {
         let body = body.clone();
@@ -46,7 +46,7 @@ fn with_each_number_of_workers(what: &'static str, body: impl Fn(u64) + Send + C
     }
 }
 
-/// A query of `values` one by one through a map, followed by silence which only a stop ends.
+/// Creates a query that passes `values` one by one through a map, and is then silent until it is stopped.
 fn then_silent(values: std::ops::Range<i64>, chaining: Chaining) -> (Graph, Gathered<i64>) {
     let records = values.map(|value| Record::new(EventTime::from_micros(value), value));
     plan(Script::new(records, &Arc::default()).then_silence(), chaining)
@@ -60,8 +60,8 @@ fn plan(source: Script<i64>, chaining: Chaining) -> (Graph, Gathered<i64>) {
     (query.plan(chaining).expect("the stream ends in a sink"), seen)
 }
 
-/// Several slow sources: between two records all workers sleep. If no worker wakes up for a record, the
-/// record is found late, together with the next one. The last record would never be found.
+/// Every record of several slow sources arrives in time. Between two records all workers sleep. If no worker
+/// woke up for a record, it would be found late, together with the next one, and the last record never.
 #[test]
 fn every_record_of_a_slow_source_arrives() {
     drop(shared_ysb_generator());
@@ -87,7 +87,7 @@ fn every_record_of_a_slow_source_arrives() {
     }
 }
 
-/// Several sources that become due at random times within a few milliseconds.
+/// All records of several sources arrive that become due at random times within a few milliseconds.
 #[test]
 fn bursts_with_gaps_arrive() {
     with_each_number_of_workers("bursts", |workers| {
@@ -111,7 +111,8 @@ fn bursts_with_gaps_arrive() {
     });
 }
 
-/// The only source ends while all workers sleep: by itself, when its pause is over, or because it is stopped.
+/// A query ends if its only source ends while all workers sleep: by itself, when its pause is over, or
+/// because it is stopped.
 #[test]
 fn a_source_ends_while_all_sleep() {
     with_each_number_of_workers("a source that ends", |workers| {
@@ -136,7 +137,7 @@ fn a_source_ends_while_all_sleep() {
     });
 }
 
-/// A query that is submitted while all workers sleep, or are about to, runs.
+/// A query that is submitted while all workers sleep, or are about to sleep, runs.
 #[test]
 fn a_query_is_submitted_while_all_sleep() {
     with_each_number_of_workers("a query that wakes the engine", |workers| {
@@ -149,7 +150,7 @@ fn a_query_is_submitted_while_all_sleep() {
             if round % 4 == 0 {
                 thread::sleep(NAP);
             } else {
-                // Varies the moment of the submit around the time at which the workers fall asleep.
+                // The moment of submitting is varied around the time at which the workers fall asleep.
                 (0..entropy.below(2_000)).for_each(|_| std::hint::spin_loop());
             }
             let query = engine.submit(case.graph("wakes", Chaining::None.into())).unwrap();
@@ -183,8 +184,8 @@ fn a_query_is_resumed_while_all_sleep() {
     });
 }
 
-/// An engine is dropped while its workers sleep without limit, or until the next record, or are about to
-/// sleep.
+/// An engine can be dropped while its workers sleep without limit, sleep until the next record, or are about
+/// to sleep.
 #[test]
 fn an_engine_is_closed_while_all_sleep() {
     with_each_number_of_workers("an engine that is closed", |workers| {
@@ -211,17 +212,18 @@ fn an_engine_is_closed_while_all_sleep() {
     });
 }
 
-/// No worker sleeps while there is work that no other worker does. Two streams arrive at once, in one query,
-/// while all workers sleep. The stream that runs first takes long, and the other must not wait for it.
+/// No worker sleeps while there is work that no other worker does. Two streams get records at once, in one
+/// query, while all workers sleep. The stream that runs first takes long, and the other must not wait for it.
 #[test]
 fn what_comes_in_at_once_is_shared() {
     for workers in [2, 3] {
         within_bounds("two streams", move || {
             let engine = default_engine(workers);
-            // Long enough for all workers to sleep without limit. Until the last one sleeps, one sleeper
-            // looks now and then whether the others are held up.
+            // The pause is long enough for all workers to sleep without limit. Until the last one sleeps, one
+            // sleeping worker checks now and then whether the others are held up.
             thread::sleep(NAP * 20);
-            // The stream that runs first waits for the other.
+            // The stream that runs first waits for the other one, so the test hangs if no second worker wakes
+            // up.
             let both = Arc::new(std::sync::Barrier::new(2));
             let query = Query::new("two");
             for (name, end) in [("one", "end"), ("two", "other end")] {
@@ -248,7 +250,7 @@ fn a_long_step_holds_up_no_other_query() {
         within_bounds("a source beside a long step", move || {
             let clock = SystemClock::default();
             let engine = engine(workers, names()[0], clock);
-            // Long enough for all workers to sleep without limit.
+            // The pause is long enough for all workers to sleep without limit.
             thread::sleep(NAP * 20);
             let mut case = Ysb::new(100, YsbPace::AtRate(5_000, clock.now()), Span::from_millis(10));
             let paced = engine.submit(case.graph("paced", Chaining::None.into())).unwrap();
@@ -256,7 +258,7 @@ fn a_long_step_holds_up_no_other_query() {
             let wait = std::sync::Mutex::new(wait);
             let query = Query::new("long");
             let records = Given::new(vec![Record::new(EventTime::EPOCH, 0i64)]);
-            // One step, which ends when the other query has ended.
+            // The query has a single step, which ends only when the other query has ended.
             let long = move |value: i64| {
                 let _told = wait.lock().unwrap().recv();
                 value

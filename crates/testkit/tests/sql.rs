@@ -38,7 +38,7 @@ const WORKERS: [u64; 4] = [1, 2, 3, 8];
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 const SHARED: [bool; 2] = [false, true];
 
-/// Settings that no result may depend on.
+/// Settings of an engine and a SQL query that no result may depend on.
 #[derive(Clone, Copy, Debug)]
 struct Variant {
     policy: &'static str,
@@ -50,8 +50,8 @@ struct Variant {
 
 impl Variant {
     fn all() -> Vec<Variant> {
-        // The strict policy is left out: its workers wait for a tenth of a second at a time, and it has tests
-        // of its own.
+        // The strict policy of Enjima is left out: its workers wait for a tenth of a second at a time, and it
+        // has tests of its own.
         let policies: Vec<&'static str> =
             names().into_iter().filter(|name| *name != enjima::STRICT_NAME).collect();
         let levels = [
@@ -80,7 +80,7 @@ impl Variant {
         rows.iter().map(variant).collect()
     }
 
-    /// Returns the rows of a query over a table.
+    /// Runs a SQL query over a table with these columns, and returns its rows.
     fn run(self, sql: &str, table: &str, columns: &[(&str, ArrayRef)]) -> Vec<RecordBatch> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let actions = Session::new(Arc::clone(&clock)).read(sql).unwrap_or_else(|error| panic!("{error}"));
@@ -112,7 +112,7 @@ impl Variant {
     }
 }
 
-/// Checks that the query has the rows of the reference in every variant.
+/// Checks that a SQL query has the rows of the reference under all settings.
 fn check<R: Row + std::fmt::Debug>(
     sql: &str,
     table: &str,
@@ -151,7 +151,7 @@ fn float(batch: &RecordBatch, column: usize, at: usize) -> f64 {
     batch.column(column).as_primitive::<Float64Type>().value(at)
 }
 
-/// Three full windows of ten seconds and a partial fourth.
+/// YSB in SQL has the rows of its reference, for three full windows of ten seconds and a partial fourth.
 #[test]
 fn ysb_in_sql_has_the_rows_of_its_reference() {
     const EVENTS: u64 = 30_000;
@@ -235,8 +235,9 @@ fn trips_in_sql_have_the_rows_of_their_reference() {
     });
 }
 
-/// Three miles behind an accident; records come up to 30 seconds late. Windows over windows: standing cars,
-/// places with two of them, and these together with the reports of the minute.
+/// The tolls of Linear Road in SQL have the rows of their reference, for three miles of traffic behind an
+/// accident. Records come up to 30 seconds late. The query has windows over windows: standing cars, places
+/// with two of them, and these joined with the reports of the minute.
 #[test]
 fn tolls_in_sql_have_the_rows_of_their_reference() {
     let traffic = stretch(&generated_traffic(7, 780..1_080), Direction::East, 34..=36);

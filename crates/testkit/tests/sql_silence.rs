@@ -22,19 +22,19 @@ use thalweg_sql::session::{Action, Session};
 use thalweg_testkit::Seeds;
 use thalweg_testkit::seed::entropy_for;
 
-/// Number of rows of the table that emits many at a time, a tenth of a second of event time apart.
+/// Number of rows of the table that emits many at a time. Their event times are a tenth of a second apart.
 const MANY: i64 = 900;
 
-/// Number of rows of the table that emits one at a time, three seconds of event time apart.
+/// Number of rows of the table that emits one at a time. Their event times are three seconds apart.
 const FEW: i64 = 30;
 
-/// Window size in milliseconds.
+/// Size of the query's windows in milliseconds.
 const WINDOW_MS: i64 = 7_000;
 
 /// Number of engine steps after which the engine counts as stuck.
 const STEPS_MAX: usize = 1_000_000;
 
-/// Number of rows and sum of their ids, by the start of the window.
+/// Number of rows and sum of their ids in each window, by the start of the window.
 type Counted = BTreeMap<i64, (i64, i64)>;
 
 fn expected() -> Counted {
@@ -95,7 +95,7 @@ fn run(workers: usize, parallel: Parallel, entropy: &mut SeededEntropy) -> (Coun
         let chosen = draw as usize % steppers.len();
         let step = steppers[chosen].step(&*clock);
         let _ = growth.step();
-        // Now and then, with or without work: rows become due while others wait.
+        // The clock moves now and then, with or without work, so rows become due while others wait.
         if matches!(step, Step::Idle(_)) || draw >> 61 == 0 {
             clock.advance_to(clock.now().plus_nanos((draw >> 32) % 4_000_000));
         }

@@ -8,8 +8,8 @@ use thalweg_model::Span;
 use thalweg_testkit::Case;
 use thalweg_testkit::case::{Ysb, YsbPace, verdict};
 
-/// Returns the number of records on which each operator was measured, task by task, with every step of one
-/// worker measured or none.
+/// Returns the number of records on which each operator was measured, task by task. One in `measured_steps`
+/// steps of the only worker is measured; 0 means none.
 fn measured(measured_steps: u64, chaining: Chaining) -> Vec<Vec<u64>> {
     let mut case = Ysb::new(30_000, YsbPace::Drained(900), Span::from_secs(10));
     let engine =

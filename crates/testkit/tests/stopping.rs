@@ -18,10 +18,10 @@ use thalweg_testkit::{Event, Seeds, Setup, Simulation};
 
 const WINDOW_US: i64 = 10;
 
-/// Largest number of records of all inputs.
+/// Largest number of records of all inputs together.
 const RECORDS_MAX: u64 = 300;
 
-/// Counts of keys per window, by the start of the window.
+/// Number of records of each key in each window, by the start of the window.
 type Counts = BTreeMap<(i64, u64), u64>;
 
 #[derive(Clone, Default)]
@@ -54,7 +54,7 @@ impl Sink<Windowed<u64, u64>> for Seen {
     }
 }
 
-/// Draws one to four inputs, each ordered by time.
+/// Draws one to four inputs, each in the order of time.
 fn draw_inputs(entropy: &mut dyn Entropy) -> Vec<Vec<(i64, u64)>> {
     let count = 1 + entropy.below(4);
     let records = entropy.below(RECORDS_MAX / count);
@@ -107,7 +107,7 @@ fn whole(inputs: &[Vec<(i64, u64)>]) -> Counts {
     counts
 }
 
-/// Share of the results that was emitted.
+/// How much of all results was emitted before the query stopped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Share {
     Nothing,
@@ -139,7 +139,7 @@ fn run(seed: u64, is_united: bool) -> Share {
     for (window, count) in &found {
         assert_eq!(expected.get(window), Some(count), "window {window:?} is not whole, at {watermark:?}");
     }
-    // No window that the watermark has closed is held back.
+    // The results of every window that the watermark has closed are emitted.
     let watermark = watermark.map_or(i64::MIN, |watermark| watermark.as_micros());
     let closed = expected.keys().filter(|(start, _)| start.saturating_add(WINDOW_US) <= watermark);
     assert_eq!(closed.count(), found.len(), "windows closed by {watermark}");

@@ -30,12 +30,13 @@ use thalweg_testkit::watchdog::within_bounds;
 
 const RECORDS: i64 = 200;
 
-/// Largest number of polls without an answer: some for each record and mark that is read, for each answer,
-/// and for each time that room is made. A task that polls without being notified makes more than five times
-/// as many.
+/// Largest number of polls of lookups without an answer in one run: some for each record and mark that is
+/// read, for each answer, and each time that room is made. A task that polls without being notified makes
+/// more than five times as many.
 const VAIN_POLLS_MAX: u64 = 4_000;
 
-/// Questions, answers, and the number of polls without an answer.
+/// The outside service of a lookup: its open questions, its answers, and the number of polls that found no
+/// answer.
 #[derive(Default)]
 struct World {
     asked: Vec<(Ticket, i64)>,
@@ -69,7 +70,7 @@ impl Lookup for Outside {
 }
 
 impl Outside {
-    /// Answers a random question, if there is one.
+    /// Answers a random question among those that the lookup has asked, if there is one.
     fn answer_one(&self, entropy: &mut dyn Entropy) {
         let mut world = self.0.lock().unwrap();
         if world.asked.is_empty() {
@@ -85,7 +86,7 @@ impl Outside {
     }
 }
 
-/// Answers a question in each poll, until all records are answered.
+/// Source that answers one question of the lookup in each poll, until all records are answered.
 struct Answers(Outside, SeededEntropy);
 
 impl Source for Answers {
@@ -112,8 +113,8 @@ fn records() -> impl Iterator<Item = Record<i64>> {
     (0..RECORDS).map(|value| Record::new(EventTime::from_micros(value / 3), value))
 }
 
-/// Makes a query of a source, a lookup, a map and a sink. Each is a task of its own, so that the lookup runs
-/// out of room.
+/// Creates a query of a source, a lookup, a map and a sink. Each is a task of its own, so that the lookup may
+/// run out of room.
 fn asking<L: Lookup<Question = i64, Answer = i64>>(
     lookup: L,
     order: LookupOrder,
@@ -137,7 +138,7 @@ fn check(seen: &Gathered<i64>, order: LookupOrder) {
     let mut got = seen.each(|record| (record.event_time, record.value));
     if order == LookupOrder::AsAnswered {
         // A watermark follows the first record of every event time, and no record passes a watermark. So each
-        // record comes before the records that are two event times later.
+        // record comes before those records whose event time is at least two microseconds later.
         let mut latest = EventTime::MIN;
         for &(event_time, _) in &got {
             assert!(latest <= event_time.plus(Span::from_micros(1)), "{event_time:?} behind {latest:?}");
@@ -154,7 +155,7 @@ fn every_answer_is_seen_whatever_the_interleaving() {
     Seeds::from_env("waiting").each(|seed| {
         let mut entropy = entropy_for(seed, "waiting");
         let order = [LookupOrder::AsAsked, LookupOrder::AsAnswered][entropy.below(2) as usize];
-        // With many questions in flight, one answer releases more results than there is room for.
+        // With many questions in flight, one answer releases more results than the output has room for.
         let in_flight_max = [1, 3, 20, 300][entropy.below(4) as usize];
         let outside = Outside::default();
         let mut simulation = Simulation::new(seed);
@@ -162,7 +163,7 @@ fn every_answer_is_seen_whatever_the_interleaving() {
         let (graph, seen) = asking(outside.clone(), order, in_flight_max, source);
         let asking = match simulation.submit(graph) {
             Ok(asking) => asking,
-            // The seed drew a budget that is too small.
+            // The seed drew a memory budget that is too small for the query.
             Err(_) => return,
         };
         let (query, sink) = (Query::new("answers"), Gather::new(Expects::Anything, &Arc::default()));
@@ -182,7 +183,8 @@ fn every_answer_is_seen_whatever_the_interleaving() {
     });
 }
 
-/// A query that waits for an answer which never comes can be cancelled, and takes no processor time meanwhile.
+/// A query that waits for an answer which never comes can be cancelled, and takes no processor time while it
+/// waits.
 #[test]
 fn who_waits_for_ever_can_be_cancelled() {
     let outside = Outside::default();
@@ -196,11 +198,11 @@ fn who_waits_for_ever_can_be_cancelled() {
     simulation.at_action(0, Event::Cancel(asking));
     simulation.run();
     simulation.outcome(asking).expect_err("it was cancelled");
-    // An answer after the cancel is accepted and has no effect.
+    // An answer that comes after the cancel is accepted and has no effect.
     outside.answer_one(&mut SeededEntropy::new(1));
 }
 
-/// Answers on threads of its own.
+/// Lookup that answers questions on threads of its own.
 struct Threads {
     world: Outside,
     wanted: Sender<u64>,

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Record::new(happened, *celsius)
     });
 
-    // Nothing runs while a query is written.
+    // Building the query runs nothing: it only describes the path from the source to the sink.
     let query = Query::new("hello");
     query
         .source("thermometer", Given::new(readings.collect()), WatermarkStrategy::ascending())
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes a row for each record: the minute, and the temperature.
+/// Writes an output row for each record: the minute, and the temperature in Fahrenheit.
 fn show(fahrenheit: &Record<f64>, row: &mut RowWriter) {
     row.push_i64(fahrenheit.event_time.as_micros() / 60_000_000);
     row.push_f64(fahrenheit.value);

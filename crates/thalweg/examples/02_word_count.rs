@@ -20,18 +20,18 @@ const TEXT: &str = "the thalweg is the line of the lowest points of a river's be
                     and the line along which the river is fastest";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // One word a second.
+    // The words are stamped one second apart.
     let words = TEXT.split(' ').zip(0..);
     let records = words.map(|(word, second)| Record::new(EventTime::from_secs(second), word));
 
-    // A sink that keeps its records, at most a hundred; and a handle to read them.
+    // The sink keeps its records in memory, at most a hundred; `counts` is a handle to read them.
     let sink = Collect::new(100);
     let counts = sink.records();
 
     let query = Query::new("word-count");
     query
         .source("words", Given::new(records.collect()), WatermarkStrategy::ascending())
-        // A key outlives its record, so it owns its text.
+        // A key is kept longer than its record, so it owns a copy of the word.
         .key_by(|word| (*word).to_owned())
         // A stream may never end, so an aggregate is computed over a window of time. This one is longer than
         // the text; it emits its results when the stream ends.
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .sink("counts", sink);
     query.submit(&Engine::builder().build()?)?.wait()?;
 
-    // The keys of a window come in no promised order.
+    // The results of one window come in no promised order of keys, so they are sorted here.
     let mut counts = counts.lock().unwrap();
     counts.sort_by_key(|count| (Reverse(count.value.value), count.value.key.clone()));
     for count in counts.iter() {

@@ -15,10 +15,10 @@ use thalweg::{
 };
 use thalweg_connectors::Collect;
 
-/// Room and degrees Celsius.
+/// A reading: the room, and degrees Celsius.
 type Reading = (&'static str, f64);
 
-/// Readings and the second at which each was taken.
+/// The readings, each behind the second at which it was taken.
 const READINGS: [(i64, Reading); 8] = [
     (1, ("kitchen", 20.0)),
     (2, ("attic", 25.5)),
@@ -39,13 +39,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     query
         .source("rooms", Given::new(READINGS.map(record).to_vec()), WatermarkStrategy::ascending())
         .key_by(|(room, _celsius)| (*room).to_owned())
-        // [0 s, 60 s), [60 s, 120 s) and so on; a room without a reading in a window has no result there.
+        // The windows are [0 s, 60 s), [60 s, 120 s) and so on. A room without a reading in a window has no
+        // result there.
         .tumbling(TumblingWindows::new(Span::from_secs(60))?)
         .aggregate(Highest)
         .sink("results", sink);
     query.submit(&Engine::builder().build()?)?.wait()?;
 
-    // Windows come in the order of their ends, the rooms of one window in no promised order.
+    // The results of windows come in the order of their ends, but the rooms of one window in no promised
+    // order.
     let mut results = results.lock().unwrap();
     results.sort_by_key(|result| (result.value.window, result.value.key.clone()));
     for result in results.iter().map(|record| &record.value) {
@@ -55,13 +57,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Aggregate for the highest temperature.
+/// Aggregate that returns the highest temperature of a window.
 struct Highest;
 
 impl Fold<Reading> for Highest {
-    /// State per room and open window.
+    /// The state that is kept per room and open window: the highest temperature so far.
     type Accumulator = f64;
-    /// Result when the window closes.
+    /// The result that is emitted when the window closes.
     type Result = f64;
 
     fn create(&self) -> f64 {
@@ -72,7 +74,7 @@ impl Fold<Reading> for Highest {
         *highest = highest.max(reading.1);
     }
 
-    /// Merges two parts of a window that were folded separately.
+    /// Merges the highest temperatures of two parts of a window that were folded separately.
     fn merge(&self, highest: &mut f64, other: f64) {
         *highest = highest.max(other);
     }

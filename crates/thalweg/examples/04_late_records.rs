@@ -24,9 +24,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     // A watermark is the promise that no older record will come. With the click of 12 s this source promises 12 s,
     // and the window [0 s, 10 s) closes. The clicks of 8 s and 3 s come too late.
     count_clicks("in order", WatermarkStrategy::ascending())?;
-    // With a bound of 5 s it promises 7 s at that point, and the window still takes the click of 8 s, but not of 3 s.
+    // With a bound of 5 s the source promises 7 s when the click of 12 s comes. The window [0 s, 10 s) then
+    // still takes the click of 8 s, but not the click of 3 s.
     count_clicks("5 s out of order", WatermarkStrategy::bounded_out_of_order(Span::from_secs(5)))?;
-    // A larger bound has a price: results come later.
+    // A larger bound has a price: results come later, because the watermark stays further behind.
     count_clicks("20 s out of order", WatermarkStrategy::bounded_out_of_order(Span::from_secs(20)))?;
     correct_counts()
 }
@@ -79,7 +80,7 @@ fn count_clicks(title: &str, strategy: WatermarkStrategy) -> Result<(), Box<dyn 
     Ok(())
 }
 
-/// Writes a row for each result: start and end of the window in seconds, and the count.
+/// Writes an output row for each result: start and end of the window in seconds, and the count.
 fn show(result: &Record<Windowed<(), u64>>, row: &mut RowWriter) {
     row.push_i64(result.value.window.start.as_micros() / 1_000_000);
     row.push_i64(result.value.window.end.as_micros() / 1_000_000);

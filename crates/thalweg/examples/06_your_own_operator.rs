@@ -43,7 +43,7 @@ struct Changes {
 impl Operator<Signal> for Changes {
     type Out = Signal;
 
-    /// Takes a run of records. There is room for one output per record; an operator that needs more sets `EXPANDS`.
+    /// Takes a run of records. There is room for one result each; with `EXPANDS` there may be more.
     fn process<I: Input<Signal>, O: Output<Signal>>(&mut self, input: &mut I, output: &mut O) {
         while let Some(record) = input.take() {
             self.process_one(record, output);
@@ -51,7 +51,7 @@ impl Operator<Signal> for Changes {
         }
     }
 
-    /// Takes one record, from a neighbour in the same task.
+    /// Takes one record, from another operator in the same task.
     fn process_one<O: Output<Signal>>(&mut self, record: Record<Signal>, output: &mut O) {
         if self.last.as_deref() == Some(record.value) {
             self.counts.filtered += 1;
@@ -70,7 +70,7 @@ impl Operator<Signal> for Changes {
         each("changes", self.counts);
     }
 
-    /// Returns no name: the engine itself notices a panic of this code.
+    /// Returns no name, because the engine itself notices a panic of this operator.
     fn faulted(&self) -> Option<&str> {
         None
     }

@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for policy in [Box::new(MostPending) as Box<dyn Policy>, Box::new(Fcfs::default())] {
         println!("{}", policy.name());
         let clock = Arc::new(VirtualClock::default());
-        // Small blocks and short runs, so that there are several operators to choose from.
+        // Blocks are small and runs short, so that the policy has several operators with waiting records to
+        // choose from.
         let edges = EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 8, ..EdgeLimits::default() };
         let builder = Engine::builder().clock(clock.clone()).edges(edges).run_bytes(64);
         let mut stepped = builder.policy(policy).build_stepped()?;
@@ -48,7 +49,7 @@ fn count_to(name: &str, last: i64, engine: &Engine) -> Result<QueryHandle, Box<d
     Ok(engine.submit(query.plan(Chaining::None)?)?)
 }
 
-/// Ranks operators by pending records, and prints the records that each run has taken.
+/// Policy that ranks operators by their pending records, and prints how many records each run has taken.
 struct MostPending;
 
 impl Policy for MostPending {

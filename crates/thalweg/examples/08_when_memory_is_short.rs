@@ -20,16 +20,18 @@ use thalweg_connectors::Discard;
 fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine::builder().memory_budget_bytes(64 << 10).build()?;
 
-    // Between two tasks lies an edge, whose first memory is reserved at once. Here are four tasks and three edges.
+    // Each edge between two tasks reserves its first memory when the query is submitted. This query has four
+    // tasks and three edges.
     let error = engine.submit(squares("squares")?.plan(Chaining::None)?).err().ok_or("it fits")?;
     println!("a task per operator: refused, {}", error.code());
 
-    // A single task needs no edge, and takes nothing from the budget.
+    // A query of a single task needs no edge, and takes nothing from the budget.
     let report = engine.submit(squares("squares")?.plan(Chaining::All)?)?.wait()?;
     println!("one task: {} in, {} out, {} edges", report.events_in, report.results_out, report.edges.len());
 
-    // A count per key keeps each key of an open window, and a hundred thousand do not fit. The query fails as soon
-    // as it asks for more than there is; the query beside it is not affected.
+    // A count per key keeps every key of an open window, and a hundred thousand keys do not fit into the
+    // budget. The query fails as soon as it asks for more memory than there is; the other query is not
+    // affected.
     let greedy = engine.submit(count_per_number("greedy")?.plan(Chaining::All)?)?;
     let neighbour = engine.submit(squares("neighbour")?.plan(Chaining::All)?)?;
     let error = greedy.wait().err().ok_or("it fits")?;

@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
 
-    // A stopped query processes what it has read: its last window emits results. A cancelled query drops it.
+    // A stopped query processes what it has read, and emits the results. A cancelled query drops it.
     handles[1].stop();
     handles[2].cancel();
     run_until_idle(&mut stepped, &clock);
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Counts each colour per second, of `rate_per_s` colours a second and `count` in all.
+/// Creates a query that counts each colour per second, from `count` records at `rate_per_s` records a second.
 fn count_colours(name: &str, rate_per_s: u64, count: u64) -> Result<Query, Box<dyn Error>> {
     let pace = Pace::Rate { rate_per_s, start: ProcessingTime::ZERO, time_scale: 1 };
     let query = Query::new(name);
@@ -69,7 +69,7 @@ fn count_colours(name: &str, rate_per_s: u64, count: u64) -> Result<Query, Box<d
     Ok(query)
 }
 
-/// Generator of three colours in turn.
+/// Source that generates three colours in turn.
 struct Colours;
 
 impl Generate for Colours {

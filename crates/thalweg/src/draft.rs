@@ -16,24 +16,25 @@ use thalweg_runtime::{Aims, Graph, PlanError, limits};
 
 use crate::segment::{Gathers, Layout, Planner};
 
-/// A query that is being written.
+/// A query that is being written: its operators, sources and streams so far.
 pub(crate) struct Draft {
     name: String,
     aims: Aims,
-    /// Names by [`Label`].
+    /// Names of all operators, sources and sinks; a [`Label`] is an index into this list.
     operators: Vec<OperatorName>,
     sources: Vec<(Label, WatermarkStrategy)>,
-    /// Streams by [`StreamIndex`]; a stream stands after the streams that it is made of.
+    /// All streams of the query; a [`StreamIndex`] is an index into this list. A stream comes after the
+    /// streams that it is made of.
     streams: Vec<StreamDraft>,
     /// The first error found while the query was written.
     error: Option<PlanError>,
 }
 
-/// Name of an operator.
+/// The name of an operator before the query is planned.
 pub(crate) enum OperatorName {
-    /// The name given by the user.
+    /// A name that the user gave to the operator.
     Given(String),
-    /// The kind of the operator, with a number if that name is taken.
+    /// The kind of the operator. When the query is planned, a number is added if this name is taken.
     Kind(&'static str),
 }
 
@@ -41,29 +42,30 @@ pub(crate) enum OperatorName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Label(usize);
 
-/// Index of a stream of the query.
+/// Index of a stream among the streams of its query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StreamIndex(usize);
 
-/// Turns a finished stream into tasks.
+/// Function that turns a finished stream into tasks when the query is planned.
 pub(crate) type Lower = Box<dyn FnOnce(&mut Planner)>;
 
-/// End of a stream.
+/// Tells whether and how a stream of the query has ended.
 enum End {
-    /// The stream has not ended so far.
+    /// The stream has not ended so far, so more operators may follow.
     Open,
-    /// The stream ends in another stream, which plans it.
+    /// The stream ends in another stream of the query, such as a union, which turns it into tasks.
     InStream,
-    /// The stream ends in a sink, or where several streams begin.
+    /// The stream ends in a sink, or is split or shared; the function turns it into tasks.
     Planned(Lower),
 }
 
 struct StreamDraft {
-    /// For a branch of a shared stream: true if all known branches of that stream gather.
+    /// Used in a branch of a shared stream: true if, in every branch that has ended so far, a merging
+    /// operator comes before any keyed or serial one.
     all_gather: Option<Rc<Cell<bool>>>,
-    /// The operator that was added last.
+    /// The operator that was added to the stream last.
     last: Label,
-    /// Number of times the stream was boxed.
+    /// Number of times the type of this stream was erased by `boxed`, each of which adds a task.
     boxes: u64,
     end: End,
 }
@@ -80,20 +82,20 @@ impl Draft {
         }
     }
 
-    /// Changes the targets of the query.
+    /// Changes the latency target or the token rate of the query.
     pub(crate) fn aim(&mut self, change: impl FnOnce(&mut Aims)) {
         change(&mut self.aims);
     }
 
-    /// Begins a stream.
+    /// Begins a stream of the query with a source.
     pub(crate) fn begin(&mut self, source: &str, strategy: WatermarkStrategy) -> (StreamIndex, Label) {
         let source = self.label(OperatorName::Given(source.to_owned()));
         self.sources.push((source, strategy));
         (self.add_stream(source), source)
     }
 
-    /// Begins a stream with the splits of a source. A single split gets the name of the source. Returns the stream,
-    /// its label and the label of each split.
+    /// Begins a stream with the splits of a source. A single split gets the name of the source, and several
+    /// splits get numbered names. Returns the stream, its label and the label of each split.
     pub(crate) fn begin_splits(
         &mut self,
         source: &str,
@@ -114,20 +116,22 @@ impl Draft {
         (index, label, splits)
     }
 
-    /// Begins a stream where others have ended. It has no operator yet; if it needs a name, it is called after `kind`.
+    /// Begins a stream where other streams have ended. It has no operator yet. If a task needs a name for it,
+    /// the name is `kind`.
     pub(crate) fn begin_behind(&mut self, kind: &'static str) -> (StreamIndex, Label) {
         let label = self.label(OperatorName::Kind(kind));
         (self.add_stream(label), label)
     }
 
-    /// Begins a branch of a shared stream. If the branch does not gather, `all_gather` becomes false.
+    /// Begins a branch of a shared stream. If the branch reaches a keyed or serial operator before one that
+    /// merges, `all_gather` becomes false when the branch ends.
     pub(crate) fn begin_branch(&mut self, all_gather: &Rc<Cell<bool>>) -> (StreamIndex, Label) {
         let (index, label) = self.begin_behind("branch");
         self.streams[index.0].all_gather = Some(Rc::clone(all_gather));
         (index, label)
     }
 
-    /// Records whether a stream that has ended gathers.
+    /// Notes for a branch of a shared stream that has ended whether a merging operator comes first in it.
     fn note_gathers(&mut self, StreamIndex(stream): StreamIndex, gathers: Gathers) {
         if let Some(all_gather) = &self.streams[stream].all_gather
             && gathers != Gathers::First
@@ -136,7 +140,7 @@ impl Draft {
         }
     }
 
-    /// Ends streams in a new one, which plans them.
+    /// Ends streams in a new stream, which turns them into tasks when the query is planned.
     pub(crate) fn unite(
         &mut self,
         streams: &[(StreamIndex, Gathers)],
@@ -149,7 +153,7 @@ impl Draft {
         self.begin_behind(kind)
     }
 
-    /// Records an error, unless there is an earlier one.
+    /// Keeps an error for when the query is planned, unless an earlier error is kept already.
     pub(crate) fn refuse(&mut self, error: PlanError) {
         self.error.get_or_insert(error);
     }
@@ -164,31 +168,31 @@ impl Draft {
         StreamIndex(self.streams.len() - 1)
     }
 
-    /// Adds an operator at the end of a stream.
+    /// Adds an operator at the present end of a stream.
     pub(crate) fn add(&mut self, stream: StreamIndex, name: OperatorName) -> Label {
         let label = self.label(name);
         self.streams[stream.0].last = label;
         label
     }
 
-    /// Gives the last operator of a stream a name.
+    /// Gives a name to the last operator of a stream.
     pub(crate) fn name_last(&mut self, stream: StreamIndex, name: &str) {
         let Label(last) = self.streams[stream.0].last;
         self.operators[last] = OperatorName::Given(name.to_owned());
     }
 
-    /// Records that a stream was boxed, which adds a task.
+    /// Counts that the type of a stream was erased by `boxed`, which adds a task.
     pub(crate) fn add_box(&mut self, stream: StreamIndex) {
         self.streams[stream.0].boxes += 1;
     }
 
-    /// Ends a stream and records how it is planned.
+    /// Ends a stream, and keeps the function that turns it into tasks.
     pub(crate) fn finish(&mut self, stream: StreamIndex, gathers: Gathers, lower: Lower) {
         self.note_gathers(stream, gathers);
         self.streams[stream.0].end = End::Planned(lower);
     }
 
-    /// Checks the query and turns it into tasks.
+    /// Checks the query, and turns its streams into a graph of tasks.
     pub(crate) fn plan(&mut self, layout: Layout) -> Result<Graph, PlanError> {
         let names = self.settle_names()?;
         let name_of = |Label(index): Label| names[index].clone();
@@ -203,8 +207,8 @@ impl Draft {
                 return Err(PlanError::Unread { operator: name_of(stream.last) });
             }
         }
-        // The graph counts its tasks itself. But boxes are lowered recursively, so an endless loop of boxes must be
-        // refused before the stack overflows.
+        // The graph checks its number of tasks itself. But segments that are boxed are turned into tasks by
+        // recursion, so an endless loop of boxes must be refused before the stack overflows.
         limits::TASKS_PER_QUERY
             .check(self.streams.iter().map(|stream| stream.boxes + 1).sum::<u64>().max(1))?;
         let mut planner = Planner::new(self.name.clone(), layout, names);
@@ -223,7 +227,7 @@ impl Draft {
         Label(self.operators.len() - 1)
     }
 
-    /// Returns the name of every operator, by [`Label`].
+    /// Chooses the final names of all operators, indexed by [`Label`].
     fn settle_names(&self) -> Result<Vec<String>, PlanError> {
         let mut taken = HashSet::new();
         for operator in &self.operators {
@@ -247,8 +251,8 @@ impl Draft {
     }
 }
 
-/// Returns `base`, or `base-2` and so on if it is taken. `count` is the number of names of that base that were given
-/// out or skipped.
+/// Returns the name `base`, or `base-2`, `base-3` and so on if it is taken. `count` is the number of names of
+/// this base that were given out or skipped so far.
 pub(crate) fn free_name(base: &str, count: &mut usize, is_taken: impl Fn(&str) -> bool) -> String {
     loop {
         *count += 1;

@@ -54,7 +54,7 @@
 //! This room names no file, no format and no option; it adds types to the runtime's graphs.
 #![forbid(unsafe_code)]
 
-/// The program in the README runs as a test.
+/// Stands for the README, so that the program in the README runs as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

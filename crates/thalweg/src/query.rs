@@ -1,4 +1,5 @@
-//! Queries while they are written: streams begin here and are planned when all have ended in sinks.
+//! Queries that are being written: streams begin here, and the query is planned when all of them have ended
+//! in sinks.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;

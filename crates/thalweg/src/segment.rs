@@ -60,11 +60,11 @@ pub enum Chaining {
     All,
 }
 
-/// Number of workers that may run one operator at once.
+/// Rule for the number of workers that may run one operator at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Parallel {
-    /// One worker. Every operator sees its records in order, on blocks that are read while they are filled (Enjima's
-    /// model).
+    /// One worker at a time runs each operator. Every operator sees its records in order, and a block may be
+    /// read while it is filled (Enjima's model).
     #[default]
     Serial,
     /// Several workers, in the operators that allow it. From the sources on, stateless operators up to the first
@@ -75,17 +75,18 @@ pub enum Parallel {
     ///
     /// Results are the same. Their order is kept within each split and, behind keyed operators, within each key.
     Epochs {
-        /// Number of instances of each such operator; the number of the engine's workers is a good choice.
+        /// Number of instances of each keyed operator, and of workers that share the other ones; the number
+        /// of the engine's workers is a good choice.
         workers: usize,
     },
 }
 
-/// Rules for cutting a query into tasks.
+/// Rules by which a query is cut into tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Layout {
-    /// Which operators share a task.
+    /// Rule by which operators share a task.
     pub chaining: Chaining,
-    /// Number of workers that share an operator.
+    /// Rule for the number of workers that share an operator.
     pub parallel: Parallel,
 }
 
@@ -96,15 +97,15 @@ impl From<Chaining> for Layout {
     }
 }
 
-/// Order of sharing along a stream: whether it reaches a merging operator, of which each worker may have an instance,
-/// before an operator that is keyed or serial.
+/// Tells which kind of operator comes first in a stream: a merging one, of which each worker may have an
+/// instance whose partial results are merged, or a keyed or serial one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gathers {
-    /// The stream has reached neither so far.
+    /// The stream has reached neither a merging nor a keyed or serial operator so far.
     NotYet,
-    /// The stream reaches a merging operator first.
+    /// The stream reaches a merging operator before any keyed or serial one.
     First,
-    /// The stream reaches a keyed or serial operator first.
+    /// The stream reaches a keyed or serial operator before any merging one.
     Never,
 }
 
@@ -119,22 +120,23 @@ impl Gathers {
     }
 }
 
-/// Sharing that a segment allows for the operators behind it.
+/// The ways in which several workers may share the operators that follow a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowed {
-    /// Several workers may run the operator that follows: the segment consists of sources and stateless operators only.
+    /// Several workers may run the operator that follows, because the segment consists of sources and
+    /// stateless operators only.
     pub shared: bool,
-    /// The segment ends in several tasks, one per partition, where a serial operator follows. Either it consists of splits
-    /// and stateless operators, of which each split has its own instances; or it ends in a keyed operator, of which each
-    /// worker has an instance.
+    /// The segment may end in several tasks, one per partition, in front of a serial operator. Either it
+    /// consists of splits and stateless operators, so each split has its own instances. Or it ends in a keyed
+    /// operator, of which each worker has an instance.
     pub spread: bool,
-    /// An exchange by key is possible behind the segment: no operator in it gathers. After gathering, few records are left
-    /// to share.
+    /// An exchange by key is possible behind the segment, because no operator in it merges. Behind a merging
+    /// operator, few records are left to share.
     pub exchange: bool,
 }
 
 impl Allowed {
-    /// No sharing.
+    /// Allows no way of sharing: one worker at a time runs the operators behind the segment.
     pub const NOTHING: Allowed = Allowed { shared: false, spread: false, exchange: false };
 }
 
@@ -162,31 +164,32 @@ pub use splits::FromSplits;
             one that takes a boxed stream leaves it out: `Stream<{T}>`"
 )]
 pub trait Segment<T: Send + 'static>: Sized + 'static {
-    /// Type of this segment when it is followed by a stateful operator.
+    /// Type of this segment with a mark at its end that a stateful operator follows. Chains may break there.
     type BeforeState: Segment<T>;
 
-    /// Marks the place before a stateful operator.
+    /// Adds the mark that a stateful operator follows this segment of a stream.
     fn before_state(self) -> Self::BeforeState;
 
-    /// Type of this segment when its last operator is a task of its own.
+    /// Type of this segment with a mark that its last operator is a task of its own.
     type Isolated: Segment<T>;
 
-    /// Makes the last operator a task of its own.
+    /// Adds the mark that the last operator of this segment is a task of its own.
     fn isolate(self) -> Self::Isolated;
 
-    /// The sharing that any value of this type may allow. Code for other sharing is not compiled.
+    /// The ways of sharing that some value of this type may allow. Code for other ways is not compiled.
     const MAY: Allowed;
 
-    /// Returns the sharing that this segment allows, a part of [`MAY`](Self::MAY).
+    /// Returns the ways of sharing that this segment allows. They are a part of [`MAY`](Self::MAY).
     fn allowed(&self, planner: &Planner) -> Allowed {
         let _ = planner;
         Self::MAY
     }
 
-    /// Order of sharing along the segment, see [`Gathers`].
+    /// Tells whether a merging operator comes first in the segment, or a keyed or serial one; see
+    /// [`Gathers`].
     const GATHERS: Gathers;
 
-    /// Input handle of one instance of a keyed operator.
+    /// Input handle by which one instance of a keyed operator reads this segment.
     type Instance: InputPlan<T>;
 
     /// Plans the segment up to an exchange by the keys of `operator`. Returns the input handle of each instance.
@@ -199,23 +202,24 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// of this kind, if the segment makes one.
     fn input(self, planner: &mut Planner, kind: EdgeKind) -> Self::Input;
 
-    /// Ends the segment at `output`, with as many of its operators in one task as possible. The last task's name ends
-    /// with `output_name`: a sink's name, or nothing.
+    /// Ends the segment at `output`, with as many of its operators in one task as possible. The name of the
+    /// last task ends with `output_name`, which is a sink's name or empty.
     fn close<X: OutputPlan<T>>(self, planner: &mut Planner, output: X, output_name: &str) {
         self.fuse(planner, Identity, output_name, output);
     }
 
-    /// Ends the segment at an edge.
+    /// Ends the segment at an edge, with as many of its operators in one task as possible.
     fn end(self, planner: &mut Planner, output: OutputHandle<T>) {
         self.close(planner, output, "");
     }
 
-    /// Ends the segment at an edge, each operator a task of its own.
+    /// Ends the segment at an edge, with each operator in a task of its own.
     fn split(self, planner: &mut Planner, output: OutputHandle<T>) {
         self.end(planner, output);
     }
 
-    /// Ends the segment with `tail`, which shares its last task and writes to `output`.
+    /// Ends the segment with the operator `tail`, which shares the segment's last task and writes to
+    /// `output`.
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<T> + 'static,
@@ -223,7 +227,7 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
         X: OutputPlan<P::Out>;
 }
 
-/// A source without operators.
+/// A segment of a stream that is a source without operators.
 pub struct FromSource<S, W = WatermarkStrategy> {
     pub(crate) label: Label,
     pub(crate) source: S,
@@ -279,7 +283,7 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
     }
 }
 
-/// A segment followed by a stateless operator.
+/// A segment of a stream, followed by a stateless operator.
 pub struct Chained<H, In, P> {
     pub(crate) head: H,
     pub(crate) operator: P,
@@ -366,13 +370,15 @@ where
         X: OutputPlan<Q::Out>,
     {
         let breaks = match (P::SHARING, Q::SHARING) {
-            // Several workers run the merging operator; a serial or keyed operator needs a task behind it.
+            // Several workers run the merging operator. A serial or keyed operator behind it needs a task of
+            // its own.
             (Sharing::Merging, Sharing::Serial | Sharing::Keyed) => {
                 planner.is_parallel() && self.head.allowed(planner).shared
             }
-            // Each worker runs an instance with keys of its own.
+            // Each worker runs an instance of the keyed operator, with keys of its own.
             (_, Sharing::Keyed) => planner.exchanges(self.allowed(planner)),
-            // An operator that needs all records reads all partitions in one task.
+            // A serial operator needs all records, so one task of it reads all partitions of the segment
+            // before it.
             (Sharing::Stateless, Sharing::Serial) | (Sharing::Keyed, Sharing::Serial | Sharing::Merging) => {
                 planner.spreads(self.allowed(planner))
             }
@@ -387,7 +393,7 @@ where
     }
 }
 
-/// A segment followed by a stateful operator.
+/// A segment of a stream, followed by a stateful operator.
 pub struct Stateful<H, In, P>(pub(crate) Chained<H, In, P>);
 
 impl<H, In, P> Segment<P::Out> for Stateful<H, In, P>
@@ -451,7 +457,8 @@ where
     }
 }
 
-/// The place before a stateful operator: a chain breaks here, unless the whole stream is one task.
+/// A mark in a stream in front of a stateful operator. A chain breaks here, unless the whole stream is one
+/// task.
 pub struct Cut<C>(C);
 
 impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
@@ -508,7 +515,7 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
     }
 }
 
-/// A segment that shares its last task with no operator behind it.
+/// A segment whose last task holds no operator from behind the segment.
 pub struct Isolated<C>(C);
 
 impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
@@ -569,12 +576,12 @@ pub struct Erased<T: Send + 'static> {
     last: Last,
 }
 
-/// Placement of the last operator of an erased segment.
+/// Tells which task the last operator of a segment with an erased type is put into.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// By the chaining.
+    /// The chaining decides which task the last operator of the segment is put into.
     Free,
-    /// In a task of its own.
+    /// The last operator is a task of its own.
     Isolated,
 }
 

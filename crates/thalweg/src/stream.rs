@@ -131,7 +131,7 @@ pub use several::{Parts, SharedStream};
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
 pub struct Stream<T: Send + 'static, C = Erased<T>> {
     pub(crate) draft: Rc<RefCell<Draft>>,
-    /// Index of the stream in the query.
+    /// Index of the stream among the streams of its query.
     pub(crate) index: StreamIndex,
     pub(crate) segment: C,
     pub(crate) value: PhantomData<fn() -> T>,
@@ -475,14 +475,14 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
                 Chaining::Default | Chaining::All if !planner.spreads(segment.allowed(planner)) => {
                     segment.close(planner, SinkPlan(sink), &name);
                 }
-                // The sink is one task, whatever number of tasks writes to it.
+                // The sink runs in one task, whatever the number of tasks that write to it.
                 _ => planner.follow(segment, Identity, &name, SinkPlan(sink)),
             }
         };
         draft.finish(index, C::GATHERS, Box::new(lower));
     }
 
-    /// Adds an operator of this kind.
+    /// Adds an operator to the stream, named after its kind.
     fn follow<U: Send + 'static, D>(
         self,
         kind: &'static str,

@@ -11,7 +11,7 @@ use thalweg::{
 };
 use thalweg_connectors::Discard;
 
-/// Passes values on, except one, at which it panics.
+/// Operator that forwards values, and panics at one of them.
 struct Refuses(i64);
 
 impl Operator<i64> for Refuses {
@@ -54,7 +54,8 @@ impl Sink<i64> for Breaks {
     }
 }
 
-/// Checks the operator that the panic is blamed on, under each chaining. Injected panics are not printed.
+/// Checks which operator a panic is blamed on, under each chaining. Panics that a test causes on purpose are
+/// not printed.
 fn check(write: impl Fn(Stream<i64>), blamed: [&str; 3], message: &str) {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {

@@ -1,4 +1,4 @@
-//! Many workers inside one operator: the results are the same as with one.
+//! When many workers run inside one operator, the results are the same as with one worker.
 
 use std::sync::{Arc, Mutex};
 
@@ -40,7 +40,8 @@ fn run(layout: impl Into<Layout>, engine: EngineBuilder, keys: i64) -> Vec<(i64,
     let engine = engine.build().unwrap();
     let report = engine.submit(graph).unwrap().wait().unwrap();
     assert_eq!((report.events_in, report.conservation_error()), (30_000, None));
-    // The end of the stream is not counted, since no result waits for it; several window ends may fire together.
+    // The end of the stream is not counted as a window closing, since no result waits for it. Several window
+    // ends may fire together.
     let closings = report.output_delay.map_or(0, |delay| delay.count);
     assert!((1..=100).contains(&closings), "{closings} closings");
     let mut results = seen.0.lock().unwrap().clone();
@@ -51,7 +52,7 @@ fn run(layout: impl Into<Layout>, engine: EngineBuilder, keys: i64) -> Vec<(i64,
 
 const TINY: EdgeLimits = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
 
-/// StreamBox's policy, with its mechanisms disabled one by one and all together, gives the same results.
+/// StreamBox's policy gives the same results with its mechanisms disabled one by one and all together.
 #[test]
 fn what_is_switched_off_changes_no_result() {
     let keys = 7;
@@ -79,7 +80,8 @@ fn what_is_switched_off_changes_no_result() {
     }
 }
 
-/// Runs with few keys, and with so many that the states of instances are merged in pairs, by any free worker.
+/// Results do not depend on the number of workers, neither with few keys nor with so many that any free
+/// worker merges the states of instances in pairs.
 #[test]
 fn as_many_workers_as_one_likes() {
     for keys in [7, 100_000] {
@@ -109,7 +111,7 @@ impl<T: std::fmt::Debug> Sink<T> for Shown {
     }
 }
 
-/// Process function that hands every count on, one at a time.
+/// Process function that adds up the counts of a key and emits the sum at every count.
 struct Pass;
 
 impl KeyedProcess<i64, Windowed<i64, u64>> for Pass {
@@ -128,7 +130,8 @@ impl KeyedProcess<i64, Windowed<i64, u64>> for Pass {
     }
 }
 
-/// Runs a shared stream whose branches all gather, or of which one branch does not.
+/// Runs a shared stream. In all its branches a merging operator comes first or, if `all_gather` is false, in
+/// all but one.
 fn branches(layout: impl Into<Layout>, edges: EdgeLimits, workers: u64, all_gather: bool) -> Vec<String> {
     let (query, shown) = (Query::new("q"), Shown::default());
     let split = |first: i64| {

@@ -9,21 +9,21 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Most lines of an example after its head.
+/// Largest number of lines of an example, not counting the comment at its head.
 const CODE_LINES_MAX: usize = 79;
 
 fn folder() -> PathBuf {
     PathBuf::from("examples")
 }
 
-/// Returns the names of the files with this extension.
+/// Returns the names, without extension, of the example files that have this extension.
 fn names(extension: &str) -> BTreeSet<String> {
     let paths = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let found = paths.filter(|path| path.extension().is_some_and(|it| it == extension));
     found.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// Returns where cargo puts the examples that it builds for tests: beside the folder of this test.
+/// Returns the path of the built program of an example: cargo puts it beside the folder of this test.
 fn program(name: &str) -> PathBuf {
     let this_test = env::current_exe().unwrap();
     let deps = this_test.parent().unwrap();

@@ -19,24 +19,25 @@ use thalweg::{
 };
 use thalweg_connectors::Collect;
 
-/// How long sources are silent before they are ignored, and how far the clock moves with each step. A source whose
-/// pause has begun is ignored at its next poll, and nothing else has run meanwhile.
+/// How long a source is silent before the merged watermark ignores it, and how far the clock moves with each
+/// step. The step is longer, so a source whose pause has begun is ignored at its next poll, before anything
+/// else has run.
 const PATIENCE_NS: u64 = 50_000_000;
 const STEP_NS: u64 = 60_000_000;
 
-/// A pause far longer than the time to process the records made before.
+/// Length of a pause that is far longer than processing all records made before it.
 const PAUSE_NS: u64 = 1 << 50;
 
 /// Number of steps after which a query counts as stuck.
 const STEPS_MAX: usize = 100_000;
 
-/// Most results of any query here.
+/// Upper bound on the number of results of each query in these tests.
 const RESULTS_MAX: usize = 200;
 
-/// Records that a query has collected.
+/// The records that a query has collected.
 type Rows = Arc<Mutex<Vec<Record<i64>>>>;
 
-/// Small blocks, so that there are many.
+/// Edges with small blocks, so that a stream fills many blocks.
 const EDGES: EdgeLimits = EdgeLimits { block_records: 2, chunk_blocks: 1, chunks_max: 512, marks_max: 64 };
 
 /// Policy that runs sources first, then the operators nearest to a sink.
@@ -62,7 +63,7 @@ impl Policy for BacklogLast {
     }
 }
 
-/// Creates an engine of `workers` workers, and its clock.
+/// Creates a stepped engine of `workers` workers, and the clock that drives it.
 fn engine(workers: u64) -> (Stepped, Arc<VirtualClock>) {
     let clock = Arc::new(VirtualClock::starting_at(ProcessingTime::from_nanos(1_000_000_000)));
     let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
@@ -70,10 +71,11 @@ fn engine(workers: u64) -> (Stepped, Arc<VirtualClock>) {
     (builder.policy(Box::new(BacklogLast)).build_stepped().expect("settings lie in their range"), clock)
 }
 
-/// Rule for the next worker to step, out of `workers`.
+/// Rule that chooses which of `workers` workers makes the next step.
 type Turns = fn(step: usize, workers: usize) -> usize;
 
-/// Steps until the query has ended. When every worker is idle the clock moves to the next due time.
+/// Steps the workers until the query has ended. When every worker is idle, the clock moves to the next due
+/// time.
 fn finish(
     (mut stepped, clock): (Stepped, Arc<VirtualClock>),
     query: QueryHandle,
@@ -93,7 +95,7 @@ fn finish(
             clock.advance_to(clock.now().max(due));
             idle.fill(None);
         }
-        // Workers that have reported that they are idle are skipped.
+        // Workers that have reported that they are idle are not stepped.
         let first = turns(step, workers);
         let awake =
             (0..workers).map(|place| (first + place) % workers).find(|&worker| idle[worker].is_none());
@@ -106,20 +108,20 @@ fn finish(
     panic!("the query has not ended after {STEPS_MAX} steps: {:?}", query.progress());
 }
 
-/// One entry of a script.
+/// One instruction of the script that a source follows.
 #[derive(Clone, Copy)]
 enum Beat {
-    /// Make a record of this second.
+    /// The source makes a record stamped with this second.
     Second(i64),
-    /// Be silent for this number of nanoseconds.
+    /// The source makes no record for this number of nanoseconds.
     Pause(u64),
 }
 
-/// Source that makes records of seconds, with pauses between them.
+/// Source that follows a script: it makes records stamped in seconds, with pauses between them.
 #[derive(Clone)]
 struct Script {
     beats: VecDeque<Beat>,
-    /// When the current pause ends.
+    /// Time at which the current pause ends.
     resume_at: Option<ProcessingTime>,
 }
 
@@ -183,8 +185,8 @@ fn tumbling() -> TumblingWindows {
     TumblingWindows::new(Span::from_secs(10)).expect("ten seconds are a span")
 }
 
-/// Windows over splits that fall silent, behind `stages` stateless tasks, united with another stream, and windows
-/// over both.
+/// Creates a query: splits that may fall silent go through `stages` stateless tasks into windows. The results
+/// are united with another stream, and windows over both follow.
 fn united(splits: Vec<Script>, other: Script, stages: usize, layout: Layout) -> (Graph, Rows) {
     let query = Query::new("united");
     let strategy = WatermarkStrategy::ascending();
@@ -214,8 +216,9 @@ fn united(splits: Vec<Script>, other: Script, stages: usize, layout: Layout) -> 
     (query.plan(layout).expect("the stream ends in a sink"), rows)
 }
 
-/// Returns the rows of the windows over both, as start in seconds times 100 plus count, and how many were late. Splits fall
-/// silent so many times at least.
+/// Runs the query of [`united`]. Returns the results of the windows over both streams, each as the start in
+/// seconds times 100 plus the count, and the number of late records. Asserts that splits fell silent at least
+/// `silences` times.
 fn outcome(
     (splits, other): (&[Script], &Script),
     silences: u64,
@@ -236,7 +239,8 @@ fn outcome(
     (rows, report.total(|counts| counts.late))
 }
 
-/// Checks that the rows are the same under every layout, with several numbers of workers and orders of stepping.
+/// Checks that the results are the same under every layout, with several numbers of workers and orders of
+/// stepping them.
 fn check(splits: &[Script], other: &Script, silences: u64, expected: &[i64], late: u64) {
     let turns: [Turns; 3] =
         [|_, _| 0, |step, workers| step % workers, |step, workers| workers - 1 - step % workers];
@@ -260,8 +264,9 @@ fn check(splits: &[Script], other: &Script, silences: u64, expected: &[i64], lat
     }
 }
 
-/// One split of 41 seconds falls silent before its last window is over, while the other stream is far ahead. All
-/// results of the first four windows are on time; that of the last window is late, in every layout.
+/// One split with records of 41 seconds falls silent before its last window is over, while the other stream
+/// is far ahead. All results of the first four windows are on time; the result of the last window is late, in
+/// every layout.
 #[test]
 fn a_split_that_falls_silent_is_left_out_behind_what_it_made() {
     let splits = [script(0..=40).then_pause(PAUSE_NS)];
@@ -269,7 +274,8 @@ fn a_split_that_falls_silent_is_left_out_behind_what_it_made() {
     check(&splits, &script(0..100).then_pause(PAUSE_NS), 1, &expected, 1);
 }
 
-/// Two splits of which one is a little ahead; when both are silent, the one that is farther ahead counts.
+/// One of two splits is a little ahead of the other. When both have fallen silent, the watermark of the one
+/// that is farther ahead counts.
 #[test]
 fn splits_that_fall_silent_are_left_out_behind_what_they_made() {
     let of = |parity| script((0..=40).filter(move |second| second % 2 == parity)).then_pause(PAUSE_NS);
@@ -277,7 +283,8 @@ fn splits_that_fall_silent_are_left_out_behind_what_they_made() {
     check(&[of(0), of(1)], &script(0..100).then_pause(PAUSE_NS), 2, &expected, 1);
 }
 
-/// A split without records delays nothing once it is ignored, and the records of the other split are on time.
+/// A split that never makes a record delays nothing once it is ignored, and the records of the other split
+/// are on time.
 #[test]
 fn a_split_that_never_speaks_is_left_out() {
     let splits = [script(0..=40).then_pause(PAUSE_NS), script([]).then_pause(PAUSE_NS)];
@@ -285,18 +292,19 @@ fn a_split_that_never_speaks_is_left_out() {
     check(&splits, &script(0..100).then_pause(PAUSE_NS), 2, &expected, 1);
 }
 
-/// The silence is over before any operator has seen it, and the other stream begins only afterwards: nothing is late.
+/// Nothing is late if the silence of a split is over before any operator has processed it, and the other
+/// stream begins only afterwards.
 #[test]
 fn a_silence_that_is_over_makes_nothing_late() {
     let splits = [script(0..=40).then_pause(3 * STEP_NS).then_records(41..=80).then_pause(PAUSE_NS)];
     let other = script([]).then_pause(PAUSE_NS / 2).then_records(0..80).then_pause(PAUSE_NS);
     let expected: Vec<i64> = (0..8).map(|window| window * 1_000 + 11).collect();
-    // The record at 80 seconds counts in a window of its own, which closes at the end of the stream.
+    // The record at 80 seconds falls into a window of its own, which closes at the end of the stream.
     check(&splits, &other, 1, &[&expected[..], &[8_001]].concat(), 0);
 }
 
-/// More windows than epochs may be open, a split that falls silent behind them, and no copy that has come to any: what it has
-/// made is on time.
+/// A split makes records for more windows than there may be open epochs, and falls silent before any copy of
+/// the operator has processed one. All its records are on time.
 #[test]
 fn a_split_that_falls_silent_far_ahead_is_left_out_behind_what_it_made() {
     let split = script((0..100).map(|window| window * 10 + 1)).then_pause(PAUSE_NS);
@@ -304,7 +312,7 @@ fn a_split_that_falls_silent_far_ahead_is_left_out_behind_what_it_made() {
     check(&[split], &script(0..1_000).then_pause(PAUSE_NS), 1, &expected, 0);
 }
 
-/// The split comes back before its silence was told: none of its later records is late.
+/// A split makes records again before its silence was processed: none of its later records is late.
 #[test]
 fn a_split_that_is_silent_far_ahead_speaks_again() {
     let windows = |range: std::ops::Range<i64>| range.map(|window| window * 10 + 1);
@@ -315,7 +323,8 @@ fn a_split_that_is_silent_far_ahead_speaks_again() {
     check(&[split], &other.then_pause(PAUSE_NS), 1, &[&expected[..], &[160_001]].concat(), 0);
 }
 
-/// One split is silent while the other ends: that ends no window of the silent one, whose later records are on time.
+/// One split is silent while the other ends. The end closes no window of the silent split, whose later
+/// records are on time.
 #[test]
 fn a_split_that_ends_does_not_end_one_that_is_silent() {
     let ending = script(0..=12).then_pause(PAUSE_NS / 4);
@@ -324,7 +333,8 @@ fn a_split_that_ends_does_not_end_one_that_is_silent() {
     check(&splits, &other, 2, &[11, 1_011, 2_011, 3_011], 0);
 }
 
-/// Any worker may take a block that the busy worker has left waiting for a while: an idle worker is then notified.
+/// Any worker may take a block that a busy worker has left waiting for a while, so an idle worker is notified
+/// then.
 #[test]
 fn a_block_that_has_waited_is_due() {
     let (mut stepped, clock) = engine(2);
@@ -337,7 +347,8 @@ fn a_block_that_has_waited_is_due() {
     let graph = query.plan(layout).expect("the stream ends in a sink");
     let handle = stepped.engine.submit(graph).expect("the budget is ample");
     let deposited_at = clock.now();
-    // The first worker makes all records, begins an instance that processes some of them, and is then held up.
+    // The first worker makes all records, starts an instance of the window that processes some of them, and
+    // is then held up.
     for _ in 0..STEPS_MAX {
         if handle.progress().events_in == 40 {
             break;

@@ -1,5 +1,5 @@
-//! Streams that separate and meet: every value arrives exactly once at its destination, whatever the chaining and
-//! however small the edges.
+//! Tests of streams that are split, shared and united: every value arrives exactly once at its destination,
+//! whatever the chaining and however small the edges.
 #![forbid(unsafe_code)]
 
 use thalweg::{
@@ -13,8 +13,8 @@ fn numbers(seconds: impl IntoIterator<Item = i64>) -> Given<i64> {
     Given::new(seconds.into_iter().map(record).collect())
 }
 
-/// Runs the query of `write` with every chaining, on the smallest edges; the values at the sink must be `expected`,
-/// in any order.
+/// Runs the query that `write` writes with every chaining, on the smallest edges. The values at the sink must
+/// be `expected`, in any order.
 fn check<T: Ord + Clone + Send + std::fmt::Debug + 'static>(
     write: impl Fn(&Query, Collect<T>),
     expected: &[T],
@@ -70,8 +70,9 @@ fn what_is_split_goes_one_way_or_the_other() {
     check(write, &expected);
 }
 
-/// The south lags a minute behind, so its records would be late by the north's watermark, but by its own they are
-/// not. Its own late record is late although the north has no watermark yet.
+/// In a union, a record is judged by the watermark of its own stream. Records of the south, which is a minute
+/// behind, are not late although they are behind the north's watermark. The south's own late record is late
+/// although the north has no watermark yet.
 #[test]
 fn lateness_in_a_union_goes_by_the_own_watermark() {
     let minutes = TumblingWindows::new(Span::from_secs(60)).unwrap();
@@ -90,7 +91,8 @@ fn lateness_in_a_union_goes_by_the_own_watermark() {
     assert_eq!(report.total(|counts| counts.late), 1);
 }
 
-/// The value at 3 s joins the session that has fired, and extends it; the value at 1 s comes too late, and is diverted.
+/// A late value within the allowed lateness joins a session that has fired and extends it. A value that comes
+/// later still is diverted.
 #[test]
 fn late_values_update_sessions_or_part_from_them() {
     let (gap, allowed) = (SessionGap::new(Span::from_secs(5)).unwrap(), Span::from_secs(10));
@@ -144,20 +146,22 @@ fn wrong_plans_are_refused() {
     assert_eq!(refused(&half), PlanError::Unread { operator: "right part".to_owned() });
     let foreign = |query: &Query| {
         let other = Query::new("other");
-        // A place in the other query means nothing in this one.
+        // Names and indexes of the other query mean nothing in this one, so the union of streams of two
+        // queries is refused.
         source(&other).name("first").sink("first sink", Discard::default());
         source(query).union(source(&other)).sink("found", Discard::default());
     };
     assert_eq!(refused(&foreign), PlanError::OtherQuery { other: "other".to_owned() });
     let many = |query: &Query| {
         let part = |n: i64| query.source(&format!("n{n}"), numbers(0..1), WatermarkStrategy::ascending());
-        // One more stream than a task can read.
+        // A union with one more stream than a task can read is refused.
         part(0).union_all((1..129).map(part)).sink("found", Discard::default());
     };
     assert_eq!(refused(&many).code(), "OUT_OF_RANGE");
 }
 
-/// A stream of two kinds separates whatever stands before it; and the two edges to one reader have names of their own.
+/// A stream of two kinds of values can be separated whatever operator made it, also where the two edges to
+/// one reader need different names.
 #[test]
 fn streams_part_wherever_they_come_from() {
     let either = |n: i64| if n % 2 == 0 { Either::Left(n) } else { Either::Right(-n) };
@@ -181,7 +185,7 @@ fn streams_part_wherever_they_come_from() {
     assert_eq!(names.len(), count, "{names:?}");
 }
 
-/// A loop that unites and boxes streams is bounded by the number of tasks.
+/// A loop may unite and box streams as often as a query may have tasks.
 #[test]
 fn a_loop_may_unite_many_streams() {
     let write = |query: &Query, sink: Collect<i64>| {

@@ -16,7 +16,7 @@ fn numbers(query: &Query) -> Stream<i64> {
     query.source("numbers", given(), WatermarkStrategy::ascending()).boxed()
 }
 
-/// Checks that the query is refused under every chaining, with this code and this message.
+/// Checks that a query is refused under every chaining, with this code and this message.
 #[track_caller]
 fn check(write: impl Fn(&Query), code: &str, message: &str) {
     for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
@@ -31,7 +31,7 @@ fn run(query: Query) -> Result<QueryReport, Box<dyn std::error::Error>> {
     Ok(query.submit(&Engine::builder().build()?)?.wait()?)
 }
 
-/// The error names the last operator: something is missing behind it.
+/// The error for a stream without a sink names the last operator of the stream.
 #[test]
 fn a_stream_without_a_sink() {
     let words = |name: &str| {
@@ -47,7 +47,7 @@ fn a_stream_without_a_sink() {
     check(complete_and_not, "UNREAD_STREAM", &words("some"));
 }
 
-/// A key without windows is no operator: the error names the operator before it.
+/// A key without windows is no operator, so the error for the missing sink names the operator before it.
 #[test]
 fn a_key_without_windows() {
     let words = "nobody reads what `numbers` puts out: end the stream in a sink, if only one that drops";
@@ -100,7 +100,7 @@ fn an_empty_name() {
     assert_eq!(error.to_string(), words);
 }
 
-/// The error names the source, not the task that contains it.
+/// The error for a negative span names the source, not the task that contains the source.
 #[test]
 fn a_watermark_strategy_with_a_span_below_zero() {
     let below = Span::from_millis(-7);
@@ -133,7 +133,8 @@ fn a_table_that_repeats_a_key() {
     assert_eq!(error.to_string(), "row 2 of the table repeats a key: a static join needs unique keys");
 }
 
-/// Too many streams; and an endless loop of boxes, which must not overflow the stack either.
+/// A query is refused if it has too many streams, or an endless loop of boxes. The loop must not overflow the
+/// stack either.
 #[test]
 fn more_tasks_than_a_query_may_have() {
     let streams = |query: &Query| {
@@ -186,8 +187,8 @@ fn settings_out_of_range() {
     }
 }
 
-/// A query that does not fit is refused before anything runs, and the error names the edge; chained into one task it
-/// fits.
+/// A query that does not fit into the budget is refused before anything runs, and the error names the edge.
+/// The same query fits if it is one task.
 #[test]
 fn a_query_too_large_for_the_budget() {
     let engine = Engine::builder().memory_budget_bytes(1 << 16).build().unwrap();
@@ -207,7 +208,7 @@ fn a_query_too_large_for_the_budget() {
     assert_eq!(report.results_out, 10);
 }
 
-/// Two queries may have one name: each has a handle and a report of its own.
+/// Two queries may have the same name, since each has a handle and a report of its own.
 #[test]
 fn two_queries_of_one_name_are_fine() {
     let engine = Engine::builder().build().unwrap();

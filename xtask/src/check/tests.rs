@@ -1,4 +1,4 @@
-//! Steps of `check` as the lines that a person could type.
+//! Tests of the steps of `check`, shown as the command lines that a person could type.
 
 use super::*;
 
@@ -16,7 +16,8 @@ fn steps_are_the_promised_commands_in_order() {
     assert!(lines[3].contains(" --test loom ") && lines.len() == 4, "{lines:?}");
 }
 
-/// The other steps would be rebuilt after every loom run if they shared its target directory.
+/// The loom models have a target directory of their own. If they shared that of the other steps, those would
+/// be rebuilt after every loom run.
 #[test]
 fn loom_builds_apart_from_the_other_steps() {
     let line = loom_models("loom models", &Workspace::fake(), "2").to_string();

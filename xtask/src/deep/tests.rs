@@ -1,4 +1,4 @@
-//! Suites that a command line chooses, and the commands of each.
+//! Tests of which suites a command line chooses, and of the commands of each suite.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn unknown_name_is_refused_and_the_known_ones_are_told() {
     assert!(message.starts_with("unknown suite `moon`: choose from loom, miri, seeds, fuzz, "), "{message}");
 }
 
-/// A failing suite hides no other.
+/// After a suite has failed, the others still run, and all failures are reported.
 #[test]
 fn all_suites_run_and_all_failures_are_told() {
     let suites = [Suite::Loom, Suite::Memory, Suite::Kills];

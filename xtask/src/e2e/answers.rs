@@ -10,34 +10,34 @@ use std::fmt::Write as _;
 use super::cases::{CaseFile, Expected};
 use crate::services::flink::VERSION;
 
-/// The answer of an engine to a query.
+/// The answer of Flink to a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// The changes of the result, in order.
+    /// The query has a result: the changes of its rows, in order.
     Rows(Vec<Change>),
-    /// The reason why the query was refused or failed, in one line.
+    /// Flink refused the query, or the query failed: the reason in one line.
     Refused(String),
 }
 
-/// One change of a result.
+/// One change of a query's result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
-    /// Effect on the row.
+    /// Effect of the change: the row is inserted, changed or deleted.
     pub(crate) kind: Kind,
-    /// The row as text.
+    /// The row that changes, as text.
     pub(crate) row: String,
 }
 
-/// Effect of a change on its row.
+/// The effect that a change in a query's result has on a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// A new row.
+    /// `Insert`: the row is new in the result.
     Insert,
-    /// A row before it changes.
+    /// `UpdateBefore`: the row as it was before it changes.
     UpdateBefore,
-    /// The row of the preceding `UpdateBefore` after it has changed.
+    /// The row of the preceding `UpdateBefore`, after it has changed.
     UpdateAfter,
-    /// A row that is removed.
+    /// `Delete`: the row is removed from the result.
     Delete,
 }
 
@@ -53,8 +53,8 @@ pub(crate) fn left_over(changes: &[Change]) -> Vec<String> {
     rows
 }
 
-/// Applies a change to `rows`, which keep the order in which they came. Returns `false` if the change removes a row
-/// that does not exist.
+/// Applies a change of a query's result to `rows`, which keep the order in which they came. Returns `false`
+/// if the change removes a row that does not exist.
 pub(crate) fn apply(rows: &mut Vec<String>, kind: Kind, row: &str) -> bool {
     match kind {
         Kind::Insert | Kind::UpdateAfter => rows.push(row.to_owned()),
@@ -66,7 +66,7 @@ pub(crate) fn apply(rows: &mut Vec<String>, kind: Kind, row: &str) -> bool {
     true
 }
 
-/// Returns the text of the file with the answers to `file`.
+/// Returns the text of the file with the answers to the queries of `file`.
 pub(crate) fn written(file: &CaseFile, answers: &[Answer]) -> String {
     let mut text = format!(
         "The answers of Flink {VERSION} to the queries of {}.test.sql, written by `cargo xtask e2e flink`.\n",

@@ -9,17 +9,17 @@ use std::path::Path;
 /// The word for NULL in the CSV files that Flink reads. Flink cannot distinguish a quoted word from a plain one.
 const NULL_WORD: &str = "%null%";
 
-/// One file of queries.
+/// One file of queries with their expected answers.
 #[derive(Clone, Debug)]
 pub(crate) struct CaseFile {
-    /// Name of the file without `.test.sql`.
+    /// Name of the file of queries, without `.test.sql`.
     pub(crate) name: String,
-    /// Statements of the setup, without semicolons.
+    /// The SQL statements of the file's setup, without semicolons.
     pub(crate) statements: Vec<String>,
-    /// The setup as text, without comments, for digests.
+    /// The setup as text without comments, from which digests are computed.
     setup: String,
     inputs: BTreeMap<String, Vec<String>>,
-    /// Queries of the file.
+    /// The queries of the file, with their expected answers.
     pub(crate) cases: Vec<Case>,
 }
 
@@ -28,30 +28,30 @@ pub(crate) struct CaseFile {
 pub(crate) struct Case {
     /// Name of the query, unique in its file.
     pub(crate) name: String,
-    /// Line on which the query begins.
+    /// Number of the line on which the query begins.
     pub(crate) line: usize,
-    /// All settings that stand before the query in the file.
+    /// All SET statements that come before the query in the file.
     pub(crate) settings: Vec<String>,
-    /// The query without its semicolon.
+    /// Text of the query, without its semicolon.
     pub(crate) query: String,
-    /// The expected answer.
+    /// The answer that the file expects.
     pub(crate) expected: Expected,
     text: String,
 }
 
-/// The answer that a case expects.
+/// The answer that a file expects to a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Expected {
-    /// These rows, in this order or in any.
+    /// The query has these rows as its result, in this order or in any order.
     Rows { rows: Vec<String>, is_ordered: bool },
-    /// The rows that these changes leave.
+    /// The query has those rows that remain after these changes.
     Changelog(Vec<String>),
-    /// An error with this code.
+    /// The query fails with an error that has this code.
     Error { code: String },
 }
 
 impl CaseFile {
-    /// Reads a file.
+    /// Reads the text of a file of queries.
     ///
     /// # Errors
     ///
@@ -119,7 +119,8 @@ impl CaseFile {
         Ok(file)
     }
 
-    /// Returns the rows of a table as the CSV that Flink reads: a line for each, NULL as [`NULL_WORD`].
+    /// Returns the rows of a table in the CSV that Flink reads: a line for each row, and NULL as
+    /// [`NULL_WORD`].
     pub(crate) fn input(&self, table: &str) -> String {
         let rows = self.inputs.get(table).map_or(&[][..], Vec::as_slice);
         rows.iter().map(|row| with_nulls(row) + "\n").collect()
@@ -135,7 +136,8 @@ impl CaseFile {
         rows.iter().map(|row| fields_of(row).into_iter().map(field).collect()).collect()
     }
 
-    /// Returns a number that changes with the question of a case: its setup, input, settings or query.
+    /// Returns a digest of the question of a case. It changes with the setup, the input, the settings and the
+    /// query.
     pub(crate) fn digest(&self, case: &Case) -> u64 {
         let mut question = format!("{}\n", self.setup);
         for (table, rows) in &self.inputs {
@@ -149,8 +151,8 @@ impl CaseFile {
     }
 }
 
-/// Returns the 64-bit FNV-1a hash. It is short enough to be implemented twice, and digests protect against mistakes
-/// only.
+/// Returns the 64-bit FNV-1a hash of some bytes. It is short enough to be implemented twice, and digests
+/// protect against mistakes only.
 fn fnv(bytes: &[u8]) -> u64 {
     let begin = 0xcbf2_9ce4_8422_2325;
     bytes.iter().fold(begin, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
@@ -175,7 +177,7 @@ pub(crate) fn connector(path: &Path) -> String {
     )
 }
 
-/// Cuts a text at semicolons outside of quotes.
+/// Splits a text into SQL statements at semicolons outside of quotes.
 fn statements(text: &str) -> Vec<String> {
     let mut statements = vec![String::new()];
     let mut quote = None;
@@ -196,7 +198,8 @@ fn statements(text: &str) -> Vec<String> {
     statements.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
 }
 
-/// Returns the rows of a section up to a blank line. Each row is a line, unless a quote is open at its end.
+/// Returns the rows of a section of the file, up to a blank line. Each row is a line, unless a quote is open
+/// at its end.
 fn rows(lines: &[String]) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     let mut is_open = false;
@@ -222,7 +225,7 @@ fn with_nulls(row: &str) -> String {
     fields.join(",")
 }
 
-/// Returns the fields of a row with their quotes.
+/// Splits a row of CSV into its fields, which keep their quotes.
 fn fields_of(row: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut is_quoted = false;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// End of a declaration whose rows are changes.
+/// The end of the declaration of a table whose rows are changes.
 const WITH_CHANGES: &str = "WITH ('format' = 'debezium-json')";
 
 /// Returns the declaration of a table of changes without its WITH clause; `None` if its rows are plain.

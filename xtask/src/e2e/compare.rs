@@ -1,4 +1,4 @@
-//! Comparison of answers with expectations, and the list of known differences.
+//! Comparison of Flink's answers with the expected ones, and the list of known differences.
 
 use super::answers::{Answer, Kind, apply, left_over};
 use super::cases::{Case, CaseFile, Expected};
@@ -10,32 +10,34 @@ const OURS_ALONE: [&str; 2] = ["UNSUPPORTED", "UNBOUNDED_STATE"];
 /// End of the name of a case whose answer differs from Flink's. The head of the file gives the reason.
 const NOT_AS_FLINK: &str = "(not as Flink)";
 
-/// Rows that are shown of each side of a difference.
+/// Largest number of rows that are shown of each side of a difference.
 const SHOWN_MAX: usize = 20;
 
-/// The file `differences.txt`: a line `FILE: CASE | REASON` for each case. `#` begins a comment.
+/// The list of known differences to Flink, from the file `differences.txt`. It has a line `FILE: CASE |
+/// REASON` for each case, and `#` begins a comment.
 #[derive(Debug)]
 pub(crate) struct Differences {
     listed: Vec<(String, String, String)>,
 }
 
-/// The verdict on an answer.
+/// The verdict on Flink's answer to a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// The answer is the expected one.
+    /// `Agrees`: Flink's answer is the expected one.
     Agrees,
-    /// We refuse the query, and Flink may run it. The text gives the reason.
+    /// We refuse the query, and Flink may run it. The text gives our reason.
     OursAlone(String),
-    /// The answer differs, and the list or the case's name gives this reason.
+    /// Flink's answer differs from ours, and this is known: the list or the name of the case gives the
+    /// reason.
     Listed(String),
-    /// The answer differs. The text shows the difference.
+    /// Flink's answer differs from the expected one. The text shows the difference.
     Differs(String),
-    /// The case is listed as different, and the answer is the expected one.
+    /// The case is listed as different, but Flink's answer is the expected one.
     ListedInVain,
 }
 
 impl Verdict {
-    /// Returns the word under which verdicts of this kind are counted.
+    /// Returns the word by which the report counts verdicts of this kind.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Verdict::Agrees => "agree",
@@ -48,7 +50,7 @@ impl Verdict {
 }
 
 impl Differences {
-    /// Reads the list.
+    /// Reads the list of known differences.
     ///
     /// # Errors
     ///
@@ -74,7 +76,7 @@ impl Differences {
         Ok(Self { listed })
     }
 
-    /// Compares an answer with what its case expects.
+    /// Compares Flink's answer with the answer that the case expects.
     pub(crate) fn judge(&self, file: &CaseFile, case: &Case, answer: &Answer) -> Verdict {
         let reason = self
             .listed
@@ -98,7 +100,7 @@ impl Differences {
         }
     }
 
-    /// Returns the listed cases that are not among `files`.
+    /// Returns those cases in the list of known differences that are not among `files`.
     pub(crate) fn unknown(&self, files: &[CaseFile]) -> Vec<(String, String)> {
         let is_known = |of: &str, name: &str| {
             files.iter().any(|file| file.name == of && file.cases.iter().any(|case| case.name == name))
@@ -146,7 +148,7 @@ fn difference(expected: &Expected, answer: &Answer) -> Option<String> {
     })
 }
 
-/// Returns the rows that remain after the changes of a file.
+/// Returns the rows that remain after the changes that a file expects.
 fn rows_left(changes: &[String]) -> Result<Vec<String>, String> {
     let mut rows: Vec<String> = Vec::new();
     for change in changes {
@@ -164,7 +166,7 @@ fn rows_left(changes: &[String]) -> Result<Vec<String>, String> {
     Ok(rows)
 }
 
-/// Returns the rows of one multiset that the other one lacks.
+/// Returns the rows that one multiset of rows has and the other one lacks.
 fn minus(rows: &[String], others: &[String]) -> Vec<String> {
     let mut others = others.to_vec();
     let mut left = rows.to_vec();

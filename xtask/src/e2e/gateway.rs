@@ -12,14 +12,14 @@ use super::answers::{Answer, Change, Kind};
 use crate::services::flink::root_cause;
 use crate::services::http::{Client, Response};
 
-/// Longest time of a query, from its statement to its last row.
+/// Longest time that a query may take, from its statement to its last row.
 const QUERY_MAX: Duration = Duration::from_secs(120);
-/// Pause before the next request for rows.
+/// Pause between two requests for more rows of a query.
 const ASK_AGAIN: Duration = Duration::from_millis(30);
-/// Largest number of changes of a query.
+/// Largest number of changes that a query's result may have.
 const CHANGES_MAX: usize = 100_000;
 
-/// A session with tables and settings of its own.
+/// A session of Flink's SQL gateway, with tables and settings of its own.
 pub(crate) struct Session<'a> {
     client: &'a Client,
     handle: String,
@@ -38,7 +38,7 @@ impl<'a> Session<'a> {
         Ok(Self { client, handle })
     }
 
-    /// Runs a statement that has no rows.
+    /// Runs a SQL statement that has no rows.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs a query to its end.
+    /// Runs a query to its end, and returns Flink's answer.
     ///
     /// # Errors
     ///
@@ -99,9 +99,9 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Appends the changes of one part of a result to `changes`, and returns their number.
+/// Appends the changes in one part of a query's result to `changes`, and returns how many there are.
 fn take(body: &Value, changes: &mut Vec<Change>) -> Result<usize> {
-    // Statements that declare something answer with a row that says OK.
+    // A statement that declares something answers with a row that says OK, which is no result.
     if body["isQueryResult"].as_bool() != Some(true) {
         return Ok(0);
     }
@@ -122,7 +122,7 @@ fn take(body: &Value, changes: &mut Vec<Change>) -> Result<usize> {
     Ok(rows.len())
 }
 
-/// Returns a text as it stands between commas in the files of queries.
+/// Returns a value as text in the form that the files of queries use between commas.
 fn quoted(text: &str) -> String {
     let needs_quotes = text.is_empty() || text == "NULL" || text.contains([',', '"', '\n', '\r']);
     if needs_quotes { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }

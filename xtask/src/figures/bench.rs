@@ -9,17 +9,18 @@ use serde_json::Value;
 use super::machine;
 use super::section::{Figure, Side, Work, Workers};
 
-/// The highest rate that `bench` takes, in events per second.
+/// The highest rate that `thalweg bench` accepts, in events per second.
 const RATE_MAX: f64 = 1e9;
 
-/// Runs `bench` with a workload and its options, and returns its JSON object.
+/// Function that runs `thalweg bench` with a workload and its options, and returns the JSON object of the
+/// run.
 pub(super) type Run<'a> = dyn FnMut(&str) -> Result<Value> + 'a;
 
-/// Starts the program.
+/// Starts the program `binary` as `bench` with these options, and returns its JSON object.
 ///
 /// # Errors
 ///
-/// When the program cannot be started, fails, or says that its results are wrong.
+/// Fails when the program cannot be started, fails, or reports that its results are wrong.
 pub(super) fn run_binary(binary: &Path, options: &str) -> Result<Value> {
     let mut command = Command::new(binary);
     command.args(["bench", "--output", "json"]).args(options.split_whitespace());
@@ -32,40 +33,43 @@ pub(super) fn run_binary(binary: &Path, options: &str) -> Result<Value> {
     serde_json::from_str(text.trim()).with_context(|| format!("not JSON: {text}"))
 }
 
-/// Time that the runs of one side spent on choosing tasks.
+/// Share of time that the runs of one kind spent on choosing tasks.
 pub(super) struct Share {
     pub(super) title: String,
     pub(super) workers: Workers,
-    /// Percentages of the time that workers did not sleep, one for each run.
+    /// For each run, the percentage of the time in which workers did not sleep that was spent on choosing
+    /// tasks.
     pub(super) percents: Vec<f64>,
 }
 
-/// Runs each side once in a round. If two sections have the same run, both read its figures.
+/// Runs each kind of run once in a round. If two sections have the same run, both read the figures of one.
 pub(super) struct Bench<'a> {
     run: &'a mut Run<'a>,
     seconds: Option<f64>,
-    /// The runs of this round, by their options.
+    /// The runs of the current round, each with its options.
     round: Vec<(String, Value)>,
     shares: Vec<Share>,
 }
 
 impl<'a> Bench<'a> {
-    /// Measures with `run`, for `seconds` in place of the length of each side.
+    /// Creates a bench that measures by the function `run`. `seconds`, if given, replaces the length that
+    /// each section gives.
     pub(super) fn new(run: &'a mut Run<'a>, seconds: Option<f64>) -> Self {
         Bench { run, seconds, round: Vec::new(), shares: Vec::new() }
     }
 
-    /// Forgets the runs of the last round.
+    /// Forgets the runs of the last round of measurements.
     pub(super) fn begin_round(&mut self) {
         self.round.clear();
     }
 
-    /// Returns the time for choosing tasks of every side that chose tasks, in the order in which the sides first ran.
+    /// Returns the share of time for choosing tasks of every kind of run that chose tasks, in the order of
+    /// their first runs.
     pub(super) fn shares(&self) -> &[Share] {
         &self.shares
     }
 
-    /// Returns the figures of this round for the lines of `side`.
+    /// Returns the figures of the current round for the table lines of `side`. Runs it if necessary.
     ///
     /// # Errors
     ///
@@ -76,7 +80,8 @@ impl<'a> Bench<'a> {
         side.lines.iter().map(|line| self.figure(line.figure, &found, rate)).collect()
     }
 
-    /// Returns the options of `side` with its rate, and the rate of each query if it follows from another run.
+    /// Returns the options of `side` with its rate. If the rate follows from the speed of another run, also
+    /// returns the rate of each query.
     fn rated(&self, side: &Side) -> Result<(String, Option<f64>)> {
         let options = &side.options;
         match side.work {
@@ -91,7 +96,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Runs `side` with these options, unless it ran in this round already.
+    /// Returns the result of running `side` with these options. Runs it unless it has run in this round
+    /// already.
     fn found(&mut self, side: &Side, options: &str) -> Result<Value> {
         if let Some((_, found)) = self.round.iter().find(|(other, _)| other == options) {
             return Ok(found.clone());
@@ -103,7 +109,7 @@ impl<'a> Bench<'a> {
             _ => (self.run)(&format!("{options} --seconds {seconds}"))?,
         };
         self.round.push((options.to_owned(), found.clone()));
-        // The hand-written loops choose no tasks.
+        // Hand-written loops have no share, since they choose no tasks.
         if let (true, Ok(share)) = (side.workers != Workers::Idle, number(&found, "/scheduling_share")) {
             match self.shares.iter_mut().find(|share| share.title == side.title) {
                 Some(known) => known.percents.push(100.0 * share),
@@ -131,7 +137,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Returns the run of this round that drained the workload with these options.
+    /// Returns the run of the current round that drained the workload with these options.
     fn drained(&self, options: &str) -> &Value {
         let run = self.round.iter().find(|(other, _)| *other == drained(options));
         &run.expect("a section drains a workload before it refers to its speed").1
@@ -142,7 +148,7 @@ fn drained(options: &str) -> String {
     format!("{options} --rate max")
 }
 
-/// Returns the number at a JSON pointer such as `/latency_us/p50`.
+/// Returns the number in a JSON object at a pointer such as `/latency_us/p50`.
 fn number(found: &Value, pointer: &str) -> Result<f64> {
     let number = found.pointer(pointer).and_then(Value::as_f64);
     number.with_context(|| format!("no number at {pointer} of {found}"))

@@ -1,5 +1,5 @@
-//! Stops of a thread that only looks at the clock. The machine takes the core from the thread during a stop, and no
-//! engine can process a record in that time.
+//! Measures the stops of a thread that only reads the clock. The machine takes the core from the thread
+//! during a stop, and no engine can process a record in that time.
 
 use std::num::NonZeroUsize;
 use std::thread;
@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Looking at the clock takes a fraction of a microsecond. If it takes longer than this, the thread was stopped.
+/// Least time between two readings of the clock that counts as a stop of the thread. A reading takes a
+/// fraction of a microsecond.
 const STOP_MIN: Duration = Duration::from_micros(20);
 
-/// Looks at the clock for `seconds` on every core, and returns the figures of the stops.
+/// Reads the clock for `seconds` on every core, and returns the figures of the stops.
 pub(super) fn stops(seconds: f64) -> Value {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let length = Duration::from_secs_f64(seconds);
@@ -27,8 +28,9 @@ pub(super) fn stops(seconds: f64) -> Value {
     json!({ "longest_us": longest_us, "long_per_s": long_per_s, "stopped_percent": stopped_percent })
 }
 
-/// Returns the longest stop of all cores in microseconds, the number of stops above 1 ms in a second, and the
-/// percentage of time that stops take. The number and the percentage belong to the core with the highest.
+/// Returns three figures of the stops on all cores: the longest stop in microseconds, the number of stops
+/// above 1 ms in a second, and the percentage of time that stops take. The last two are those of the core
+/// where they are highest.
 fn figures(stops: &[Vec<Duration>], length: Duration) -> [f64; 3] {
     let longest = stops.iter().flatten().max().copied().unwrap_or_default();
     let most = |figure: fn(&[Duration]) -> f64| stops.iter().map(|stops| figure(stops)).fold(0.0, f64::max);
@@ -38,8 +40,8 @@ fn figures(stops: &[Vec<Duration>], length: Duration) -> [f64; 3] {
     [longest.as_secs_f64() * 1e6, long / length_s, 100.0 * taken_s / length_s]
 }
 
-/// Returns the stops of a thread that calls `clock` until `length` has passed. The clock tells the time since it was
-/// started.
+/// Calls `clock` until `length` has passed, and returns the stops of the thread meanwhile. The clock tells
+/// the time since it was started.
 fn stops_within(length: Duration, mut clock: impl FnMut() -> Duration) -> Vec<Duration> {
     let (mut stops, mut last) = (Vec::new(), clock());
     while last < length {

@@ -1,15 +1,16 @@
-//! Time for choosing tasks, of all sides of the engine that did not idle. It is read from the runs of the other
-//! sections, so it is no section itself.
+//! Table of the time for choosing tasks, over all runs in which the engine was not idle. It is read from the
+//! runs of the other sections, so it is no section itself.
 
 use super::bench::Share;
 use super::section::Workers;
 use super::table::{Row, Table, Target, Unit};
 
-/// Bound for workers that are always busy, at a quantum of one block. A worker that has a record now and then chooses
-/// once for each record, so its percentage says nothing.
+/// Greatest percentage of time for choosing tasks, for workers that are always busy, at a quantum of one
+/// block. It does not apply to a worker that has a record now and then: that worker chooses once for each
+/// record.
 const BUSY_PERCENT_MAX: f64 = 5.0;
 
-/// Returns the percentages of the time that workers did not sleep; `None` if no side chose tasks.
+/// Returns the table of the time for choosing tasks; `None` if no run chose tasks.
 pub(super) fn table(shares: &[Share]) -> Option<Table> {
     let row = |Share { title, workers, percents }: &Share| {
         let row = Row::new(title.as_str(), percents, Unit::Percent);

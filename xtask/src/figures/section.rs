@@ -2,85 +2,90 @@
 
 use super::table::{Row, Table, Target, Unit, median};
 
-/// A table, and the runs that it comes from. Every side runs once in each round, in this order.
+/// A section of the figures: a table, and the runs that it comes from. Every run is made once in each round,
+/// in this order.
 pub(super) struct Section {
     head: String,
     pub(super) sides: Vec<Side>,
 }
 
-/// A run of each round, and the lines of the table that it fills.
+/// A kind of run that is made once in each round, and the lines of the table that it fills.
 pub(super) struct Side {
-    /// Title for people, shown while the side runs and in the table of [`scheduling`](super::scheduling).
+    /// Title of the run for people, printed while it runs and in the table of
+    /// [`scheduling`](super::scheduling).
     pub(super) title: String,
-    /// The workload and its options.
+    /// The workload and its options, as `thalweg bench` takes them.
     pub(super) options: String,
     pub(super) work: Work,
-    /// Length of the run, unless the command line says another.
+    /// Length of the run in seconds, unless the command line says another.
     pub(super) seconds: f64,
     pub(super) workers: Workers,
     pub(super) lines: Vec<Line>,
 }
 
-/// The rate of a run.
+/// The rate at which the engine gets events in a run.
 #[derive(Clone, Copy)]
 pub(super) enum Work {
-    /// The rate that the options give.
+    /// The rate is among the options of `thalweg bench`.
     AtRate,
-    /// The highest rate that the engine reaches.
+    /// The run is as fast as the engine can be.
     Drained,
-    /// A share of the speed that was measured in the same round with the same options.
+    /// The rate is a share of the speed that was measured in the same round with the same options.
     AtShare(f64),
-    /// No engine runs: threads look at the clock, see [`machine`](super::machine).
+    /// No engine runs: threads only read the clock, see [`machine`](super::machine).
     Clock,
 }
 
-/// Load of the workers, by which the time for choosing tasks is judged.
+/// How busy the workers are in a run. The time for choosing tasks is judged by this.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Workers {
-    /// There is always work.
+    /// Workers always have work.
     Busy,
-    /// There is a record now and then.
+    /// Workers have a record now and then.
     Waiting,
-    /// There is so little work that the sample of choices, one in 64, says nothing.
+    /// Workers have so little work that the time for choosing tasks says nothing: one choice in 64 is
+    /// measured.
     Idle,
 }
 
-/// A row of the table: one figure of the run.
+/// A row of the section's table, which shows one figure of a run.
 pub(super) struct Line {
     pub(super) title: String,
     pub(super) figure: Figure,
     pub(super) aim: Aim,
-    /// The figures measured so far, one for each round.
+    /// The values of this figure that were measured so far, one for each round.
     pub(super) measured: Vec<f64>,
 }
 
-/// A figure of a run.
+/// Kind of a figure that is read from a run.
 #[derive(Clone, Copy)]
 pub(super) enum Figure {
-    /// The number at a pointer into the run's JSON, such as `/latency_us/p50`.
+    /// The figure is the number at a pointer into the run's JSON, such as `/latency_us/p50`.
     Number(&'static str, Unit),
-    /// Million records per second.
+    /// The figure is the speed in million records per second.
     Speed,
-    /// Speed as a ratio to the speed that was measured in the same round with these options.
+    /// The figure is the speed as a ratio to the speed that was measured in the same round with these
+    /// options.
     SpeedOf(&'static str),
-    /// CPU time as a percentage of one core.
+    /// The figure is the CPU time as a percentage of one core.
     Cpu,
-    /// Records done, as a ratio to the records offered.
+    /// The figure is the ratio of processed to offered records.
     KeptUp,
-    /// Records of a query, as a ratio to the mean over all queries: at place 0 of the query with the least, at place 1 of the
-    /// query with the most.
+    /// The figure is the number of records of one query as a ratio to the mean over all queries. Place 0
+    /// means the query with the least records, and place 1 the query with the most.
     QueryShare(usize),
 }
 
-/// Bound of the median of a line.
+/// Bound of the median of a figure.
 pub(super) enum Aim {
-    /// No bound.
+    /// The median of the figure has no bound.
     Free,
     AtLeast(f64),
     AtMost(f64),
-    /// At most the median of the side with these options.
+    /// The median should be at most the median of the run with these options.
     AtMostOf(String),
-    /// The ratio to the median of the side with these options is shown. It should be at least the bound, if there is one.
+    /// The table shows the ratio to the median of the run with these options. The ratio should be at least
+    /// the bound, if there is one.
     OfCeiling(String, Option<f64>),
 }
 
@@ -89,11 +94,11 @@ impl Section {
         Section { head: head.into(), sides: sides.into_iter().collect() }
     }
 
-    /// Returns the table of the figures measured so far.
+    /// Returns the section's table of the figures measured so far.
     pub(super) fn table(&self) -> Table {
         let lines = || self.sides.iter().flat_map(|side| &side.lines);
         let is_speed = |line: &&Line| matches!(line.figure, Figure::Speed);
-        // Speeds below 10 need the digits behind the point, and all speeds of a table are written alike.
+        // Speeds below 10 need digits behind the point, and all speeds of a table are written alike.
         let is_slow = lines().filter(is_speed).flat_map(|line| &line.measured).any(|&speed| speed < 10.0);
         let row = |line: &Line| {
             let unit = if is_slow && is_speed(&line) { Unit::Ratio } else { line.figure.unit() };
@@ -111,7 +116,7 @@ impl Section {
         Table { head: self.head.clone(), rows: lines().map(row).collect() }
     }
 
-    /// Returns the figures of the first line of the side with these options.
+    /// Returns the values of the first figure of the run with these options.
     fn measured(&self, options: &str) -> &[f64] {
         let side = self.sides.iter().find(|side| side.options == options);
         &side.expect("an aim names the options of a side of its own section").lines[0].measured

@@ -1,10 +1,11 @@
-//! Sections of speeds: drained generators, each beside its ceiling in the same round.
+//! Sections of speeds: generators that are drained as fast as possible, each beside a ceiling that is
+//! measured in the same round.
 //!
 //! A ceiling is the same job as a hand-written loop, with another window, on one worker, or with records in order.
 
 use super::section::{Aim, Figure, Line, Section, Side, Work, Workers};
 
-/// A run of 5 s drains some hundred million events.
+/// Length of a run in seconds. In 5 s some hundred million events are drained.
 const SECONDS: f64 = 5.0;
 
 const LOOP_BLOCKS: &str = "ysb --workers 1 --api loop-blocks";
@@ -14,7 +15,7 @@ const SQL: &str = "ysb --workers 1 --api sql";
 const LINEAR_ROAD_LOOP: &str = "lrb --workers 1 --api loop-blocks";
 const TAXIS: &str = "nyt --workers 1";
 
-/// The Yahoo streaming benchmark.
+/// Section for the speed of the Yahoo streaming benchmark (YSB).
 pub(super) fn speeds() -> Section {
     let sides = [
         speed("hand-written, a loop per operator (`--api loop-blocks`)", LOOP_BLOCKS, Aim::Free),
@@ -36,7 +37,7 @@ pub(super) fn speeds() -> Section {
     Section::new("YSB, M events/s", sides)
 }
 
-/// YSB in SQL, over batches of columns.
+/// Section for the speed of YSB in SQL, over batches of columns.
 pub(super) fn sql() -> Section {
     let sides = [
         speed("hand-written, a loop per operator (`--api loop-blocks`)", LOOP_BLOCKS, Aim::Free),
@@ -46,7 +47,7 @@ pub(super) fn sql() -> Section {
     Section::new("YSB in SQL, M events/s", sides)
 }
 
-/// Linear Road's short form, and the taxis.
+/// Section for the speed of Linear Road's short form and of the NYT workload.
 pub(super) fn roads() -> Section {
     let sides = [
         speed(
@@ -70,8 +71,8 @@ pub(super) fn roads() -> Section {
     Section::new("Linear Road and NYT, M events/s", sides)
 }
 
-/// Each workload on one worker and on two workers, which share its operators. The numbers are the least speed of two as
-/// a ratio to one.
+/// Section for the speed of each workload on one worker and on two workers, which share its operators. The
+/// numbers are the least ratio of the speed of two workers to that of one.
 pub(super) fn scaling() -> Section {
     let workloads = [
         ("ysb", 1.8),
@@ -95,8 +96,8 @@ pub(super) fn scaling() -> Section {
     Section::new("Two workers inside one query, M records/s", sides)
 }
 
-/// Threads or workers that run operators, with queues or blocks between them (Enjima, section 5.2.5). Every operator is a
-/// task of its own.
+/// Section for operators that are run by threads or by workers, with queues or blocks between them (Enjima,
+/// section 5.2.5). Every operator is a task of its own.
 pub(super) fn ablation() -> Section {
     let options = |execution, memory| {
         format!("ysb --workers 2 --parallel serial --isolate --execution {execution} --memory {memory}")
@@ -116,7 +117,7 @@ pub(super) fn ablation() -> Section {
     Section::new("YSB on two cores, a task per operator, M events/s", sides)
 }
 
-/// Records out of order, and watermarks 100 times as frequent as by default.
+/// Section for records out of order, and for watermarks 100 times as frequent as by default.
 pub(super) fn disorder() -> Section {
     let sides = ["ysb", "nyt", "wordcount", "netmon", "grep"].into_iter().flat_map(|workload| {
         let two = format!("{workload} --workers 2");
@@ -136,8 +137,9 @@ pub(super) fn disorder() -> Section {
     Section::new("Two workers, records out of order and watermarks often, M records/s", sides)
 }
 
-/// Records out of order, at a rate of event time at which an epoch is a whole number of the generator's periods. Then the
-/// generator reads an early record from where it would read the record that is due. So the engine alone causes the loss.
+/// Section for records that come early, at a rate of event time at which an epoch is a whole number of the
+/// generator's periods. The generator then reads an early record from where it would read the record that is
+/// due. So only the engine causes a loss of speed.
 pub(super) fn early() -> Section {
     let sides = [("ysb", 10_485_760), ("netmon", 1_000_000)].into_iter().flat_map(|(workload, rate)| {
         early_sides(workload, &format!("{workload} --workers 2 --nominal-rate {rate}"))
@@ -145,8 +147,8 @@ pub(super) fn early() -> Section {
     Section::new("Two workers, an epoch is a whole number of the generator's periods, M records/s", sides)
 }
 
-/// Two sides with 0.001 % and with 40 % of the records early. The generator works in the same way for both, so its cost
-/// is on both sides.
+/// Returns two runs, with 0.001 % and with 40 % of the records early. The generator works in the same way for
+/// both, so its cost is in both.
 fn early_sides(workload: &str, options: &str) -> [Side; 2] {
     let [hardly_any, many] = ["0.001", "40"].map(|percent| format!("{options} --late-share {percent}"));
     [
@@ -155,14 +157,15 @@ fn early_sides(workload: &str, options: &str) -> [Side; 2] {
     ]
 }
 
-/// Returns a side that drains a workload, with its speed as a line of the table.
+/// Returns a run that drains a workload, with its speed as a line of the table.
 fn speed(title: impl Into<String>, options: impl Into<String>, aim: Aim) -> Side {
     let title = title.into();
     let line = Line::new(&title, Figure::Speed, aim);
     Side { lines: vec![line], ..drained(title, options) }
 }
 
-/// Returns a side that drains a workload, without a line. Sides at a share of its speed refer to it.
+/// Returns a run that drains a workload, without a line of the table. Runs at a share of its speed refer to
+/// it.
 pub(super) fn drained(title: impl Into<String>, options: impl Into<String>) -> Side {
     let (title, options) = (title.into(), options.into());
     Side { title, options, work: Work::Drained, seconds: SECONDS, workers: Workers::Busy, lines: Vec::new() }

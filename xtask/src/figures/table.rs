@@ -1,52 +1,52 @@
 //! Tables as Markdown: each figure has a row with its median and spread over all rounds, and its target.
 
-/// Figures of one kind.
+/// A table of figures of one kind.
 pub(super) struct Table {
     /// Head of the first column: the name of the figures, and their unit if all have the same.
     pub(super) head: String,
     pub(super) rows: Vec<Row>,
 }
 
-/// A row: one figure.
+/// A row of a table, which shows one figure.
 pub(super) struct Row {
     pub(super) title: String,
-    /// Figures of all rounds.
+    /// The values of the figure, one for each round of measurements.
     pub(super) figures: Vec<f64>,
     pub(super) unit: Unit,
-    /// Figures of the ceiling, if there is one.
+    /// The values of the ceiling in all rounds, if the figure has one.
     pub(super) ceiling: Option<Vec<f64>>,
     pub(super) target: Option<Target>,
 }
 
-/// Notation of a figure.
+/// The way in which a figure is written in a table.
 #[derive(Clone, Copy)]
 pub(super) enum Unit {
-    /// A whole number. The head of the table names the unit.
+    /// The figure is written as a whole number. The head of the table names its unit.
     Whole,
-    /// Microseconds.
+    /// The figure is in microseconds.
     Micros,
-    /// Percent.
+    /// The figure is in percent.
     Percent,
-    /// A plain ratio.
+    /// The figure is a plain ratio.
     Ratio,
 }
 
-/// Bound of a median.
+/// Bound of the median of a figure over all rounds.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
     AtLeast(f64),
     AtMost(f64),
-    /// At least this ratio to the median of the ceiling.
+    /// The median should be at least this ratio of the median of the ceiling.
     OfCeiling(f64),
 }
 
 impl Row {
-    /// Creates a row without ceiling and target.
+    /// Creates a row without a ceiling and without a target.
     pub(super) fn new(title: impl Into<String>, figures: &[f64], unit: Unit) -> Self {
         Row { title: title.into(), figures: figures.to_vec(), unit, ceiling: None, target: None }
     }
 
-    /// Returns the row with a target.
+    /// Returns this row of the table with a target for its figure.
     pub(super) fn aiming(self, target: Target) -> Self {
         Row { target: Some(target), ..self }
     }
@@ -111,7 +111,7 @@ impl Unit {
     }
 }
 
-/// Returns the median, the upper one of an even number of figures.
+/// Returns the median of some figures. If their number is even, it is the upper of the two in the middle.
 pub(super) fn median(figures: &[f64]) -> f64 {
     sorted(figures)[figures.len() / 2]
 }
@@ -148,7 +148,8 @@ mod tests {
         );
     }
 
-    /// The ratio is the ratio of the medians.
+    /// The ratio to a ceiling is the ratio of the two medians, and a table with a ceiling has a column for
+    /// it.
     #[test]
     fn ceilings_have_a_column_where_there_are_any() {
         let ceiling = Some(vec![200.0, 100.0, 900.0]);

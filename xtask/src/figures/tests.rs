@@ -1,4 +1,4 @@
-//! Runs that a command line chooses, and tables of made-up figures.
+//! Tests of the command line of `figures`, and of the tables that it prints of made-up figures.
 
 use serde_json::{Value, json};
 
@@ -33,8 +33,8 @@ fn what_is_wrong_is_told() {
     }
 }
 
-/// Figures that follow from the options. A drained run does 100 million events a second, and one million more in each run.
-/// A run at a rate does all that is offered.
+/// Makes up the figures of a run from its options. A drained run does 100 million events a second, and one
+/// million more in each run. A run at a rate does all that is offered.
 fn made_up(options: &str, runs: usize) -> Value {
     let after = |name: &str| {
         let mut words = options.split_whitespace().skip_while(|word| *word != name);
@@ -54,7 +54,8 @@ fn made_up(options: &str, runs: usize) -> Value {
     })
 }
 
-/// Returns the page of a command line, and the options of every run in order.
+/// Measures by a command line with made-up figures. Returns the page of tables, and the options of every run
+/// in order.
 fn measured(arguments: &[&str]) -> (String, Vec<String>) {
     let mut runs = Vec::new();
     let page = page(&planned(arguments).unwrap(), &mut |options| {
@@ -64,7 +65,8 @@ fn measured(arguments: &[&str]) -> (String, Vec<String>) {
     (page.unwrap(), runs)
 }
 
-/// Rounds follow each other, and each side runs once in each. A load follows from the maximum of its own round.
+/// Rounds follow one another, and each kind of run is made once in a round. The rate of a loaded run follows
+/// from the highest speed in its own round.
 #[test]
 fn rounds_are_interleaved_and_loads_follow_from_the_round_s_own_speed() {
     let (_, runs) = measured(&["load", "--rounds", "2"]);
@@ -79,7 +81,7 @@ fn rounds_are_interleaved_and_loads_follow_from_the_round_s_own_speed() {
     assert_eq!(runs, expected);
 }
 
-/// Two sections with the same run read its figures both.
+/// If two sections have the same run, it is made once a round, and both read its figures.
 #[test]
 fn a_side_runs_once_a_round() {
     let (_, runs) = measured(&["speeds", "load", "--rounds", "1", "--seconds", "1"]);
@@ -165,7 +167,7 @@ fn the_table_of_latencies() {
     );
 }
 
-/// Workers should be no slower than threads, so the median of threads is the target.
+/// In the table of modes the median of threads is the target for workers, which should be no slower.
 #[test]
 fn the_table_of_modes() {
     let (page, runs) = measured(&["modes", "--rounds", "1"]);
@@ -232,7 +234,7 @@ fn the_table_of_many_queries() {
     assert_eq!(runs, expected);
 }
 
-/// A wrong result is such a failure.
+/// A run that fails ends the command. A run whose results are wrong counts as failed.
 #[test]
 fn a_run_that_fails_ends_the_whole() {
     let plan = planned(&["idle"]).unwrap();
@@ -242,7 +244,8 @@ fn a_run_that_fails_ends_the_whole() {
     assert_eq!(error.to_string(), "no number at /cpu_s of {\"cpu_s\":null}");
 }
 
-/// These figures need no run of the program. They differ from run to run, so only titles are compared.
+/// The table of the machine's stops needs no run of the program. Its figures differ from run to run, so only
+/// titles are compared.
 #[test]
 fn the_table_of_the_machine() {
     let (page, runs) = measured(&["machine", "--rounds", "2", "--seconds", "0.001"]);
@@ -257,7 +260,8 @@ fn the_table_of_the_machine() {
     assert_eq!((titles, runs.len()), (expected.to_vec(), 0));
 }
 
-/// A ratio to the wrong line would say nothing.
+/// Every line is compared with a run of its own workload, and speeds are bounded by hand-written loops. A
+/// ratio to the wrong line would say nothing.
 #[test]
 fn lines_are_compared_with_their_own_workload_and_bounds_of_speeds_with_loops() {
     for (name, make) in SECTIONS {

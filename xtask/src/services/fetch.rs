@@ -42,7 +42,8 @@ pub(crate) fn directory(name: &str, fill: impl FnOnce(&Path) -> Result<()>) -> R
     fs::create_dir_all(&partial).with_context(|| format!("could not make {}", partial.display()))?;
     let filled = fill(&partial).and_then(|()| {
         match fs::rename(&partial, &complete) {
-            // Two processes may fill it at the same time. The first one gives it its name.
+            // Two processes may fill the directory at the same time. The first one that is ready gives it its
+            // final name, and the error of the second is ignored.
             Err(_) if complete.is_dir() => Ok(()),
             renamed => renamed.with_context(|| format!("could not name {}", complete.display())),
         }

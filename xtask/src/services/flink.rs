@@ -17,15 +17,15 @@ use super::fetch;
 use super::http::Client;
 use super::processes::{self, Lifetime, Running};
 
-/// Version of Flink.
+/// Version of Flink that is downloaded and started.
 pub(crate) const VERSION: &str = "2.3.0";
-/// Checksum of the wheel on PyPI.
+/// SHA-256 of Flink's wheel on PyPI.
 const WHEEL_SHA256: &str = "38ece876553286b3a285cf344c2d2038f8a7ca10da5df54d5107250386d64151";
-/// Checksum of the gateway's jar on Maven Central.
+/// SHA-256 of the SQL gateway's jar on Maven Central.
 const GATEWAY_SHA256: &str = "aad296a152dc367ddd70727f5a57dd61958cff3d8dceb1f947bf8d9705c8d724";
-/// Longest time until the three processes answer.
+/// Longest time that Flink may take from its start until all three processes answer.
 const READY_MAX: Duration = Duration::from_secs(180);
-/// Queries that the task manager can run at a time. All operators of a query share a slot.
+/// Number of queries that the task manager can run at a time. All operators of a query share a slot.
 pub(crate) const SLOTS: usize = 8;
 /// Packages of the JDK that Flink's scripts open for reflection, without those for Kerberos and RMI.
 const OPENED: [&str; 12] = [
@@ -42,7 +42,8 @@ const OPENED: [&str; 12] = [
     "java.base/java.util.concurrent.locks",
     "java.base/sun.nio.ch",
 ];
-/// Name, heap and class of each process, and whether it takes the configuration as an option.
+/// Name, size of the heap and main class of each process of Flink, and whether the process takes the
+/// configuration as an option.
 const PROCESSES: [(&str, &str, &str, bool); 3] = [
     ("job manager", "320m", "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint", true),
     ("task manager", "384m", "org.apache.flink.runtime.taskexecutor.TaskManagerRunner", true),
@@ -55,10 +56,10 @@ pub(crate) struct Flink {
     ports: Ports,
 }
 
-/// Ports on which Flink listens.
+/// TCP ports on which Flink listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ports {
-    /// Port of the job manager, for the task manager and the gateway.
+    /// Port of the job manager, to which the task manager and the gateway connect.
     rpc: u16,
     /// Port of the job manager's REST interface and of its page for browsers.
     rest: u16,
@@ -115,8 +116,8 @@ impl Flink {
 }
 
 impl Ports {
-    /// Asks the system for free ports. If another process takes one before Flink does, Flink reports it and does not
-    /// start.
+    /// Asks the operating system for free ports. If another process takes one of them before Flink does,
+    /// Flink reports it and does not start.
     fn free() -> Result<Self> {
         let listeners: Vec<TcpListener> =
             (0..3).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
@@ -164,7 +165,7 @@ pipeline.auto-watermark-interval: 0 ms
     }
 }
 
-/// Logging of each process, into the file that its system property names.
+/// Configuration of Flink's logging: each process writes into the file that its system property names.
 const LOGGING: &str = "rootLogger.level = INFO
 rootLogger.appenderRef.file.ref = File
 appender.file.name = File
@@ -178,7 +179,8 @@ fn java_options(heap: &str, configuration: &Path, log: &Path) -> Vec<String> {
     let mut options = vec![
         format!("-Xmx{heap}"),
         "-XX:MaxMetaspaceSize=256m".to_owned(),
-        // A collector with one thread and a small heap, because the machine does other work as well.
+        // Java runs with the serial collector, which has one thread, and with a small heap, because the
+        // machine does other work as well.
         "-XX:+UseSerialGC".to_owned(),
         format!("-Dlog.file={}", log.display()),
         format!("-Dlog4j.configurationFile=file:{}", configuration.join("log4j.properties").display()),
@@ -218,7 +220,7 @@ fn jars() -> Result<PathBuf> {
     })
 }
 
-/// Returns the directory of a Flink that runs until [`down`].
+/// Returns the directory of the files of a Flink that runs until [`down`].
 fn stay() -> Result<PathBuf> {
     Ok(fetch::cache()?.join("run-flink"))
 }
@@ -285,7 +287,7 @@ fn print_addresses(ports: Ports) {
     println!("flink: SQL gateway http://127.0.0.1:{}, jobs http://127.0.0.1:{}", ports.gateway, ports.rest);
 }
 
-/// Returns the processes and ports that [`up`] wrote; `None` if there is no such file.
+/// Returns the process numbers and ports that [`up`] wrote into a file; `None` if there is no such file.
 fn written(directory: &Path) -> Result<Option<(Vec<u32>, Ports)>> {
     let file = directory.join("running");
     match fs::read_to_string(&file) {

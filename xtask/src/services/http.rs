@@ -5,23 +5,24 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// Longest time of a request. The slowest is the first statement of a session, for which Flink loads its planner.
+/// Longest time that a request may take. The slowest is the first statement of a session, for which Flink
+/// loads its planner.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
-/// Largest size of a response.
+/// Largest number of bytes that a response may have.
 const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 
-/// A client of one service.
+/// An HTTP client of one service.
 #[derive(Clone)]
 pub(crate) struct Client {
     agent: ureq::Agent,
     base: String,
 }
 
-/// A response of a service.
+/// The response of a service to a request.
 pub(crate) struct Response {
-    /// The status code of HTTP.
+    /// The HTTP status code of the response.
     pub(crate) status: u16,
-    /// The body; `Null` if the body is not JSON.
+    /// The body of the response; `Null` if the body is not JSON.
     pub(crate) body: Value,
 }
 
@@ -31,13 +32,14 @@ impl Client {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(REQUEST_MAX))
             .http_status_as_error(false)
-            // The service is on this machine, and a proxy from the environment cannot reach it.
+            // No proxy is used: the service is on this machine, and a proxy from the environment cannot reach
+            // it.
             .proxy(None)
             .build();
         Self { agent: config.into(), base: format!("http://127.0.0.1:{port}") }
     }
 
-    /// Sends GET.
+    /// Sends a GET request to the service.
     ///
     /// # Errors
     ///
@@ -48,7 +50,7 @@ impl Client {
         read(&mut response, &url)
     }
 
-    /// Sends POST with a JSON body.
+    /// Sends a POST request with a JSON body to the service.
     ///
     /// # Errors
     ///
@@ -60,7 +62,7 @@ impl Client {
         read(&mut response, &url)
     }
 
-    /// Sends DELETE.
+    /// Sends a DELETE request to the service.
     ///
     /// # Errors
     ///

@@ -15,21 +15,21 @@ use anyhow::{Context, Result, bail};
 
 /// Longest time that a process may take to end before it is killed.
 const END_MAX: Duration = Duration::from_secs(15);
-/// Pause before the next look.
+/// Pause between two checks whether a process is ready or has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// End of a process.
+/// Tells when a child process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifetime {
-    /// The process ends when we end.
+    /// The process ends when xtask ends.
     WithUs,
-    /// The process runs until `down`.
+    /// The process runs until the command `cargo xtask services down`.
     UntilDown,
 }
 
 /// A process that is ended when this value is dropped, unless it was detached.
 pub(crate) struct Running {
-    /// Name of the process in messages.
+    /// Name of the process, used in messages.
     pub(crate) name: &'static str,
     child: Child,
     is_detached: bool,
@@ -61,7 +61,8 @@ impl Running {
             }
             Lifetime::UntilDown => {
                 let mut command = Command::new(program);
-                // Ctrl-C is sent to a whole group, and must not end a process that stays.
+                // The process gets a process group of its own. Ctrl-C is sent to a whole group, and must not
+                // end a process that stays.
                 command.process_group(0);
                 command
             }
@@ -77,7 +78,7 @@ impl Running {
         Ok(Self { name, child, is_detached: false })
     }
 
-    /// Fails if the process has ended.
+    /// Checks that the process is still running.
     ///
     /// # Errors
     ///
@@ -89,7 +90,7 @@ impl Running {
         }
     }
 
-    /// Lets the process run without us, and returns its number.
+    /// Lets the process run on when xtask ends, and returns its number.
     pub(crate) fn detach(mut self) -> u32 {
         self.is_detached = true;
         self.child.id()
@@ -101,20 +102,21 @@ impl Drop for Running {
         if self.is_detached {
             return;
         }
-        // The process has no data to keep, so it needs no time to end.
+        // The process is killed at once. It has no data to keep, so it needs no time to end.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Returns whether the process `id` runs and was started for `directory`.
+/// Returns whether the process with the number `id` is running and was started for `directory`.
 pub(crate) fn is_ours(id: u32, directory: &Path) -> bool {
     let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
     let directory = directory.as_os_str().as_encoded_bytes();
     line.windows(directory.len().max(1)).any(|part| part == directory)
 }
 
-/// Ends the process `id` if it is ours. Kills it if it does not end in time.
+/// Ends the process with the number `id` if it was started for `directory`. Kills it if it does not end in
+/// time.
 ///
 /// # Errors
 ///
@@ -124,7 +126,8 @@ pub(crate) fn end(id: u32, directory: &Path) -> Result<()> {
         if !is_ours(id, directory) {
             return Ok(());
         }
-        // The shell has `kill` built in. The program of that name is not installed everywhere.
+        // The signal is sent by the shell, which has `kill` built in. The program of that name is not
+        // installed everywhere.
         let _ = Command::new("sh").args(["-c", &format!("kill -{signal} {id}")]).status();
         let begin = Instant::now();
         while is_ours(id, directory) && begin.elapsed() < END_MAX {
@@ -137,7 +140,7 @@ pub(crate) fn end(id: u32, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Calls `is_ready` until it returns true.
+/// Calls `is_ready` again and again until it returns true.
 ///
 /// # Errors
 ///
@@ -166,7 +169,7 @@ mod tests {
     use super::*;
 
     fn sleeper(lifetime: Lifetime, mark: &str) -> Running {
-        // The mark stands in the command line, as a run directory does.
+        // The mark is in the command line of the process, as a run directory is.
         let script = format!("sleep 600; : {mark}");
         let arguments = ["-c".to_owned(), script];
         Running::start("a sleeper", lifetime, "sh", &arguments, &[], Path::new("/dev/null")).unwrap()
@@ -177,7 +180,7 @@ mod tests {
         let running = sleeper(Lifetime::UntilDown, "/none/dropped");
         let id = running.child.id();
         let (ours, other) = (Path::new("/none/dropped"), Path::new("/none/other"));
-        // The kernel shows the command line a moment after it has started the program.
+        // The kernel shows the command line of a process a moment after it has started the program.
         let mut processes = [running];
         wait_until("the name", Duration::from_secs(60), &mut processes, || Ok(is_ours(id, ours))).unwrap();
         assert!(!is_ours(id, other));

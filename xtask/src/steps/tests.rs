@@ -1,4 +1,4 @@
-//! A step that fails must say so, and show a command that can be pasted into a shell.
+//! Tests of steps: a step that fails must say so, and show a command that can be pasted into a shell.
 
 use anyhow::anyhow;
 

@@ -1,4 +1,5 @@
-//! Arrows between rooms: a package depends only on the packages that [`ROOMS`] allows.
+//! Dependencies between the packages of the workspace: a package depends only on those packages that
+//! [`ROOMS`] allows.
 //!
 //! Dev-dependencies are free. A room's tests may use testkit, and testkit may use the room, without an arrow in the
 //! shipped code. ARCHITECTURE.md has the picture and the reasons. [`ROOMS`] is the list that is enforced.
@@ -9,7 +10,7 @@ use super::Finding;
 use super::manifest::dependency_line;
 use super::tree::Tree;
 
-/// Every package of the workspace, with the packages on which it may depend.
+/// All packages of the workspace, each with the packages on which it may depend.
 pub(super) const ROOMS: [(&str, &[&str]); 19] = [
     ("thalweg-model", &[]),
     ("thalweg-memory", &[]),
@@ -103,7 +104,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 19] = [
     ("xtask", &[]),
 ];
 
-/// Returns packages that the table lacks, and dependencies that it does not allow.
+/// Returns a finding for each package that [`ROOMS`] lacks, and for each dependency that it does not allow.
 pub(super) fn findings(packages: &[Package], tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in packages {

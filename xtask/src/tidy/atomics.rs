@@ -7,10 +7,10 @@ use super::Finding;
 use super::rust_text::{RustText, word_offsets};
 use super::tree::Tree;
 
-/// The one file that may name the atomics of std.
+/// The only file that may name the atomics of std.
 const SEAM: &str = "crates/memory/src/sync.rs";
 
-/// Returns other places that name atomics of std or core.
+/// Returns a finding for each other place that names an atomic of std or core.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, place, rust) in tree.rust_files() {
@@ -26,7 +26,8 @@ pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Returns the offsets of paths from std or core to their atomics, written out or in a group of `use`.
+/// Returns the offsets of paths from std or core to their atomics, whether written in full or in a group of
+/// `use`.
 fn naming_offsets(rust: &RustText) -> impl Iterator<Item = usize> {
     let starts = ["std", "core"].into_iter().flat_map(|library| word_offsets(&rust.code, library));
     starts.filter(|start| {
@@ -41,7 +42,7 @@ fn naming_offsets(rust: &RustText) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns whether `path` is a group such as `{Arc,atomic::AtomicBool}`.
+/// Returns whether `path` is a group of `use` with atomics, such as `{Arc,atomic::AtomicBool}`.
 fn is_group_with_atomics(path: Option<&str>) -> bool {
     path.is_some_and(|path| path.starts_with('{') && word_offsets(path, "atomic").next().is_some())
 }

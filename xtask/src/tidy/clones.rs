@@ -27,28 +27,29 @@ use super::modules::{Reach, reached_files};
 use super::rust_text::RustText;
 use super::tree::{Place, Tree};
 
-/// Lines of the shortest run that is listed. Shorter runs are mostly signatures, and matches over one enum.
+/// Number of lines of the shortest run that counts. Shorter runs are mostly signatures, and matches over one
+/// enum.
 const LINES_MIN: usize = 12;
 
-/// The most runs that the tree may have. The number only falls.
+/// Largest number of runs that the tree may have. It is only ever lowered.
 const RUNS_MAX: usize = 16;
 
-/// Runs that may be missing from [`RUNS_MAX`] before the constant must be lowered. Branches in work remove one or two
-/// runs each, so five leaves room for two or three merges.
+/// Number of runs that may be missing from [`RUNS_MAX`] before that constant must be lowered. Branches in
+/// work remove one or two runs each, so five leaves room for two or three merges.
 const RUNS_SLACK: usize = 5;
 
-/// This file, which a finding points at.
+/// Path of this file, where findings are reported.
 const HERE: &str = "xtask/src/tidy/clones.rs";
 
-/// A run of equal lines.
+/// A run of equal lines in two places.
 struct Run<'a> {
-    /// Lines that count.
+    /// Number of lines of the run, not counting those that are passed over.
     line_count: usize,
-    /// The two places, in the order of paths and lines.
+    /// The two places of the run, in the order of paths and lines.
     places: [Stretch<'a>; 2],
 }
 
-/// One of the two places of a run.
+/// One of the two places of a run: a file, and lines of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Stretch<'a> {
     path: &'a str,
@@ -56,12 +57,12 @@ struct Stretch<'a> {
     last_line: usize,
 }
 
-/// A line that counts, or a separator.
+/// A line that counts, or a separator between two files.
 struct Line<'a> {
     path: &'a str,
-    /// The number of the line in its file, counted from 1.
+    /// The number of this line in its file, counted from 1.
     number: usize,
-    /// Whether the line has neither letter nor digit.
+    /// True if the line has neither a letter nor a digit.
     is_punctuation: bool,
 }
 
@@ -92,23 +93,24 @@ fn refusal(run_count: usize, runs_max: usize) -> Option<String> {
     }
 }
 
-/// Returns a line of text for each run, longest first, and behind them their count.
+/// Returns a line of text for each run of equal lines, longest first, and then their number.
 pub(super) fn list(tree: &Tree) -> String {
     let runs = runs(tree);
     let lines = runs.iter().map(|run| format!("{run}\n"));
     lines.chain([format!("equal runs of {LINES_MIN} lines or more: {}\n", runs.len())]).collect()
 }
 
-/// Returns every run, longest first, then in the order of paths and lines.
+/// Returns every run of equal lines, longest first, then in the order of paths and lines.
 fn runs(tree: &Tree) -> Vec<Run<'_>> {
     let (lines, kinds) = read_lines(tree);
     let mut runs = Vec::new();
-    // Where the windows that were already passed begin, by their lines.
+    // The places at which windows of lines begin that were passed already, by the lines of the window.
     let mut begins: HashMap<&[usize], Vec<usize>> = HashMap::new();
     for (second, window) in kinds.windows(LINES_MIN).enumerate() {
         let earlier = begins.entry(window).or_default();
         for &first in &*earlier {
-            // Equal windows contain no separator, so there is a line before each.
+            // A window is part of a run that was found already if the lines before its two places are equal.
+            // There is a line before each place, because equal windows contain no separator.
             let is_found_already = kinds[first - 1] == kinds[second - 1];
             if !is_found_already {
                 let is_equal = |offset: &usize| kinds[first + offset] == kinds[second + offset];
@@ -122,7 +124,7 @@ fn runs(tree: &Tree) -> Vec<Run<'_>> {
     runs
 }
 
-/// Returns the run of these equal lines, without punctuation at its ends; `None` if it is too short.
+/// Returns the run that these equal lines make, without punctuation at its ends; `None` if it is too short.
 fn run_of<'a>(first: &[Line<'a>], second: &[Line<'a>]) -> Option<Run<'a>> {
     let begin = first.iter().position(|line| !line.is_punctuation)?;
     let end = 1 + first.iter().rposition(|line| !line.is_punctuation)?;
@@ -143,7 +145,8 @@ fn read_lines(tree: &Tree) -> (Vec<Line<'_>>, Vec<usize>) {
         place.is_in_room() && place.part == "src" && reached.get(path) != Some(&Reach::TestOnly)
     };
     let (mut lines, mut kinds) = (Vec::new(), Vec::new());
-    // The index of the first line of each text, which is the number of all lines of that text.
+    // For each text of a line, the index of the first line with this text, which is the number of all such
+    // lines.
     let mut first_lines: HashMap<&str, usize> = HashMap::new();
     for (path, _, rust) in tree.rust_files().filter(|(path, place, _)| is_read(path, *place)) {
         kinds.push(lines.len());
@@ -158,7 +161,7 @@ fn read_lines(tree: &Tree) -> (Vec<Line<'_>>, Vec<usize>) {
     (lines, kinds)
 }
 
-/// Returns the number and the text of every line that counts.
+/// Returns every line of a file that counts, with its number.
 fn counting_lines(rust: &RustText) -> Vec<(usize, &str)> {
     let mut counting = Vec::new();
     let (mut offset, mut is_import) = (0, false);

@@ -6,7 +6,8 @@ use super::Finding;
 use super::modules::reached_files;
 use super::tree::Tree;
 
-/// Returns files that no module declares, and uses of the two layouts that hide the place of a module.
+/// Returns a finding for each file that no module declares, and for each use of the two layouts that hide
+/// where a module is.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let reached = reached_files(tree);
     let mut findings = Vec::new();

@@ -12,19 +12,19 @@ use super::Finding;
 use super::rust_text::RustText;
 use super::tree::Tree;
 
-/// A word that left the glossary.
+/// A word that left the glossary and is refused.
 struct Retired {
-    /// The word in lower case and in the singular. Its plural with an `s` is refused as well.
+    /// The refused word, in lower case and in the singular. Its plural with an `s` is refused as well.
     word: &'static str,
-    /// The word to say.
+    /// The word of the glossary to use instead of the refused one.
     instead: &'static str,
-    /// Whether comments may use the word, because it is common English: "close to home".
+    /// True if comments may use the refused word, because it is common English.
     is_free_in_comments: bool,
-    /// Beginnings of paths where the word means something else.
+    /// Beginnings of the paths of files in which the word means something else and is allowed.
     allowed: &'static [&'static str],
 }
 
-/// Every word that is refused.
+/// All words that are refused, each with the word to use instead.
 const RETIRED: [Retired; 17] = [
     Retired::everywhere("arena", "chunk"),
     Retired::everywhere("baton", "task cell"),
@@ -55,13 +55,13 @@ const RETIRED: [Retired; 17] = [
     Retired { is_free_in_comments: true, ..Retired::everywhere("stock", "block writer") },
 ];
 
-/// Identifiers and comments that use a word of [`RETIRED`].
+/// Returns a finding for each identifier and comment that uses a word of [`RETIRED`].
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     findings_of(tree, &RETIRED)
 }
 
 impl Retired {
-    /// A word that is refused in all files, in identifiers and in comments.
+    /// Creates a word that is refused in all files, in identifiers and in comments.
     const fn everywhere(word: &'static str, instead: &'static str) -> Self {
         Self { word, instead, is_free_in_comments: false, allowed: &[] }
     }
@@ -75,7 +75,7 @@ fn findings_of(tree: &Tree, retired: &[Retired]) -> Vec<Finding> {
 fn findings_in(path: &str, rust: &RustText, retired: &[Retired]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (text, is_comment) in [(&rust.code, false), (&rust.comments, true)] {
-        // Only ASCII changes its case, so an offset means the same place in both.
+        // Only ASCII letters change their case, so an offset means the same place in both texts.
         let lower = text.to_ascii_lowercase();
         for Retired { word, instead, is_free_in_comments, allowed } in retired {
             let is_allowed = allowed.iter().any(|prefix| path.starts_with(prefix));
@@ -87,20 +87,22 @@ fn findings_in(path: &str, rust: &RustText, retired: &[Retired]) -> Vec<Finding>
             findings.extend(uses.map(|(offset, _)| Finding::new(path, rust.line_of(offset), &message)));
         }
     }
-    // A line may use a word more than once.
+    // A line that uses a refused word more than once has one finding.
     findings.sort();
     findings.dedup();
     findings
 }
 
-/// Returns whether the word of this length at `offset` is a whole part of a name, in the singular or the plural.
+/// Returns whether the word of this length at `offset` is a whole part of a name, in the singular or in the
+/// plural.
 fn is_part(text: &str, offset: usize, length: usize) -> bool {
     let end = offset + length;
     let is_plural = text[end..].starts_with(['s', 'S']) && is_cut(text, end + 1);
     is_cut(text, offset) && (is_cut(text, end) || is_plural)
 }
 
-/// Returns whether one part of a name may end and another begin at `offset`: in `StateLender` before the `L`.
+/// Returns whether a part of a name may end and another one begin at `offset`, such as before the `P` of
+/// `StatePool`.
 fn is_cut(text: &str, offset: usize) -> bool {
     let before = text[..offset].chars().next_back().unwrap_or(' ');
     let mut behind = text[offset..].chars();

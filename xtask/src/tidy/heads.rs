@@ -1,9 +1,10 @@
-//! Every Rust file opens with prose that states its purpose.
+//! The rule that every Rust file opens with prose that states its purpose.
 
 use super::Finding;
 use super::tree::Tree;
 
-/// Returns files that do not open with `//!`. Attributes come after the prose, which is the first thing for a reader.
+/// Returns a finding for each file that does not open with `//!`. Attributes come after this prose, which is
+/// the first thing for a reader.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     tree.rust_files()
         .filter(|(_, place, _)| matches!(place.part, "src" | "tests" | "benches" | "examples"))

@@ -1,4 +1,5 @@
-//! Targets of links in Markdown exist: relative links, anchors, and backticked paths into the tree.
+//! The rule that targets of links in Markdown exist: relative links, anchors, and backticked paths into the
+//! tree.
 //!
 //! Prose becomes wrong first, because nothing compiles it. Whole addresses are not followed: a check that needs the
 //! network fails for reasons that are not in the change.
@@ -7,13 +8,13 @@ use super::Finding;
 use super::markdown::{Markdown, Pointer};
 use super::tree::Tree;
 
-/// Beginnings of backticked words that are paths into the tree.
+/// Beginnings of words in backticks that are paths into the tree of files.
 const TREE_PREFIXES: [&str; 7] = ["crates/", "docs/", "xtask/", "bench/", "examples/", ".ci/", ".cargo/"];
 
-/// The page whose rows may name planned files.
+/// Path of the page whose table rows may name files that are only planned.
 const PLAN: &str = "docs/papers.md";
 
-/// Returns every link and backticked path whose target does not exist.
+/// Returns a finding for each link and each backticked path whose target does not exist.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".md")) {
@@ -33,7 +34,7 @@ pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Returns the fault of the link to `target` on the page at `path`, if it has one.
+/// Returns the fault of the link to `target` on the Markdown page at `path`; `None` if it has no fault.
 fn broken_link(tree: &Tree, path: &str, page: &Markdown, target: &str) -> Option<String> {
     if has_scheme(target) {
         return None;
@@ -55,7 +56,7 @@ fn broken_link(tree: &Tree, path: &str, page: &Markdown, target: &str) -> Option
     (!anchors.contains(anchor)).then(|| format!("no heading of {linked} makes #{anchor}"))
 }
 
-/// Returns whether `target` is a whole address such as `https://..` or `mailto:..`.
+/// Returns whether a link's target is a whole address such as `https://..` or `mailto:..`.
 fn has_scheme(target: &str) -> bool {
     let scheme = target.split_once(':').map_or("", |it| it.0);
     target.starts_with("//")
@@ -63,7 +64,8 @@ fn has_scheme(target: &str) -> bool {
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Returns the path that `target` means on the page at `path`; `None` if it is outside of the tree.
+/// Returns the path of the file that the link to `target` on the page at `path` means; `None` if it is
+/// outside of the tree.
 fn resolved(path: &str, target: &str) -> Option<String> {
     let mut names: Vec<&str> = path.split('/').collect();
     names.pop();
@@ -98,8 +100,8 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the fault of the path with which the code span begins, if there is a path and a fault. A command's arguments
-/// may follow behind a blank.
+/// Returns the fault of the path at the beginning of a code span; `None` if there is no path or no fault. The
+/// arguments of a command may follow behind a blank.
 fn broken_path(tree: &Tree, span: &Pointer) -> Option<String> {
     let word = span.text.split(' ').next().unwrap_or_default();
     if !TREE_PREFIXES.iter().any(|prefix| word.starts_with(prefix)) {
@@ -120,14 +122,14 @@ fn broken_path(tree: &Tree, span: &Pointer) -> Option<String> {
     None
 }
 
-/// Splits `path:12` or `path:12-20` into the path and the last line.
+/// Splits `path:12` or `path:12-20` into the path and the last line number.
 fn without_line(word: &str) -> (&str, Option<usize>) {
     let Some((path, lines)) = word.rsplit_once(':') else { return (word, None) };
     let last = lines.rsplit('-').next().unwrap_or_default();
     last.parse().map_or((word, None), |line| (path, Some(line)))
 }
 
-/// Returns `a/b.rs` and `a/c.rs` for `a/{b,c}.rs`.
+/// Returns the paths that a pattern with braces means: `a/b.rs` and `a/c.rs` for `a/{b,c}.rs`.
 fn with_braces_expanded(pattern: &str) -> Vec<String> {
     let braces = pattern.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
     let Some((before, (choices, behind))) = braces else { return vec![pattern.to_owned()] };
@@ -167,7 +169,7 @@ fn matches_name(pattern: &str, name: &str) -> bool {
     cuts.any(|cut| matches_name(&pattern[end..], &rest[cut..]))
 }
 
-/// Returns whether `line` of `text` is a table row whose column `status` contains `planned`.
+/// Returns whether the line with this number is a table row whose column `status` contains `planned`.
 fn is_planned(text: &str, line: usize) -> bool {
     let lines: Vec<&str> = text.lines().collect();
     let is_row = |line: &&&str| line.trim_start().starts_with('|');
@@ -178,7 +180,7 @@ fn is_planned(text: &str, line: usize) -> bool {
         .is_some_and(|it| it.contains("planned"))
 }
 
-/// Returns the cells of a table row. A bar behind a backslash does not end a cell.
+/// Returns the cells of a row of a Markdown table. A bar behind a backslash does not end a cell.
 fn cells(row: &str) -> Vec<&str> {
     let row = row.trim().trim_start_matches('|');
     let mut cells = Vec::new();

@@ -7,7 +7,7 @@ use crate::workspace::{Dependency, DependencyKind, Package};
 
 use super::tree::Tree;
 
-/// Returns the line that declares `dependency`; the first line if it is not found.
+/// Returns the number of the line that declares `dependency`; the first line if no such line is found.
 pub(super) fn dependency_line(tree: &Tree, package: &Package, dependency: &Dependency) -> usize {
     let text = tree.text(&package.manifest).unwrap_or_default();
     let mut is_in_section = false;

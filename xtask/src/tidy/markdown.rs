@@ -1,4 +1,4 @@
-//! Links, code spans and headings of a Markdown page.
+//! Reader of the links, code spans and headings of a Markdown page.
 //!
 //! The reader knows the parts of GitHub-flavoured Markdown that our pages use: fenced code, code spans, inline and
 //! reference links, and both kinds of heading. It reads indented code and HTML as prose.
@@ -7,22 +7,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::rust_text::line_of;
 
-/// A page of Markdown.
+/// The parts of a Markdown page that the rules need.
 pub(super) struct Markdown {
     /// Targets of the links, in the order of the page. Reference definitions come last.
     pub(super) links: Vec<Pointer>,
-    /// Contents of the code spans outside of fences.
+    /// Contents of the page's code spans outside of fenced code.
     pub(super) code_spans: Vec<Pointer>,
-    /// Anchors that a link may name.
+    /// Anchors of the page that a link may name.
     pub(super) anchors: BTreeSet<String>,
 }
 
-/// A link or a code span.
+/// A link or a code span of a Markdown page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pointer {
-    /// Line, counted from 1.
+    /// Number of the line of the link or code span, counted from 1.
     pub(super) line: usize,
-    /// Target of the link, or contents of the code span.
+    /// Target of the link, or contents of the code span, as text.
     pub(super) text: String,
 }
 
@@ -36,7 +36,7 @@ impl Markdown {
     }
 }
 
-/// Returns `text` with fenced code blanked, of the same length.
+/// Returns `text` with fenced code replaced by blanks, of the same length.
 fn without_fences(text: &str) -> String {
     let mut fence: Option<&str> = None;
     let mut prose = String::with_capacity(text.len());
@@ -62,17 +62,18 @@ fn without_fences(text: &str) -> String {
     prose
 }
 
-/// Returns the run of backticks or tildes that opens or closes a fence.
+/// Returns the run of backticks or tildes that opens or closes fenced code, if a line has one.
 fn fence_of(content: &str) -> Option<&str> {
     let mark = content.chars().next().filter(|c| "`~".contains(*c))?;
     let run = &content[..content.len() - content.trim_start_matches(mark).len()];
-    // A backtick behind the run means code within a line: ```like this```.
+    // A backtick behind the run means that it is code within a line: ```like this```.
     let is_fence = run.len() >= 3 && !(mark == '`' && content[run.len()..].contains('`'));
     is_fence.then_some(run)
 }
 
-/// Returns the code spans of `prose`, and `prose` with the spans blanked, of the same length. The next run of the same
-/// length in the same paragraph closes a run of backticks. Without one, the backticks are text.
+/// Returns the code spans of `prose`, and `prose` with the spans replaced by blanks, of the same length. A
+/// run of backticks is closed by the next run of the same length in the same paragraph. Without such a run,
+/// the backticks are text.
 fn cut_code_spans(prose: &str) -> (Vec<Pointer>, String) {
     let mut spans = Vec::new();
     let mut rest_of_page = String::with_capacity(prose.len());
@@ -98,7 +99,8 @@ fn cut_code_spans(prose: &str) -> (Vec<Pointer>, String) {
     (spans, rest_of_page)
 }
 
-/// Returns the contents between the `run_length` backticks at the begin of `rest` and the run that closes them.
+/// Returns the contents between the run of `run_length` backticks with which `rest` begins and the run that
+/// closes it.
 fn span_contents(rest: &str, run_length: usize) -> Option<&str> {
     let paragraph = &rest[..rest.find("\n\n").unwrap_or(rest.len())];
     let mut offset = run_length;
@@ -113,7 +115,7 @@ fn span_contents(rest: &str, run_length: usize) -> Option<&str> {
     }
 }
 
-/// Returns the targets of `[text](target)` and `![text](target "title")`.
+/// Returns the targets of inline links: `[text](target)` and `![text](target "title")`.
 fn inline_links(prose: &str) -> Vec<Pointer> {
     let mut links = Vec::new();
     for (offset, _) in prose.match_indices("](") {
@@ -124,7 +126,7 @@ fn inline_links(prose: &str) -> Vec<Pointer> {
     links
 }
 
-/// Returns the targets of `[name]: target`.
+/// Returns the targets of reference definitions: `[name]: target`.
 fn reference_definitions(prose: &str) -> Vec<Pointer> {
     let mut links = Vec::new();
     for (index, line) in prose.lines().enumerate() {
@@ -139,7 +141,7 @@ fn reference_definitions(prose: &str) -> Vec<Pointer> {
     links
 }
 
-/// Returns the offset of the parenthesis that closes one opened before `rest`.
+/// Returns the offset in `rest` of the parenthesis that closes one opened before `rest`.
 fn closing_parenthesis(rest: &str) -> Option<usize> {
     let mut depth = 1usize;
     for (offset, c) in rest.char_indices() {
@@ -155,7 +157,7 @@ fn closing_parenthesis(rest: &str) -> Option<usize> {
     None
 }
 
-/// Returns the target without title and angle brackets.
+/// Returns the target of a link without its title and angle brackets.
 fn target_of(inner: &str) -> String {
     let inner = inner.trim();
     match inner.strip_prefix('<').and_then(|it| it.split_once('>')) {
@@ -186,7 +188,7 @@ fn anchors(prose: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// Returns the text of a heading such as `## Words`.
+/// Returns the text of a heading that begins with number signs, such as `## Words`; `None` for other lines.
 fn atx_heading(line: &str) -> Option<&str> {
     let content = line.trim();
     let text = content.trim_start_matches('#');
@@ -195,7 +197,7 @@ fn atx_heading(line: &str) -> Option<&str> {
     is_heading.then(|| text.trim().trim_end_matches('#').trim_end())
 }
 
-/// Returns whether `line` makes the line above it a heading.
+/// Returns whether `line` is an underline that makes the line above it a heading.
 fn is_underline(line: &str, line_above: &str) -> bool {
     let line = line.trim_end();
     let is_rule = !line.is_empty() && (line.chars().all(|c| c == '=') || line.chars().all(|c| c == '-'));
@@ -203,11 +205,11 @@ fn is_underline(line: &str, line_above: &str) -> bool {
     is_rule && !above.is_empty() && atx_heading(above).is_none() && !above.starts_with(['|', '-', '*', '>'])
 }
 
-/// Returns GitHub's anchor of a heading: lower case, hyphens for spaces, no punctuation.
+/// Returns the anchor that GitHub gives to a heading: lower case, hyphens for spaces, no punctuation.
 fn slug(heading: &str) -> String {
     let mut text = String::new();
     let mut rest = heading;
-    // GitHub keeps the text of a link and drops its target.
+    // For the anchor of a heading, GitHub keeps the text of a link and drops its target.
     while let Some((before, behind)) = rest.split_once("](") {
         text.push_str(before);
         rest = closing_parenthesis(behind).map_or("", |end| &behind[end + 1..]);
@@ -227,7 +229,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Appends a blank for each byte of `text`, and keeps its line ends.
+/// Appends a blank for each byte of `text`, but keeps line ends.
 fn push_blank(page: &mut String, text: &str) {
     page.extend(text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
 }

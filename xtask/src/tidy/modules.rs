@@ -1,4 +1,4 @@
-//! Declarations of files: the walk from the crate roots along their `mod` declarations.
+//! Finds the source files that are compiled, by a walk from the crate roots along their `mod` declarations.
 //!
 //! Only the layout of this tree is known. The children of `x.rs` are in `x/`, and the children of a crate root are
 //! beside it. `mod.rs` is followed as well, so that only the rule against it reports it.
@@ -12,13 +12,13 @@ use super::tree::{Place, Tree};
 /// Condition under which a source file is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// No condition, or a condition that is not about tests.
+    /// The file is compiled always, or under a condition that is not about tests.
     Plain,
-    /// Only with tests.
+    /// `TestOnly`: the file is compiled only with tests.
     TestOnly,
 }
 
-/// Returns every file below a `src` that is reached from a crate root, with the roots.
+/// Returns every file below a `src` that is reached from a crate root, and the crate roots themselves.
 pub(super) fn reached_files(tree: &Tree) -> BTreeMap<String, Reach> {
     let mut reached = BTreeMap::new();
     let roots = tree.rust_files().filter(|(_, place, _)| is_root(*place));
@@ -41,7 +41,7 @@ pub(super) fn reached_files(tree: &Tree) -> BTreeMap<String, Reach> {
     reached
 }
 
-/// Returns whether cargo begins to compile a library or a program at the file.
+/// Returns whether cargo begins to compile a library or a program at the file with this place.
 pub(super) fn is_root(place: Place<'_>) -> bool {
     if place.part != "src" {
         return false;
@@ -60,9 +60,10 @@ fn directory_of_children(path: &str) -> &str {
     }
 }
 
-/// A declaration `mod name;`.
+/// A declaration of a module in a file of its own: `mod name;`.
 struct Declaration<'a> {
-    /// Names of the modules around it in the same file, outermost first, then its own name.
+    /// Names of the modules around the declaration in the same file, outermost first, then the name of the
+    /// declared module.
     names: Vec<&'a str>,
     is_test: bool,
 }

@@ -1,4 +1,5 @@
-//! Doc comments open with a verb or a noun of the field, and no comment calls a thing by the pronoun [`PRONOUN`].
+//! The rule that doc comments open with a verb or a noun of the field, and that no comment calls a thing by
+//! the pronoun [`PRONOUN`].
 //!
 //! A comment that opens with What, Who, Of or Those can be understood only with the code in view, because it has no
 //! subject. The rule of [`glossary`](super::glossary) refuses words that left the glossary.
@@ -7,16 +8,16 @@ use super::Finding;
 use super::rust_text::RustText;
 use super::tree::Tree;
 
-/// Beginnings of paths whose comments are not revised yet.
+/// Beginnings of the paths of files whose comments are not revised yet and not checked.
 const PENDING: [&str; 2] = ["crates/sql/src/bind.rs", "crates/sql/src/bind/"];
 
-/// Refused openings, each a sequence of whole words.
+/// Refused openings of doc comments, each a sequence of whole words.
 const REFUSED: [&str; 8] = ["What", "Whoever", "Who", "Of", "Those", "That of", "Whether it", "The same"];
 
 /// The pronoun for persons that comments must not use for things.
 const PRONOUN: &str = "whoever";
 
-/// Returns every doc comment with a refused opening, and every comment with the pronoun.
+/// Returns a finding for each doc comment with a refused opening, and for each comment with the pronoun.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, _, rust) in tree.rust_files() {
@@ -52,7 +53,7 @@ fn of_comments(path: &str, rust: &RustText) -> Vec<Finding> {
     findings
 }
 
-/// Returns the refused words with which the text of a doc comment opens.
+/// Returns the refused words with which the text of a doc comment opens; `None` if it opens with others.
 fn refused_opening(text: &str) -> Option<&'static str> {
     let text = text.trim_start();
     let is_opening = |words: &&&str| {

@@ -1,5 +1,5 @@
-//! Dependencies on packages from outside. The core rooms stay nearly free of them. Errors of `anyhow` cannot be matched
-//! on, so only programs use it.
+//! The rule for dependencies on packages from outside. The core rooms stay nearly free of them. Only programs
+//! use `anyhow`, because its errors cannot be matched on.
 
 use crate::workspace::{Dependency, DependencyKind, Package};
 
@@ -7,10 +7,10 @@ use super::Finding;
 use super::manifest::dependency_line;
 use super::tree::Tree;
 
-/// A package from outside, and the only condition under which it may be needed, if there is one.
+/// A package from outside, and the only condition under which it may be needed, such as `cfg(loom)`.
 type Allowed = (&'static str, Option<&'static str>);
 
-/// Packages that a core room may use.
+/// Packages from outside that a core room may use.
 const CORE_ROOMS: [(&str, &[Allowed]); 4] = [
     ("thalweg-model", &[("serde", None), ("postcard", None)]),
     (
@@ -25,7 +25,8 @@ const CORE_ROOMS: [(&str, &[Allowed]); 4] = [
 /// workspace of their own, which is not checked here.
 const ANYHOW_USERS: [&str; 3] = ["thalweg-cli", "thalweg-bench", "xtask"];
 
-/// Returns dependencies of core rooms that are not on their list, and uses of `anyhow` outside of programs.
+/// Returns a finding for each dependency of a core room that is not on its list, and for each use of `anyhow`
+/// outside of programs.
 pub(super) fn findings(packages: &[Package], tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in packages {

@@ -1,5 +1,5 @@
-//! A panic outside of tests says which invariant was broken. There is no bare `unwrap()`, and every `expect`, `panic!`
-//! and `unreachable!` has a message of some words.
+//! The rule that a panic outside of tests says which invariant was broken. There is no bare `unwrap()`, and
+//! every `expect`, `panic!` and `unreachable!` has a message of some words.
 //!
 //! A condition that data, options or the machine can cause is an error and no panic. Only a defect of the program
 //! reaches a panic, and the report of the defect begins with its message. The rule holds for the sources of every
@@ -10,17 +10,18 @@ use super::modules::{Reach, reached_files};
 use super::rust_text::{RustText, closing_offset, word_offsets};
 use super::tree::Tree;
 
-/// Fewest words that name an invariant: a subject, a verb and a predicate.
+/// Least number of words of a message that names an invariant: a subject, a verb and a predicate.
 const MESSAGE_WORDS_MIN: usize = 4;
 
-/// Calls that panic without a reason.
+/// Names of calls that panic without a message.
 const MUTE_CALLS: [&str; 2] = ["unwrap", "unwrap_err"];
 
-/// Calls and macros whose first argument is the reason of the panic.
+/// Calls and macros whose first argument is the message of the panic, each with the text that follows its
+/// name.
 const SPEAKING: [(&str, &str); 4] =
     [("expect", "("), ("expect_err", "("), ("panic", "!("), ("unreachable", "!(")];
 
-/// Returns every panic without a reason.
+/// Returns a finding for each panic without a reason in its message.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let reached = reached_files(tree);
     let mut findings = Vec::new();
@@ -69,15 +70,15 @@ fn short_reasons(path: &str, rust: &RustText) -> Vec<Finding> {
     findings
 }
 
-/// Returns the offsets of a call or macro outside of tests.
+/// Returns the offsets at which a call or macro is used outside of tests.
 fn uses<'a>(rust: &'a RustText, name: &'a str, opening: &'a str) -> impl Iterator<Item = usize> + 'a {
     word_offsets(&rust.code, name)
         .filter(move |offset| rust.code[offset + name.len()..].starts_with(opening) && !rust.is_test(*offset))
 }
 
-/// Returns the text at the begin of a call's arguments, behind its bracket at `open`; empty if there is no argument.
-/// `None` if the first argument is not a literal: then it is another function of the same name, or the text is made
-/// elsewhere.
+/// Returns the arguments of the call whose bracket is at `open`, as text; empty if there is no argument.
+/// Returns `None` if the first argument is not a literal: then it is another function of the same name, or
+/// the message is made elsewhere.
 fn reason(rust: &RustText, open: usize) -> Option<&str> {
     let end = closing_offset(&rust.code, open).saturating_sub(1).max(open + 1);
     let arguments = rust.code[open + 1..end].trim_start();
@@ -86,7 +87,7 @@ fn reason(rust: &RustText, open: usize) -> Option<&str> {
     }
     let begin = end - arguments.len();
     let opening = arguments.find('"')?;
-    // Only the marks of a raw text may stand before the quote.
+    // Only the marks of a raw string may come before the quote of a literal.
     if !arguments[..opening].chars().all(|c| c == 'r' || c == '#') {
         return None;
     }

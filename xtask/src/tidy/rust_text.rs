@@ -7,15 +7,15 @@
 
 use std::ops::Range;
 
-/// A source file.
+/// A Rust source file with separate copies of its code and its comments.
 pub(super) struct RustText {
-    /// The whole text.
+    /// The whole text of the source file.
     pub(super) text: String,
-    /// Code alone. Strings keep their quotes and lose their contents.
+    /// The code alone. Strings keep their quotes and lose their contents.
     pub(super) code: String,
-    /// Comments alone, with their slashes.
+    /// The comments of the file alone, with their slashes.
     pub(super) comments: String,
-    /// Items under `#[cfg(test)]`.
+    /// Ranges of the text that are items under `#[cfg(test)]`.
     test_spans: Vec<Range<usize>>,
 }
 
@@ -29,17 +29,17 @@ impl RustText {
         Self { text, code, comments, test_spans }
     }
 
-    /// Returns the line of `offset`, counted from 1.
+    /// Returns the number of the line of `offset`, counted from 1.
     pub(super) fn line_of(&self, offset: usize) -> usize {
         line_of(&self.text, offset)
     }
 
-    /// Returns whether `offset` is in an item that only tests compile.
+    /// Returns whether the code at `offset` is in an item that only tests compile.
     pub(super) fn is_test(&self, offset: usize) -> bool {
         self.test_spans.iter().any(|span| span.contains(&offset))
     }
 
-    /// Returns the number of lines outside of items that only tests compile.
+    /// Returns the number of lines of the file outside of items that only tests compile.
     pub(super) fn line_count_without_tests(&self) -> usize {
         let mut offset = 0;
         let mut count = 0;
@@ -65,12 +65,12 @@ impl RustText {
     }
 }
 
-/// Returns the line of `offset` in `text`, counted from 1.
+/// Returns the number of the line of `offset` in `text`, counted from 1.
 pub(super) fn line_of(text: &str, offset: usize) -> usize {
     1 + text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// Returns every offset at which `word` stands in `text` and is not part of a longer name.
+/// Returns every offset at which `word` occurs in `text` and is not part of a longer name.
 pub(super) fn word_offsets<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     text.match_indices(word).map(|(offset, _)| offset).filter(move |offset| {
         let before = text[..*offset].chars().next_back();
@@ -79,12 +79,12 @@ pub(super) fn word_offsets<'a>(text: &'a str, word: &'a str) -> impl Iterator<It
     })
 }
 
-/// Returns whether `c` can be part of a name.
+/// Returns whether a character can be part of a Rust name.
 pub(super) fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the offset behind the bracket that closes the one at `open`; the end of `code` if none does.
+/// Returns the offset after the bracket that closes the one at `open`; the end of `code` if none does.
 pub(super) fn closing_offset(code: &str, open: usize) -> usize {
     let mut depth = 0usize;
     for (offset, byte) in code.bytes().enumerate().skip(open) {
@@ -102,7 +102,7 @@ pub(super) fn closing_offset(code: &str, open: usize) -> usize {
     code.len()
 }
 
-/// Kind of a stretch of text.
+/// Kind of a part of a Rust text: code, comment or the like.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Code,
@@ -110,7 +110,7 @@ enum Kind {
     Contents,
 }
 
-/// A pass over the text.
+/// A pass of the scanner that separates code from comments.
 struct Scanner<'a> {
     text: &'a str,
     offset: usize,
@@ -155,7 +155,8 @@ impl<'a> Scanner<'a> {
         &self.text[self.offset..]
     }
 
-    /// Copies `length` bytes, or the rest if it is shorter, to the copy of `kind`. Blanks them in the other copy.
+    /// Copies `length` bytes, or the rest of the text if it is shorter, to the copy for `kind`. Writes blanks
+    /// to the other copy.
     fn take(&mut self, length: usize, kind: Kind) {
         let end = self.text.len().min(self.offset + length);
         for byte in self.text[self.offset..end].bytes() {
@@ -166,7 +167,8 @@ impl<'a> Scanner<'a> {
         self.offset = end;
     }
 
-    /// Returns the number of hashes of a raw string, at its `r`. A `b` or `c` before it has been taken as code.
+    /// Returns the number of hashes of the raw string that begins at the present `r`; `None` if none begins.
+    /// A `b` or `c` before the `r` has been taken as code.
     fn raw_string_hashes(&self) -> Option<usize> {
         let after = self.rest().strip_prefix('r')?;
         let before = &self.text[..self.offset];
@@ -201,7 +203,8 @@ fn block_comment_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// Returns the length of the text before the closing `quote`. A backslash hides the character behind it.
+/// Returns the length of the text before the closing `quote`. The character behind a backslash does not count
+/// as a quote.
 fn quoted_length(rest: &str, quote: char) -> usize {
     let mut is_hidden = false;
     for (offset, c) in rest.char_indices() {
@@ -216,14 +219,15 @@ fn quoted_length(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// Returns whether the quote at the begin of `rest` opens a character. Otherwise it begins a lifetime or a label.
+/// Returns whether the quote at the beginning of `rest` opens a character. Otherwise it begins a lifetime or
+/// a label.
 fn is_character(rest: &str) -> bool {
     let mut chars = rest.chars().skip(1);
     chars.next() == Some('\\') || chars.next() == Some('\'')
 }
 
-/// Returns the items under an attribute such as `#[cfg(test)]` or `#[cfg(all(test, loom))]`, with the attribute. An
-/// inner attribute (`#![cfg(test)]`) makes the whole file one item.
+/// Returns the ranges of the items under an attribute such as `#[cfg(test)]` or `#[cfg(all(test, loom))]`,
+/// with the attribute. An inner attribute (`#![cfg(test)]`) makes the whole file one item.
 fn test_spans(code: &str) -> Vec<Range<usize>> {
     let mut spans: Vec<Range<usize>> = Vec::new();
     for (start, _) in code.match_indices("#[cfg(").chain(code.match_indices("#![cfg(")) {
@@ -252,7 +256,7 @@ fn item_end(code: &str, offset: usize) -> usize {
         offset = closing_offset(code, offset + 1);
     }
     let first_word = code[offset..].split(|c| !is_name_char(c)).next().unwrap_or_default();
-    // A comma ends a field or an expression. In an item, commas separate parameters.
+    // A comma ends a field or an expression. In other items, commas separate parameters.
     let is_item = ITEM_WORDS.contains(&first_word);
     let bytes = code.as_bytes();
     while offset < bytes.len() {

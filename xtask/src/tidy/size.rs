@@ -1,17 +1,17 @@
-//! A file that is too long to be read in one go states why it cannot be cut.
+//! The rule that a file which is too long to be read in one go states why it cannot be cut.
 
 use super::Finding;
 use super::modules::{Reach, reached_files};
 use super::tree::Tree;
 
-/// Lines of a file without tests above which it must give a reason. The number is ours: most files have fewer than 500
-/// lines, and a file of more than 800 lines rarely has one purpose.
+/// Number of lines, without tests, above which a file must give a reason. The number is ours: most files have
+/// fewer than 500 lines, and a file of more than 800 lines rarely has one purpose.
 const MAX_LINE_COUNT: usize = 800;
 
-/// Words that the head of a longer file contains.
+/// Words that the head of a longer file must contain.
 const REASON: &str = "one state machine";
 
-/// Returns files above [`MAX_LINE_COUNT`] whose head does not give the [`REASON`].
+/// Returns a finding for each file above [`MAX_LINE_COUNT`] whose head does not give the [`REASON`].
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let reached = reached_files(tree);
     tree.rust_files()

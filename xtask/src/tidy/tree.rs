@@ -12,30 +12,30 @@ use anyhow::{Context, Result, bail};
 
 use super::rust_text::RustText;
 
-/// All files, by their paths relative to the root, with forward slashes.
+/// All files of the tree, by their paths relative to the root, with forward slashes.
 pub(super) struct Tree {
     files: BTreeMap<String, File>,
     directories: BTreeSet<String>,
 }
 
-/// Contents of a file.
+/// Contents of a file of the tree that tidy reads.
 pub(super) enum File {
-    /// Rust, with code and comments separated.
+    /// A Rust file, with code and comments separated.
     Rust(RustText),
-    /// Any other UTF-8 text.
+    /// Any other file with UTF-8 text.
     Text(String),
-    /// Any other bytes. Only the existence of the file counts.
+    /// A file with any other bytes. Only its existence counts.
     Opaque,
 }
 
-/// Place of a file in its package.
+/// Place of a file in its package, read from the file's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place<'a> {
     /// Directory of the package, such as `crates/memory` or `xtask`.
     pub(super) package: &'a str,
-    /// Directory below it: `src`, `tests`, `benches`, `examples`.
+    /// Directory below that of the package: `src`, `tests`, `benches` or `examples`.
     pub(super) part: &'a str,
-    /// Rest of the path.
+    /// Rest of the file's path below `src`, `tests`, `benches` or `examples`.
     pub(super) rest: &'a str,
 }
 
@@ -49,7 +49,8 @@ impl Tree {
         let mut files = BTreeMap::new();
         for path in listed_by_git(root)? {
             let full_path = root.join(&path);
-            // Git still lists a tracked file that is deleted and not yet staged.
+            // Git still lists a tracked file that is deleted and not yet staged, so a missing file is passed
+            // over.
             let Ok(metadata) = fs::symlink_metadata(&full_path) else { continue };
             let file = if metadata.is_file() {
                 let bytes = fs::read(&full_path).with_context(|| format!("could not read {path}"))?;
@@ -71,7 +72,7 @@ impl Tree {
         Self { files, directories }
     }
 
-    /// Creates a tree of the given paths and texts.
+    /// Creates a tree of files from the given paths and texts, for tests.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         Self::new(
@@ -82,12 +83,12 @@ impl Tree {
         )
     }
 
-    /// Returns the path of every file, in order.
+    /// Returns the path of every file of the tree, in order.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// Returns the path of every directory, in order. The path of the root is empty.
+    /// Returns the path of every directory of the tree, in order. The path of the root is empty.
     pub(super) fn directories(&self) -> impl Iterator<Item = &str> {
         self.directories.iter().map(String::as_str)
     }
@@ -97,7 +98,7 @@ impl Tree {
         self.files.contains_key(path) || self.directories.contains(path)
     }
 
-    /// Returns every file that is text, Rust or not.
+    /// Returns the path and the text of every file that is text, Rust or not.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.paths().filter_map(|path| Some((path, self.text(path)?)))
     }
@@ -111,12 +112,12 @@ impl Tree {
         }
     }
 
-    /// Returns every Rust file of a package, with its place.
+    /// Returns the path, the place and the text of every Rust file of a package.
     pub(super) fn rust_files(&self) -> impl Iterator<Item = (&str, Place<'_>, &RustText)> {
         self.paths().filter_map(|path| Some((path, Place::of(path)?, self.rust(path)?)))
     }
 
-    /// Returns the Rust file at `path`, if it is one.
+    /// Returns the text of the Rust file at `path`, if there is one.
     pub(super) fn rust(&self, path: &str) -> Option<&RustText> {
         match self.files.get(path)? {
             File::Rust(rust) => Some(rust),
@@ -137,7 +138,7 @@ impl File {
 }
 
 impl<'a> Place<'a> {
-    /// Returns the place of `path`, if it is below a part of a package.
+    /// Returns the place of the file at `path`, if it is below a part of a package such as `src`.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         let package_end = match path.split_once('/')? {
             ("crates", inner) => "crates/".len() + inner.find('/')?,
@@ -148,7 +149,7 @@ impl<'a> Place<'a> {
         Some(Self { package: &path[..package_end], part, rest })
     }
 
-    /// Returns whether the file is part of a room, and not of xtask.
+    /// Returns whether the file is part of a crate of the engine, and not of xtask.
     pub(super) fn is_in_room(self) -> bool {
         self.package.starts_with("crates/")
     }
@@ -157,7 +158,7 @@ impl<'a> Place<'a> {
 fn listed_by_git(root: &Path) -> Result<Vec<String>> {
     let mut command = Command::new("git");
     command.args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]).current_dir(root);
-    // If a git hook runs us, these name its repository and index, which may not be ours.
+    // If a git hook runs xtask, these variables name the hook's repository and index, which may be others.
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
         command.env_remove(variable);
     }
@@ -168,7 +169,7 @@ fn listed_by_git(root: &Path) -> Result<Vec<String>> {
     let names = String::from_utf8(listed.stdout).context("a file name is not UTF-8")?;
     let mut names: Vec<String> =
         names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    // Git lists a file in conflict once per side.
+    // Git lists a file in conflict once per side, so repeated names are dropped.
     names.dedup();
     Ok(names)
 }

@@ -1,4 +1,4 @@
-//! `unsafe` stays in memory, and every use there has its argument.
+//! The rule that `unsafe` occurs only in the room memory, and that every use there has its argument.
 //!
 //! Elsewhere the compiler enforces the rule if the crate root forbids unsafe code, so this rule only looks for that
 //! line. In memory, clippy asks for the comments too. This rule also covers code that clippy does not compile: code
@@ -9,13 +9,14 @@ use super::modules::is_root;
 use super::rust_text::{RustText, closing_offset, word_offsets};
 use super::tree::Tree;
 
-/// The one package that may use `unsafe`.
+/// The only package that may use `unsafe`.
 const UNSAFE_PACKAGE: &str = "crates/memory";
 
-/// Lints that the root of that package denies.
+/// Lints that the crate root of the package with unsafe code must deny.
 const DENIED_LINTS: [&str; 2] = ["unsafe_op_in_unsafe_fn", "clippy::undocumented_unsafe_blocks"];
 
-/// Returns crate roots without their line, and unsafe code without its argument.
+/// Returns a finding for each crate root without the line that is asked for, and for each piece of unsafe
+/// code without its argument.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, place, rust) in tree.rust_files() {
@@ -43,7 +44,7 @@ fn missing_lints(path: &str, rust: &RustText) -> Vec<Finding> {
         .collect()
 }
 
-/// Returns the lints that inner attributes set to one of `levels`.
+/// Returns the lints that inner attributes of a file set to one of `levels`.
 fn inner_lints(rust: &RustText, levels: &[&str]) -> Vec<String> {
     let mut lints = Vec::new();
     for (offset, _) in rust.code.match_indices("#![") {

@@ -1,24 +1,26 @@
-//! Refused words: marks of unfinished work, printing and exiting in libraries, and paths of one machine.
+//! The rule for refused words: marks of unfinished work, printing and exiting in libraries, and paths that
+//! exist on one machine only.
 
 use super::Finding;
 use super::modules::{Reach, reached_files};
 use super::rust_text::{RustText, is_name_char, line_of, word_offsets};
 use super::tree::{Place, Tree};
 
-/// Directories of one machine, each written in two halves, so that this file passes its own rule.
+/// Directories that exist on one machine only. Each is written in two halves, so that this file passes its
+/// own rule.
 const MACHINE_PATHS: [&str; 3] = [concat!("/", "work/"), concat!("/", "home/"), concat!("/", "root/")];
 
-/// Macros for work in progress.
+/// Names of macros for unfinished work, which are refused.
 const DESK_MACROS: [&str; 3] = ["dbg", "todo", "unimplemented"];
 
 /// Macros that write to the standard streams, which belong to the program and not to its libraries.
 const PRINT_MACROS: [&str; 4] = ["println", "eprintln", "print", "eprint"];
 
-/// Returns every refused word.
+/// Returns a finding for each word that the rule refuses.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts() {
-        // In Rust, the marks are comments. In a string they are data.
+        // In Rust files, marks of unfinished work are looked for in comments only. In a string they are data.
         let prose = tree.rust(path).map_or(text, |rust| &rust.comments);
         findings.extend(open_marks(path, prose));
         findings.extend(machine_paths(path, text));
@@ -35,7 +37,8 @@ pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Returns marks without an issue number. Marks in backticks are quoted and may stand.
+/// Returns a finding for each mark of unfinished work without an issue number. Marks in backticks are quoted
+/// and allowed.
 fn open_marks(path: &str, prose: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in prose.lines().enumerate() {
@@ -58,7 +61,8 @@ fn has_issue_number(rest: &str) -> bool {
     !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Returns absolute paths below [`MACHINE_PATHS`]. The end of a longer path such as `docs/home/` is not one.
+/// Returns a finding for each absolute path below [`MACHINE_PATHS`]. The end of a longer path such as
+/// `docs/home/` is not one.
 fn machine_paths(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for directory in MACHINE_PATHS {
@@ -83,8 +87,8 @@ fn desk_macros(path: &str, rust: &RustText) -> Vec<Finding> {
     .collect()
 }
 
-/// Returns uses of printing and exiting outside of tests, in every room but cli. testkit may print, because it is a
-/// library for tests.
+/// Returns a finding for each use of printing and exiting outside of tests, in every room but cli. The room
+/// testkit may print, because it is a library for tests.
 fn prints_and_exits(path: &str, place: Place<'_>, rust: &RustText) -> Vec<Finding> {
     if place.package == "crates/cli" {
         return Vec::new();
@@ -106,7 +110,7 @@ fn prints_and_exits(path: &str, place: Place<'_>, rust: &RustText) -> Vec<Findin
     findings
 }
 
-/// Returns the offsets at which the macro `name` is used.
+/// Returns the offsets in a Rust file at which the macro `name` is used.
 fn macro_uses<'a>(rust: &'a RustText, name: &'a str) -> impl Iterator<Item = usize> + 'a {
     word_offsets(&rust.code, name).filter(|offset| {
         let rest = &rust.code[offset + name.len()..];

@@ -1,4 +1,4 @@
-//! Parts of `cargo metadata` that tidy needs.
+//! Tests of reading those parts of `cargo metadata` that tidy needs.
 
 use super::*;
 
@@ -36,7 +36,8 @@ fn metadata_tells_packages_kinds_and_targets() {
     );
 }
 
-/// A missing field must not count as an empty list, or the checks would pass without reading anything.
+/// A missing field in the output of cargo is an error. If it counted as an empty list, the checks would pass
+/// without reading anything.
 #[test]
 fn missing_field_is_an_error() {
     let message = Workspace::from_metadata(r#"{"workspace_root": "/w"}"#).err().unwrap().to_string();

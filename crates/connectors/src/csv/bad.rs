@@ -22,27 +22,28 @@ use super::row::RowError;
 use super::row_writer::RowWriter;
 use crate::in_progress::InProgressFile;
 
-/// Size of the window in which bad lines are counted, in lines.
+/// Number of consecutive lines among which bad lines are counted.
 pub const BAD_WINDOW_LINES: u64 = 10_000;
 
-/// Greatest number of bad lines in a window: 1 %.
+/// Greatest number of bad lines among so many consecutive lines: 1 %.
 pub const BAD_LINES_MAX: usize = 100;
 
-/// Bytes gathered before they are written to the diverted file.
+/// Bytes of diverted lines that are gathered before they are written to their file.
 const DIVERT_BUFFER_BYTES: usize = 64 << 10;
 
-/// Handling of bad lines.
+/// The user's choice how to handle bad lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OnBad {
-    /// A bad line fails the query.
+    /// `Fail`: the first bad line of a file fails the query.
     Fail,
-    /// A bad line is counted and skipped.
+    /// `Skip`: bad lines of a file are counted and skipped.
     Skip,
-    /// A bad line is counted and written to this file with its number and the reason.
+    /// `Divert`: bad lines of a file are counted, and written to the file at this path with their number and
+    /// the reason.
     Divert(PathBuf),
 }
 
-/// Defect of a bad line.
+/// The defect of a bad line, from which its error message is made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Defect {
     NotUtf8 { after_bytes: usize },
@@ -66,7 +67,7 @@ impl fmt::Display for Defect {
     }
 }
 
-/// Handler of the bad lines of one source.
+/// Counts and handles the bad lines of one source.
 pub(super) struct BadLines {
     disk: Arc<dyn Disk>,
     source_path: PathBuf,
@@ -93,7 +94,8 @@ impl BadLines {
             OnBad::Skip => {}
             OnBad::Divert(path) => {
                 if let Err(source) = divert(&mut self.diverted, &self.disk, path, line, defect) {
-                    // The file lacks the line that could not be written, so it must not be published.
+                    // The file of diverted lines lacks the line that could not be written, so it must not be
+                    // published.
                     self.diverted = None;
                     return Err(CsvError::DivertFailed { path: path.clone(), source });
                 }
@@ -106,8 +108,8 @@ impl BadLines {
         Ok(())
     }
 
-    /// Publishes the lines diverted before `failure` of the source, if possible. The failure is reported whether or
-    /// not they could be published.
+    /// Publishes the lines that were diverted before the source failed, if possible. Returns `failure`, which
+    /// is reported whether or not they could be published.
     #[cold]
     pub(super) fn publish_up_to(&mut self, mut failure: CsvError) -> CsvError {
         if let Some(kept) = self.diverted.take() {
@@ -120,7 +122,7 @@ impl BadLines {
         failure
     }
 
-    /// Publishes the diverted lines, if there are any. Called when the source has ended.
+    /// Publishes the diverted lines, if there are any, when the source has ended.
     pub(super) fn finish(&mut self) -> Result<(), CsvError> {
         let Some(diverted) = self.diverted.take() else { return Ok(()) };
         let path = diverted.file.path().to_owned();
@@ -136,7 +138,7 @@ impl BadLines {
     }
 }
 
-/// The diverted lines so far.
+/// The file of diverted lines, and the lines that are not written to it yet.
 struct Diverted {
     file: InProgressFile,
     rows: RowWriter,
@@ -179,20 +181,21 @@ impl Diverted {
     }
 }
 
-/// The numbers of the last `BAD_LINES_MAX + 1` bad lines, as a ring.
+/// The numbers of the last `BAD_LINES_MAX + 1` bad lines, in a ring buffer.
 struct RecentBad {
     numbers: [u64; BAD_LINES_MAX + 1],
-    /// Index for the next number; it holds the oldest number once the ring is full.
+    /// Index at which the next number is stored; it holds the oldest number once the ring is full.
     next: usize,
 }
 
 impl RecentBad {
     fn new() -> Self {
-        // Lines are counted from 1, so 0 marks an unused entry.
+        // An unused entry holds 0, which is no line number, since lines are counted from 1.
         RecentBad { numbers: [0; BAD_LINES_MAX + 1], next: 0 }
     }
 
-    /// Adds bad line `number`; returns whether it and the `BAD_LINES_MAX` bad lines before it lie in one window.
+    /// Adds the bad line with this number. Returns whether it exceeds the limit: whether this line and the
+    /// `BAD_LINES_MAX` bad lines before it lie in one window.
     fn is_one_too_many(&mut self, number: u64) -> bool {
         self.numbers[self.next] = number;
         self.next = (self.next + 1) % self.numbers.len();

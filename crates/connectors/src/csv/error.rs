@@ -1,4 +1,4 @@
-//! Errors of reading a CSV file, with code and place.
+//! Errors of reading a CSV file, each with its code and the place in the file.
 
 use std::error::Error;
 use std::fmt;
@@ -12,11 +12,11 @@ use super::bad::{BAD_LINES_MAX, BAD_WINDOW_LINES};
 /// A place in a file, as shown in messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// The file.
+    /// Path of the file that the place is in.
     pub path: PathBuf,
-    /// The line, counted from 1; a header is line 1.
+    /// Number of the line in the file, counted from 1; a header is line 1.
     pub line: u64,
-    /// Bytes before the line, counted after gunzip.
+    /// Number of bytes of the file before the line, counted after gunzip.
     pub offset_bytes: u64,
 }
 
@@ -26,17 +26,17 @@ impl fmt::Display for Place {
     }
 }
 
-/// A [`Place`] without its path, for callers that know the file.
+/// A place in a file without the file's path, for callers that know the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Position {
-    /// Number of the line, from 1 on.
+    /// Number of a line of the file, counted from 1.
     pub line: u64,
-    /// Bytes before the line.
+    /// Number of bytes of the file before the line, counted after gunzip.
     pub offset_bytes: u64,
 }
 
 impl Position {
-    /// The start of a file.
+    /// The position at the start of a file.
     pub const START: Position = Position { line: 1, offset_bytes: 0 };
 
     /// Returns this position as a place in the file `path`.
@@ -45,66 +45,66 @@ impl Position {
     }
 }
 
-/// Failure to read a CSV file.
+/// The reason why a CSV file could not be read, as an error of the query.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CsvError {
     /// `SOURCE_MISSING`: there is no such file.
     SourceMissing {
-        /// The file.
+        /// Path of the missing file.
         path: PathBuf,
     },
-    /// `SOURCE_UNREADABLE`: the operating system does not let it be read.
+    /// `SOURCE_UNREADABLE`: the operating system refuses to open or read the file.
     SourceUnreadable {
-        /// The line that was being read.
+        /// Place of the line that was being read.
         place: Place,
-        /// The error of the operating system.
+        /// The operating system's error for opening or reading the file.
         source: io::Error,
     },
     /// `SOURCE_CHANGED`: the file was replaced, truncated, appended to or removed while it was read.
     SourceChanged {
-        /// The line that was being read.
+        /// Place of the line that was being read.
         place: Place,
-        /// Description of the change.
+        /// Description of how the file has changed.
         change: String,
     },
     /// `SOURCE_CORRUPT`: the gzip stream is damaged or ends early.
     SourceCorrupt {
-        /// The line that was being read.
+        /// Place of the line that was being read.
         place: Place,
-        /// The error of the decoder.
+        /// The error of the gzip decoder.
         source: io::Error,
     },
-    /// `BAD_LINE`: a line is malformed, and the setting is to fail.
+    /// `BAD_LINE`: a line is malformed, and the user has chosen that bad lines fail the query.
     BadLine {
-        /// The line.
+        /// Place of the malformed line.
         place: Place,
-        /// The defect of the line.
+        /// The defect of the malformed line.
         reason: String,
     },
     /// `TOO_MANY_BAD`: too large a share of the lines is malformed.
     TooManyBad {
-        /// The line that exceeded the limit.
+        /// Place of the bad line that exceeded the limit.
         place: Place,
-        /// The defect of the line.
+        /// The defect of the bad line that exceeded the limit.
         reason: String,
-        /// The file with the bad lines up to this one, if they were diverted.
+        /// Path of the file with all bad lines up to this one, if they were diverted.
         diverted: Option<PathBuf>,
     },
     /// `BAD_HEADER`: the first line does not name the expected columns.
     BadHeader {
-        /// The file.
+        /// Path of the file whose header is wrong.
         path: PathBuf,
-        /// The expected columns.
+        /// The names of the columns that the first line should have.
         wanted: &'static [&'static str],
-        /// The first line, shortened if it is long; empty if the file is empty.
+        /// The text of the first line, shortened if it is long; empty if the file is empty.
         found: String,
     },
     /// `DIVERT_FAILED`: the file for bad lines cannot be written.
     DivertFailed {
-        /// The file for bad lines.
+        /// Path of the file to which bad lines are diverted.
         path: PathBuf,
-        /// The error of the operating system.
+        /// The operating system's error for writing the file of bad lines.
         source: io::Error,
     },
 }

@@ -18,13 +18,13 @@ use super::error::{CsvError, Position};
 /// cost little (one system call in some 100 ms of reading).
 const IDENTITY_CHECK_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
-/// Compressed bytes per read.
+/// Number of compressed bytes that one read of a gzip file returns at most.
 const GZIP_READ_BYTES: usize = 64 << 10;
 
-/// Memory of the decoder: its window of 32 KiB and its tables, rounded up.
+/// Bytes of memory of the gzip decoder: its window of 32 KiB and its tables, rounded up.
 const GZIP_STATE_BYTES: usize = 64 << 10;
 
-/// A file being read.
+/// A CSV file that is being read, gunzipped if necessary.
 pub struct SourceFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
@@ -94,12 +94,12 @@ impl SourceFile {
         Ok(count)
     }
 
-    /// Returns the identity of the version that is being read.
+    /// Returns the identity of the version of the file that is being read.
     pub fn identity(&self) -> FileIdentity {
         self.identity
     }
 
-    /// Returns the bytes held for buffers.
+    /// Returns the bytes that reading this file holds for buffers.
     pub fn held_bytes(&self) -> usize {
         if self.is_gzip { GZIP_READ_BYTES + GZIP_STATE_BYTES } else { 0 }
     }

@@ -20,36 +20,36 @@ use super::file::SourceFile;
 /// Greatest length of a line in bytes, without its line end: 1 MiB.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes per read: they fit a core's L2 cache beside the records made from them.
+/// Number of bytes per read of the file. They fit a core's L2 cache beside the records made from them.
 const READ_BYTES: usize = 256 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One line, without its line end.
+/// One line of the file, without its line end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Line<'a> {
-    /// Start of the line.
+    /// Number of the line in the file, and offset of its first byte.
     pub at: Position,
     pub bytes: &'a [u8],
-    /// True if the line was longer than [`LINE_BYTES_MAX`].
+    /// True if the line was longer than [`LINE_BYTES_MAX`], so that its end is missing.
     pub is_cut: bool,
 }
 
-/// Reader of a file's lines.
+/// Reader that frames a file into lines.
 pub(super) struct Lines {
     file: SourceFile,
-    /// `buffer[start..end]` is read and not yet framed.
+    /// Read buffer. Its bytes from `start` to `end` are read from the file and not yet framed.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
     is_at_end: bool,
     spill: Vec<u8>,
-    /// Start of the next line.
+    /// Number and offset of the line that is read next.
     next: Position,
 }
 
 impl Lines {
-    /// Opens the file and reads its first bytes, so that most errors are found now.
+    /// Opens a file and reads its first bytes, so that most errors are found at once.
     pub(super) fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, CsvError> {
         let mut lines = Lines {
             file: SourceFile::open(disk, path)?,
@@ -60,7 +60,7 @@ impl Lines {
             spill: Vec::new(),
             next: Position::START,
         };
-        // One read may return less than the three bytes of a mark.
+        // The loop is needed because one read may return fewer than the three bytes of a byte order mark.
         while lines.end < BYTE_ORDER_MARK.len() && lines.fill()? {}
         if lines.buffer[..lines.end].starts_with(BYTE_ORDER_MARK) {
             lines.start = BYTE_ORDER_MARK.len();
@@ -69,7 +69,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Returns the next line; `None` at the end of the file and ever after.
+    /// Returns the next line; `None` at the end of the file, also if called again.
     pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, CsvError> {
         let framed = match memchr(b'\n', &self.buffer[self.start..self.end]) {
             Some(length) => {
@@ -88,12 +88,12 @@ impl Lines {
         }
         let at = self.next;
         self.next = Position { line: at.line + 1, offset_bytes: at.offset_bytes + framed.consumed_bytes };
-        // After an empty line `fill` may have overwritten its place in the buffer.
+        // An empty line is not borrowed from the buffer, because `fill` may have overwritten its place there.
         let bytes = if is_empty { &[] } else { framed.bytes(&self.buffer, &self.spill) };
         Ok(Some(Line { at, bytes, is_cut: framed.is_cut }))
     }
 
-    /// Gathers a line that does not end in the buffer.
+    /// Gathers a line that does not end in the read buffer, by further reads.
     #[cold]
     fn gather(&mut self) -> Result<Option<Framed>, CsvError> {
         self.spill.clear();
@@ -117,7 +117,7 @@ impl Lines {
         Ok((consumed_bytes > 0).then_some(framed))
     }
 
-    /// Reads more bytes behind those in the buffer; returns false at the end of the file.
+    /// Reads more bytes behind those in the buffer; returns false if the file has no more.
     fn fill(&mut self) -> Result<bool, CsvError> {
         if self.is_at_end {
             return Ok(false);
@@ -131,7 +131,7 @@ impl Lines {
         Ok(count > 0)
     }
 
-    /// Returns the start of the next line.
+    /// Returns the number and the offset of the next line.
     pub(super) fn position(&self) -> Position {
         self.next
     }
@@ -145,12 +145,12 @@ impl Lines {
     }
 }
 
-/// Place of a line, so that it need not be borrowed while the buffer is refilled.
+/// The place of a line in memory. With it the line need not be borrowed while the buffer is refilled.
 struct Framed {
-    /// Range in the read buffer; `None` means the whole of `spill`.
+    /// Range of the line in the read buffer; `None` if the line is the whole of `spill`.
     within: Option<Range<usize>>,
     is_cut: bool,
-    /// Length of the line with its line end.
+    /// Length of the line in the file in bytes, its line end included.
     consumed_bytes: u64,
 }
 
@@ -158,12 +158,14 @@ impl Framed {
     #[inline]
     fn bytes<'a>(&self, buffer: &'a [u8], spill: &'a [u8]) -> &'a [u8] {
         let bytes = self.within.as_ref().map_or(spill, |range| &buffer[range.clone()]);
-        // The bytes behind the cut are unknown, so a `\r` before it is data.
+        // If a line was cut, the bytes behind the cut are unknown, so a `\r` before the cut is data and no
+        // part of a line end.
         if self.is_cut { bytes } else { bytes.strip_suffix(b"\r").unwrap_or(bytes) }
     }
 }
 
-/// Appends the bytes that fit under [`LINE_BYTES_MAX`]; the capacity doubles up to it and never exceeds it.
+/// Appends a part of a line to `spill`, as far as it fits under [`LINE_BYTES_MAX`]. The capacity of `spill`
+/// doubles up to this bound and never exceeds it.
 fn append_bounded(spill: &mut Vec<u8>, part: &[u8]) {
     let kept = &part[..part.len().min(LINE_BYTES_MAX - spill.len())];
     let length = spill.len() + kept.len();

@@ -1,4 +1,4 @@
-//! One line as fields, which the caller's function turns into a record or refuses.
+//! One line of a CSV file as fields. The caller's function turns it into a record, or refuses it as bad.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use std::fmt;
 /// of the file: all methods panic on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// The fields, concatenated.
+    /// The fields of the line, one behind the other as one text without commas.
     pub(super) text: &'a str,
-    /// End of each field in `text`.
+    /// For each field of the line, the offset at which the field ends in `text`.
     pub(super) ends: &'a [usize],
     pub(super) columns: &'static [&'static str],
 }
 
 impl<'a> Row<'a> {
-    /// Returns the field as it stands, spaces included; it may be empty.
+    /// Returns a field as it is in the file, spaces included; it may be empty.
     ///
     /// # Panics
     /// If there is no such column.
@@ -26,7 +26,7 @@ impl<'a> Row<'a> {
         &self.text[start..self.ends[column]]
     }
 
-    /// Returns the field as a finite double.
+    /// Returns a field as a finite double.
     ///
     /// # Errors
     /// If it is not a number, or not finite: `NaN`, `inf`, and numbers that round to infinity.
@@ -41,7 +41,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns the field as a whole number of 64 bits.
+    /// Returns a field as a whole number of 64 bits.
     ///
     /// # Errors
     /// If it is not a whole number, or outside `i64::MIN..=i64::MAX`.
@@ -53,7 +53,7 @@ impl<'a> Row<'a> {
         self.text(column).parse().map_err(|_| self.unfit(column, "a whole number of 64 bits"))
     }
 
-    /// Creates the error for a field that breaks a rule of the caller.
+    /// Creates the error for a field that breaks a rule of the caller's function.
     ///
     /// # Panics
     /// If there is no such column.
@@ -68,12 +68,12 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Reason why a line does not make a record.
+/// The reason why a line does not make a record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowError {
-    /// The column's name.
+    /// Name of the column whose field is wrong.
     pub field: &'static str,
-    /// The defect of the field: value, bound, unit.
+    /// Description of the field's defect, with the value, the bound and the unit.
     pub reason: String,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for RowError {
 
 impl std::error::Error for RowError {}
 
-/// Text from a file for a message: quoted, escaped, and shortened.
+/// A text from a file for an error message: quoted, escaped, and shortened.
 pub(super) struct Shown<'a>(pub &'a str);
 
 impl Shown<'_> {

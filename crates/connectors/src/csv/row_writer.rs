@@ -1,4 +1,4 @@
-//! Writer of fields as lines of CSV, RFC 4180, without allocation per row.
+//! Writer of fields as lines of CSV by RFC 4180, without an allocation per row.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use memchr::{memchr, memchr3};
 pub struct RowWriter {
     bytes: Vec<u8>,
     row_start: usize,
-    /// Number of fields of the current row.
+    /// Number of fields in the current row so far.
     field_count: usize,
 }
 
@@ -23,30 +23,30 @@ impl RowWriter {
         RowWriter::default()
     }
 
-    /// Appends a field.
+    /// Appends an unsigned whole number as a field of the current row.
     pub fn push_u64(&mut self, value: u64) {
         self.part();
         write!(self.bytes, "{value}").expect("writing into a vector cannot fail");
     }
 
-    /// Appends a field.
+    /// Appends a whole number as a field of the current row.
     pub fn push_i64(&mut self, value: i64) {
         self.part();
         write!(self.bytes, "{value}").expect("writing into a vector cannot fail");
     }
 
-    /// Appends a field.
+    /// Appends a double as a field of the current row.
     pub fn push_f64(&mut self, value: f64) {
         self.part();
         write!(self.bytes, "{value:?}").expect("writing into a vector cannot fail");
     }
 
-    /// Appends a field, in quotes if it needs them.
+    /// Appends a text as a field of the current row, in quotes if it needs them.
     pub fn push_str(&mut self, value: &str) {
         self.push_bytes(value.as_bytes());
     }
 
-    /// Appends a field that need not be UTF-8.
+    /// Appends bytes that need not be UTF-8 as a field of the current row.
     pub(crate) fn push_bytes(&mut self, value: &[u8]) {
         self.part();
         let needs_quotes = memchr3(b',', b'"', b'\n', value).is_some()
@@ -67,7 +67,7 @@ impl RowWriter {
         self.bytes.push(b'"');
     }
 
-    /// Ends the row.
+    /// Ends the current row with a line end.
     pub(crate) fn end_row(&mut self) {
         if self.field_count == 1 && self.bytes.len() == self.row_start {
             self.bytes.extend_from_slice(b"\"\"");
@@ -79,13 +79,13 @@ impl RowWriter {
         self.field_count = 0;
     }
 
-    /// Returns all rows since the last [`clear`](Self::clear).
+    /// Returns the text of all rows that were ended since the last [`clear`](Self::clear).
     pub(crate) fn as_bytes(&self) -> &[u8] {
         debug_assert_eq!(self.row_start, self.bytes.len(), "rows are looked at only when they are ended");
         &self.bytes
     }
 
-    /// Drops all rows and keeps the buffer.
+    /// Drops the text of all rows and keeps the memory of the buffer.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.row_start = 0;

@@ -15,10 +15,12 @@ use super::row_writer::RowWriter;
 use crate::in_progress::InProgressFile;
 use crate::sink_error::SinkError;
 
-/// Bytes gathered before a write: few system calls, and small compared with a core's L2 cache.
+/// Number of bytes that the sink gathers before it writes them: few system calls, and small compared with a
+/// core's L2 cache.
 pub const SINK_BUFFER_BYTES: usize = 64 << 10;
 
-/// Writes the row that `row` makes of each record. Holds [`SINK_BUFFER_BYTES`] and one row.
+/// Sink that writes the row that the function `row` makes of each record. It holds [`SINK_BUFFER_BYTES`] and
+/// one row.
 ///
 /// # Example
 /// ```no_run
@@ -35,7 +37,7 @@ pub const SINK_BUFFER_BYTES: usize = 64 << 10;
 /// # Ok::<(), thalweg_connectors::SinkError>(())
 /// ```
 pub struct CsvSink<T, F> {
-    /// `None` once it is published.
+    /// The unfinished output file; `None` once it is published.
     file: Option<InProgressFile>,
     path: PathBuf,
     rows: RowWriter,
@@ -44,7 +46,7 @@ pub struct CsvSink<T, F> {
 }
 
 impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send> CsvSink<T, F> {
-    /// Creates `<path>.inprogress`; its directory must exist.
+    /// Creates the unfinished file `<path>.inprogress`; its directory must exist.
     ///
     /// # Errors
     /// [`SinkError::Failed`] if the file cannot be created.

@@ -27,29 +27,30 @@ use super::row::{Row, RowError};
 use super::split::Splitter;
 use crate::in_progress::in_progress_path;
 
-/// Greatest length of a wrong header in a message.
+/// Greatest number of characters of a wrong header in an error message.
 const HEADER_SHOWN_CHARS_MAX: usize = 400;
 
-/// Options of a CSV source.
+/// Options of a CSV source: its file, its columns, and the handling of bad lines.
 #[derive(Clone, Debug)]
 pub struct CsvOptions {
-    /// The file; it is gunzipped if the name ends in `.gz`.
+    /// Path of the file. The file is gunzipped if its name ends in `.gz`.
     pub path: PathBuf,
-    /// The names of the columns, in order. A line with another number of fields is bad, and errors name fields by
-    /// these names.
+    /// The names of the columns, in order. A line with another number of fields is bad, and errors name
+    /// fields by these names.
     pub columns: &'static [&'static str],
-    /// Setting for a first line with the column names.
+    /// Tells whether the first line has the column names.
     pub header: Header,
-    /// Handling of bad lines.
+    /// The user's choice how to handle bad lines.
     pub on_bad: OnBad,
 }
 
-/// Content of the first line.
+/// Tells whether the first line of a file is a header or data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header {
-    /// Data like all other lines.
+    /// There is no header: the first line of the file is data like all other lines.
     None,
-    /// The names of all columns, exact and in order, except for blanks around them; any other line is `BAD_HEADER`.
+    /// The first line must have the names of all columns, exact and in order, except for blanks around them.
+    /// Any other line is the error `BAD_HEADER`.
     Expect,
 }
 
@@ -96,7 +97,7 @@ impl<T, P> CsvSource<T, P>
 where
     P: Fn(&Row<'_>) -> Result<Record<T>, RowError> + Send,
 {
-    /// Opens the file and checks its header.
+    /// Opens the file and checks its header. Nothing is read but the first bytes.
     ///
     /// # Errors
     /// `SourceMissing`, `SourceUnreadable`, `SourceChanged` or `SourceCorrupt` if the start of the file cannot be
@@ -104,8 +105,8 @@ where
     /// itself.
     pub fn open(options: CsvOptions, disk: Arc<dyn Disk>, parse: P) -> Result<Self, CsvError> {
         let reading = Reading::start(&options, &disk)?;
-        // Compared by identity, since one file has many paths; also under the name that the diverted file has while
-        // it is written.
+        // Files are compared by identity, since one file has many paths. The name that the diverted file has
+        // while it is written is checked as well.
         let input = reading.lines.file().identity().file;
         let is_input = |path: &Path| disk.identity(path).is_ok_and(|there| there.file == input);
         if let OnBad::Divert(path) = &options.on_bad
@@ -117,7 +118,7 @@ where
         Ok(CsvSource { options, disk, reading, parse, makes: std::marker::PhantomData })
     }
 
-    /// Reads at most `limit` lines, as far as there is room.
+    /// Reads at most `limit` lines, and emits their records as far as the output has room.
     #[inline]
     fn read<O: Output<T>>(&mut self, limit: usize, output: &mut O) -> Result<SourceStatus, CsvError> {
         for _ in 0..limit {
@@ -135,8 +136,9 @@ where
         Ok(SourceStatus::Ready)
     }
 
-    /// Reads the lines from the present position up to `next_line` and drops their records. A failure here publishes
-    /// nothing: a run that could not go on must not replace the lines that an earlier run has diverted.
+    /// Reads the lines from the present position up to `next_line` and drops their records. If this fails,
+    /// nothing is published: a run that could not continue must not replace the lines that an earlier run has
+    /// diverted.
     fn skip_to(&mut self, next_line: u64) -> Result<(), CsvError> {
         while self.reading.lines.position().line < next_line {
             if let Step::End = self.reading.step(&self.parse)? {
@@ -154,7 +156,7 @@ where
 {
     type Item = T;
 
-    /// Reads at most `limit` lines, good or bad. If it fails, the lines diverted so far are published.
+    /// Reads at most `limit` lines, good or bad. If reading fails, the lines diverted so far are published.
     fn poll<O: Output<T>>(
         &mut self,
         _now: ProcessingTime,
@@ -165,7 +167,7 @@ where
         Ok(Polled::new(status))
     }
 
-    /// Publishes the lines diverted so far.
+    /// Publishes the file of diverted lines, when the source has ended.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(self.reading.bad_lines.finish()?)
     }
@@ -184,7 +186,7 @@ where
         state.put(&self.reading.position())
     }
 
-    /// Reads the file again from its start up to the position.
+    /// Reads the file again from its start up to the saved position.
     ///
     /// # Errors
     /// If the bytes are no position, or if the file is not the one that was read, or cannot be read.
@@ -204,21 +206,21 @@ where
     }
 }
 
-/// Identity of the file; number and offset of the next line; number of bad lines before it. Equal positions mean that
-/// the same bytes were parsed in the same way.
+/// A saved position: the identity of the file, the number and the offset of the next line, and the number of
+/// bad lines before it. Equal positions mean that the same bytes were parsed in the same way.
 type SavedPosition = (SavedIdentity, (u64, u64), u64);
 
-/// A [`FileIdentity`] that can be saved.
+/// The identity of a file in a form that can be saved.
 type SavedIdentity = ((u64, u64), u64, i128);
 
-/// One pass over the file.
+/// One pass over the file: its lines, and the handling of bad ones.
 struct Reading {
     lines: Lines,
     splitter: Splitter,
     bad_lines: BadLines,
 }
 
-/// Result of reading one line.
+/// Result of reading one line: a record, a bad line, or the end of the file.
 enum Step<T> {
     Record(Record<T>),
     Bad,
@@ -236,7 +238,7 @@ impl Reading {
         Ok(Reading { lines, splitter, bad_lines })
     }
 
-    /// Reads one line.
+    /// Reads one line, and turns it into a record or handles it as bad.
     #[inline]
     fn step<T>(
         &mut self,

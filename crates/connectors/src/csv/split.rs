@@ -16,15 +16,17 @@ use super::row::Row;
 pub(super) struct Splitter {
     columns: &'static [&'static str],
     reader: Reader,
-    /// The fields of a line, concatenated without quotes and commas.
+    /// The fields of the last line, concatenated, without quotes and commas.
     text: Box<[u8]>,
-    /// End of each field. One entry more than there are columns, to detect a line with too many fields.
+    /// End of each field in `text`. There is one entry more than there are columns, to detect a line with too
+    /// many fields.
     ends: Box<[usize]>,
 }
 
 impl Splitter {
     pub(super) fn new(columns: &'static [&'static str]) -> Self {
-        // The terminator is `\n` alone, since lines come without their ends and a `\r` inside a line is data.
+        // The terminator of csv-core is set to `\n` alone, since lines come without their ends and a `\r`
+        // inside a line is data.
         let reader = ReaderBuilder::new().terminator(Terminator::Any(b'\n')).build();
         let ends = vec![0; columns.len() + 1].into();
         let mut splitter = Splitter { columns, reader, text: Box::default(), ends };
@@ -32,7 +34,7 @@ impl Splitter {
         splitter
     }
 
-    /// Cuts `line` into fields.
+    /// Cuts a line into fields.
     ///
     /// # Errors
     /// If the line is not UTF-8, leaves a quote open, or has another number of fields than there are columns. An
@@ -42,7 +44,8 @@ impl Splitter {
         if let Err(error) = str::from_utf8(line) {
             return Err(Defect::NotUtf8 { after_bytes: error.valid_up_to() });
         }
-        // One byte more than needed: csv-core stops when its output is completely full.
+        // The output buffer has one byte more than needed, because csv-core stops when its output is
+        // completely full.
         if self.text.len() <= line.len() {
             self.text = vec![0; (line.len() + 1).next_power_of_two().min(LINE_BYTES_MAX + 1)].into();
         }
@@ -58,7 +61,8 @@ impl Splitter {
         Ok(Row { text, ends: &self.ends[..wanted], columns: self.columns })
     }
 
-    /// Fills `text` and `ends`; returns the number of bytes and fields found, as far as `ends` has room.
+    /// Writes the fields of a line to `text` and `ends`. Returns the number of bytes and of fields found, as
+    /// far as `ends` has room.
     #[inline]
     fn unquote(&mut self, line: &[u8]) -> Result<(usize, usize), Defect> {
         if line.is_empty() {
@@ -73,7 +77,7 @@ impl Splitter {
             self.reader.read_record(b"\n", &mut self.text[text_bytes..], &mut self.ends[found..]);
         match result {
             ReadRecordResult::Record => Ok((text_bytes, found + found_last)),
-            // The line end lies in an open quote.
+            // csv-core expects more input, which means that the line ended within quotes.
             _ => {
                 self.expect_line();
                 Err(Defect::QuoteLeftOpen)
@@ -81,7 +85,8 @@ impl Splitter {
         }
     }
 
-    /// Puts the reader at the start of a line, not of a file, where it would drop a byte order mark.
+    /// Resets the csv-core reader to the start of a line. At the start of a file it would drop a byte order
+    /// mark.
     #[cold]
     fn expect_line(&mut self) {
         self.reader.reset();

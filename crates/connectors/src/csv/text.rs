@@ -32,10 +32,11 @@ use super::lines::Lines;
 use super::row::RowError;
 use crate::in_progress::in_progress_path;
 
-/// Bytes of text in one buffer; a single longer line may exceed them.
+/// Bytes of text in one buffer. A single longer line may exceed them.
 const DRAFT_BYTES: usize = 64 << 10;
 
-/// Most lines of one buffer. Short lines lie in their records and fill no bytes, so a draft needs this bound too.
+/// Largest number of lines in one buffer. Short lines lie in their records and fill no bytes of the buffer,
+/// so this bound is needed too.
 const DRAFT_RECORDS_MAX: usize = 512;
 
 /// Source of lines as text. `parse` gets the number of a line, from 0 on and bad lines included, and the line without
@@ -65,32 +66,33 @@ pub struct TextSource<P> {
     pool: TextPool,
 }
 
-/// One pass over the file.
+/// One pass over the file, with the lines that are read ahead.
 struct Reading {
     lines: Lines,
     bad_lines: BadLines,
-    /// Number of lines read, good and bad.
+    /// Number of lines that the source has read so far, good and bad.
     line_count: u64,
-    /// The buffer that was sealed last.
+    /// The buffer of text that was sealed last, from which records are emitted.
     sealed: Option<TextBuffer>,
     drafted: Vec<Drafted>,
-    /// Index of the first drafted line that was not emitted yet.
+    /// Index of the first line of the buffer that is not emitted yet.
     next: usize,
-    /// Number of records emitted.
+    /// Number of records that the source has emitted so far.
     given: u64,
     is_at_end: bool,
 }
 
-/// A line in a buffer.
+/// A line in the buffer, before it is emitted as a record.
 struct Drafted {
     event_time: EventTime,
-    /// Range of the line in the buffer.
+    /// Range of bytes of the line's wanted part in the buffer of text.
     place: Range<usize>,
-    /// Number of bad lines before it.
+    /// Number of bad lines in the file before this line.
     bad_before: u64,
 }
 
-/// Identity of the file; number of records emitted; number of bad lines before the next record.
+/// A saved position: the identity of the file, the number of records emitted, and the number of bad lines
+/// before the next record.
 type SavedPosition = (((u64, u64), u64, i128), u64, u64);
 
 impl<P> TextSource<P>
@@ -115,7 +117,7 @@ where
         Ok(TextSource { path, on_bad, disk, reading, parse, pool: TextPool::new() })
     }
 
-    /// Emits at most `limit` records, as far as there is room.
+    /// Emits at most `limit` records, as far as the output has room.
     #[inline]
     fn give<O: Output<Text>>(&mut self, limit: usize, output: &mut O) -> Result<SourceStatus, CsvError> {
         for _ in 0..limit {
@@ -133,7 +135,7 @@ where
         Ok(SourceStatus::Ready)
     }
 
-    /// Drops records until `given` of them have been read.
+    /// Reads and drops records until `given` of them have been read.
     fn skip(&mut self, given: u64) -> Result<(), CsvError> {
         while self.reading.given < given {
             if self.reading.next == self.reading.drafted.len() {
@@ -161,13 +163,13 @@ impl Reading {
         })
     }
 
-    /// Reads lines into a buffer, with at least one good line unless the file ends before.
+    /// Reads lines into a buffer, until there is at least one good line or the file ends.
     fn fill(
         &mut self,
         parse: impl Fn(u64, &str) -> Result<Record<Range<usize>>, RowError>,
         pool: &mut TextPool,
     ) -> Result<(), CsvError> {
-        // The handle is dropped first, so that the buffer can be reused for this draft.
+        // The handle to the old buffer is dropped first, so that its memory can be reused for the next lines.
         self.sealed = None;
         self.drafted.clear();
         self.next = 0;
@@ -204,7 +206,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Returns the next record of the buffer.
+    /// Returns the next line of the buffer as a record of text.
     #[inline]
     fn take(&mut self) -> Option<Record<Text>> {
         let Drafted { event_time, place, .. } = self.drafted.get(self.next)?;
@@ -215,7 +217,7 @@ impl Reading {
         Some(record)
     }
 
-    /// Returns the number of bad lines before the next record.
+    /// Returns the number of bad lines in the file before the next record.
     fn bad_count(&self) -> u64 {
         self.drafted.get(self.next).map_or(self.bad_lines.count(), |drafted| drafted.bad_before)
     }
@@ -232,7 +234,7 @@ where
 {
     type Item = Text;
 
-    /// Emits at most `limit` records. If it fails, the lines diverted so far are published.
+    /// Emits at most `limit` records. If reading fails, the lines diverted so far are published.
     fn poll<O: Output<Text>>(
         &mut self,
         _now: ProcessingTime,
@@ -243,7 +245,7 @@ where
         Ok(Polled::new(status))
     }
 
-    /// Publishes the lines diverted so far.
+    /// Publishes the file of diverted lines, when the source has ended.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(self.reading.bad_lines.finish()?)
     }
@@ -263,7 +265,7 @@ where
         state.put(&self.reading.position())
     }
 
-    /// Reads the file again from its start up to the position.
+    /// Reads the file again from its start up to the saved position.
     ///
     /// # Errors
     /// If the bytes are no position, or if the file is not the one that was read, or cannot be read.

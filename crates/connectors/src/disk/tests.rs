@@ -1,4 +1,4 @@
-//! The real disk against the contract of `Disk`, in a directory of the test's own.
+//! Tests of the real file system against the contract of `Disk`, in a directory of the test's own.
 
 use std::path::PathBuf;
 
@@ -51,7 +51,8 @@ fn what_is_published_replaces_what_was_there() {
     assert_eq!(RealDisk.remove(&to).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
-/// An untouched file keeps its identity; another length, or another file of the same length, has another identity.
+/// A file that is not changed keeps its identity. With another length it has another identity, and so has
+/// another file of the same length.
 #[test]
 fn identity_tells_versions_apart() {
     let scratch = Scratch::new("identity");
@@ -70,7 +71,7 @@ fn identity_tells_versions_apart() {
     assert_ne!(RealDisk.identity(&path).unwrap().file, before.file);
 }
 
-/// A directory could be opened like a file and would fail only at the first read; it must fail when it is opened.
+/// Opening a directory fails at once. Otherwise it would fail only at the first read.
 #[test]
 fn only_regular_files_are_opened() {
     let scratch = Scratch::new("directory");
@@ -79,7 +80,8 @@ fn only_regular_files_are_opened() {
     assert_eq!(RealDisk.open(&scratch.path("none")).map(|_| ()).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
-/// A link at the path of a new file is neither followed nor replaced; a file of an earlier run is replaced.
+/// If there is a link at the path of a new file, the link is neither followed nor replaced. A file of an
+/// earlier run is replaced.
 #[test]
 fn a_new_file_is_a_new_one() {
     let scratch = Scratch::new("new");

@@ -1,4 +1,5 @@
-//! Times of the records of a load that are made and not taken yet: when each is due and when it arrives.
+//! The times of those records of a load that are made and not taken yet: when each is due to be sent, and
+//! when it arrives.
 
 use std::sync::Arc;
 
@@ -7,18 +8,19 @@ use thalweg_model::{EventTime, ProcessingTime};
 use super::course::{Course, Times, Walk};
 use super::stamps::stamp;
 
-/// The walk of a source over its load, and the times from the next record to be taken up to that walk.
+/// The position of a source in its load, and the times of the records from the next one to be taken up to
+/// this position.
 pub(super) struct Ahead {
     walk: Walk,
     start: ProcessingTime,
     first_index: u64,
     times: Vec<Times>,
-    /// The instant of the last [`due_count`](Self::due_count).
+    /// The processing time at which [`due_count`](Self::due_count) was called last.
     looked_at: ProcessingTime,
 }
 
 impl Ahead {
-    /// Creates an empty window; the load begins at `start`.
+    /// Creates the times of no record, for a load that begins at `start`.
     pub(super) fn new(course: &Arc<Course>, start: ProcessingTime) -> Self {
         Ahead { walk: Walk::new(course), start, first_index: 0, times: Vec::new(), looked_at: start }
     }
@@ -27,7 +29,8 @@ impl Ahead {
         self.walk.course()
     }
 
-    /// Computes the times of `count` records from `first` on, and forgets those before. Returns their event times.
+    /// Computes the times of `count` records from index `first` on, and forgets the times of those before.
+    /// Returns their event times.
     pub(super) fn go_on(&mut self, first: u64, count: usize) -> impl ExactSizeIterator<Item = EventTime> {
         if first < self.walk.index() {
             self.walk = Walk::new(self.walk.course());
@@ -43,7 +46,8 @@ impl Ahead {
         self.times.iter().map(|times| stamp(self.start, *times))
     }
 
-    /// Returns how many of all records have arrived by now, as far as the walk has gone.
+    /// Returns how many of all records have arrived at `now`. Records whose times are not computed yet are
+    /// not counted.
     pub(super) fn due_count(&mut self, now: ProcessingTime) -> u64 {
         self.looked_at = now;
         if now < self.start {
@@ -53,23 +57,24 @@ impl Ahead {
         self.first_index + self.times.partition_point(|times| times.due_ns <= elapsed_ns) as u64
     }
 
-    /// Returns the instant of the last [`due_count`](Self::due_count).
+    /// Returns the processing time at which [`due_count`](Self::due_count) was called last.
     pub(super) fn looked_at(&self) -> ProcessingTime {
         self.looked_at
     }
 
-    /// Returns the first record at or after `index` with a latency marker behind it; `u64::MAX` if none is known.
+    /// Returns the index of the first record at or after `index` that is followed by a latency marker;
+    /// `u64::MAX` if none is known.
     pub(super) fn marked_index(&self, index: u64) -> u64 {
         let known = self.times.iter().skip((index - self.first_index) as usize);
         (index..).zip(known).find(|(_, times)| times.is_marked).map_or(u64::MAX, |(index, _)| index)
     }
 
-    /// Returns when a record is due to be sent; the walk must have reached it.
+    /// Returns the time at which a record is due to be sent; its times must be computed already.
     pub(super) fn intended(&self, index: u64) -> ProcessingTime {
         self.start.plus_nanos(self.times_of(index).sent_ns)
     }
 
-    /// Returns when a record arrives; the walk must have reached it.
+    /// Returns the time at which a record arrives; its times must be computed already.
     pub(super) fn due(&self, index: u64) -> ProcessingTime {
         self.start.plus_nanos(self.times_of(index).due_ns)
     }
@@ -78,7 +83,7 @@ impl Ahead {
         self.times[(index - self.first_index) as usize]
     }
 
-    /// Returns the time between two records at the present rate of the walk, in nanoseconds.
+    /// Returns the nanoseconds between two records at the rate that the load has at its present position.
     pub(super) fn spacing_ns(&self) -> u64 {
         self.walk.spacing_ns()
     }

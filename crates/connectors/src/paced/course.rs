@@ -18,44 +18,47 @@ use super::pareto::Pareto;
 use super::schedule::{MARKER_PER_RECORD_RATE_MAX, MARKERS_PER_S};
 use super::zipf::Ranks;
 
-/// Work of a record, in units of which a rate of one thousandth of a record per second does one per nanosecond.
+/// The work of one record in units. A rate of one thousandth of a record per second does one unit per
+/// nanosecond.
 const WORK_PER_RECORD: u64 = 1_000_000_000_000;
 
-/// At rates without a marker per message, latency markers stand in the first message of every such interval, in ns.
+/// Interval between latency markers in nanoseconds, at rates where not each message has one. The first
+/// message of every interval has a marker.
 const MARKED_NS: u64 = 1_000_000_000 / MARKERS_PER_S;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// A load at a rate, prepared for walks.
+/// A load at a given rate, prepared to be walked through message by message.
 #[derive(Debug)]
 pub(super) struct Course {
     load: Load,
-    /// Steps: start in nanoseconds, and the rate from then on in thousandths of a record per second; the first starts
-    /// at 0.
+    /// The steps of the rate: start in nanoseconds, and the rate from then on in thousandths of a record per
+    /// second. The first step starts at 0.
     steps: Vec<(u64, u64)>,
     bursts: Option<Pareto>,
     message_records: u64,
     way: Way,
-    /// Without messages, all records sent within this time have one delay.
+    /// Length of a tick in nanoseconds. Without messages, all records that are sent within a tick have one
+    /// delay.
     tick_ns: u64,
-    /// Seeds of the random numbers for gaps, for bursts and for delays.
+    /// Seeds of the random numbers for gaps between messages, for bursts and for delays.
     seeds: [u64; 3],
-    /// True if each message has a latency marker.
+    /// True if each message is followed by a latency marker.
     marks_each: bool,
 }
 
-/// Transit delay of messages.
+/// Distribution of the transit delay of messages.
 #[derive(Debug)]
 enum Way {
     Straight,
-    /// Uniform, below this number of nanoseconds.
+    /// Delays are uniform, from zero to below this number of nanoseconds.
     Uniform(u64),
-    /// By Zipf's law, in milliseconds.
+    /// Delays are ranks that are drawn by Zipf's law, in milliseconds.
     Zipf(Ranks),
 }
 
 impl Course {
-    /// Creates the course of `load`, which has been checked with this rate.
+    /// Prepares a load for this rate; both were checked together before.
     pub(super) fn new(load: &Load, rate_per_s: u64) -> Arc<Self> {
         let later = load.steps.iter().map(|step| (nanos(step.from), step.rate_per_s * 1_000));
         let message_records = load.message_records.unwrap_or(1);
@@ -89,13 +92,13 @@ impl Course {
         &self.load
     }
 
-    /// Returns the bytes of its tables.
+    /// Returns the bytes that the prepared tables of the load hold.
     pub(super) fn bytes(&self) -> usize {
         let ranks = if let Way::Zipf(ranks) = &self.way { ranks.bytes() } else { 0 };
         self.steps.capacity() * size_of::<(u64, u64)>() + ranks
     }
 
-    /// Returns the lowest possible rate, in records per second; at least 1.
+    /// Returns the lowest rate that the load may have at any time, in records per second; at least 1.
     pub(super) fn least_rate_per_s(&self) -> u64 {
         let least = self.steps.iter().map(|(_, rate)| *rate).min().unwrap_or(0);
         let share = self.bursts.map_or(1.0, |bursts| bursts.least());
@@ -113,24 +116,24 @@ impl Course {
     }
 }
 
-/// A span of time with a steady rate.
+/// A span of time in which the rate of a load is steady.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Piece {
     start_ns: u64,
-    /// End in nanoseconds; `u64::MAX` if the piece does not end.
+    /// End of the span in nanoseconds; `u64::MAX` if the span does not end.
     end_ns: u64,
-    /// Rate in thousandths of a record per second; above zero.
+    /// Rate in the span, in thousandths of a record per second; above zero.
     rate: u64,
 }
 
-/// The pieces of a course, in order and without gaps.
+/// Iterator over the spans of steady rate of a load, in order and without gaps.
 #[derive(Clone, Debug)]
 struct Pieces {
     course: Arc<Course>,
-    /// Index of the current step.
+    /// Index of the step of the rate that is current.
     step: usize,
     draws: SeededEntropy,
-    /// Factor of the current burst.
+    /// Factor by which the current burst multiplies the rate.
     times: f64,
     burst_end_ns: u64,
     at_ns: u64,
@@ -170,33 +173,34 @@ impl Iterator for Pieces {
     }
 }
 
-/// When a record is sent and when it arrives, in nanoseconds from the start on.
+/// The times at which a record is sent and at which it arrives, in nanoseconds from the start of the load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Times {
     pub(super) sent_ns: u64,
     pub(super) due_ns: u64,
-    /// True if a latency marker stands behind it.
+    /// True if the record is followed by a latency marker.
     pub(super) is_marked: bool,
 }
 
-/// A walk over a course, from its first record on.
+/// A walk over the messages of a load: computes the times of one message after the other, from the first on.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     course: Arc<Course>,
     pieces: Pieces,
     piece: Piece,
-    /// Work done at `times.sent_ns` beyond that of the current message: less than that of one nanosecond.
+    /// Work that was done at the time of the current message beyond what the message needed. It is less than
+    /// the work of one nanosecond.
     over: u64,
     gaps: SeededEntropy,
     delays: SeededEntropy,
     delay_ns: u64,
-    /// The tick that `delay_ns` belongs to.
+    /// Number of the tick of time for which the present delay was drawn.
     tick: u64,
-    /// Times of the current message.
+    /// The times at which the current message is sent and arrives.
     times: Times,
-    /// Index of the next record.
+    /// Index of the record that the walk over the load comes to next.
     index: u64,
-    /// Remaining records of the current message, the next one included.
+    /// Number of remaining records of the current message, the next one included.
     left: u64,
 }
 
@@ -230,23 +234,24 @@ impl Walk {
         &self.course
     }
 
-    /// Returns the index of the next record.
+    /// Returns the index of the record that the walk over the load comes to next.
     pub(super) fn index(&self) -> u64 {
         self.index
     }
 
-    /// Returns when the next record is sent and arrives, and whether it is marked.
+    /// Returns when the next record is sent and when it arrives, and whether it is followed by a latency
+    /// marker.
     pub(super) fn times(&self) -> Times {
-        // Only the last record of a message is marked.
+        // Only the last record of a message is followed by the message's latency marker.
         Times { is_marked: self.times.is_marked && self.left == 1, ..self.times }
     }
 
-    /// Returns the time between two records at the present rate, in nanoseconds.
+    /// Returns the nanoseconds between two records at the rate at which the walk has arrived.
     pub(super) fn spacing_ns(&self) -> u64 {
         WORK_PER_RECORD / self.piece.rate
     }
 
-    /// Skips `count` records.
+    /// Moves the walk over the load on by `count` records.
     pub(super) fn pass(&mut self, mut count: u64) {
         while self.left <= count {
             count -= self.left;
@@ -258,13 +263,13 @@ impl Walk {
         self.left -= count;
     }
 
-    /// Moves to the next message.
+    /// Moves the walk over the load to its next message.
     fn send_next(&mut self) {
         let message_work = self.course.message_records * WORK_PER_RECORD;
         let work = match self.course.load.arrivals {
             Arrivals::Constant | Arrivals::Pareto { .. } => message_work,
-            // An exponential gap: the logarithm of a number from above 0 to 1. At most 37 times the mean, since 53
-            // bits are drawn.
+            // The gap is exponential: minus the logarithm of a number from above 0 to 1. It is at most 37
+            // times the mean, since 53 bits are drawn.
             Arrivals::Poisson => (message_work as f64 * -(1.0 - self.gaps.unit()).ln()) as u64,
         };
         let before_ns = self.times.sent_ns;
@@ -273,7 +278,8 @@ impl Walk {
         while self.piece.end_ns <= sent_ns
             && let Some(next) = self.pieces.next()
         {
-            // The work that was done in the rest of the piece is subtracted.
+            // The work that the rest of this span of steady rate does is subtracted, and the message
+            // continues in the next span.
             let from_ns = before_ns.max(self.piece.start_ns);
             work -= (self.piece.end_ns - from_ns) * self.piece.rate;
             self.piece = next;
@@ -285,7 +291,8 @@ impl Walk {
         self.travel();
     }
 
-    /// Computes when the current message arrives.
+    /// Computes the time at which the current message arrives, from its delay and the arrival of the message
+    /// before.
     fn travel(&mut self) {
         let sent_ns = self.times.sent_ns;
         let tick = sent_ns / self.course.tick_ns;

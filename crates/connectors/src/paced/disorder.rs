@@ -25,7 +25,7 @@ use super::early::{Early, EarlyShare};
 /// The fractional part of the golden ratio, in units of 2^-64.
 const GOLDEN: u128 = 0x9e37_79b9_7f4a_7c15;
 
-/// Shuffling of a generator's records.
+/// The way in which a generator's records are shuffled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Disorder {
     bound: Span,
@@ -37,12 +37,12 @@ pub struct Disorder {
 }
 
 impl Disorder {
-    /// Creates the disorder of records at `rate_per_s` per second of event time, shuffled within `bound`; below zero
-    /// counts as zero.
+    /// Creates the shuffling of records with `rate_per_s` per second of event time, within the span `bound`.
+    /// A bound below zero counts as zero.
     pub fn new(bound: Span, rate_per_s: u64, seed: u64) -> Self {
         let bound = bound.max(Span::ZERO);
         let apart = bound.as_micros().cast_unsigned() as u128 * u128::from(rate_per_s) / 1_000_000;
-        // The sum of two places stays below 2^64.
+        // The length of a run is bounded, so that the sum of two places in it stays below 2^64.
         let run_records = u64::try_from(apart + 1).unwrap_or(u64::MAX).min(1 << 62);
         let near_golden = (u128::from(run_records) * GOLDEN) >> 64;
         let mut step = u64::try_from(near_golden).expect("a fraction of 64 bits fits 64 bits").max(1);
@@ -52,43 +52,44 @@ impl Disorder {
         Disorder { bound, seed, run_records, step, rate_per_s, early: None }
     }
 
-    /// Returns the same disorder, in which a share of the records comes an epoch early.
+    /// Returns the same shuffling, in which a share of the records comes an epoch early.
     pub fn with_early(self, share: EarlyShare) -> Self {
         Disorder { early: Early::new(share, self.rate_per_s), ..self }
     }
 
-    /// Returns true if records come in another order than without it.
+    /// Returns true if records come in another order than that of the generator.
     pub fn is_any(&self) -> bool {
         1 < self.run_records || self.early.is_some()
     }
 
-    /// Returns which records come early, if the other records keep the generator's order and an epoch is a whole
+    /// Returns which records come early, if early records are the only disorder and an epoch is a whole
     /// number of records.
     pub(super) fn early_only(&self) -> Option<Early> {
         self.early.filter(|early| self.run_records == 1 && early.is_whole())
     }
 
-    /// Returns how far a record may lie behind the latest before it.
+    /// Returns how far the event time of a record may lie behind the latest record before it.
     pub fn bound(&self) -> Span {
         let shuffled = if 1 < self.run_records { self.bound } else { Span::ZERO };
         let early = self.early.map_or(Span::ZERO, |early| early.epoch());
         Span::from_micros(shuffled.as_micros().saturating_add(early.as_micros()))
     }
 
-    /// Returns a range of indexes that are all among the first `count` records.
+    /// Returns a range of indexes whose records are all among the first `count` records that come.
     pub fn whole(&self, count: u64) -> Range<u64> {
         let places = count - count % self.run_records;
         let first = self.early.map_or(0, |early| early.epoch_records());
         first.min(places)..places
     }
 
-    /// Returns the indexes of the first `count` records that are not in the range of [`whole`](Self::whole).
+    /// Returns the indexes of those among the first `count` records that are not in the range of
+    /// [`whole`](Self::whole).
     pub fn others(&self, count: u64) -> impl Iterator<Item = u64> + use<> {
         let Range { start: first, end: places } = self.whole(count);
         let early = self.early;
         let epoch_records = early.map_or(0, |early| early.epoch_records());
-        // In the first epoch those records are missing that would come before the start; behind the last, early ones
-        // have come.
+        // The first epoch lacks those records that would have to come before the start. At the other end,
+        // early records of the next epoch have come.
         let begun = (0..first).filter(move |index| early.is_none_or(|early| !early.is_early(*index)));
         let ahead = (places.saturating_sub(epoch_records)..places)
             .filter(move |index| early.is_some_and(|early| early.is_early(*index)))
@@ -108,7 +109,8 @@ impl Disorder {
         indexes
     }
 
-    /// Returns the index, within the run that begins at `first`, of the record that comes first.
+    /// Returns the index, relative to `first`, of the record that comes first in the run that begins at
+    /// `first`.
     fn start_of_run(&self, first: u64) -> u64 {
         if self.run_records == 1 {
             return 0;
@@ -117,13 +119,13 @@ impl Disorder {
         SeededEntropy::new(self.seed ^ run.wrapping_mul(0xd134_2543_de82_ef95)).below(self.run_records)
     }
 
-    /// Returns all parameters, to be saved.
+    /// Returns all parameters of the shuffling, for saving.
     pub(super) fn written_down(&self) -> WrittenDisorder {
         (self.run_records, self.seed, self.early.map(|early| early.written_down()))
     }
 }
 
-/// A [`Disorder`] in a form that can be saved.
+/// The parameters of a [`Disorder`] in a form that can be saved.
 pub(super) type WrittenDisorder = (u64, u64, Option<(u64, u128, u64)>);
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
@@ -136,11 +138,11 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 /// Endless iterator over the indexes of records in the order in which they come.
 struct Indexes {
     disorder: Disorder,
-    /// First index of the current run.
+    /// Index of the first record of the run that is being shuffled.
     first: u64,
-    /// Index of the next record within the run.
+    /// Index of the next record in the shuffled order, relative to the start of the run.
     at: u64,
-    /// Remaining records of the run, the next one included; not zero.
+    /// Number of remaining records of the run, the next one included; not zero.
     left: u64,
 }
 
@@ -188,7 +190,8 @@ mod tests {
         }
     }
 
-    /// 1 ms contains two records at 1,000 records/s, since its end counts.
+    /// A run has the records that lie within the span, its end included: 1 ms has two records at 1,000
+    /// records/s.
     #[test]
     fn a_run_is_what_lies_within_the_span() {
         let records = |micros, rate| Disorder::new(Span::from_micros(micros), rate, 0).run_records;
@@ -204,7 +207,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every record of a run comes once; none lies behind another by more than the span, and some by half of it.
+        /// Every record of a run comes once. None lies behind another by more than the span, and some lie
+        /// behind by half of it.
         #[test]
         fn each_run_is_shuffled_by_itself(micros in 0..2_000_000i64, rate in 1..3_000u64, seed: u64) {
             let disorder = Disorder::new(Span::from_micros(micros), rate, seed);
@@ -226,8 +230,8 @@ mod tests {
             prop_assert_eq!(found.iter().max(), Some(&(3 * run as u64 - 1)));
         }
 
-        /// The first records are the whole range and the others, each once; and none lies further behind than the
-        /// bound.
+        /// The range of whole records and the other indexes together are the first records, each once. None
+        /// lies further behind than the bound.
         #[test]
         fn whole_ones_and_others(
             micros in 0..2_000_000i64,
@@ -253,7 +257,7 @@ mod tests {
             prop_assert_eq!(sorted, told);
         }
 
-        /// An iterator from any place gives the rest of the whole sequence.
+        /// The order of records from any place on is the rest of the order from the start.
         #[test]
         fn the_rest_is_the_rest(micros in 0..2_000_000i64, rate in 1..100u64, seed: u64, place in 0..1_000usize) {
             let share = EarlyShare { percent: (seed % 50) as f64, epoch: Span::from_secs(1), seed };

@@ -15,18 +15,18 @@
 
 use thalweg_model::{Entropy, SeededEntropy, Span};
 
-/// Choice of the records that come early.
+/// The user's choice which share of the records comes early, and how early.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EarlyShare {
-    /// Percentage of the records, clamped to 0 and 100.
+    /// Percentage of the records that come early, limited to the range from 0 to 100.
     pub percent: f64,
-    /// How much earlier such a record comes, as a span of event time; below zero counts as zero.
+    /// Span of event time by which such a record comes earlier; below zero counts as zero.
     pub epoch: Span,
-    /// Seed of the random choice.
+    /// Seed of the random choice of early records.
     pub seed: u64,
 }
 
-/// Choice of the records that come early, at a given rate.
+/// The choice of early records at a given rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Early {
     epoch: Span,
@@ -39,24 +39,24 @@ pub(super) struct Early {
 }
 
 impl Early {
-    /// Creates the choice; none if no record comes early.
+    /// Creates the choice of early records; returns `None` if no record comes early.
     pub(super) fn new(share: EarlyShare, rate_per_s: u64) -> Option<Self> {
         let epoch = share.epoch.max(Span::ZERO);
         let records = u128::from(epoch.as_micros().unsigned_abs()) * u128::from(rate_per_s) / 1_000_000;
         let is_whole = u128::from(epoch.as_micros().unsigned_abs()) * u128::from(rate_per_s) % 1_000_000 == 0;
         let epoch_records = u64::try_from(records).unwrap_or(u64::MAX).min(1 << 62);
-        // In units of 2^-32, in which 100 % is a whole number.
+        // The share is rounded to a multiple of 2^-32, so that 100 % is a whole number.
         let threshold = (share.percent.clamp(0.0, 100.0) / 100.0 * 2f64.powi(32)) as u128;
         let early = Early { epoch, epoch_records, threshold: threshold << 32, seed: share.seed, is_whole };
         (early.epoch_records > 0 && early.threshold > 0).then_some(early)
     }
 
-    /// Returns how much earlier the records come, at most.
+    /// Returns the epoch: the largest span of event time by which a record comes earlier.
     pub(super) fn epoch(&self) -> Span {
         self.epoch
     }
 
-    /// Returns the length of an epoch in records.
+    /// Returns the length of an epoch, the span by which records come early, in records.
     pub(super) fn epoch_records(&self) -> u64 {
         self.epoch_records
     }
@@ -67,7 +67,8 @@ impl Early {
         self.is_whole
     }
 
-    /// Returns true if the place of record `index` sends early; then that record itself came an epoch early too.
+    /// Returns true if the place of record `index` sends a record early. The record `index` itself then came
+    /// an epoch early too.
     #[inline(always)]
     pub(super) fn is_early(&self, index: u64) -> bool {
         self.is_early_place(index % self.epoch_records)
@@ -85,28 +86,28 @@ impl Early {
         })
     }
 
-    /// Returns true if a place within an epoch sends early.
+    /// Returns true if the record that is sent at this place of an epoch is an early one.
     #[inline(always)]
     fn is_early_place(&self, place: u64) -> bool {
         self.mask(place) != 0
     }
 
-    /// Returns all bits set if the place sends early, else zero. It is the upper half of a difference, which is
-    /// negative for a number below the threshold. A comparison would become a branch, mispredicted for two records in
-    /// five at a share of 40 %.
+    /// Returns a number with all bits set if the place sends a record early, otherwise zero. It is the upper
+    /// half of a difference, which is negative for a number below the threshold. A comparison would become a
+    /// branch, mispredicted for two records in five at a share of 40 %.
     #[inline(always)]
     fn mask(&self, place: u64) -> u64 {
         let drawn = SeededEntropy::new(self.seed ^ place.wrapping_mul(0xd134_2543_de82_ef95)).next_u64();
         (u128::from(drawn).wrapping_sub(self.threshold) >> 64) as u64
     }
 
-    /// Returns the index of the record that comes in the place of record `index`.
+    /// Returns the index of the record that is sent in the place of record `index`.
     #[inline(always)]
     pub(super) fn sent_at(&self, index: u64) -> u64 {
         if self.is_early(index) { index.saturating_add(self.epoch_records) } else { index }
     }
 
-    /// Returns all parameters, to be saved.
+    /// Returns all parameters of the choice of early records, for saving.
     pub(super) fn written_down(&self) -> (u64, u128, u64) {
         (self.epoch_records, self.threshold, self.seed)
     }
@@ -143,7 +144,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every record comes once, except some of the first epoch; in its time or an epoch before.
+        /// Every record comes once, in its time or an epoch before, except for some records of the first
+        /// epoch.
         #[test]
         fn nobody_is_lost(percent in 0.1f64..100.0, epoch_ms in 1i64..2_000, rate in 1u64..300, seed: u64) {
             let Some(early) = early(percent, epoch_ms, rate, seed) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Records of a generator that are made and not taken yet.
+//! Buffer of records that a generator has made and the reader has not taken yet.
 
 use thalweg_memory::prefetch;
 use thalweg_model::{EventTime, Generate, Record};
@@ -6,32 +6,32 @@ use thalweg_model::{EventTime, Generate, Record};
 use super::Disorder;
 use super::schedule::EventTimes;
 
-/// Most records made at a time: as many as a filter takes in one pass.
+/// Largest number of records made at a time: as many as a filter takes in one pass.
 const KEPT_RECORDS_MAX: usize = 128;
 
-/// Most bytes of records made at a time, unless a single record has more: half of a first-level cache of 32 KiB, so
-/// that they are still in the cache when they are taken.
+/// Largest number of bytes of records made at a time, unless a single record has more. It is half of a
+/// first-level cache of 32 KiB, so the records are still in the cache when they are taken.
 const KEPT_BYTES_MAX: usize = 16 << 10;
 
-/// Records in the order in which they come.
+/// Records that are made and not taken, in the order in which they come.
 pub(super) struct Kept<T> {
     records: Vec<Record<T>>,
-    /// Index of the first record that is not taken.
+    /// Index of the first record in the buffer that is not taken.
     next: usize,
-    /// Which of the records behind these come early, so that their values can be prefetched.
+    /// Tells which of the records after the buffered ones come early, so that their values can be prefetched.
     ahead: Ahead,
 }
 
-/// Which records of a stretch come early.
+/// Tells which records of a stretch of consecutive records come early.
 struct Ahead {
-    /// The place of the first record.
+    /// The place of the first record of this stretch in the order in which records come.
     first: u64,
-    /// One mask per record: all bits set if it comes early, none if not.
+    /// One mask per record of the stretch: all bits set if the record comes early, none if not.
     masks: Vec<u64>,
 }
 
 impl<T> Kept<T> {
-    /// Most records of this type made at a time.
+    /// Largest number of records of type `T` that the generator makes at a time.
     pub(super) const RECORDS: usize = {
         let fitting = KEPT_BYTES_MAX / size_of::<Record<T>>();
         if fitting == 0 {
@@ -43,23 +43,23 @@ impl<T> Kept<T> {
         }
     };
 
-    /// Creates an empty store without memory.
+    /// Creates an empty buffer of records, which allocates nothing yet.
     pub(super) fn none() -> Self {
         Kept { records: Vec::new(), next: 0, ahead: Ahead { first: 0, masks: Vec::new() } }
     }
 
-    /// Drops the remaining records.
+    /// Drops the records in the buffer that are not taken.
     pub(super) fn clear(&mut self) {
         self.next = self.records.len();
     }
 
-    /// Returns the remaining records.
+    /// Returns the records in the buffer that are not taken.
     #[inline(always)]
     pub(super) fn rest(&self) -> &[Record<T>] {
         &self.records[self.next..]
     }
 
-    /// Removes `count` records that were taken.
+    /// Marks `count` more records of the buffer as taken by the reader.
     #[inline(always)]
     pub(super) fn pass(&mut self, count: usize) {
         self.next += count;
@@ -82,8 +82,8 @@ impl<T> Kept<T> {
             self.records.reserve_exact(Self::RECORDS);
             self.records.resize(Self::RECORDS, Record::new(event_time, generator.value(next, event_time)));
         }
-        // Records are overwritten, not pushed: there is always room, and no record waits on the stack until that is
-        // known.
+        // Records in the buffer are overwritten in place, not pushed. A push would check for room, and the
+        // record would wait on the stack for the result.
         let mut places = self.records.iter_mut();
         if let Some(early) = disorder.and_then(|disorder| disorder.early_only()) {
             let (stretch, ahead) = (times.stretch(next), &mut self.ahead);
@@ -94,7 +94,8 @@ impl<T> Kept<T> {
                 ahead.masks.extend(early.early_masks(next).take(Self::RECORDS));
             }
             ahead.first = next.saturating_add(Self::RECORDS as u64);
-            // No branch on the mask: which records are early is as good as random.
+            // The loop has no branch on the mask, because which records are early is as good as random and
+            // would be mispredicted.
             let masks = ahead.masks.iter_mut().zip(early.early_masks(ahead.first));
             for ((offset, place), (mask, later)) in places.enumerate().zip(masks) {
                 if let Some(value) =
@@ -126,9 +127,9 @@ impl<T> Kept<T> {
         self.next = 0;
     }
 
-    /// Makes the records from the index `next` on, with these event times; all records before must be taken. Values
-    /// are made one by one and not by [`Generate::each_value`], which [`refill`](Self::refill) uses: with two such
-    /// loops the compiler inlines neither fully, which cost Linear Road a fifth of its speed.
+    /// Makes the records from the index `next` on, with these event times; all records before must be taken.
+    /// Values are made one by one and not by [`Generate::each_value`], which [`refill`](Self::refill) uses.
+    /// With two such loops the compiler inlines neither fully, which cost Linear Road a fifth of its speed.
     #[inline(never)]
     pub(super) fn refill_stamped<G>(
         &mut self,
@@ -148,7 +149,7 @@ impl<T> Kept<T> {
         self.next = 0;
     }
 
-    /// Returns the bytes of the records, without memory that they hold elsewhere.
+    /// Returns the bytes of the buffer, without memory that records hold elsewhere.
     pub(super) fn bytes(&self) -> usize {
         self.records.capacity() * size_of::<Record<T>>() + self.ahead.masks.capacity() * size_of::<u64>()
     }

@@ -26,10 +26,12 @@ use thalweg_model::{Coded, Span};
 use super::course::Course;
 use super::schedule::RATE_PER_S_MAX;
 
-/// Most steps of a load: a change every second for a minute, and more than fit on a command line.
+/// Largest number of steps of a load: a change every second for a minute, and more than fit on a command
+/// line.
 pub const STEPS_MAX: usize = 64;
 
-/// Allowed shapes of Pareto's distribution. At 1 and below it has no mean; at 100 all intervals are nearly equal.
+/// Bounds of the shape of Pareto's distribution. At 1 and below it has no mean; at 100 all intervals are
+/// nearly equal.
 pub const PARETO_SHAPES: (f64, f64) = (1.01, 100.0);
 
 /// Greatest factor of an interval, as a multiple of the mean. Without a bound the mean of a run of some minutes
@@ -37,19 +39,21 @@ pub const PARETO_SHAPES: (f64, f64) = (1.01, 100.0);
 /// capacity of the mean rate can process the greatest burst. At shape 1.5 it cuts off one interval in 500.
 pub const PARETO_TIMES_MAX: u64 = 20;
 
-/// Most records of a message: a hundred times Cameo's. Records that wait in a message take no memory.
+/// Largest number of records of a message: a hundred times Cameo's. Records that wait in a message take no
+/// memory.
 pub const MESSAGE_RECORDS_MAX: u64 = 100_000;
 
-/// Greatest delay: above that of any working network. Messages in transit at the end of a run are not part of the run.
+/// Greatest transit delay of a message: above that of any working network. Messages in transit at the end of
+/// a run are not part of the run.
 pub const DELAY_MAX: Span = Span::from_secs(60);
 
 /// Highest exponent of Zipf's law: with it, one draw in 250 does not give the first rank.
 pub const ZIPF_EXPONENT_MAX: f64 = 8.0;
 
-/// Number of ranks of delays by Zipf's law, which are 1 to this many milliseconds.
+/// Number of ranks from which delays are drawn by Zipf's law; a delay is as many milliseconds as its rank.
 pub const ZIPF_DELAYS: usize = 1_000;
 
-/// Length of each interval of [`Arrivals::Pareto`], in nanoseconds.
+/// Length of each interval with a rate of its own in [`Arrivals::Pareto`], in nanoseconds.
 pub(super) const BURST_NS: u64 = 1_000_000_000;
 
 /// Least length of a tick. Without messages, all records due within a tick have one delay. A tick is as long as the
@@ -58,72 +62,76 @@ pub(super) const BURST_NS: u64 = 1_000_000_000;
 /// not 137 ms but 700 ms.) The least length is ten watermarks of the usual step.
 pub(super) const TICK_NS_MIN: u64 = 10_000_000;
 
-/// A load at a rate that is given elsewhere. The default is that rate, record by record, without delay.
+/// A load: how the rate of a source changes over time. The first rate is given elsewhere. By default the load
+/// keeps this rate, sends records one by one, and delays none.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Load {
-    /// Steps of the rate, by rising time.
+    /// Steps of the rate of the load, sorted by time.
     pub steps: Vec<RateStep>,
     /// Distribution of the times at which messages are sent.
     pub arrivals: Arrivals,
-    /// Records per message, which are sent and arrive together; none means one record.
+    /// Number of records per message, which are sent and arrive together; `None` means one record.
     pub message_records: Option<u64>,
     /// Transit delay of messages. Without messages, all records due within a span as long as the greatest delay, at
     /// least 10 ms, have one delay. No message overtakes another: an early one waits for the one before.
     pub delay: Delay,
-    /// Seed of the random numbers.
+    /// Seed of the random numbers for gaps, bursts and delays.
     pub seed: u64,
 }
 
-/// A change of the rate.
+/// A change of the rate of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateStep {
-    /// Time of the change, from when the first record is due; above zero.
+    /// Time of the change, counted from the time at which the first record is due; above zero.
     pub from: Span,
-    /// Records per second from then on, until the next step.
+    /// Records per second from this time on, until the next step.
     pub rate_per_s: u64,
 }
 
 /// Distribution of the times at which messages are sent.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Arrivals {
-    /// Even: whenever the rate, summed over time, has produced all records of the next message.
+    /// Messages are sent evenly: whenever the rate, summed over time, has produced all records of the next
+    /// message.
     #[default]
     Constant,
-    /// Independent: gaps are exponential, with the mean of an even distribution.
+    /// Messages are sent independently of one another: gaps are exponential, with the mean of an even
+    /// distribution.
     Poisson,
-    /// Even within each second, at a rate of its own: the rate times a number drawn from Pareto's distribution with
-    /// mean 1, truncated at [`PARETO_TIMES_MAX`].
+    /// Messages are sent evenly within each second, which has a rate of its own: the rate of the load times a
+    /// random factor. The factor is drawn from Pareto's distribution with mean 1, truncated at
+    /// [`PARETO_TIMES_MAX`].
     Pareto {
-        /// Shape: the lower, the rarer and higher the bursts; within [`PARETO_SHAPES`].
+        /// Shape of the distribution: the lower, the rarer and higher the bursts; within [`PARETO_SHAPES`].
         shape: f64,
     },
 }
 
-/// Transit delay of messages.
+/// Distribution of the transit delay of messages.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Delay {
-    /// No delay.
+    /// `None`: no message is delayed in transit.
     #[default]
     None,
-    /// Uniform, from zero to a maximum.
+    /// `Uniform`: transit delays are uniform, from zero to a maximum.
     Uniform {
-        /// The maximum; at most [`DELAY_MAX`].
+        /// The greatest transit delay; at most [`DELAY_MAX`].
         max: Span,
     },
-    /// 1 to [`ZIPF_DELAYS`] milliseconds, which are the ranks of Zipf's law.
+    /// Delays are from 1 to [`ZIPF_DELAYS`] milliseconds, which are ranks drawn by Zipf's law.
     Zipf {
-        /// Exponent: the lower, the more long delays; from 0 to [`ZIPF_EXPONENT_MAX`].
+        /// Exponent of Zipf's law: the lower, the more long delays; from 0 to [`ZIPF_EXPONENT_MAX`].
         exponent: f64,
     },
 }
 
 impl Load {
-    /// Returns true if the load does not change and has no delays.
+    /// Returns true if the rate of the load does not change and no message is delayed.
     pub fn is_steady(&self) -> bool {
         *self == Load { seed: self.seed, ..Load::default() }
     }
 
-    /// Checks the load, beginning at this rate.
+    /// Checks the parameters of the load, which begins at this rate.
     ///
     /// # Errors
     /// [`LoadError`], except those variants that concern the source.
@@ -181,7 +189,7 @@ pub fn check_message_records(records: u64) -> Result<(), LoadError> {
 }
 
 impl Arrivals {
-    /// Checks the parameters.
+    /// Checks the parameters of the distribution.
     ///
     /// # Errors
     /// [`LoadError::OutOfBounds`].
@@ -194,7 +202,7 @@ impl Arrivals {
 }
 
 impl Delay {
-    /// Checks the parameters.
+    /// Checks the parameters of the delays.
     ///
     /// # Errors
     /// [`LoadError::OutOfBounds`].
@@ -210,7 +218,7 @@ impl Delay {
     }
 }
 
-/// Returns the nanoseconds of a span; zero if it is negative.
+/// Returns the nanoseconds of a span of time; zero if the span is negative.
 pub(super) fn nanos(span: Span) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(0).saturating_mul(1_000)
 }
@@ -232,35 +240,38 @@ fn real_within(what: &'static str, value: f64, (min, max): (f64, f64)) -> Result
     if is_within { Ok(()) } else { Err(LoadError::OutOfBounds { what, value, min, max, unit: "" }) }
 }
 
-/// Invalid load.
+/// The reason why a load is invalid.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// `LOAD_OUT_OF_BOUNDS`: a number is not within its bounds.
+    /// `LOAD_OUT_OF_BOUNDS`: a parameter of the load is not within its bounds.
     OutOfBounds {
-        /// Name of the parameter.
+        /// Name of the parameter of the load that is out of bounds.
         what: &'static str,
-        /// The given value.
+        /// The value that was given for the parameter.
         value: f64,
-        /// The least value allowed.
+        /// The least value that the parameter may have.
         min: f64,
-        /// The greatest value allowed.
+        /// The greatest value that the parameter may have.
         max: f64,
-        /// Unit with a blank before it; empty for a plain number.
+        /// Unit of the parameter with a blank before it; empty for a plain number.
         unit: &'static str,
     },
-    /// `STEPS_OUT_OF_ORDER`: a step does not lie after the one before it, or not after the start.
+    /// `STEPS_OUT_OF_ORDER`: a step of the rate does not come after the step before it, or not after the
+    /// start.
     StepsOutOfOrder {
-        /// Time of the step.
+        /// Time of the step of the rate that is out of order.
         from: Span,
-        /// Time of the step before, or the start.
+        /// Time of the step before the wrong one, or of the start.
         before: Span,
     },
-    /// `LOAD_WITHOUT_RATE`: the source is drained, so records come as fast as they are taken.
+    /// `LOAD_WITHOUT_RATE`: the source is drained, so its records come as fast as they are taken. This cannot
+    /// be combined with a load.
     WithoutRate,
-    /// `LOAD_IN_DISORDER`: the source's records come in disorder.
+    /// `LOAD_IN_DISORDER`: the source's records come in disorder, which cannot be combined with a load.
     InDisorder,
-    /// `LOAD_TIME_SCALED`: event time does not run at the speed of the clock.
+    /// `LOAD_TIME_SCALED`: event time does not run at the speed of the clock, which cannot be combined with a
+    /// load.
     TimeScaled,
 }
 

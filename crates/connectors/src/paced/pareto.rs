@@ -10,10 +10,10 @@
 //! and `least` is chosen such that the mean is 1. Source: Johnson, Kotz and Balakrishnan, "Continuous Univariate
 //! Distributions", volume 1, chapter 20, "Pareto Distributions" (truncated). `paced/load.rs` explains its use.
 
-/// Steps of the bisection for `least`: more than a double has bits.
+/// Number of steps of the bisection that finds `least`: more than a double has bits.
 const HALVINGS: u32 = 60;
 
-/// The truncated distribution.
+/// Pareto's distribution with mean 1, truncated at the top.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Pareto {
     shape: f64,
@@ -22,7 +22,8 @@ pub(super) struct Pareto {
 }
 
 impl Pareto {
-    /// Creates the distribution with this shape, above 1, truncated at `most` times the mean, above 1.
+    /// Creates the distribution with this shape, above 1, truncated at `most` times the mean, which is above
+    /// 1 as well.
     pub(super) fn new(shape: f64, most: f64) -> Self {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..HALVINGS {
@@ -36,17 +37,17 @@ impl Pareto {
         Pareto { shape, least: high, most }
     }
 
-    /// Returns the least number that is drawn.
+    /// Returns the least number that can be drawn from the distribution.
     pub(super) fn least(&self) -> f64 {
         self.least
     }
 
-    /// Returns the number drawn for `unit`, which is uniform from 0 to below 1.
+    /// Returns the number of the distribution for `unit`, a random number that is uniform from 0 to below 1.
     pub(super) fn at(&self, unit: f64) -> f64 {
         (self.least * (1.0 - unit * (1.0 - self.beyond())).powf(-1.0 / self.shape)).min(self.most)
     }
 
-    /// Returns the probability beyond the truncation, in the distribution that is not truncated.
+    /// Returns the probability of numbers beyond the truncation in the distribution without truncation.
     fn beyond(&self) -> f64 {
         (self.least / self.most).powf(self.shape)
     }
@@ -63,7 +64,8 @@ mod tests {
 
     use super::*;
 
-    /// With every shape, numbers stay within their bounds, with mean 1; a higher shape is nearer to a steady rate.
+    /// With every shape of the distribution, numbers stay within their bounds and have mean 1. A higher shape
+    /// gives a steadier rate.
     #[test]
     fn the_mean_is_one() {
         let mut last = 0.0;
@@ -79,8 +81,8 @@ mod tests {
         assert!(last > 0.98);
     }
 
-    /// With a truncation that hardly matters, the least is `(shape - 1) / shape`, and half lie below
-    /// `least * 2^(1/shape)`.
+    /// With a truncation so high that it hardly matters, the least number is `(shape - 1) / shape`, and half
+    /// of the numbers lie below `least * 2^(1/shape)`.
     #[test]
     fn the_shape_is_pareto_s() {
         let pareto = Pareto::new(3.0, 1e6);

@@ -6,10 +6,11 @@ use thalweg_model::{EventTime, ProcessingTime, Span};
 
 use super::Pace;
 
-/// Most records that one poll makes, called a stretch: a bound on `offset` in the proof below.
+/// Largest number of records that one poll makes, called a stretch. It bounds `offset` in the proof of
+/// [`StretchTimes`].
 pub(super) const STRETCH_RECORDS_MAX: usize = 4_096;
 
-/// The highest rate, in records per second: intended times are whole nanoseconds.
+/// The highest rate, in records per second. It follows from intended times being whole nanoseconds.
 pub(super) const RATE_PER_S_MAX: u64 = 1_000_000_000;
 
 const MICROS_PER_S: u64 = 1_000_000;
@@ -18,10 +19,11 @@ const NANOS_PER_S: u128 = 1_000_000_000;
 /// Highest rate, in records per second, at which every record has a latency marker behind it.
 pub const MARKER_PER_RECORD_RATE_MAX: u64 = 10_000;
 
-/// Markers per second of intended time above that rate: one every 50 ms.
+/// Number of latency markers per second of intended time, at rates where not every record has one: one every
+/// 50 ms.
 pub(super) const MARKERS_PER_S: u64 = 20;
 
-/// Intended time between two markers above that rate.
+/// Intended time between two latency markers, at rates where not every record has one.
 pub const MARKER_EVERY: Duration = Duration::from_millis(1_000 / MARKERS_PER_S);
 
 /// The event time of every record: `origin + floor((index * 1_000_000 + phase) / rate)` microseconds.
@@ -39,10 +41,10 @@ pub const MARKER_EVERY: Duration = Duration::from_millis(1_000 / MARKERS_PER_S);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventTimes {
     rate: u64,
-    /// `ceil(2^63 / rate)`.
+    /// `ceil(2^63 / rate)`, by which a division by the rate becomes a multiplication.
     inverse: u64,
     origin_micros: i64,
-    /// Below `rate`.
+    /// Part of the start that is less than a record's distance, in units in which it is below `rate`.
     phase: u64,
 }
 
@@ -61,16 +63,16 @@ impl EventTimes {
         EventTimes { rate, inverse: (1u64 << 63).div_ceil(rate), origin_micros, phase }
     }
 
-    /// Returns the same times, earlier by `span`.
+    /// Returns event times that are all earlier than these by `span`.
     pub(super) fn earlier(self, span: Span) -> Self {
         EventTimes { origin_micros: self.origin_micros.saturating_sub(span.as_micros()), ..self }
     }
 
-    /// Returns the event time of one record.
+    /// Returns the event time of the generator's record with this index.
     #[inline]
     pub(super) fn at(&self, index: u64) -> EventTime {
         let numerator = index.checked_mul(MICROS_PER_S).and_then(|micros| micros.checked_add(self.phase));
-        // 64 bits suffice up to 18 * 10^12 records, more than in any run.
+        // 64 bits suffice for the numerator up to 18 * 10^12 records, which is more than in any run.
         match numerator {
             Some(numerator) => {
                 let micros = i64::try_from(numerator / self.rate).unwrap_or(i64::MAX);
@@ -80,19 +82,20 @@ impl EventTimes {
         }
     }
 
-    /// Returns the times of the records from `first_index` on, with one exact division for all of them.
+    /// Returns the event times of the records from `first_index` on, with one exact division for all of them.
     pub(super) fn stretch(&self, first_index: u64) -> StretchTimes {
         let numerator = u128::from(first_index) * u128::from(MICROS_PER_S) + u128::from(self.phase);
         let (quotient, remainder) = (numerator / u128::from(self.rate), numerator % u128::from(self.rate));
         let base_micros = i128::from(self.origin_micros) + quotient.cast_signed();
-        // The last record of a stretch lies at most `STRETCH_RECORDS_MAX` seconds behind the first.
+        // The last record of a stretch is at most `STRETCH_RECORDS_MAX` seconds later than the first.
         let last_base_micros = i64::MAX - (STRETCH_RECORDS_MAX as i64 + 1) * MICROS_PER_S.cast_signed();
         match i64::try_from(base_micros) {
             Ok(base_micros) if base_micros <= last_base_micros => {
                 let doubled_remainder = 2 * u64::try_from(remainder).expect("a remainder is below the rate");
                 StretchTimes { base_micros, doubled_remainder, inverse: self.inverse }
             }
-            // The end of time: all further records have the last instant. Times never go back and never wrap.
+            // At the end of time all further records have the last instant. Times never go back and never
+            // wrap.
             _ => StretchTimes { base_micros: i64::MAX, doubled_remainder: 0, inverse: 0 },
         }
     }
@@ -115,7 +118,7 @@ pub(super) struct StretchTimes {
 }
 
 impl StretchTimes {
-    /// Returns the event time of the record `offset` places behind the first.
+    /// Returns the event time of the record that is `offset` places after the first of the stretch.
     #[inline(always)]
     pub(super) fn at(&self, offset: usize) -> EventTime {
         debug_assert!(offset <= STRETCH_RECORDS_MAX, "offset {offset} is beyond the stretch");
@@ -138,18 +141,19 @@ impl SendTimes {
         SendTimes { rate, start }
     }
 
-    /// Returns when record `index` is due.
+    /// Returns the processing time at which the record with this index is due.
     pub(super) fn intended(&self, index: u64) -> ProcessingTime {
         let nanos = u128::from(index) * NANOS_PER_S / u128::from(self.rate);
         u64::try_from(nanos).map_or(ProcessingTime::NEVER, |nanos| self.start.plus_nanos(nanos))
     }
 
-    /// Returns how many records are due up to and including `now`.
+    /// Returns how many records are due up to and including the instant `now`.
     pub(super) fn due_count(&self, now: ProcessingTime) -> u64 {
         if now < self.start {
             return 0;
         }
-        // floor(index * 10^9 / rate) <= elapsed  <=>  index * 10^9 < (elapsed + 1) * rate
+        // The count follows from: floor(index * 10^9 / rate) <= elapsed  <=>  index * 10^9 < (elapsed + 1) *
+        // rate
         let elapsed = u128::from(now.nanos_since(self.start));
         let count = ((elapsed + 1) * u128::from(self.rate)).div_ceil(NANOS_PER_S);
         u64::try_from(count).unwrap_or(u64::MAX)
@@ -161,8 +165,8 @@ impl SendTimes {
         if self.rate <= MARKER_PER_RECORD_RATE_MAX {
             return index;
         }
-        // Record i is the first past k / 20 s when i = ceil(k * rate / 20); it is at or after `index` when k * rate /
-        // 20 > index - 1.
+        // Record i is the first one at or past k / 20 s when i = ceil(k * rate / 20); it is at or after
+        // `index` when k * rate / 20 > index - 1.
         let (rate, markers_per_s) = (u128::from(self.rate), u128::from(MARKERS_PER_S));
         let k = u128::from(index.saturating_sub(1)) * markers_per_s / rate + 1;
         u64::try_from((k * rate).div_ceil(markers_per_s)).unwrap_or(u64::MAX)

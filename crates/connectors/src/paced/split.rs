@@ -20,13 +20,14 @@ use super::course::Course;
 use super::load::{Load, LoadError};
 use super::zipf::{least_share, zipf_parts};
 
-/// Records of a run if the generator is drained: as many as a poll makes.
+/// Number of records of a run if the generator is drained: as many as a poll makes.
 const DRAINED_RUN_RECORDS: u64 = 4_096;
 
-/// Runs per second at a rate: a run lasts 1 ms, for which a split without due records may delay the others' results.
+/// Number of runs per second at a rate. A run lasts 1 ms, for which a split without due records may delay the
+/// results of the others.
 const RUNS_PER_S: u64 = 1_000;
 
-/// Number of runs, of all splits, by which the fastest may be ahead of the slowest.
+/// Number of runs, of all splits together, by which the fastest split may be ahead of the slowest.
 const AHEAD_RUNS: u64 = 64;
 
 /// Length of the shortest run of skewed splits, in records, so that whole numbers are close to the shares.
@@ -36,14 +37,14 @@ const SKEWED_RUN_RECORDS_MIN: f64 = 8.0;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SplitShares {
     splits: u64,
-    /// Records of each run, unless the splits are skewed.
+    /// Number of records of each run, unless the splits are skewed.
     run_records: u64,
-    /// Ends of the runs of a round, if the splits are skewed.
+    /// Ends of the runs of one round over all splits, if the splits are skewed.
     ends: Option<Box<[u64]>>,
 }
 
 impl SplitShares {
-    /// One split, which makes all records.
+    /// The distribution with a single split, which makes all records.
     pub const WHOLE: SplitShares = SplitShares { splits: 1, run_records: u64::MAX, ends: None };
 
     /// Creates a distribution over `splits` splits, at least one, for a generator at this pace.
@@ -96,7 +97,7 @@ impl SplitShares {
         SplitShares { ends: Some(parts.into_iter().scan(0, end).collect()), ..self }
     }
 
-    /// Returns the number of splits, at least one.
+    /// Returns the number of splits that the records are distributed over, at least one.
     pub fn split_count(&self) -> usize {
         usize::try_from(self.splits).expect("splits are counted in usize when they go to")
     }
@@ -114,7 +115,7 @@ impl SplitShares {
         begun.saturating_add(run.start).max(at)..begun.saturating_add(run.end)
     }
 
-    /// Returns the places of a split's run in the first round.
+    /// Returns the places of a split's run in the first round over all splits.
     fn run(&self, split: u64) -> Range<u64> {
         match &self.ends {
             None => split * self.run_records..(split + 1) * self.run_records,
@@ -125,12 +126,12 @@ impl SplitShares {
         }
     }
 
-    /// Returns the records in a round, in which each split has one run.
+    /// Returns the number of records in a round, in which each split makes one run of records.
     fn round_records(&self) -> u64 {
         self.run(self.splits - 1).end
     }
 
-    /// Returns the number of records of all splits per record of this split.
+    /// Returns the number of records that all splits make for each record of this split.
     pub(super) fn records_per_own(&self, split: u64) -> u64 {
         if self.splits == 1 {
             return 1;
@@ -139,8 +140,8 @@ impl SplitShares {
         self.round_records() / (run.end - run.start)
     }
 
-    /// Returns the places of the first records of the splits, `made[i]` of split `i`: in rising order, as ranges that
-    /// do not touch. For a single split it is one range.
+    /// Returns the places of those records that the splits have made, where split `i` has made `made[i]`.
+    /// They come in rising order, as ranges that do not touch. For a single split it is one range.
     pub fn places(&self, made: &[u64]) -> Vec<Range<u64>> {
         assert!(made.len() as u64 == self.splits, "{} splits have made {made:?}", self.splits);
         if self.splits == 1 {
@@ -152,7 +153,7 @@ impl SplitShares {
             (run, made / run_records, made % run_records)
         };
         let of_splits: Vec<_> = made.iter().enumerate().map(run_of).collect();
-        // Whole rounds that every split has made.
+        // Counts the rounds that are complete, because every split has made its run.
         let whole_runs = of_splits.iter().map(|(_, runs, _)| *runs).min().unwrap_or(0);
         let round_records = self.round_records();
         let mut places: Vec<Range<u64>> = Vec::with_capacity(1);
@@ -183,27 +184,28 @@ impl SplitShares {
     }
 }
 
-/// A [`Split`] in a form that can be saved.
+/// The position of a split in a form that can be saved.
 pub(super) type WrittenSplit = (u64, u64, Vec<u64>);
 
-/// One of the splits, and the progress of the others.
+/// One of the splits of a generator, and the progress of all splits.
 #[derive(Debug)]
 pub(super) struct Split {
     shares: SplitShares,
     index: u64,
-    /// The first place that each split has not made. Relaxed: only the pace depends on it.
+    /// The first place that each split has not made. Relaxed ordering is enough, since only the pace of the
+    /// splits depends on it.
     progress: Arc<[AtomicU64]>,
-    /// The current run.
+    /// The range of places whose records the split is making now.
     run: Range<u64>,
 }
 
 impl Split {
-    /// Creates the only split of a generator.
+    /// Creates the only split of a generator that is not split: it makes all records.
     pub(super) fn whole() -> Self {
         Split { shares: SplitShares::WHOLE, index: 0, progress: Arc::from([]), run: 0..u64::MAX }
     }
 
-    /// Creates all splits of a generator.
+    /// Creates all splits of a generator, which share the note of their progress.
     pub(super) fn all(shares: &SplitShares) -> Vec<Self> {
         let progress: Arc<[AtomicU64]> = (0..shares.splits).map(|_| AtomicU64::new(0)).collect();
         let split = |index| Split {
@@ -219,7 +221,7 @@ impl Split {
         self.shares.splits
     }
 
-    /// Returns the number of records of all splits per record of this one.
+    /// Returns the number of records that all splits make for each record of this one.
     pub(super) fn records_per_own(&self) -> u64 {
         self.shares.records_per_own(self.index)
     }
@@ -230,13 +232,14 @@ impl Split {
         (self.index, self.shares.splits, ends.collect())
     }
 
-    /// Returns the end of the current run.
+    /// Returns the end of the range of places whose records the split is making now.
     #[inline(always)]
     pub(super) fn run_end(&self) -> u64 {
         self.run.end
     }
 
-    /// Returns the next place when the records before `next` are made: `next` itself, or the start of the next run.
+    /// Returns the next place of the split when its records before `next` are made: `next` itself, or the
+    /// start of the split's next run.
     #[inline]
     pub(super) fn go_on(&mut self, next: u64) -> u64 {
         if next < self.run.end {
@@ -245,7 +248,8 @@ impl Split {
         self.turn_to(next)
     }
 
-    /// Moves to the run that contains place `next`, or else to the first run after it; returns the place to go on at.
+    /// Moves the split to its run that contains place `next`, or else to its first run after this place.
+    /// Returns the place at which to continue.
     #[cold]
     pub(super) fn turn_to(&mut self, next: u64) -> u64 {
         self.run = self.shares.run_at(self.index, next);
@@ -262,7 +266,7 @@ impl Split {
         }
     }
 
-    /// Returns true if the split is so far ahead that it must wait for the others.
+    /// Returns true if the split is so far ahead of the slowest that it must wait.
     pub(super) fn is_ahead(&self) -> bool {
         let slowest = self.progress.iter().map(|place| place.load(Ordering::Relaxed)).min();
         let ahead = slowest.map_or(0, |slowest| self.run.start.saturating_sub(slowest));
@@ -280,7 +284,7 @@ impl Drop for Split {
 mod tests {
     use super::*;
 
-    /// Every place belongs to one split, whose runs come in order.
+    /// Every place belongs to exactly one split, and the runs of a split come in order.
     #[test]
     fn places_are_split_in_runs() {
         let shares = SplitShares { splits: 3, run_records: 4, ends: None };
@@ -320,8 +324,8 @@ mod tests {
         check(&skewed, &[3, 3], &[(0, 3), (6, 8), (14, 15)]);
     }
 
-    /// Shares follow Zipf's law in whole records. A round is as long as before, or so long that the smallest split
-    /// has eight.
+    /// The numbers of records of skewed splits follow Zipf's law in whole records. A round is as long as
+    /// before, or so long that the smallest split has eight records.
     #[test]
     fn splits_may_be_skewed() {
         let ends = |splits, run_records, exponent| {
@@ -338,7 +342,7 @@ mod tests {
         assert_eq!(last.turn_to(650), 650, "in the middle of a run");
     }
 
-    /// A split that is too far ahead waits for the slowest; no split waits for one that has ended.
+    /// A split that is too far ahead waits for the slowest one, and no split waits for one that has ended.
     #[test]
     fn nobody_runs_away() {
         let mut splits = Split::all(&SplitShares { splits: 2, run_records: 4, ends: None });

@@ -1,11 +1,11 @@
-//! Time stamps of a load, for checks of a run's results.
+//! Event times of the records of a load, for checks of a run's results.
 
 use thalweg_model::{EventTime, ProcessingTime};
 
 use super::course::{Course, Times, Walk};
 use super::load::{Load, LoadError};
 
-/// Event times of a load's records, by rising index.
+/// Computes the event times of a load's records, by rising index.
 #[derive(Clone, Debug)]
 pub struct Stamps {
     walk: Walk,
@@ -13,7 +13,7 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Creates the stamps of a load that begins at `start`, at this rate.
+    /// Creates the event times of a load that begins at `start`, at this rate.
     ///
     /// # Errors
     /// [`LoadError`] if the load is invalid.
@@ -34,7 +34,7 @@ impl Stamps {
     }
 }
 
-/// Returns the event time of a record with these times after the start.
+/// Returns the event time of a record, from its times after the start of the load.
 pub(super) fn stamp(start: ProcessingTime, times: Times) -> EventTime {
     let micros = start.plus_nanos(times.sent_ns).as_nanos() / 1_000;
     EventTime::from_micros(i64::try_from(micros).expect("a thousandth of 64 bits fits 63 bits"))

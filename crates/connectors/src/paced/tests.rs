@@ -1,4 +1,5 @@
-//! Polls in the form `index@event_time_us ...`, then the marker (`L<ns>`) and the state of the source.
+//! Tests of paced generators. A poll is shown as `index@event_time_us ...`, then the latency marker (`L<ns>`)
+//! and the status of the source.
 
 use proptest::prelude::*;
 
@@ -7,11 +8,11 @@ use crate::testing::VecOutput;
 
 mod load;
 
-/// Generator whose values are their own indices and the event times that they were made with. They are kept, or made
-/// when they are inspected.
+/// Generator whose values are their own indices and the event times that they were made with. `IS_CHEAP`
+/// tells whether a value is made when it is inspected, or made once and kept.
 struct Indices<const IS_CHEAP: bool>;
 
-/// The generator whose values are kept.
+/// The generator whose values are made once and kept.
 const INDICES: Indices<false> = Indices;
 
 impl<const IS_CHEAP: bool> Generate for Indices<IS_CHEAP> {
@@ -83,20 +84,23 @@ fn drained_records_come_as_fast_as_they_are_taken() {
     assert_eq!(shown(&mut drain(1).with_limit(0), 0, 3), "ended");
 }
 
-/// No record before its time; then one record per poll, each with its marker; then the time of the next.
+/// At a low rate no record comes before its time. Then one record comes per poll, each followed by a latency
+/// marker.
 #[test]
 fn a_low_rate_marks_every_record() {
     let mut source = rate(3);
     assert_eq!(shown(&mut source, 10 * SECOND - 1, 9), "idle until 10000000000");
     assert_eq!(shown(&mut source, 10 * SECOND, 9), "0@10000000 L10000000000 idle until 10333333333");
     assert_eq!(shown(&mut source, 10_333_333_332, 9), "idle until 10333333333");
-    // After a stall of a second every record that was due in it comes, with the same stamps as without the stall.
+    // After a stall of a second, every record that was due in this second comes, with the same event times as
+    // without the stall.
     assert_eq!(shown(&mut source, 11 * SECOND, 9), "1@10333333 L10333333333 due since 10666666666");
     assert_eq!(shown(&mut source, 11 * SECOND, 9), "2@10666666 L10666666666 due since 11000000000");
     assert_eq!(shown(&mut source, 11 * SECOND, 9), "3@11000000 L11000000000 idle until 11333333333");
 }
 
-/// 20,000/s: a poll is cut behind record 1,000, the first at 50 ms, and behind every 1,000th from there.
+/// At 20,000 records/s a poll ends with record 1,000, the first at 50 ms, and with every 1,000th record from
+/// there, since a latency marker follows these.
 #[test]
 fn a_high_rate_marks_every_50_ms() {
     let mut source = rate(20_000);
@@ -113,7 +117,7 @@ fn a_high_rate_marks_every_50_ms() {
     assert_eq!(cuts, [(1_001, Some(50 * MILLI)), (1_000, Some(100 * MILLI)), (400, None)]);
 }
 
-/// Without room no record is made, and a marker waits for the record that it stands behind.
+/// Without room in the output no record is made, and a latency marker waits for the record that it follows.
 #[test]
 fn room_is_respected() {
     let mut source = rate(1_000);
@@ -136,7 +140,7 @@ fn ends() {
     assert_eq!(shown(&mut source, 10 * SECOND, 9), "0@10000000 L10000000000 idle until 10000000005");
     assert_eq!(shown(&mut source, 10 * SECOND + 5, 9), "ended");
 
-    // Records that were due and not taken in time are not sent.
+    // Records that were due and not taken before the source was stopped are not sent.
     let mut source = rate(1_000).stopping_at(stop);
     assert_eq!(shown(&mut source, 11 * SECOND, 9), "ended");
 
@@ -164,7 +168,8 @@ fn rates_have_bounds() {
     assert_eq!(PaceError::RateOutOfBounds { rate_per_s: 0 }.to_string(), told);
 }
 
-/// Records taken are those inspected, and a selection removes all records and hands over some.
+/// The records that are taken from a poll's input are those that were inspected before. A selection removes
+/// all records from the input and hands over some of them.
 #[test]
 fn the_input_of_a_poll() {
     struct Probe(Vec<u64>);
@@ -195,7 +200,8 @@ fn the_input_of_a_poll() {
     check::<true>();
 }
 
-/// A hundred or so small values are kept, a few large ones, or one huge one.
+/// The buffer of made records is bounded in bytes: it holds a hundred or so small values, a few large ones,
+/// or one huge one.
 #[test]
 fn what_is_kept_has_a_bound_in_bytes() {
     struct Wide<const WORDS: usize>;
@@ -228,7 +234,8 @@ fn saved(source: &Paced<Indices<false>>) -> Vec<u8> {
     state.into_bytes()
 }
 
-/// At a rate the first start counts: records that were due in between come at once.
+/// A source at a rate that goes back to a saved position keeps its first start, so records that were due in
+/// between come at once.
 #[test]
 fn going_back_to_a_position() {
     let mut first = rate(2);
@@ -257,8 +264,8 @@ fn positions_of_another_pace_are_refused() {
     assert!(drain(5).with_limit(7).load(&mut StateReader::new(&bytes)).is_ok());
 }
 
-/// Three records lie within 2 us, and four runs of them are drained: the same records as without disorder, none too
-/// late.
+/// A drained source with disorder makes the same records as without, and none comes too late. Here three
+/// records lie within the 2 µs of the disorder, and four such runs are made.
 #[test]
 fn disorder_shuffles_the_same_records() {
     let mut source = drain(1_000_000).with_disorder(Span::from_micros(2), 7).with_limit(12);
@@ -276,8 +283,8 @@ fn disorder_shuffles_the_same_records() {
     assert_eq!(found, in_order);
 }
 
-/// Records are sent at the times that they have without disorder. Their stamps are earlier, by 2 us for the disorder,
-/// and by up to as much again.
+/// A source at a rate sends records with disorder at the same times as without. Their event times are
+/// earlier, by 2 µs for the disorder and by up to as much again.
 #[test]
 fn disorder_at_a_rate_is_no_news_from_the_future() {
     let mut source = rate(1_000_000).with_disorder(Span::from_micros(2), 7);
@@ -295,7 +302,7 @@ fn early(percent: f64, epoch_us: i64) -> EarlyShare {
     EarlyShare { percent, epoch: Span::from_micros(epoch_us), seed: 1 }
 }
 
-/// An early record keeps its own value and event time, and the others come in their time.
+/// A record that comes an epoch early keeps its own value and event time, and the others come in their time.
 #[test]
 fn some_records_come_an_epoch_early() {
     let records = |source: Paced<Indices<false>>| {
@@ -310,13 +317,13 @@ fn some_records_come_an_epoch_early() {
         assert_eq!(*record, Record::new(event_time, (index, event_time)));
     }
     assert_eq!(records(drain(1_000_000).with_early(early(0.0, 10))), records(drain(1_000_000)));
-    // If an epoch is not a whole number of records, early records lie a little less than an epoch apart from the
-    // others.
+    // If an epoch is not a whole number of records, early records are a little less than an epoch ahead of
+    // the others.
     let found = records(drain(300_000).with_early(early(40.0, 10)));
     let apart = (0..).zip(&found).map(|(place, record)| record.value.0 - place).collect::<Vec<u64>>();
     assert!(apart.iter().all(|apart| [0, 3].contains(apart)) && apart.contains(&3), "{apart:?}");
     assert!(found.iter().all(|record| record.event_time == record.value.1));
-    // With disorder in addition, the same records come early.
+    // With disorder in addition, the same records come an epoch early.
     let shuffled = drain(1_000_000).with_disorder(Span::from_micros(4), 7);
     let mut both = records(shuffled.with_early(early(40.0, 10)));
     both.sort_by_key(|record| record.event_time);
@@ -325,7 +332,7 @@ fn some_records_come_an_epoch_early() {
     assert_eq!(both, alone);
 }
 
-/// An early record is sent when it happens, the others an epoch later.
+/// A source at a rate sends an early record at its event time, and the other records an epoch later.
 #[test]
 fn early_records_at_a_rate_are_no_news_from_the_future() {
     let mut source = rate(1_000_000).with_early(early(40.0, 10));
@@ -354,7 +361,8 @@ fn a_position_keeps_its_disorder() {
 }
 
 proptest! {
-    /// With any sequence of polls, all records come in order, none before its time, each marker behind its record.
+    /// With any sequence of polls, all records come in order, none before its time, and each latency marker
+    /// right behind its record.
     #[test]
     fn open_loop(
         rate_per_s in prop_oneof![1..50u64, 9_999..10_003u64, 10_000..RATE_PER_S_MAX],

@@ -1,7 +1,7 @@
 //! Zipf's law: the share of a rank, counted from 1, is proportional to the rank to the power of minus an exponent.
 //! With exponent 0 all shares are equal; with 1 the second rank has half of the first one's share, the third a third.
 
-/// Returns the shares of the ranks, which add up to 1.
+/// Returns the shares of all ranks by Zipf's law, which add up to 1.
 fn shares(count: usize, exponent: f64) -> Vec<f64> {
     let weights: Vec<f64> = (1..=count).map(|rank| (rank as f64).powf(-exponent)).collect();
     let sum: f64 = weights.iter().sum();
@@ -13,7 +13,7 @@ fn shares(count: usize, exponent: f64) -> Vec<f64> {
 pub fn zipf_parts(total: u64, count: usize, exponent: f64) -> Vec<u64> {
     let shares: Vec<f64> = shares(count, exponent).into_iter().map(|share| share * total as f64).collect();
     let mut parts: Vec<u64> = shares.iter().map(|share| *share as u64).collect();
-    // The ranks that lost most by rounding get the rest: the method of the largest remainders.
+    // The ranks that lost most by rounding down get the rest: the method of the largest remainders.
     let mut by_loss: Vec<usize> = (0..count).collect();
     let loss = |rank: &usize| shares[*rank].fract();
     by_loss.sort_by(|a, b| loss(b).total_cmp(&loss(a)));
@@ -22,7 +22,7 @@ pub fn zipf_parts(total: u64, count: usize, exponent: f64) -> Vec<u64> {
     parts
 }
 
-/// Returns the least share of `count` ranks; 1 if there are none.
+/// Returns the share of the last rank, which is the least; 1 if there are no ranks.
 pub(super) fn least_share(count: usize, exponent: f64) -> f64 {
     shares(count, exponent).last().copied().unwrap_or(1.0)
 }
@@ -32,7 +32,7 @@ pub(super) fn least_share(count: usize, exponent: f64) -> f64 {
 pub(super) struct Ranks(Box<[f64]>);
 
 impl Ranks {
-    /// Creates the table of `count` ranks, at least one.
+    /// Creates the table for drawing one of `count` ranks by Zipf's law; there is at least one rank.
     pub(super) fn new(count: usize, exponent: f64) -> Self {
         let add = |sum: &mut f64, share| {
             *sum += share;
@@ -45,9 +45,9 @@ impl Ranks {
         size_of_val(&*self.0)
     }
 
-    /// Returns the rank, from 1 on, for `unit`, which is uniform from 0 to below 1.
+    /// Returns the rank, counted from 1, for `unit`, a random number that is uniform from 0 to below 1.
     pub(super) fn at(&self, unit: f64) -> u64 {
-        // The last sum may be a little below 1.
+        // The index is limited to the table, because rounding may leave the last sum a little below 1.
         let rank = self.0.partition_point(|up_to| *up_to <= unit).min(self.0.len().saturating_sub(1));
         rank as u64 + 1
     }
@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// A million draws give each rank as often as its share says.
+    /// In a million draws each rank is drawn as often as its share says.
     #[test]
     fn ranks_are_drawn_by_their_shares() {
         let (ranks, mut entropy) = (Ranks::new(4, 1.0), SeededEntropy::new(1));

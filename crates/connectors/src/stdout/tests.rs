@@ -1,4 +1,4 @@
-//! Times at which rows reach the writer, and handling of the writer's errors.
+//! Tests of when rows reach the writer, and of errors of the writer.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use thalweg_model::{EventTime, ProcessingTime};
 
 use super::*;
 
-/// A writer that shows the flushed bytes, or fails.
+/// A writer that shows the bytes which were flushed to it, or fails.
 #[derive(Clone, Default)]
 struct Pipe {
     written: Vec<u8>,
@@ -72,7 +72,7 @@ fn a_reader_that_has_gone_is_told_apart_from_other_faults() {
     }
 }
 
-/// The rows of a query without watermarks for a long time must not all be gathered in memory.
+/// The sink's buffer is bounded: without watermarks for a long time, rows are not all gathered in memory.
 #[test]
 fn the_buffer_is_bounded() {
     let mut sink = sink(&Pipe::default());

@@ -1,8 +1,8 @@
-//! Count: the number of values. 64 bits: at 100 M records/s they last for 5,000 years.
+//! Count: the number of values, in 64 bits. At 100 M records/s these last for 5,000 years.
 
 use thalweg_model::Fold;
 
-/// Counts values of any type.
+/// Aggregate that counts values of any type.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count;
 

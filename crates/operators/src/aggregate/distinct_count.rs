@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 
 use thalweg_model::{Fold, State};
 
-/// Least and greatest number of values in a node of the standard library's trees.
+/// Least and greatest number of values in a node of the standard library's B-trees. They serve to compute the
+/// bytes of a set.
 const NODE_VALUES_MIN: usize = 5;
 const NODE_VALUES_MAX: usize = 11;
 
-/// Bytes that link a node to others: two words in each node, and twelve more in inner nodes, which are at most one in
-/// six.
+/// Bytes of the links of one tree node to other nodes: two words in each node, and twelve more in inner
+/// nodes, which are at most one node in six.
 const NODE_LINKS_BYTES: usize = 4 * size_of::<usize>();
 
 /// Counts different values. Memory: about three times the size of each different value, per key and window, and at
@@ -43,8 +44,8 @@ impl<V: Clone + Ord + State> Fold<V> for DistinctCount {
 
     const HOLDS: bool = true;
 
-    /// Computes the bytes of the tree. A node has room for eleven values and, except for the first node, holds at
-    /// least five.
+    /// Computes the bytes of the set's B-tree. A node has room for eleven values and, except for the root,
+    /// holds at least five.
     fn held_bytes(&self, accumulator: &BTreeSet<V>) -> usize {
         let node_bytes = NODE_VALUES_MAX * size_of::<V>() + NODE_LINKS_BYTES;
         accumulator.len().div_ceil(NODE_VALUES_MIN) * node_bytes
@@ -73,7 +74,8 @@ mod tests {
         assert_eq!(DistinctCount.held_bytes(&accumulator), 2 * (11 * 8 + 32));
     }
 
-    /// The first value takes a whole node: keys with few different values are the common case.
+    /// The first value of a distinct count is counted with the bytes of a whole tree node: keys with few
+    /// different values are the common case.
     #[test]
     fn a_node_has_room_for_eleven() {
         let mut accumulator = Fold::<u64>::create(&DistinctCount);

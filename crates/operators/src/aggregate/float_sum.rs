@@ -10,7 +10,8 @@ use thalweg_model::Fold;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FloatSum;
 
-/// The sum by plain additions, and the total of their rounding errors.
+/// An accumulator of a float sum: the sum by plain additions, and the total of the rounding errors of these
+/// additions.
 pub(super) type Compensated = (f64, f64);
 
 #[inline(always)]
@@ -25,8 +26,8 @@ pub(super) fn merged(sum: Compensated, other: Compensated) -> Compensated {
     (next, lost + other.1)
 }
 
-/// Returns the sum with its rounding errors added. The error is not finite for infinities and NaN, and is then left
-/// out.
+/// Returns the float sum with its rounding errors added. If values were infinite or NaN, the total of the
+/// errors is not finite and is left out.
 pub(super) fn total((sum, lost): Compensated) -> f64 {
     if lost.is_finite() { sum + lost } else { sum }
 }
@@ -65,7 +66,8 @@ mod tests {
         check(&FloatSum, &[1.5f32, 2.5], |sum| assert_eq!(sum, 4.0));
     }
 
-    /// Plain addition would lose the small values altogether.
+    /// Small numbers are kept in a float sum beside numbers so large that plain addition would lose the small
+    /// ones.
     #[test]
     fn what_is_small_is_not_lost_beside_what_is_large() {
         check(&FloatSum, &[1.0, 1e100, 1.0, -1e100], |sum| assert_eq!(sum, 2.0));

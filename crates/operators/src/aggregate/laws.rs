@@ -3,7 +3,8 @@
 
 use thalweg_model::{Fold, StateReader, StateWriter};
 
-/// Folds `values` as a whole, and in every pair of parts that are then merged; calls `look` with the result of each.
+/// Folds `values` as a whole, and also in every pair of parts, whose accumulators are then merged. Calls
+/// `look` with the result of each way, so that a test can compare them.
 pub(super) fn check<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Result)) {
     look(fold.finish(folded(fold, values)));
     for place in 0..=values.len() {
@@ -14,7 +15,8 @@ pub(super) fn check<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Resu
     }
 }
 
-/// Checks as [`check`] does, and also takes away values that were merged before or after the others.
+/// Checks a fold with an inverse: as [`check`] does, and with values that were merged before or after the
+/// others and then taken away again.
 pub(super) fn check_inverse<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Result)) {
     const { assert!(F::INVERTS) };
     check(fold, values, &look);
@@ -33,7 +35,7 @@ fn folded<V, F: Fold<V>>(fold: &F, values: &[V]) -> F::Accumulator {
     accumulator
 }
 
-/// Returns the accumulator after it was saved and loaded.
+/// Saves an accumulator, loads it, and returns the loaded one.
 fn again<A: thalweg_model::State>(accumulator: &A) -> A {
     let mut writer = StateWriter::default();
     writer.put(accumulator).unwrap();

@@ -4,7 +4,8 @@ use thalweg_model::Fold;
 
 use super::float_sum::{Compensated, add, merged, total};
 
-/// The arithmetic mean. Of integers, take the mean of floats made of them: `of(|n: &i64| *n as f64, Mean)`.
+/// The arithmetic mean of floating-point numbers. The mean of integers is that of the floats made of them:
+/// `of(|n: &i64| *n as f64, Mean)`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean;
 
@@ -28,7 +29,8 @@ impl<V: Copy + Into<f64>> Fold<V> for Mean {
         *count += other.1;
     }
 
-    /// Returns NaN if there was no value; a window without values has no result.
+    /// Returns the mean of the values of a window, or NaN for no values. The engine never asks for the mean
+    /// of no values, because a window without values has no result.
     fn finish(&self, (sum, count): (Compensated, u64)) -> f64 {
         total(sum) / count as f64
     }

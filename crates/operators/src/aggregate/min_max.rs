@@ -2,18 +2,18 @@
 
 use thalweg_model::{Fold, State};
 
-/// The least value.
+/// Aggregate that returns the least value of a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Min;
 
-/// The greatest value.
+/// Aggregate that returns the greatest value of a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Max;
 
 macro_rules! extreme {
     ($fold:ident, $is_nearer:tt) => {
         impl<V: Clone + Ord + State> Fold<V> for $fold {
-            /// The extreme so far; `None` if there was no value.
+            /// The least or greatest value so far; `None` before the first value.
             type Accumulator = Option<V>;
             type Result = V;
 
@@ -36,7 +36,8 @@ macro_rules! extreme {
             }
 
             /// # Panics
-            /// If there was no value: a window without values has no result.
+            /// If the accumulator holds no value. The engine never does this: a window without
+            /// values has no result.
             fn finish(&self, accumulator: Option<V>) -> V {
                 accumulator.expect("only a group with a value has a result")
             }

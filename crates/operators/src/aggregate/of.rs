@@ -1,4 +1,5 @@
-//! Aggregates over something that a function takes out of each value.
+//! Aggregates over a part of each value: a function takes the part out of the value, and the aggregate folds
+//! the parts.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -24,7 +25,7 @@ where
     Of { project, fold, projected: PhantomData }
 }
 
-/// The aggregate made by [`of()`].
+/// An aggregate over a part of each value, made by [`of()`].
 #[derive(Clone, Copy)]
 pub struct Of<U, P, F> {
     project: P,

@@ -3,12 +3,12 @@
 
 use thalweg_model::Fold;
 
-/// Sums integers of up to 64 bits, or of 128.
+/// Aggregate that sums integers of up to 64 bits, or of 128.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum;
 
-/// Both halves of a sum. A number of 128 bits would be aligned to 16 bytes, and each slot of a table with it. Such a
-/// slot takes 48 bytes for a key of 8, not 32.
+/// High and low 64 bits of a sum. A number of 128 bits would be aligned to 16 bytes, and so would be each
+/// table slot that holds it. Such a slot takes 48 bytes for a key of 8 bytes, instead of 32.
 type Halves = (i64, u64);
 
 #[inline(always)]

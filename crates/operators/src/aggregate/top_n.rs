@@ -39,7 +39,7 @@ where
     S: Clone + Ord + State,
     P: Fn(&V) -> S + Send + Sync + 'static,
 {
-    /// The values with their scores, greatest first.
+    /// The values with the greatest scores so far, each with its score, greatest first.
     type Accumulator = Vec<(S, V)>;
     type Result = Vec<V>;
 

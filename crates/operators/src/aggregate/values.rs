@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn keeps_the_laws() {
         check(&Values, &[3, 1, 3], |values| assert_eq!(values, [3, 1, 3]));
-        // One incremental aggregate beside one of whole windows.
+        // A pair of an incremental aggregate and one that needs all values of a window is one aggregate.
         check(&(Mean, Values), &[3.0, 1.0], |(mean, values)| {
             assert_eq!((mean, values), (2.0, vec![3.0, 1.0]));
         });

@@ -29,69 +29,74 @@ use thalweg_model::{
 use crate::key_table::partition_hash;
 use crate::late::Lateness;
 
-/// Slots at first. Each trial doubles their number, so that a slow stream takes little memory.
+/// Number of slots of a local distinct filter at first. Each trial doubles it, so that a slow stream takes
+/// little memory.
 const SLOTS_MIN: usize = 1 << 9;
 
-/// Largest size of the slots in bytes: a little more than half of a second-level cache of 1 MiB.
+/// Largest size in bytes of all slots of a filter: a little more than half of a second-level cache of 1 MiB.
 const SLOT_BYTES_MAX: usize = 576 << 10;
 
-/// Records per trial, which decides whether the filter is of use.
+/// Records in one trial. After a trial the filter decides by the share of repeated records whether it goes on
+/// looking up records.
 const TRIAL_RECORDS: u32 = 1 << 14;
 
-/// Records that pass without a look-up after a trial without success: so the filter then costs at most an eighth.
+/// Records that pass without a look-up after a trial that found too few repeated records. So a filter without
+/// use costs at most an eighth of its normal cost.
 const UNASKED_RECORDS: u32 = 7 * TRIAL_RECORDS;
 
-/// The least share of repeated records with which the filter is of use: one record in this many.
+/// The least share of repeated records in a trial for which the filter stays on: one record in this many.
 const REPEATED_ONE_IN: u32 = 4;
 
-/// Contains no instant.
+/// An empty window, which contains no instant: the current window before the first record.
 const NO_WINDOW: Window = Window { start: EventTime::MIN, end: EventTime::MIN };
 
-/// A record that was sent: the start of its window, and its key.
+/// A key that was sent on to the copies of distinct, behind the start of the window in which its record lay.
 type Sent<K> = (EventTime, K);
 
-/// State of the filter in one split.
+/// The local distinct filter of one split: its slots, and the state of its trials.
 #[derive(Debug)]
 pub(super) struct LocalDistinct<K, KeyOf> {
-    /// Name of the distinct.
+    /// Name of the distinct operator that the filter stands in front of.
     name: String,
     windows: TumblingWindows,
     key_of: Arc<KeyOf>,
-    /// Whether the filter may keep records back.
+    /// Tells whether the filter may keep records back. It may not where late records are diverted.
     is_allowed: bool,
     lateness: Lateness,
-    /// The window of the last record that was on time.
+    /// The current window of the filter: that of the last record which was on time.
     window: Window,
-    /// A power of two in length; empty before the first record, or if there is no memory.
+    /// The slots, each with the last key that hashed to it. Their number is a power of two, or zero before
+    /// the first record and if there is no memory.
     slots: Vec<Option<Sent<K>>>,
-    /// Indexes of the slots in use, so that they can be emptied when their windows have ended.
+    /// Indexes of the slots in use, so that slots can be emptied when their windows have ended.
     filled: Vec<u32>,
-    /// The earliest end of the windows that were current since the slots were empty.
+    /// The earliest end among the windows that have been current since the slots were last empty.
     first_end: EventTime,
     allowance: Allowance,
-    /// Records left in this trial, or in this stretch of records that pass without a look-up.
+    /// Records left in the current trial, or in the current stretch of records that pass without a look-up.
     left: u32,
-    /// Whether this is a trial, in which each record is looked up.
+    /// Tells whether a trial is under way, in which each record is looked up in the slots.
     is_asked: bool,
-    /// Whether the split was idle and has sent nothing since.
+    /// Tells whether the split was idle and has sent no record since.
     is_silent: bool,
-    /// Number of records kept back when this trial began.
+    /// Number of repeated records that the filter had kept back when the current trial began.
     repeated_before: u64,
     repeated: u64,
     blame: Blame,
 }
 
 impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
-    /// Bytes of a slot and of its index in `filled`.
+    /// Bytes of one slot of the filter, and of its index in the list of slots in use.
     const SLOT_BYTES: usize = size_of::<Option<Sent<K>>>() + size_of::<u32>();
 
-    /// The largest power of two that fits into `SLOT_BYTES_MAX`.
+    /// Greatest number of slots: the largest power of two whose slots fit into `SLOT_BYTES_MAX`.
     const SLOTS_MAX: usize = {
         let fitting = SLOT_BYTES_MAX / Self::SLOT_BYTES;
         if fitting < 2 { 1 } else { 1 << fitting.ilog2() }
     };
 
-    /// Creates the filter of the distinct with this name; if `is_allowed` is false, all records pass.
+    /// Creates the local filter of the distinct operator called `name`; if `is_allowed` is false, all records
+    /// pass.
     pub(super) fn new(name: &str, windows: TumblingWindows, key_of: Arc<KeyOf>, is_allowed: bool) -> Self {
         LocalDistinct {
             name: name.to_owned(),
@@ -113,8 +118,8 @@ impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
         }
     }
 
-    /// Decides whether the next records are looked up. While the slots can still grow, their use is not known, so
-    /// they are.
+    /// Decides at the end of a stretch of records whether the next ones are looked up. While the slots can
+    /// still grow, it is not known how much the filter helps, so records are looked up.
     #[cold]
     fn turn(&mut self) {
         let of_trial = self.repeated - self.repeated_before;
@@ -124,10 +129,12 @@ impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
         self.repeated_before = self.repeated;
     }
 
-    /// Doubles the slots, if they may grow and there is memory. Their contents are forgotten.
+    /// Doubles the number of slots, if they may grow and there is memory. All keys that they held are
+    /// forgotten. Returns whether the slots have grown.
     fn grow(&mut self) -> bool {
         let slots = (2 * self.slots.len()).max(SLOTS_MIN).min(Self::SLOTS_MAX);
-        // The old slots are freed only when the new ones are there.
+        // Pays for the old and the new slots together, because the old ones are freed only when the new ones
+        // exist.
         if slots == self.slots.len() || !self.allowance.ask_for_spare(slots * Self::SLOT_BYTES) {
             return false;
         }
@@ -137,13 +144,13 @@ impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
         true
     }
 
-    /// Counts the slots in use.
+    /// Counts the slots of the filter that hold a key.
     #[cfg(test)]
     pub(super) fn held_count(&self) -> usize {
         self.slots.iter().flatten().count()
     }
 
-    /// Forgets all records that were sent, except those of the window `kept`.
+    /// Forgets the keys that were sent, except keys of the window `kept`.
     fn forget_all_but(&mut self, kept: Option<Window>) {
         let LocalDistinct { slots, filled, .. } = self;
         filled.retain(|place| {
@@ -155,7 +162,7 @@ impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
         self.first_end = kept.map_or(EventTime::MAX, |kept| kept.end);
     }
 
-    /// Returns whether the window of an instant is open, and makes it current if so.
+    /// Returns whether the window of an instant is open, and makes this window the current one if so.
     #[inline(always)]
     fn turn_to(&mut self, instant: EventTime) -> bool {
         if self.window.start <= instant && instant < self.window.end {
@@ -171,7 +178,8 @@ impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
     }
 }
 
-/// Returns whether the slot of this key holds it with this window start; stores it there if not.
+/// Returns whether the slot of a key already holds this key with this window's start; stores both in the slot
+/// if not.
 #[inline(always)]
 fn is_repeated<K: Eq>(
     slots: &mut [Option<Sent<K>>],
@@ -179,7 +187,7 @@ fn is_repeated<K: Eq>(
     sent: Sent<K>,
     key_hash: u64,
 ) -> bool {
-    // The upper bits of the hash are the best ones.
+    // The slot index is taken from the upper bits of the hash, which are spread best.
     let place = ((u128::from(key_hash) * slots.len() as u128) >> 64) as usize;
     let slot = &mut slots[place];
     if slot.as_ref() == Some(&sent) {
@@ -227,7 +235,8 @@ where
         self.lateness.see(mark);
         self.is_silent |= mark == Mark::Idle;
         if self.first_end <= self.lateness.late_by() {
-            // Keys are kept no longer than their window is open.
+            // A watermark that ends windows makes the filter forget their keys, so keys are kept no longer
+            // than their window is open.
             self.forget_all_but(Some(self.window).filter(|window| window.end > self.lateness.late_by()));
         }
     }
@@ -250,7 +259,8 @@ where
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        // The operator is restored as well, and may not know the records that were sent since.
+        // Forgets all keys that were sent: the distinct operator is restored as well, and may not know
+        // records that were sent after the state was saved.
         self.forget_all_but(None);
         self.lateness.load(state)
     }

@@ -1,4 +1,4 @@
-//! The keys that were seen in each open window.
+//! The keys that a distinct operator has seen in each open window.
 //!
 //! The window of the last record is kept apart, so that a run of records in one window, the common case, costs one
 //! comparison per record and no search. Tables of windows that have ended are reused, so that a steady stream
@@ -11,39 +11,42 @@ use thalweg_model::{Allowance, EventTime, State, StateError, StateReader, StateW
 
 use crate::key_table::{KeyHash, KeyTable};
 
-/// Tables kept for later windows; more rarely end at once.
+/// Number of emptied tables that are kept for later windows. It is rare that more windows end at once.
 const SPARE_TABLES_MAX: usize = 4;
 
-/// A window that contains no instant and that no instant falls into.
+/// An empty window: it contains no instant, and no instant is found to fall into it.
 const NO_WINDOW: Window = Window { start: EventTime::MIN, end: EventTime::MIN };
 
 /// An open window, and the keys that were seen in it.
 #[derive(Debug)]
 struct Pane<K> {
     window: Window,
-    /// The keys; for the current window an empty table without slots, since its keys are kept apart.
+    /// The keys seen in this window. For the current window this is an empty table without slots, since its
+    /// keys are kept outside of the tree.
     keys: KeyTable<K, ()>,
 }
 
-/// The open windows with the keys seen in them.
+/// All open windows of a distinct operator, with the keys seen in them.
 #[derive(Debug)]
 pub(super) struct Seen<K> {
-    /// The window of the last record, or `NO_WINDOW`.
+    /// The current window, which is the window of the last record; `NO_WINDOW` if none is current.
     window: Window,
-    /// Length of that window in microseconds, so that one comparison tells whether an instant lies in it.
+    /// Length of the current window in microseconds, so that one comparison tells whether an instant lies in
+    /// the window.
     micros: u64,
-    /// The keys of that window; without slots if there is none.
+    /// The keys of the current window; a table without slots if no window is current.
     keys: KeyTable<K, ()>,
-    /// All open windows, by their starts.
+    /// All open windows, sorted by their starts.
     panes: BTreeMap<EventTime, Pane<K>>,
     spare: Vec<KeyTable<K, ()>>,
-    /// The hash function of all tables.
+    /// The hash function of the tables of all windows.
     hash: KeyHash,
     allowance: Allowance,
 }
 
 impl<K: Clone + Eq + Hash> Seen<K> {
-    /// Bytes of a pane in the tree, whose nodes are at least half full.
+    /// Bytes of one window in the tree. Nodes of the tree are at least half full, so twice the size of an
+    /// entry covers it.
     const PANE_BYTES: usize = 2 * size_of::<(EventTime, Pane<K>)>();
 
     pub(super) fn new() -> Self {
@@ -56,25 +59,26 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         Seen { window: NO_WINDOW, micros: 0, keys, panes, spare, hash, allowance }
     }
 
-    /// Pays from `allowance` from now on; allowed only before the first record.
+    /// Pays for tables and windows from `allowance` from now on; allowed only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         *self = Seen::hashed_and_paid(self.hash.clone(), allowance.clone());
     }
 
-    /// Hashes with this seed from now on; allowed only before the first record.
+    /// Seeds the hash of all tables of keys; allowed only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
         *self = Seen::hashed_and_paid(KeyHash::new(seed), self.allowance.clone());
     }
 
-    /// Whether `instant` falls into the current window.
+    /// Returns whether `instant` falls into the current window.
     #[inline(always)]
     pub(super) fn is_current(&self, instant: EventTime) -> bool {
-        // For an instant before its start, the difference wraps to more than any window spans.
+        // For an instant before the window's start, the difference wraps to a number greater than the length
+        // of any window.
         let offset = instant.as_micros().wrapping_sub(self.window.start.as_micros());
         offset.cast_unsigned() < self.micros
     }
 
-    /// Returns the current window.
+    /// Returns the current window, or an empty one if no window is current.
     #[inline(always)]
     pub(super) fn window(&self) -> Window {
         self.window
@@ -90,12 +94,12 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         Some(key)
     }
 
-    /// Makes `window`, which is open, the current one; `false` if there is no memory for it.
+    /// Makes an open window the current one; returns `false` if there is no memory for its entry in the tree.
     #[cold]
     #[inline(never)]
     pub(super) fn turn_to(&mut self, window: Window) -> bool {
-        // The window at the very end of the range does not contain the last instant, so this may be called with the
-        // current window.
+        // The window at the very end of the time range does not contain the last instant of all. For that
+        // instant this function may be called although the window is current already.
         if window == self.window {
             return true;
         }
@@ -113,13 +117,13 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         true
     }
 
-    /// Leaves no window current.
+    /// Puts the keys of the current window back into the tree, so that no window is current.
     pub(super) fn park(&mut self) {
         self.swap();
         (self.window, self.micros) = (NO_WINDOW, 0);
     }
 
-    /// Takes the keys of the current window out of its pane, or puts them back.
+    /// Moves the keys of the current window out of the tree of windows, or back into it.
     fn swap(&mut self) {
         if let Some(pane) = self.panes.get_mut(&self.window.start)
             && pane.window == self.window
@@ -153,7 +157,7 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         KeyTable::new(self.hash.clone(), self.allowance.clone())
     }
 
-    /// Iterates over open windows and their keys.
+    /// Iterates over all open windows with the keys seen in them.
     fn iter(&self) -> impl Iterator<Item = (Window, &KeyTable<K, ()>)> {
         self.panes.values().map(|pane| {
             let is_current = pane.window == self.window;
@@ -181,7 +185,7 @@ impl<K: Clone + Eq + Hash + State> Seen<K> {
         *self = Seen::hashed_and_paid(self.hash.clone(), self.allowance.clone());
         for _ in 0..state.take::<usize>()? {
             let (window, count): (Window, usize) = state.take()?;
-            // If there is no memory for it, the query is about to fail.
+            // A refusal of memory is ignored here: the query that loads this state is then about to fail.
             let _is_granted = self.turn_to(window);
             for _ in 0..count {
                 self.note(state.take()?);

@@ -1,5 +1,5 @@
-//! Distinct: hand-made cases, and comparison with a set of all keys seen. Windows of ten; keys are last digits, and
-//! shown.
+//! Tests of the distinct operator: hand-made cases, and comparison with a set of all keys seen. Windows are
+//! 10 µs long. The key of a value is its last digit, and only keys are shown in results.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,8 @@ fn late_records_are_counted_and_dropped() {
     assert_eq!(bed.counts(), "distinct: 4 read, 2 forwarded, 1 filtered, 1 late; key: 2 read, 2 forwarded");
 }
 
-/// A record's own input decides whether it is late: a window may be closed for one input and open for another.
+/// The watermark of a record's own input decides whether the record is late, so a window may be closed for
+/// one input and open for another.
 #[test]
 fn lateness_goes_by_input() {
     check("1@5 I10 2@5 1@15 I9 3@5 1@5 I0 1@5 W9 4@5 W10 5@5", "1@9 1@19 3@9 W9 4@9 W10");
@@ -124,7 +125,8 @@ fn memory_is_asked_for_and_given_back() {
         *sizes.last().unwrap() <= 3 * sizes[0],
         "tables of windows that are over serve the next: {sizes:?}"
     );
-    // However often windows take turns, a new one costs no more than its entry.
+    // When records switch between more and more windows, a new window takes no more memory than its own
+    // entry.
     assert!(grants[39] - grants[10] < 30 * 300, "{grants:?}");
 }
 
@@ -143,7 +145,8 @@ fn nothing_is_kept_of_closed_windows() {
     assert_eq!([0, 9, 10, 20, 40].map(&mut keys_after), [0, 3, 1, 1, 0]);
 }
 
-/// An operator that is refused memory drops keys: the query is about to fail, and its results do not matter.
+/// A distinct operator that is refused memory drops keys without a panic. Its results do not matter, since
+/// the query is about to fail.
 #[test]
 fn a_refusal_breaks_nothing() {
     for bound in [0, 300, 1_000, 4_000] {
@@ -153,7 +156,8 @@ fn a_refusal_breaks_nothing() {
     }
 }
 
-/// Returns all pairs of window and key that were on time, in the order in which they were first seen.
+/// Recomputes the results of distinct: the pairs of window and key that were on time, in the order in which
+/// they were first seen.
 fn recompute(input: &str, size: i64) -> String {
     let (mut shown, mut seen) = (Vec::new(), BTreeSet::new());
     let (mut watermark, mut late_by) = (i64::MIN, i64::MIN);
@@ -189,7 +193,8 @@ proptest! {
     }
 }
 
-/// State saved in any order and loaded again still knows the keys that were seen.
+/// A restored distinct operator still knows the keys seen before its state was saved, whatever the seed of
+/// its hash tables.
 #[test]
 fn state_survives_any_hash() {
     let mut bed = Bed::new(keys());
@@ -200,7 +205,8 @@ fn state_survives_any_hash() {
     assert_eq!(bed.run("1@5 2@15 3@5 4@5 W100"), "4@9 W100");
 }
 
-/// A distinct with its keys in front of it, as where records are exchanged between copies.
+/// A distinct operator behind the operator that addresses records to copies, as where records are exchanged
+/// between copies.
 type Behind<P> = Then<Then<Address<P, Only>, Map<fn(Addressed<i64>) -> i64>>, Digits>;
 
 fn behind_a_local_distinct()
@@ -212,7 +218,7 @@ fn behind_a_local_distinct()
     Then::new(behind, Map::new("key", (|result| result.key) as fn(Windowed<i64, ()>) -> i64))
 }
 
-/// Returns the counts of the operator called `distinct`, summed over the chain.
+/// Returns the counts of all operators of the chain that are called `distinct`, added up.
 fn counted(operator: &impl Operator<i64>) -> Counts {
     let mut all = Counts::default();
     operator.visit_counts(&mut |name, counts| {
@@ -234,7 +240,8 @@ fn repeated_records_stay_where_they_were_made() {
     );
 }
 
-/// Late records that are diverted would be lost if they counted as repeated ones.
+/// Where late records are diverted, the local filter lets all records pass: a late record that counted as
+/// repeated would be lost.
 #[test]
 fn where_late_records_are_diverted_all_pass() {
     let mut keys = Operator::<i64>::keys(&digits().divert_late());
@@ -244,13 +251,14 @@ fn where_late_records_are_diverted_all_pass() {
     assert!(first.is_some() && second.is_none());
 }
 
-/// Creates a filter of values that are their own keys, in windows of ten.
+/// Creates a local distinct filter over windows of 10 µs, in which each value is its own key.
 fn local_distinct() -> LocalDistinct<i64, fn(&i64) -> i64> {
     let Digits { windows, .. } = digits();
     LocalDistinct::new("distinct", windows, Arc::new((|value| *value) as fn(&i64) -> i64), true)
 }
 
-/// Returns those of `value@time` that pass, and marks: `W10` is a watermark, `IDLE` says that the split is idle.
+/// Runs records `value@time` and marks through a local distinct filter, and returns the records that pass.
+/// `W10` is a watermark, and `IDLE` says that the split is idle.
 fn passed(keys: &mut LocalDistinct<i64, fn(&i64) -> i64>, input: &str) -> String {
     let mut shown = Vec::new();
     for token in input.split_whitespace() {
@@ -268,7 +276,8 @@ fn passed(keys: &mut LocalDistinct<i64, fn(&i64) -> i64>, input: &str) -> String
     shown.join(" ")
 }
 
-/// The mark stands behind the first record of the next window.
+/// A watermark that ends a window makes the local filter forget the keys of that window only, also if it
+/// comes after the first record of the next window.
 #[test]
 fn keys_are_held_no_longer_than_their_window_is_open() {
     let mut keys = local_distinct();
@@ -277,19 +286,21 @@ fn keys_are_held_no_longer_than_their_window_is_open() {
     passed(&mut keys, "W9");
     assert_eq!(keys.held_count(), 3);
     assert_eq!(passed(&mut keys, "W10"), "");
-    // Less than the whole current window: 1 has taken the slot that it had in the first window.
+    // Only two keys are held: key 1 has moved to the second window in the slot that it had in the first.
     assert_eq!(keys.held_count(), 2);
     assert_eq!(passed(&mut keys, "1@9 3@12 2@13 3@20 W20 3@21"), "1@9 2@13 3@20");
     assert_eq!(keys.held_count(), 1);
 }
 
-/// The reader of its partition must see that the split has resumed.
+/// The first record after idleness passes the local filter even if it is repeated, so that the copy behind
+/// the filter sees that the split has resumed.
 #[test]
 fn the_first_record_after_idleness_passes() {
     assert_eq!(passed(&mut local_distinct(), "1@5 1@5 IDLE 1@5 1@5 IDLE IDLE 1@6 1@6"), "1@5 1@5 1@6");
 }
 
-/// The filter has seen records that the restored operator has not.
+/// A local filter that loads state forgets all keys that it sent, because the restored distinct operator may
+/// not have seen them.
 #[test]
 fn what_was_sent_is_forgotten_when_state_is_loaded() {
     let mut keys = local_distinct();
@@ -300,7 +311,8 @@ fn what_was_sent_is_forgotten_when_state_is_loaded() {
     assert_eq!(passed(&mut keys, "1@5 1@5"), "1@5");
 }
 
-/// The filter is small at first and stays within its limit; without memory all records pass.
+/// The slots of a local distinct filter are few at first and grow up to their limit; without memory all
+/// records pass.
 #[test]
 fn a_local_distinct_grows_while_there_is_memory() {
     let many = |keys: &mut LocalDistinct<i64, fn(&i64) -> i64>, count| {
@@ -322,7 +334,8 @@ fn a_local_distinct_grows_while_there_is_memory() {
     assert_eq!((many(&mut keys, 100), passed(&mut keys, "1@5 1@5")), (0, "1@5 1@5".to_owned()));
 }
 
-/// Where nothing repeats, the filter costs next to nothing, and it notices when something does.
+/// A local distinct filter looks up few of the records of a stream in which nothing repeats, and notices when
+/// records begin to repeat.
 #[test]
 fn a_local_distinct_of_no_use_is_rarely_asked() {
     let windows = TumblingWindows::new(Span::from_secs(1_000)).unwrap();
@@ -332,7 +345,8 @@ fn a_local_distinct_of_no_use_is_rarely_asked() {
         values.filter(passes).count() as i64
     };
     assert_eq!(passed(1..100_000), 99_999);
-    // Next, all records have one key: those of the stretch without look-ups pass, later only the first.
+    // All records now have one key. Records of the stretch without look-ups pass; in the next call, none
+    // passes.
     let unasked = passed(-300_000..0);
     assert!((30_000..115_000).contains(&unasked), "{unasked} of 300,000");
     assert_eq!(passed(-300_000..0), 0);
@@ -348,7 +362,7 @@ fn panics_before_a_copy_are_blamed_on_it() {
 }
 
 proptest! {
-    /// Results and counts behind a local filter are those without one.
+    /// Results and counts of distinct are the same with a local filter in front and without one.
     #[test]
     fn a_local_distinct_makes_no_difference(
         seed: u64,

@@ -1,5 +1,5 @@
-//! Flat map: hand-made cases, and comparison with flattening the whole input. A value `n` becomes `0` to `n - 1`,
-//! unless said otherwise.
+//! Tests of the flat map: hand-made cases, and comparison with flattening the whole input. A value `n`
+//! becomes the values `0` to `n - 1`, unless a test says otherwise.
 
 use proptest::prelude::*;
 use thalweg_model::Then;
@@ -36,13 +36,13 @@ fn what_becomes_nothing_is_filtered() {
     assert_eq!(bed.counts(), "upto: 4 read, 2 forwarded, 2 filtered");
 }
 
-/// The results of a record come before the mark behind it, however little room there is.
+/// The results of a record come before the mark behind the record, however little room the output has.
 #[test]
 fn a_mark_stays_behind_what_came_before_it() {
     check("3@1 W1 2@2 W2 END", "0@1 1@1 2@1 W1 0@2 1@2 W2 END");
 }
 
-/// Counts are right while an emission is under way, too.
+/// The counts of a flat map are right even while some results of a record still wait for room.
 #[test]
 fn a_stalled_record_is_counted_once() {
     let mut bed = Bed::new(counting("upto")).with_room(2);
@@ -50,13 +50,14 @@ fn a_stalled_record_is_counted_once() {
     assert_eq!(bed.counts(), "upto: 2 read, 2 forwarded");
 }
 
-/// Any number of flat maps in one chain, with operators that do not expand between them.
+/// A chain may hold several flat maps, with maps and filters between them.
 #[test]
 fn in_a_chain_before_and_behind_others() {
     let positive = || Filter::new("positive", |value: &i64| *value > 0);
     let double = || Map::new("double", |value: i64| value * 2);
     let input = "3@1 -1@2 2@3 W3 1@4";
-    // The value 3 becomes 0, 1, 2, then doubled 0, 2, 4, and each of these is counted up to.
+    // The value 3 becomes 0, 1 and 2. The doubled values are 0, 2 and 4, of which each becomes the values
+    // below it.
     let expected = "0@1 1@1 0@1 1@1 2@1 3@1 0@3 1@3 W3";
     for room in [1, 2, 1_000] {
         let chain = Then::new(
@@ -84,7 +85,8 @@ fn collections_and_options_will_do() {
     assert_eq!(Bed::new(FlatMap::new("odd", odd)).run("1@1 2@2 3@3"), "1@1 3@3");
 }
 
-/// An endless iterator gives as many values as there is room for, and no more.
+/// A record whose iterator never ends gives as many results as the output has room for, and takes no more
+/// memory.
 #[test]
 fn an_endless_record_takes_no_memory() {
     let mut operator = FlatMap::new("endless", |value: i64| std::iter::repeat(value));
@@ -100,7 +102,7 @@ fn panics_of_function_and_iterator_are_blamed_on_it() {
     let mut bed = Bed::new(FlatMap::new("inverse", |value: i64| [100 / value]));
     assert_eq!(bed.run("5@1"), "20@1");
     assert_eq!(bed.panics("0@2"), "inverse");
-    // The panic comes only in a later step, when the operator continues with results that found no room.
+    // The panic occurs in a later step, when the flat map continues with results for which there was no room.
     let inverses = |value: i64| (0..=value).rev().map(|divisor| 12 / divisor);
     let mut bed = Bed::new(FlatMap::new("inverses", inverses)).with_room(1);
     assert_eq!(bed.panics("3@2"), "inverses");

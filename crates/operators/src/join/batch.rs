@@ -1,4 +1,5 @@
-//! Batches of a join: how many records are looked up ahead, and the keys by which they meet.
+//! Batches of a join: the number of records that are looked up ahead, and the functions for the keys of both
+//! sides.
 
 use std::hash::Hash;
 
@@ -11,17 +12,17 @@ use crate::key_table::partition_hash;
 /// second: one by one 10, with 16 at a time 20, with 64 21.5, with 128 20.
 pub(crate) const BATCH_RECORDS: usize = 64;
 
-/// The functions of an operator over two streams, which its copies share.
+/// The functions of a join for keys and results, shared by all copies of the operator.
 #[derive(Debug)]
 pub(crate) struct Functions<KeyL, KeyR, F> {
     pub(crate) left_key: KeyL,
     pub(crate) right_key: KeyR,
-    /// The function that makes the results.
+    /// The function that makes the results of a join.
     pub(crate) made_by: F,
 }
 
 impl<KeyL, KeyR, F> Functions<KeyL, KeyR, F> {
-    /// Returns the key of a record, by the function of its side.
+    /// Returns the key of a left or right record, by the function of its side.
     #[inline(always)]
     pub(crate) fn key_of<K, L, R>(&self, value: &Either<L, R>) -> K
     where
@@ -34,7 +35,8 @@ impl<KeyL, KeyR, F> Functions<KeyL, KeyR, F> {
         }
     }
 
-    /// Returns the hash which chooses the copy of the operator that takes a record.
+    /// Returns the hash of a record's key, by which the copy of the operator that takes this record is
+    /// chosen.
     #[inline(always)]
     pub(crate) fn key_hash<K: Hash, L, R>(&self, value: &Either<L, R>) -> u64
     where

@@ -1,4 +1,5 @@
-//! The values of one side that share a key and a pane: the first in place, the others linked.
+//! The values of one side of a join that share a key and a pane: the first one in place, the others in a
+//! linked list.
 //!
 //! Most keys have one value, so it is stored in the entry of its table, one cache miss away. Further values are
 //! stored in one list for the whole pane, each linked to the one before it, so that a key with many values costs no
@@ -6,25 +7,26 @@
 
 use super::funds::Funds;
 
-/// Cursor at which a walk through a chain begins.
+/// The cursor at which a walk through a chain of values begins.
 pub(crate) const START: u32 = u32::MAX - 1;
 
-/// The link after the last value.
+/// The cursor or link that stands for the end of a chain.
 const END: u32 = u32::MAX;
 
-/// Values of one key and side.
+/// The values of one key on one side of a join.
 #[derive(Debug, Default)]
 pub(crate) enum Chain<V> {
-    /// No value.
+    /// The key has no value on this side of the join.
     #[default]
     Empty,
-    /// The first value alone.
+    /// The key has one value on this side of the join.
     One(V),
-    /// The first value, and the link of the last one.
+    /// The first value, and the link to the last value. The other values are found from the last one
+    /// backwards.
     More(V, u32),
 }
 
-/// A further value, and the link of the value before it.
+/// A value of a chain other than the first, and the link to the value before it.
 #[derive(Debug)]
 pub(crate) struct Link<V> {
     value: V,
@@ -37,8 +39,8 @@ impl<V> Chain<V> {
         matches!(self, Chain::Empty)
     }
 
-    /// Returns the value at `cursor`, and the cursor of the next: the walk visits the first value, then the others
-    /// from the last to the second.
+    /// Returns the value at `cursor`, and the cursor of the next value. A walk visits the first value, then
+    /// the others from the last to the second.
     #[inline(always)]
     pub(crate) fn at<'a>(&'a self, cursor: u32, links: &'a [Link<V>]) -> Option<(&'a V, u32)> {
         match self {
@@ -49,7 +51,8 @@ impl<V> Chain<V> {
         }
     }
 
-    /// Loads the link of the last value, if there is more than one.
+    /// Loads the last value's entry of the list if the chain has several values, so that the entry is in the
+    /// cache when a walk needs it.
     #[inline(always)]
     pub(crate) fn last_link(&self, links: &[Link<V>]) -> u32 {
         match self {
@@ -58,7 +61,7 @@ impl<V> Chain<V> {
         }
     }
 
-    /// Iterates over every value, in the order of a walk.
+    /// Iterates over every value of the chain: the first value, then the others from the last to the second.
     pub(crate) fn walk<'a>(&'a self, links: &'a [Link<V>]) -> impl Iterator<Item = &'a V> {
         let mut cursor = START;
         std::iter::from_fn(move || {
@@ -68,7 +71,7 @@ impl<V> Chain<V> {
         })
     }
 
-    /// Appends `value`; drops it if there is no memory for it.
+    /// Appends `value` to the chain; drops the value if there is no memory for it.
     #[inline(always)]
     pub(crate) fn push(&mut self, value: V, links: &mut Vec<Link<V>>, funds: &mut Funds) {
         match self {
@@ -93,8 +96,8 @@ impl<V> Chain<V> {
         *self = Chain::More(first, place);
     }
 
-    /// Appends every value to `values`, in the order in which they came; values for which there is no memory are left
-    /// out.
+    /// Appends every value of the chain to `values`, in the order in which they came. Values for which there
+    /// is no memory are left out.
     pub(crate) fn gather(&self, links: &[Link<V>], values: &mut Vec<V>, funds: &mut Funds)
     where
         V: Clone,

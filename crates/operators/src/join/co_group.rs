@@ -40,16 +40,16 @@ use super::pane_store::{Closing, PaneStore};
 use crate::address::By;
 use crate::late::Lateness;
 
-/// Calls a function for each key and window with all records of both sides.
+/// Co-group operator: calls a function for each key and window with all records of both sides.
 #[derive(Debug)]
 pub struct CoGroup<K, L, R, KeyL, KeyR, F, I: IntoIterator> {
     name: String,
     functions: Arc<Functions<KeyL, KeyR, F>>,
     store: PaneStore<K, L, R>,
     lateness: Lateness,
-    /// The results of the function that are not emitted yet, and their stamp.
+    /// The results of the last call of the function that are not emitted yet, and their event time.
     made: Option<(EventTime, I::IntoIter)>,
-    /// The values of the current key; the vectors are kept for their memory.
+    /// The left and right values of the current key; the vectors are kept so that their memory is reused.
     lefts: Vec<L>,
     rights: Vec<R>,
     read: u64,
@@ -113,7 +113,7 @@ where
         }
     }
 
-    /// Emits the results of the windows that the watermark has closed.
+    /// Emits the results of all co-groups whose windows the watermark has closed.
     fn close<O: Output<I::Item>>(&mut self, output: &mut O) -> Flow {
         loop {
             if let Some((stamp, made)) = &mut self.made {
@@ -139,8 +139,8 @@ where
         }
     }
 
-    /// Collects the values of an entry's key from all panes of the window; returns `false` if that was done for an
-    /// entry of an earlier pane.
+    /// Collects the values of an entry's key from all panes of the closing window. Returns `false` if an
+    /// earlier pane has an entry of the key, since the key's values were collected there.
     fn gather(&mut self, Closing { index, pane, entry, .. }: Closing) -> bool {
         self.lefts.clear();
         self.rights.clear();

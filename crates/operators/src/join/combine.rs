@@ -14,49 +14,53 @@ use std::fmt;
 
 use thalweg_model::State;
 
-/// Rule by which the two sides of a join become results.
+/// Rule by which records of the two sides of a join become results.
 pub trait Combine<L, R>: Send + Sync {
-    /// The type of a result.
+    /// The type of the results that the join emits.
     type Out;
 
-    /// Note kept for a left record: [`Met`] if those without a match become results, otherwise nothing.
+    /// Note kept for each left record: [`Met`] if left records without a match become results, otherwise
+    /// nothing.
     type LeftFate: Fate;
 
-    /// Note kept for a right record.
+    /// Note kept for each right record: [`Met`] if right records without a match become results, otherwise
+    /// nothing.
     type RightFate: Fate;
 
-    /// Returns the result of two records that match.
+    /// Returns the result of a left and a right record that match.
     fn both(&self, left: &L, right: &R) -> Self::Out;
 
-    /// Returns the result of a left record without a match; called only if the fate of left records is noted.
+    /// Returns the result of a left record without a match; called only if the join notes which left records
+    /// have matches.
     fn left_alone(&self, left: &L) -> Self::Out {
         let _ = left;
         unreachable!("a join that keeps no note of left records has no results of those that met nobody")
     }
 
-    /// Returns the result of a right record without a match; called only if the fate of right records is noted.
+    /// Returns the result of a right record without a match; called only if the join notes which right
+    /// records have matches.
     fn right_alone(&self, right: &R) -> Self::Out {
         let _ = right;
         unreachable!("a join that keeps no note of right records has no results of those that met nobody")
     }
 }
 
-/// Note kept for a stored record: [`Unnoted`], which takes no memory, or [`Met`].
+/// Note that a join keeps for each stored record: [`Unnoted`], which takes no memory, or [`Met`].
 pub trait Fate: State + Copy + Default + fmt::Debug {
-    /// Whether anything is noted.
+    /// Tells whether this kind of note stores whether a record had a match.
     const IS_NOTED: bool;
 
-    /// Notes that the record has become a result.
+    /// Notes that the stored record has had a match.
     fn set_met(&mut self);
 
-    /// Returns whether the record has become a result.
+    /// Returns whether the stored record has had a match.
     fn has_met(self) -> bool;
 }
 
-/// A fate for records of which it does not matter whether they had a match.
+/// Empty note for records of which it does not matter whether they had a match.
 pub type Unnoted = ();
 
-/// Whether the record had a match.
+/// Note that tells whether the record had a match.
 pub type Met = bool;
 
 impl Fate for Unnoted {
@@ -85,7 +89,7 @@ impl Fate for Met {
     }
 }
 
-/// Emits pairs alone.
+/// Inner join: emits pairs of matching records only.
 #[derive(Clone, Copy, Debug)]
 pub struct Inner<F>(pub F);
 
@@ -100,7 +104,7 @@ impl<L, R, U, F: Fn(&L, &R) -> U + Send + Sync> Combine<L, R> for Inner<F> {
     }
 }
 
-/// Emits pairs, and left records without a match.
+/// Left outer join: emits pairs, and left records without a match.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOuter<F>(pub F);
 
@@ -119,7 +123,7 @@ impl<L, R, U, F: Fn(&L, Option<&R>) -> U + Send + Sync> Combine<L, R> for LeftOu
     }
 }
 
-/// Emits pairs, and right records without a match.
+/// Right outer join: emits pairs, and right records without a match.
 #[derive(Clone, Copy, Debug)]
 pub struct RightOuter<F>(pub F);
 
@@ -138,7 +142,7 @@ impl<L, R, U, F: Fn(Option<&L>, &R) -> U + Send + Sync> Combine<L, R> for RightO
     }
 }
 
-/// Emits pairs, and records of either side without a match.
+/// Full outer join: emits pairs, and records of either side without a match.
 #[derive(Clone, Copy, Debug)]
 pub struct FullOuter<F>(pub F);
 

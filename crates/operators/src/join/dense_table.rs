@@ -18,34 +18,35 @@ use std::hash::Hash;
 use super::funds::{Funds, bytes_of};
 use crate::key_table::KeyHash;
 
-/// Binary logarithm of the number of words in an index that is used for the first time.
+/// Binary logarithm of the number of words that an index gets with its first entry.
 const SLOTS_MIN_LOG2: u32 = 4;
 
-/// An index this many times larger than its number of entries is not kept: emptying it takes longer than growing a
-/// new one.
+/// Largest ratio of index words to entries at which the memory of an emptied index is kept. Emptying a larger
+/// index takes longer than growing a new one.
 const SLOTS_PER_ENTRY_MAX: usize = 32;
 
-/// The index of no entry.
+/// Stands for "no entry" where the index of an entry is expected.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// The part of a key's hash that the tables use.
+/// The upper 32 bits of a key's hash, which are all that the tables use of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tag(u32);
 
 impl Tag {
     #[inline(always)]
     pub(crate) fn of<K: Hash>(hash: &KeyHash, key: &K) -> Self {
-        // The upper bits of the hash are the best ones.
+        // The tag is taken from the upper bits of the hash, which are spread best.
         Tag((hash.of(key) >> 32) as u32)
     }
 }
 
-/// Values by key.
+/// A hash table from keys to values, with the entries in the order in which their keys came.
 #[derive(Debug)]
 pub(crate) struct DenseTable<K, V> {
-    /// The index as drawn in the module head: a power of two of words, or empty.
+    /// The index, as drawn in the head of this module. Its number of words is a power of two, or zero before
+    /// the first entry.
     index: Vec<u64>,
-    /// A tag is shifted right by this number of bits to give its home slot.
+    /// Number of bits by which a tag is shifted right to give its home slot in the index.
     shift: u32,
     entries: Vec<(K, V)>,
 }
@@ -61,23 +62,23 @@ impl<K, V> DenseTable<K, V> {
         self.entries.len()
     }
 
-    /// Returns the bytes of index and entries.
+    /// Returns the bytes allocated for the index and the entries of the table.
     pub(crate) fn bytes(&self) -> usize {
         bytes_of(&self.index) + bytes_of(&self.entries)
     }
 
-    /// Returns every entry, in the order in which they came.
+    /// Returns every entry, in the order in which the keys came.
     pub(crate) fn entries(&self) -> &[(K, V)] {
         &self.entries
     }
 
-    /// Returns the key of the entry at `place`.
+    /// Returns the key of the entry with index `place`.
     #[inline(always)]
     pub(crate) fn key(&self, place: u32) -> &K {
         &self.entries[place as usize].0
     }
 
-    /// Returns the value of the entry at `place`.
+    /// Returns the value of the entry with index `place`.
     #[inline(always)]
     pub(crate) fn value(&self, place: u32) -> &V {
         &self.entries[place as usize].1
@@ -88,7 +89,7 @@ impl<K, V> DenseTable<K, V> {
         &mut self.entries[place as usize].1
     }
 
-    /// Removes every entry and keeps the memory; returns whether the memory is worth keeping.
+    /// Removes every entry and keeps the memory. Returns whether the memory is worth keeping for another use.
     pub(crate) fn clear(&mut self) -> bool {
         let is_worth_keeping = self.index.len() <= self.entries.len() * SLOTS_PER_ENTRY_MAX;
         self.entries.clear();
@@ -103,24 +104,25 @@ impl<K, V> DenseTable<K, V> {
 }
 
 impl<K: Eq, V> DenseTable<K, V> {
-    /// Loads the word at the home slot of `tag`.
+    /// Loads the word of the index at the home slot of a key with this `tag`, before the word is needed.
     #[inline(always)]
     pub(crate) fn peek(&self, tag: Tag) -> u64 {
         self.index.get(self.home(tag)).copied().unwrap_or(0)
     }
 
-    /// Returns the index of `key`'s entry if `word`, at its home slot, belongs to it. `NOWHERE` does not mean that
-    /// the key is absent.
+    /// Returns the index of `key`'s entry if the word at the key's home slot, `word`, belongs to this entry.
+    /// If it returns `NOWHERE`, the key may still be in the table, in a later slot.
     #[inline(always)]
     pub(crate) fn candidate(&self, word: u64, tag: Tag, key: &K) -> u32 {
-        // Presence cannot be predicted, so there is no branch: without a matching word the first entry is compared.
+        // The processor cannot predict whether a key is present, so there is no branch. If the word has
+        // another tag, the key is compared with that of the first entry.
         let place = place_in(word, tag);
         let looked_at = place.unwrap_or(0);
         let is_same = self.entries.get(looked_at as usize).is_some_and(|(found, _)| found == key);
         if is_same & place.is_some() { looked_at } else { NOWHERE }
     }
 
-    /// Returns the index of `key`'s entry, if there is one.
+    /// Returns the index of `key`'s entry, if the table has one.
     #[inline(always)]
     pub(crate) fn find(&self, tag: Tag, key: &K) -> Option<u32> {
         let mask = self.index.len().wrapping_sub(1);
@@ -139,7 +141,8 @@ impl<K: Eq, V> DenseTable<K, V> {
         }
     }
 
-    /// Returns the index of `key`'s entry; a new key gets the value of `make`. `None` if there is no memory for it.
+    /// Returns the index of `key`'s entry; a new key first gets an entry with the value that `make` returns.
+    /// Returns `None` if there is no memory for it.
     #[inline(always)]
     pub(crate) fn find_or_insert(
         &mut self,
@@ -172,7 +175,7 @@ impl<K: Eq, V> DenseTable<K, V> {
         Some(place)
     }
 
-    /// Doubles the index and returns the slot for a new entry with `tag`; `None` if there is no memory for it.
+    /// Doubles the index, and returns the slot for a new entry with `tag`; `None` if there is no memory.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, tag: Tag, funds: &mut Funds) -> Option<usize> {
@@ -199,7 +202,7 @@ impl<K: Eq, V> DenseTable<K, V> {
     }
 }
 
-/// Returns the entry index in a word in use, if the word has this tag.
+/// Returns the entry index in an index word, if the word is in use and has this tag.
 #[inline(always)]
 fn place_in(word: u64, tag: Tag) -> Option<u32> {
     ((word >> 32) as u32 == tag.0).then(|| (word as u32).checked_sub(1)).flatten()
@@ -223,8 +226,8 @@ mod tests {
     }
 
     proptest! {
-        /// Filled, emptied and filled again, a table equals a map, in the order in which keys came. A key found by
-        /// `candidate` is found by a search as well.
+        /// A table that is filled, emptied and filled again holds the same entries as a map, in the order in
+        /// which the keys came. A key that `candidate` finds is also found by `find`.
         #[test]
         fn equals_a_map(seed in 0..u64::MAX, rounds in proptest::collection::vec(
             proptest::collection::vec(0..300u64, 0..500), 1..4,

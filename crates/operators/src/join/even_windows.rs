@@ -1,4 +1,5 @@
-//! Windows of one size at even distances, by number: the arithmetic that joins of two streams share.
+//! Windows of one size that begin at even distances, and are numbered: the arithmetic that joins of two
+//! streams share.
 //!
 //! Windows that overlap cut time into stretches whose instants all fall into the same windows. A value is kept once
 //! for its stretch, not once for each of its windows.
@@ -19,11 +20,11 @@ use thalweg_model::{EventTime, Horizon, SlidingWindows, Span, TumblingWindows, W
 /// Windows `[offset + n * slide, offset + n * slide + size)`, for every integer `n`, which is their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EvenWindows {
-    /// Above zero.
+    /// Length of each window as a span of event time, above zero.
     size: Span,
-    /// Above zero.
+    /// Time between the starts of neighbouring windows, above zero.
     slide: Span,
-    /// Start of the window with number 0; in `0..slide`.
+    /// Start of the window with number 0, from zero to below `slide`.
     offset: Span,
 }
 
@@ -40,14 +41,15 @@ impl From<SlidingWindows> for EvenWindows {
     }
 }
 
-/// A span of instants that fall into the same windows.
+/// A span of instants that all fall into the same windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stretch {
-    /// The instants; at the very end of the range, all but the last.
+    /// The instants of the stretch; at the very end of the range of time, all but the last instant.
     pub(crate) span: Window,
-    /// Number of the first of their windows.
+    /// Number of the first window that contains this stretch of time.
     pub(crate) first: i64,
-    /// Number of the last of their windows; before the first if they fall into none.
+    /// Number of the last window that contains the stretch; less than the first number if no window contains
+    /// it.
     pub(crate) last: i64,
 }
 
@@ -66,7 +68,7 @@ impl EvenWindows {
         Horizon::of_windows(windows, Span::ZERO)
     }
 
-    /// Returns whether an instant may fall into several windows.
+    /// Returns whether windows overlap, so that an instant may fall into several of them.
     pub(crate) fn overlap(&self) -> bool {
         self.slide < self.size
     }
@@ -76,7 +78,7 @@ impl EvenWindows {
         Window { start: clamp(self.start(number.into())), end: clamp(self.end(number.into())) }
     }
 
-    /// Returns the stretch that `instant` lies in.
+    /// Returns the stretch of time around `instant` whose instants all fall into the same windows.
     pub(crate) fn stretch_of(&self, instant: EventTime) -> Stretch {
         let instant = i128::from(instant.as_micros());
         let (size, slide, offset) = self.micros();
@@ -91,11 +93,11 @@ impl EvenWindows {
         }
     }
 
-    /// Returns the first window that ends after `late_by`, among the windows `first` to `last`, which all contain
-    /// some instant.
+    /// Returns the number of the first window that ends after `late_by`, among the windows `first` to `last`,
+    /// which all contain one instant.
     pub(crate) fn first_on_time(&self, first: i64, last: i64, late_by: EventTime) -> Option<i64> {
         let (size, slide, offset) = self.micros();
-        // The ends of all windows are cut off at the maximum, so none ends after it.
+        // The ends of all windows are cut off at the last instant of time, so no window ends after it.
         if late_by == EventTime::MAX {
             return None;
         }
@@ -117,7 +119,8 @@ impl EvenWindows {
         self.start(number) + i128::from(self.size.as_micros())
     }
 
-    /// Returns size, slide and offset in 128 bits, in which no sum here can overflow.
+    /// Returns size, slide and offset of the windows as numbers of 128 bits, so that no sum of them
+    /// overflows.
     fn micros(&self) -> (i128, i128, i128) {
         (self.size.as_micros().into(), self.slide.as_micros().into(), self.offset.as_micros().into())
     }
@@ -128,9 +131,9 @@ fn clamp(micros: i128) -> EventTime {
     EventTime::from_micros(i64::try_from(bounded).expect("a clamped number lies in the range of i64"))
 }
 
-/// Converts a window number to 64 bits. Windows are at least a microsecond apart, so nearly all windows of an instant
-/// have such a number. The exceptions are left out: some windows which begin before the range, if one begins every
-/// microsecond.
+/// Converts a window number to 64 bits. Windows start at least one microsecond apart, so nearly every window
+/// that contains an instant has such a number. The exceptions are windows that begin before the range of
+/// time, if one begins every microsecond; these windows are left out.
 fn number(number: i128) -> i64 {
     i64::try_from(number.clamp(i64::MIN.into(), i64::MAX.into()))
         .expect("a clamped number lies in the range of i64")
@@ -165,7 +168,7 @@ mod tests {
         }
     }
 
-    /// At the ends of time, numbers and instants stay in range for every size.
+    /// At the ends of the range of time, window numbers and instants stay in range for every size of windows.
     #[test]
     fn the_ends_of_time() {
         for (size, slide) in [(1, 1), (i64::MAX, i64::MAX), (i64::MAX, 1), (1, i64::MAX)] {
@@ -182,8 +185,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with the definition: among many listed windows, those that contain the instant, and those that
-        /// end in time.
+        /// The stretch of an instant and the first window on time equal those found by search in a list of
+        /// many windows.
         #[test]
         fn by_definition(
             size in 1..20i64, slide in 1..20i64, offset in -20..20i64,

@@ -1,5 +1,5 @@
-//! Queue of the instants at which records without a match are given up. It never returns an earlier instant than
-//! before.
+//! Queue of the instants at which the join stops waiting for a match of a record. It never returns an earlier
+//! instant than before.
 //!
 //! A radix heap: an instant lies in the bucket of the highest bit in which it differs from the last one taken, so
 //! adding an instant needs no comparison with others. When the lowest bucket is needed, its instants move to lower
@@ -12,22 +12,23 @@ use thalweg_model::EventTime;
 
 use super::funds::{Funds, bytes_of};
 
-/// One bucket for equal instants, one for each bit.
+/// Number of buckets: one for instants equal to the last one taken, and one for each bit of an instant.
 const BUCKETS: usize = 65;
 
-/// Items above which a bucket that is taken apart gives its memory back.
+/// Number of items above which a bucket gives its memory back when its items move to lower buckets.
 const KEPT_ITEMS_MAX: usize = 64;
 
-/// An instant, mapped to the order of [`u64`], and the index of the record that waits for it.
+/// An instant, mapped to a [`u64`] of the same order, and the index of the record that waits for a match
+/// until then.
 type Item = (u64, u32);
 
-/// The waiting records by instant.
+/// A radix heap of the records that wait for a match, ordered by the instants until which they wait.
 #[derive(Debug)]
 pub(crate) struct Expiry {
-    /// The last instant taken, or the least value.
+    /// The last instant that was taken from the queue, mapped to a number; the least number before the first.
     last: u64,
     buckets: Vec<Vec<Item>>,
-    /// The least instant of each bucket that is not empty.
+    /// The least instant of waiting records in each bucket that is not empty.
     least: [u64; BUCKETS],
 }
 
@@ -36,13 +37,14 @@ impl Expiry {
         Expiry { last: 0, buckets: (0..BUCKETS).map(|_| Vec::new()).collect(), least: [u64::MAX; BUCKETS] }
     }
 
-    /// Removes all items.
+    /// Removes all waiting records and gives back their memory.
     pub(crate) fn clear(&mut self, funds: &mut Funds) {
         self.buckets.iter().for_each(|bucket| funds.give_back(bytes_of(bucket)));
         *self = Expiry::new();
     }
 
-    /// Adds a record `who`, not before the last instant taken; drops it if there is no memory for it.
+    /// Adds the record `who`, which waits until `instant`; drops the entry if there is no memory for it. The
+    /// instant must not be before the last one taken.
     pub(crate) fn add(&mut self, instant: EventTime, who: u32, funds: &mut Funds) {
         let key = key_of(instant);
         debug_assert!(key >= self.last, "who would have been given up already does not wait");
@@ -58,7 +60,8 @@ impl Expiry {
         }
     }
 
-    /// Returns the record with the earliest instant, if that lies before `horizon`, in microseconds.
+    /// Returns the waiting record with the earliest instant, if this instant is before `horizon`, which is in
+    /// microseconds.
     pub(crate) fn first_before(&mut self, horizon: i128, funds: &mut Funds) -> Option<(EventTime, u32)> {
         let lowest = self.buckets.iter().position(|bucket| !bucket.is_empty())?;
         let least = self.least[lowest];
@@ -81,7 +84,7 @@ impl Expiry {
         self.buckets[0].last().map(|&(key, who)| (instant_of(key), who))
     }
 
-    /// Removes the item that [`first_before`](Self::first_before) returned.
+    /// Removes the record that [`first_before`](Self::first_before) returned last from the queue.
     pub(crate) fn take_first(&mut self) {
         self.buckets[0].pop();
         if self.buckets[0].is_empty() {
@@ -90,7 +93,7 @@ impl Expiry {
     }
 }
 
-/// Maps the order of instants to the order of unsigned numbers.
+/// Maps an instant to an unsigned number, so that numbers have the order of the instants.
 fn key_of(instant: EventTime) -> u64 {
     instant.as_micros().cast_unsigned() ^ (1 << 63)
 }
@@ -107,7 +110,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// With items added and taken in turn, those that are due come out in the order of instants.
+        /// When waiting records are added and taken in turn, the due ones come out in the order of their
+        /// instants.
         #[test]
         fn equals_sorting(steps in proptest::collection::vec(
             (proptest::collection::vec(prop_oneof![0..20i64, 0..100_000i64, Just(i64::MAX)], 0..20), 0..50_000i64), 1..20,

@@ -5,7 +5,7 @@
 
 use thalweg_model::Allowance;
 
-/// The allowance, and the bytes taken from it.
+/// The allowance that a join pays for its state from, and the bytes that it holds at the moment.
 #[derive(Debug, Default)]
 pub(crate) struct Funds {
     allowance: Allowance,
@@ -13,17 +13,17 @@ pub(crate) struct Funds {
 }
 
 impl Funds {
-    /// Pays from `allowance` from now on.
+    /// Creates a payer of a join's state, which asks `allowance` for memory.
     pub(crate) fn new(allowance: &Allowance) -> Self {
         Funds { allowance: allowance.clone(), held_bytes: 0 }
     }
 
-    /// Returns the bytes of everything that grew through this struct and is still there.
+    /// Returns the bytes of all tables and lists that grew through this struct and are not dropped yet.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// Makes room for one more item in `items`; `false` if the memory was refused.
+    /// Makes room for one more item in the vector `items`; returns `false` if the memory was refused.
     #[inline(always)]
     pub(crate) fn room_in<T>(&mut self, items: &mut Vec<T>) -> bool {
         items.len() < items.capacity() || self.grow(items)
@@ -38,7 +38,7 @@ impl Funds {
         is_granted
     }
 
-    /// Makes room for `count` items in `items`; `false` if the memory was refused.
+    /// Makes room for `count` items in all in the vector `items`; returns `false` if the memory was refused.
     pub(crate) fn room_for<T>(&mut self, items: &mut Vec<T>, count: usize) -> bool {
         let more = count.saturating_sub(items.capacity()).max(items.capacity());
         if count <= items.capacity() {
@@ -52,7 +52,7 @@ impl Funds {
         is_granted
     }
 
-    /// Returns a list of `count` zeros; `None` if the memory was refused.
+    /// Returns a vector of `count` zeros; `None` if the memory was refused.
     pub(crate) fn zeros(&mut self, count: usize) -> Option<Vec<u64>> {
         self.allowance.ask(count * size_of::<u64>()).then(|| {
             let zeros = vec![0; count];
@@ -61,13 +61,13 @@ impl Funds {
         })
     }
 
-    /// Records that something of `bytes` is dropped.
+    /// Notes that `bytes` of memory are dropped, so that they no longer count as held.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.held_bytes -= bytes;
     }
 }
 
-/// Returns the bytes that a list has allocated, used or not.
+/// Returns the bytes that a vector has allocated, whether they are used or not.
 pub(crate) fn bytes_of<T>(items: &Vec<T>) -> usize {
     items.capacity() * size_of::<T>()
 }

@@ -52,22 +52,23 @@ use crate::late::Lateness;
 use ahead::Seen;
 use meeting::{Fresh, Meeting, arrive_at, give_up, go_on_at};
 
-/// The span, relative to a left record, in which right records match: from `lower` to `upper`, both included.
+/// The span of time, relative to a left record, in which right records match it: from `lower` to `upper`,
+/// both included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interval {
     lower: Span,
     upper: Span,
 }
 
-/// The reason why bounds make no interval.
+/// The reason why two bounds make no interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum IntervalError {
-    /// The interval ends before it begins.
+    /// The lower bound of the interval is above the upper bound.
     Order {
-        /// The lower bound.
+        /// The lower bound that was given for the interval.
         lower: Span,
-        /// The upper bound.
+        /// The upper bound that was given for the interval.
         upper: Span,
     },
 }
@@ -97,33 +98,35 @@ impl Interval {
         }
     }
 
-    /// Returns the lower bound.
+    /// Returns the lower bound: the time from a left record to the first right record that matches it.
     pub fn lower(&self) -> Span {
         self.lower
     }
 
-    /// Returns the upper bound.
+    /// Returns the upper bound: the time from a left record to the last right record that matches it.
     pub fn upper(&self) -> Span {
         self.upper
     }
 
-    /// Returns the reach of a left record.
+    /// Returns the span of time, relative to a left record, in which right records match it.
     fn left_reach(self) -> Reach {
         Reach { first: symmetric(self.lower), last: symmetric(self.upper) }
     }
 
-    /// Returns the reach of a right record.
+    /// Returns the span of time, relative to a right record, in which left records match it.
     fn right_reach(self) -> Reach {
         Reach { first: -symmetric(self.upper), last: -symmetric(self.lower) }
     }
 }
 
-/// Returns the microseconds of a span, in a range with as many values below zero as above.
+/// Returns the microseconds of a span. The least value is replaced by the next one, so that every value can
+/// be negated.
 fn symmetric(span: Span) -> i64 {
     span.as_micros().max(-i64::MAX)
 }
 
-/// Joins two streams by key and time. A [`Combine`] says which records become results, and how.
+/// Interval join: joins two streams by key and time. A [`Combine`] says which records become results, and
+/// how.
 #[derive(Debug)]
 pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     name: String,
@@ -132,13 +135,14 @@ pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     left: Side<K, L, C::LeftFate>,
     right: Side<K, R, C::RightFate>,
     lateness: Lateness,
-    /// A record that has not met all its matches, because there was no room (rule O3).
+    /// A record that is not yet compared with all its matches, because there was no room for results (rule
+    /// O3).
     meeting: Option<Either<Meeting<K, L, C::LeftFate>, Meeting<K, R, C::RightFate>>>,
-    /// Place to continue from among the rows that have expired.
+    /// The place from which to continue emitting rows without a match, after the output ran out of room.
     giving_up: Option<Place>,
-    /// The records looked up ahead, as many as a batch has at most.
+    /// The results of looking up records ahead of their turn, for as many records as a batch has at most.
     ahead: Vec<Seen>,
-    /// Keys of the records looked up ahead; kept for its memory.
+    /// The keys of the records that are looked up ahead; the vector is kept so that its memory is reused.
     keys: Vec<K>,
     hash: KeyHash,
     funds: Funds,
@@ -156,8 +160,8 @@ where
     KeyR: Fn(&R) -> K + Send + Sync,
     C: Combine<L, R>,
 {
-    /// Creates a join called `name` of records within `interval` of each other. `left_key` and `right_key` give their
-    /// keys, `combine` makes the results.
+    /// Creates an interval join called `name`, of records within `interval` of each other. `left_key` and
+    /// `right_key` give the keys of records, and `combine` makes the results.
     pub fn new(
         name: impl Into<String>,
         interval: Interval,
@@ -189,8 +193,9 @@ where
         }
     }
 
-    /// Looks up the next `count` records: first their keys and buckets, then the index words of all, then the entries
-    /// of all, then the rows that they meet first. So a batch waits for memory about as long as one record would.
+    /// Looks up the next `count` records of the input: first their keys and buckets, then the index words of
+    /// all, then the entries of all, then the first rows that they match. So a batch waits for memory about
+    /// as long as one record would.
     #[inline(always)]
     fn look_ahead<I: Input<Either<L, R>>>(&mut self, input: &I, count: usize) -> Vec<K> {
         let mut keys = std::mem::take(&mut self.keys);
@@ -217,14 +222,15 @@ where
         keys
     }
 
-    /// Looks up the bucket and the reach of the record at `offset`.
+    /// Looks up the bucket of the record at `offset` in the input, and the buckets in which its matches may
+    /// lie.
     #[inline(always)]
     fn look_at(&mut self, offset: usize, time: EventTime, is_left: bool, key: &K) {
         let IntervalJoin { left, right, lateness, ahead, hash, funds, .. } = self;
         let (late_by, watermark) = (lateness.late_by(), lateness.watermark());
         let seen = &mut ahead[offset];
         seen.is_left = is_left;
-        // Behind the last watermark nothing matches.
+        // After the last watermark of a stream, no record has a match any more.
         seen.is_late = time < late_by || late_by == EventTime::MAX;
         seen.tag = Tag::of(hash, key);
         seen.own_place = NOWHERE;
@@ -236,7 +242,7 @@ where
         }
     }
 
-    /// Lets a record meet the rows of the other side that are there.
+    /// Joins a record with the rows of the other side that have arrived before it.
     #[inline(always)]
     fn arrive<O: Output<C::Out>>(
         &mut self,
@@ -271,7 +277,7 @@ where
         }
     }
 
-    /// Continues with a record that has not met all its matches.
+    /// Continues with a record that is not yet compared with all its matches.
     #[cold]
     fn go_on<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
         let IntervalJoin { functions, left, right, lateness, funds, blame, .. } = self;
@@ -293,7 +299,8 @@ where
         if self.meeting.is_some() { Flow::More } else { Flow::Done }
     }
 
-    /// Emits expired records without a match, and drops the buckets that no record can reach any more.
+    /// Emits the rows without a match whose time has passed, and drops the buckets in which no later record
+    /// can have a match.
     fn close<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
         let IntervalJoin { functions, left, right, lateness, giving_up, funds, blame, .. } = self;
         let combine = &functions.made_by;
@@ -311,7 +318,8 @@ where
         Flow::Done
     }
 
-    /// Returns how far behind the watermark a later result may lie.
+    /// Returns how far behind the watermark the event time of a later result may lie. The join holds its
+    /// output's watermark back by this span.
     fn hold(&self) -> Span {
         let left = if C::LeftFate::IS_NOTED { self.left.reach().last } else { 0 };
         let right = if C::RightFate::IS_NOTED { self.right.reach().last } else { 0 };

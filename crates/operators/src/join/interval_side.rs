@@ -1,4 +1,4 @@
-//! One side of an interval join: records by key and time, in buckets of time that are dropped whole.
+//! One side of an interval join: records by key and time, in buckets of time that are dropped as a whole.
 //!
 //! ```text
 //!   bucket   | width | width | width | width | width |        one table of timelines each
@@ -20,17 +20,18 @@ use super::timeline::{Row, Timeline};
 use super::window_table_pool::{Reused, WindowTablePool};
 use crate::key_table::KeyHash;
 
-/// Number of buckets that an interval is cut into.
+/// Number of buckets that the span of an interval is divided into.
 const BUCKETS_PER_INTERVAL: i128 = 4;
 
-/// Largest number of buckets that an interval reaches into.
+/// Largest number of buckets that the span of an interval may touch.
 pub(crate) const NEAR_MAX: usize = BUCKETS_PER_INTERVAL as usize + 1;
 
-/// Width of buckets of a narrow interval, in microseconds. A table costs some hundred bytes: one table for every few
-/// records would cost more than keeping the records for a tenth of a second.
+/// Least width of buckets, in microseconds, used for narrow intervals. A table costs some hundred bytes, so a
+/// table for every few records would cost more than keeping records for a tenth of a second longer.
 const WIDTH_MIN_MICROS: i128 = 100_000;
 
-/// The span of time, relative to a record, in which others match; in microseconds, the first no later than the last.
+/// The span of time, relative to a record, in which its matches lie. Both ends are in microseconds, and the
+/// first is no later than the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reach {
     pub(crate) first: i64,
@@ -38,14 +39,15 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Returns the span of instants that a record at `time` reaches; `None` if they lie beyond the ends of the range.
+    /// Returns the span of instants in which matches of a record at `time` may lie; `None` if the span is
+    /// beyond the ends of the range of time.
     #[inline(always)]
     pub(crate) fn of(self, time: EventTime) -> Option<(EventTime, EventTime)> {
         let (first, last) =
             (time.as_micros().checked_add(self.first), time.as_micros().checked_add(self.last));
         let (first, last) = match (first, last) {
             (Some(first), Some(last)) => (first, last),
-            // There is no record beyond the latest instant.
+            // There are no records beyond the ends of the range of time, so a record has no matches there.
             (None, _) if self.first > 0 => return None,
             (_, None) if self.last < 0 => return None,
             (first, last) => (first.unwrap_or(i64::MIN), last.unwrap_or(i64::MAX)),
@@ -53,21 +55,22 @@ impl Reach {
         Some((EventTime::from_micros(first), EventTime::from_micros(last)))
     }
 
-    /// Returns the instant, in microseconds, before which a record has no more matches to come, at `watermark`.
+    /// Returns an instant in microseconds: at this `watermark`, records before the instant have no more
+    /// matches to come.
     pub(crate) fn horizon(self, watermark: EventTime) -> i128 {
         match watermark {
-            // The watermark at the end of the stream: no more records come.
+            // At the watermark that ends the stream, no more records come.
             EventTime::MAX => i128::MAX,
             _ => i128::from(watermark.as_micros()) - i128::from(self.last),
         }
     }
 }
 
-/// Records of one bucket.
+/// The records of one side in one bucket of time.
 #[derive(Debug)]
 pub(crate) struct Bucket<K, V, N> {
     pub(crate) table: DenseTable<K, Timeline<V, N>>,
-    /// Bytes that timelines hold beside the table.
+    /// Bytes that the rows of the bucket hold beyond the table of keys.
     row_bytes: usize,
 }
 
@@ -88,30 +91,30 @@ impl<K, V, N> Reused for Bucket<K, V, N> {
     }
 }
 
-/// Indexes of the buckets that a span of instants lies in.
+/// The buckets that a span of instants touches, in which the matches of a record are searched.
 #[derive(Debug)]
 pub(crate) struct Near {
-    /// Number of the first bucket.
+    /// Number of the first bucket that the span of instants touches.
     pub(crate) first: i64,
-    /// Number of buckets.
+    /// Number of buckets that the span touches.
     pub(crate) count: usize,
-    /// `NOWHERE` where a bucket is not open.
+    /// Index of each bucket among the open tables; `NOWHERE` for a bucket that is not open.
     pub(crate) places: [u32; NEAR_MAX],
 }
 
-/// Records of one side.
+/// The stored records of one side of an interval join.
 #[derive(Debug)]
 pub(crate) struct Side<K, V, N> {
     buckets: WindowTablePool<i64, Bucket<K, V, N>>,
     width: i64,
-    /// The span in which records of this side have matches.
+    /// The span of time, relative to a record of this side, in which its matches lie.
     reach: Reach,
-    /// The bucket of the last record.
+    /// Number and index of the bucket of time that the last record went into.
     current: Option<(i64, u32)>,
-    /// The buckets that a record of the other side looked up last.
+    /// The buckets that the last record of the other side searched for matches.
     near: Near,
     is_near_known: bool,
-    /// Records without a match so far, if that is noted.
+    /// Records of this side without a match so far, if the kind of join needs them.
     waiting: Expiry,
 }
 
@@ -134,7 +137,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.reach
     }
 
-    /// Returns whether no more matches can come for a record at `time`.
+    /// Returns whether no more matches can come for a record of this side at `time`.
     #[inline(always)]
     pub(crate) fn is_over(&self, time: EventTime, watermark: EventTime) -> bool {
         i128::from(time.as_micros()) < self.reach.horizon(watermark)
@@ -145,24 +148,25 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.buckets.at(place)
     }
 
-    /// Returns the timeline of `entry` in the bucket at `place`.
+    /// Returns the rows of the key at `entry` in the bucket with index `place`.
     #[inline(always)]
     pub(crate) fn timeline(&mut self, place: u32, entry: u32) -> &mut Timeline<V, N> {
         self.buckets.at_mut(place).table.value_mut(entry)
     }
 
-    /// Returns the index of the bucket with this number, if it is open.
+    /// Returns the index of the bucket with this number, if the bucket is open.
     pub(crate) fn place_of(&self, number: i64) -> Option<u32> {
         self.buckets.places().get(&number).copied()
     }
 
-    /// Returns the number of the bucket of `time`.
+    /// Returns the number of the bucket of time for records at `time`.
     #[inline(always)]
     pub(crate) fn number_of(&self, time: EventTime) -> i64 {
         time.as_micros().div_euclid(self.width)
     }
 
-    /// Returns the index of the bucket of `time`, and opens it if needed; `None` if there is no memory for it.
+    /// Returns the index of the bucket for records at `time`, and opens the bucket if needed; `None` if there
+    /// is no memory for it.
     #[inline(always)]
     pub(crate) fn open(&mut self, time: EventTime, funds: &mut Funds) -> Option<u32> {
         let number = self.number_of(time);
@@ -184,7 +188,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         Some(place)
     }
 
-    /// Looks up the buckets with instants from `first` to `last`, which an interval spans.
+    /// Looks up the buckets that contain instants from `first` to `last`, and writes them to `near`.
     #[inline(always)]
     pub(crate) fn near(&mut self, first: EventTime, last: EventTime, near: &mut Near) {
         let (first, last) = (self.number_of(first), self.number_of(last));
@@ -207,27 +211,29 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.is_near_known = true;
     }
 
-    /// Returns the entry of `key` in the bucket at `place`; `None` if there is no memory for it.
+    /// Returns the entry of `key` in the bucket with index `place`, and makes one for a new key; `None` if
+    /// there is no memory for it.
     #[inline(always)]
     pub(crate) fn entry_of(&mut self, place: u32, tag: Tag, key: K, funds: &mut Funds) -> Option<u32> {
         self.buckets.at_mut(place).table.find_or_insert(tag, key, || Timeline::Empty, funds)
     }
 
-    /// Keeps a row in an entry of the bucket at `place`; drops it if there is no memory for it.
+    /// Stores a row in an entry of the bucket with index `place`; drops the row if there is no memory for it.
     #[inline(always)]
     pub(crate) fn keep(&mut self, place: u32, entry: u32, row: Row<V, N>, funds: &mut Funds) {
         let Bucket { table, row_bytes } = self.buckets.at_mut(place);
         let (time, has_met, before) = (row.time, row.fate.has_met(), funds.held_bytes());
         let was_there = table.value_mut(entry).insert(row, funds);
         *row_bytes += funds.held_bytes() - before;
-        // Rows of one key and time have the same matches, so the first of them waits for all.
+        // Rows of one key and time have the same matches, so only the first of them is put into the queue of
+        // records that wait for a match.
         if N::IS_NOTED && !has_met && was_there == Some(false) {
             self.waiting.add(time, entry, funds);
         }
     }
 
-    /// Returns the first instant before `horizon` for which a record waits, the index of its bucket, and the entry
-    /// there.
+    /// Returns the earliest instant before `horizon` at which records wait for a match, the index of the
+    /// bucket that holds these records, and the entry of their key there.
     pub(crate) fn first_waiting(
         &mut self,
         horizon: i128,
@@ -246,12 +252,13 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         Some((time, place, entry))
     }
 
-    /// Ends waiting for the instant that [`first_waiting`](Self::first_waiting) returned.
+    /// Removes the record that [`first_waiting`](Self::first_waiting) returned from the queue of waiting
+    /// records.
     pub(crate) fn end_waiting(&mut self) {
         self.waiting.take_first();
     }
 
-    /// Drops the buckets whose instants all lie before `horizon`.
+    /// Drops the buckets whose instants all lie before `horizon`, which is in microseconds.
     pub(crate) fn drop_before(&mut self, horizon: i128, funds: &mut Funds) {
         while let Some((&number, _)) = self.buckets.places().first_key_value()
             && (i128::from(number) + 1) * i128::from(self.width) <= horizon
@@ -296,8 +303,8 @@ impl<K: Eq + Hash + State, V: State, N: Fate> Side<K, V, N> {
                 let (mut number, mut entry) = (None, None);
                 for _ in 0..state.take::<usize>()? {
                     let row = Row { time: state.take()?, value: state.take()?, fate: state.take()? };
-                    // The interval decides the width of buckets: with another interval, rows of one bucket may belong
-                    // to two.
+                    // The interval decides how wide buckets are. If the state was saved with another
+                    // interval, rows of one saved bucket may belong to two buckets now.
                     if *number.get_or_insert(self.number_of(row.time)) != self.number_of(row.time) {
                         return Err(
                             state.wrong("rows of an entry lie in two buckets: was the interval changed?")
@@ -325,7 +332,7 @@ mod tests {
         EventTime::from_micros(micros)
     }
 
-    /// At the ends of time, no reach wraps to the other end.
+    /// The span in which matches lie ends at the ends of the range of time and never wraps around.
     #[test]
     fn reaches_end_where_time_does() {
         let reach = |first, last, time| {

@@ -1,5 +1,5 @@
-//! A pane: records of both sides that count for the same windows, by key; and the look-up of a record that may go
-//! into one.
+//! A pane of a window join: the records of both sides that fall into the same windows, by key. Also holds the
+//! results of looking up a record that may go into a pane.
 
 use thalweg_model::{Either, EventTime};
 
@@ -8,46 +8,46 @@ use super::dense_table::{DenseTable, NOWHERE, Tag};
 use super::funds::{Funds, bytes_of};
 use super::window_table_pool::Reused;
 
-/// Values of both sides for one key.
+/// The values of both sides that have one key.
 #[derive(Debug)]
 pub(crate) struct Sides<L, R> {
     pub(crate) left: Chain<L>,
     pub(crate) right: Chain<R>,
 }
 
-/// Records that count for the same windows.
+/// A pane of a window join: the records of both sides that fall into the same windows.
 #[derive(Debug)]
 pub(crate) struct Pane<K, L, R> {
-    /// Numbers of the first and the last of these windows.
+    /// Numbers of the first and the last window that the records of this pane fall into.
     pub(crate) first: i64,
     pub(crate) last: i64,
-    /// Stamp of the results of the first window.
+    /// Event time of the results of the pane's first window.
     pub(crate) stamp: EventTime,
     pub(crate) table: DenseTable<K, Sides<L, R>>,
     pub(crate) left_links: Vec<Link<L>>,
     pub(crate) right_links: Vec<Link<R>>,
 }
 
-/// The decision where a record goes.
+/// The decision which pane of a window join a record goes into, if any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Destination {
-    /// Into the pane at this index.
+    /// The record goes into the pane at this index.
     Pane(u32),
-    /// Into no pane: all its windows have closed.
+    /// The record goes into no pane, because all its windows have closed.
     Late,
-    /// Into no pane: it falls between windows.
+    /// The record goes into no pane, because it falls between two windows.
     Between,
-    /// Into no pane: there is no memory for one, and the query is about to fail.
+    /// The record goes into no pane, because there is no memory for a new one; the query is about to fail.
     Refused,
 }
 
-/// A record with the results of its look-up.
+/// A record's key, with the results of looking up the record.
 #[derive(Debug)]
 pub(crate) struct Arrival<K> {
     pub(crate) key: K,
     pub(crate) tag: Tag,
     pub(crate) destination: Destination,
-    /// Index of its key's entry, if `candidate` found it; otherwise `NOWHERE`.
+    /// Index of the entry of the record's key, if `candidate` found it; otherwise `NOWHERE`.
     pub(crate) entry: u32,
 }
 
@@ -78,7 +78,8 @@ impl<K, L, R> Reused for Pane<K, L, R> {
 }
 
 impl<K: Eq, L, R> Pane<K, L, R> {
-    /// Returns the entry of a record's key; `None` if there is no memory for it.
+    /// Returns the entry of a record's key in this pane, and makes one for a new key; `None` if there is no
+    /// memory for it.
     #[inline(always)]
     pub(crate) fn entry_of(&mut self, arrival: Arrival<K>, funds: &mut Funds) -> Option<u32> {
         if arrival.entry != NOWHERE {
@@ -88,7 +89,7 @@ impl<K: Eq, L, R> Pane<K, L, R> {
         self.table.find_or_insert(arrival.tag, arrival.key, none, funds)
     }
 
-    /// Keeps a value in the entry of its key.
+    /// Stores a value of the left or the right side in the entry of its key.
     #[inline(always)]
     pub(crate) fn keep(&mut self, entry: u32, value: Either<L, R>, funds: &mut Funds) {
         let sides = self.table.value_mut(entry);
@@ -98,12 +99,12 @@ impl<K: Eq, L, R> Pane<K, L, R> {
         }
     }
 
-    /// Returns the left values of the entry at `place`.
+    /// Returns the left values of the key whose entry in this pane has index `place`.
     pub(crate) fn lefts(&self, place: u32) -> (&Chain<L>, &[Link<L>]) {
         (&self.table.value(place).left, &self.left_links)
     }
 
-    /// Returns the right values of the entry at `place`.
+    /// Returns the right values of the key whose entry in this pane has index `place`.
     pub(crate) fn rights(&self, place: u32) -> (&Chain<R>, &[Link<R>]) {
         (&self.table.value(place).right, &self.right_links)
     }

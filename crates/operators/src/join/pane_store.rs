@@ -22,46 +22,48 @@ use super::pane::{Arrival, Destination, Pane, Sides};
 use super::window_table_pool::WindowTablePool;
 use crate::key_table::KeyHash;
 
-/// Look-ups of a batch of records, by their order. Each field is an array of its own, so that the loops which wait
-/// for memory are short: then the processor runs many records ahead in them.
+/// Results of looking up a batch of records, in the order of the records. Each field is an array of its own,
+/// so that the loops which wait for memory are short. Then the processor works on many records at once in
+/// such a loop.
 #[derive(Debug)]
 struct Ahead {
     is_left: [bool; BATCH_RECORDS],
     destinations: [Destination; BATCH_RECORDS],
     tags: [Tag; BATCH_RECORDS],
-    /// The index word at the home slot of each key.
+    /// The word that the index of the record's pane has at the home slot of its key, for each record of the
+    /// batch.
     words: [u64; BATCH_RECORDS],
     entries: [u32; BATCH_RECORDS],
 }
 
-/// An entry of a window that closes.
+/// An entry of a window that is closing, whose results are to be emitted next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing {
-    /// Number of the window.
+    /// Number of the window that is closing.
     pub(crate) window: i64,
-    /// Index, among the panes of the window, of the one that holds the entry.
+    /// Position, among the panes of the closing window, of the pane that holds the entry.
     pub(crate) index: usize,
     pub(crate) pane: u32,
     pub(crate) entry: u32,
 }
 
-/// Panes of open windows, and of the closing one.
+/// The panes of all open windows, and of the window that is closing.
 #[derive(Debug)]
 pub(crate) struct PaneStore<K, L, R> {
     windows: EvenWindows,
-    /// Open panes by the numbers of their first and last window.
+    /// The open panes, sorted by the numbers of their first and last window.
     panes: WindowTablePool<(i64, i64), Pane<K, L, R>>,
-    /// The pane of the last record, and the span of instants whose records go there too.
+    /// The pane that the last record went to, and the span of instants whose records go to the same pane.
     current: Destination,
     current_start: EventTime,
     current_micros: u64,
-    /// The last window that closed; those before it are closed as well.
+    /// Number of the last window that has closed; all windows with lower numbers are closed as well.
     closed: Option<i64>,
     /// The window that is closing with its next entry, and the indexes of its panes.
     closing: Option<Closing>,
     closing_panes: Vec<u32>,
     ahead: Box<Ahead>,
-    /// Keys of the records looked up ahead; kept for its memory.
+    /// The keys of the records that are looked up ahead; the vector is kept so that its memory is reused.
     keys: Vec<K>,
     hash: KeyHash,
     funds: Funds,
@@ -91,13 +93,13 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// Pays from `allowance` from now on; allowed only before the first record.
+    /// Pays for panes from `allowance` from now on; allowed only before the first record.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
         debug_assert!(self.panes.len() == 0, "funded before use");
         self.funds = Funds::new(allowance);
     }
 
-    /// Hashes with this seed from now on; allowed only before the first record.
+    /// Seeds the hash of the tables of all panes; allowed only before the first record.
     pub(crate) fn seed(&mut self, seed: u64) {
         debug_assert!(self.panes.len() == 0, "seeded before use");
         self.hash = KeyHash::new(seed);
@@ -117,20 +119,23 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         self.panes.at(place)
     }
 
-    /// Returns the hash of `key` that the tables use.
+    /// Returns the part of `key`'s hash that the tables of all panes use.
     pub(crate) fn tag(&self, key: &K) -> Tag {
         Tag::of(&self.hash, key)
     }
 
-    /// Forgets the pane of the last record: another watermark decides about the next ones.
+    /// Forgets the pane of the last record, since a new watermark may decide otherwise about the next
+    /// records.
     pub(crate) fn turn_away(&mut self) {
         self.current_micros = 0;
     }
 
-    /// Decides where a record of `event_time` goes.
+    /// Decides which pane a record at `event_time` goes into. `late_by` is the watermark by which it may be
+    /// late.
     #[inline(always)]
     pub(crate) fn destination(&mut self, event_time: EventTime, late_by: EventTime) -> Destination {
-        // For an instant before its start, the difference wraps to more than any stretch spans.
+        // For an instant before the start of the stretch, the difference wraps to a number greater than the
+        // length of any stretch.
         let offset = event_time.as_micros().wrapping_sub(self.current_start.as_micros());
         if offset.cast_unsigned() < self.current_micros {
             self.current
@@ -157,7 +162,7 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         self.current
     }
 
-    /// Opens the pane of the windows from `first` to `last`.
+    /// Opens the pane for records that fall into the windows from `first` to `last`.
     fn open(&mut self, first: i64, last: i64) -> Destination {
         match self.panes.open((first, last), &mut self.funds) {
             None => Destination::Refused,
@@ -170,8 +175,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// Looks up the next `count` records, a batch at most, and returns their keys; [`arrival`](Self::arrival) returns
-    /// the other results.
+    /// Looks up the next `count` records of the input, at most one batch, and returns their keys. The other
+    /// results are fetched by [`arrival`](Self::arrival).
     #[inline(always)]
     pub(crate) fn look_ahead<I: Input<Either<L, R>>>(
         &mut self,
@@ -201,8 +206,9 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         keys
     }
 
-    /// Looks up records that go to one pane, the first of which is at `begin`: first the index words of all, then the
-    /// entries of all, then the values that they meet first.
+    /// Looks up a run of records that go to one pane, the first of which is at position `begin` of the batch.
+    /// It loads first the index words of all keys, then the entries of all, then the first values that they
+    /// match.
     #[inline(always)]
     fn touch(&mut self, place: u32, begin: usize, keys: &[K]) {
         let pane = self.panes.at(place);
@@ -219,7 +225,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         for ((word, entry), is_left) in words.iter_mut().zip(&*entries).zip(is_left) {
             if *entry != NOWHERE {
                 let Sides { left, right } = pane.table.value(*entry);
-                // Stored only so that the load is not optimised away.
+                // The word is stored only so that the compiler does not remove the load, which brings the
+                // values into the cache.
                 *word = u64::from(if *is_left {
                     right.last_link(&pane.right_links)
                 } else {
@@ -229,7 +236,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// Looks up records that go to several panes, each as [`touch`](Self::touch) does.
+    /// Looks up a batch of records that go to several panes, one run for each pane, as [`touch`](Self::touch)
+    /// does.
     #[inline(never)]
     fn touch_each(&mut self, keys: &[K]) {
         for (offset, key) in keys.iter().enumerate() {
@@ -239,36 +247,38 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// Takes back the keys that [`look_ahead`](Self::look_ahead) returned.
+    /// Takes back the vector of keys that [`look_ahead`](Self::look_ahead) returned, so that its memory is
+    /// reused.
     pub(crate) fn put_back(&mut self, mut keys: Vec<K>) {
         keys.clear();
         self.keys = keys;
     }
 
-    /// Returns the look-up of the record at `offset`, whose key is `key`.
+    /// Returns the results of looking up the record at position `offset` of the batch, whose key is `key`.
     #[inline(always)]
     pub(crate) fn arrival(&self, offset: usize, key: K) -> Arrival<K> {
         let Ahead { destinations, tags, entries, .. } = &*self.ahead;
         Arrival { key, tag: tags[offset], destination: destinations[offset], entry: entries[offset] }
     }
 
-    /// Looks up one record by itself.
+    /// Looks up one record alone, without a batch.
     pub(crate) fn look_at(&mut self, event_time: EventTime, key: K, late_by: EventTime) -> Arrival<K> {
         let destination = self.destination(event_time, late_by);
         Arrival { tag: Tag::of(&self.hash, &key), key, destination, entry: NOWHERE }
     }
 
-    /// Returns a pane to change, and the funds which pay for it.
+    /// Returns the pane with index `place` for changing, and the funds that pay for its growth.
     #[inline(always)]
     pub(crate) fn pane_mut(&mut self, place: u32) -> (&mut Pane<K, L, R>, &mut Funds) {
         (self.panes.at_mut(place), &mut self.funds)
     }
 
-    /// Returns the first open pane after the pane `after` which shares a window with the windows `own`, other than
-    /// the pane of exactly these.
+    /// Returns the next open pane in order, after the pane `after`, that shares a window with the windows
+    /// `own`. The pane of exactly the windows `own` is left out.
     pub(crate) fn pane_beside(&self, own: (i64, i64), after: Option<u32>) -> Option<u32> {
         use std::ops::Bound::{Excluded, Included};
-        // A pane that reaches to the first of these windows begins no further before it than windows reach.
+        // A pane that shares a window with `own` begins at most `reach` windows before the first window of
+        // `own`.
         let begin = match after.map(|place| self.pane(place)) {
             None => Included((own.0.saturating_sub(self.windows.reach()), i64::MIN)),
             Some(pane) => Excluded((pane.first, pane.last)),
@@ -277,9 +287,9 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         beside.find(|(windows, _)| windows.1 >= own.0 && **windows != own).map(|(_, place)| *place)
     }
 
-    /// Returns the next entry of the windows that end at or before `watermark`: window by window in the order of
-    /// their ends, pane by pane, in the order in which keys came. Returns `None` when all of them are closed and
-    /// their panes dropped.
+    /// Returns the next entry of the windows that end at or before `watermark`. Windows come in the order of
+    /// their ends, and the entries of a window pane by pane, in the order in which their keys came. Returns
+    /// `None` when all these windows are closed and their panes dropped.
     pub(crate) fn next_closing(&mut self, watermark: EventTime) -> Option<Closing> {
         loop {
             let Some(closing) = &mut self.closing else {
@@ -314,12 +324,13 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// Returns the indexes of the panes of the closing window.
+    /// Returns the indexes of the panes whose records fall into the closing window.
     pub(crate) fn closing_panes(&self) -> &[u32] {
         &self.closing_panes
     }
 
-    /// Appends the values of both sides of an entry, each side in the order in which they came.
+    /// Appends the values of one entry to `lefts` and `rights`, each side in the order in which its values
+    /// came.
     pub(crate) fn gather(&mut self, pane: u32, entry: u32, lefts: &mut Vec<L>, rights: &mut Vec<R>)
     where
         L: Clone,
@@ -332,7 +343,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         right.gather(right_links, rights, funds);
     }
 
-    /// Returns the first window that is not closed, has a pane, and ends at or before `watermark`.
+    /// Returns the number of the first window that is not closed, has a pane, and ends at or before
+    /// `watermark`.
     fn next_due(&self, watermark: EventTime) -> Option<i64> {
         let (&(first, _), _) = self.panes.places().first_key_value()?;
         let window = self.closed.map_or(first, |closed| first.max(closed.saturating_add(1)));
@@ -340,14 +352,15 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
     }
 
     fn begin_closing(&mut self, window: i64) {
-        // Panes whose last window is before this one are already dropped.
+        // Panes whose last window has a lower number are dropped already, so every pane up to this window's
+        // number belongs to it.
         let panes = self.panes.places().range(..=(window, i64::MAX));
         self.closing_panes.clear();
         self.closing_panes.extend(panes.map(|(_, place)| *place));
         self.closing = Some(Closing { window, index: 0, pane: 0, entry: 0 });
     }
 
-    /// Drops the panes for which the closing window was the last.
+    /// Drops the panes whose records fall into no window after the closing one.
     fn end_closing(&mut self) {
         let Some(Closing { window, .. }) = self.closing.take() else { return };
         for &place in &self.closing_panes {
@@ -367,7 +380,8 @@ impl<K: Eq + Hash + State, L: State + Clone, R: State + Clone> PaneStore<K, L, R
         assert!(self.closing.is_none(), "state is saved when all that a mark emits is through (O4)");
         state.put(&self.closed)?;
         state.put(&self.panes.len())?;
-        // The bytes written are not paid for here: they belong to the checkpoint.
+        // The bytes written here are not paid from the join's allowance, because they belong to the
+        // checkpoint.
         let (mut lefts, mut rights, mut free) = (Vec::new(), Vec::new(), Funds::default());
         for (windows, &place) in self.panes.places() {
             let pane = self.panes.at(place);

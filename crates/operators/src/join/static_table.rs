@@ -31,7 +31,7 @@ use thalweg_model::{
     StateWriter,
 };
 
-/// Rows by unique key, shared by all joins with the table.
+/// A table of rows with unique keys, shared by all joins with this table.
 #[derive(Debug)]
 pub struct Table<K, R> {
     rows: Arc<KeyTable<K, R>>,
@@ -43,7 +43,7 @@ impl<K, R> Clone for Table<K, R> {
     }
 }
 
-/// A table without rows.
+/// An empty table, in which no record of a join has a row.
 impl<K: Eq + Hash, R> Default for Table<K, R> {
     fn default() -> Self {
         Table { rows: Arc::new(KeyTable::new(KeyHash::known(), Allowance::default())) }
@@ -53,7 +53,7 @@ impl<K: Eq + Hash, R> Default for Table<K, R> {
 /// Error: two rows of a table have the same key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DuplicateKey {
-    /// Index of the second row with the key.
+    /// Index of the second row that has the key.
     pub row_index: usize,
 }
 
@@ -83,14 +83,15 @@ impl<K: Eq + Hash, R> Table<K, R> {
         Ok(Table { rows: Arc::new(table) })
     }
 
-    /// Returns the row with `key`.
+    /// Returns the row with `key`, if the table has one.
     #[inline(always)]
     pub fn row(&self, key: &K) -> Option<&R> {
         self.rows.look().get(key)
     }
 }
 
-/// Joins each record with the row of its key.
+/// Inner join of a stream with a table: joins each record with the row that has its key, and drops records
+/// without a row.
 #[derive(Debug)]
 pub struct StaticJoin<K, R, KeyOf, Combine> {
     name: String,
@@ -102,8 +103,8 @@ pub struct StaticJoin<K, R, KeyOf, Combine> {
 }
 
 impl<K, R, KeyOf, Combine> StaticJoin<K, R, KeyOf, Combine> {
-    /// Creates a join called `name`: `key_of` gives a record's key, `combine` makes the result of a record and its
-    /// row.
+    /// Creates an inner join called `name`: `key_of` gives the key of a record, and `combine` makes the
+    /// result of a record and its row.
     pub fn new(name: impl Into<String>, table: Table<K, R>, key_of: KeyOf, combine: Combine) -> Self {
         StaticJoin::sharing(name.into(), table, Arc::new((key_of, combine)))
     }
@@ -202,8 +203,8 @@ pub struct StaticLeftJoin<K, R, KeyOf, Combine> {
 }
 
 impl<K, R, KeyOf, Combine> StaticLeftJoin<K, R, KeyOf, Combine> {
-    /// Creates a join called `name`: `key_of` gives a record's key, `combine` makes the result of a record and its
-    /// row, if it has one.
+    /// Creates a left outer join called `name`: `key_of` gives the key of a record, and `combine` makes the
+    /// result of a record and its row, or of a record and `None`.
     pub fn new(name: impl Into<String>, table: Table<K, R>, key_of: KeyOf, combine: Combine) -> Self {
         StaticLeftJoin::sharing(name.into(), table, Arc::new((key_of, combine)))
     }

@@ -1,5 +1,5 @@
-//! Values of one key in the order of time: a span is found by binary search, and a late value is inserted at its
-//! place.
+//! Values of one key in the order of time: a span of time is found by binary search, and a value that comes
+//! out of order is inserted at its place.
 //!
 //! One value lies in the entry of its key. A few lie in one sorted list; many in a list of such lists, none longer
 //! than [`BLOCK_ROWS`]. So an insertion moves few values, in any order of arrival, and a hot key costs no more than
@@ -10,10 +10,11 @@ use thalweg_model::EventTime;
 use super::combine::Fate;
 use super::funds::Funds;
 
-/// Rows of a block: an insertion moves half of them, which takes a few hundred nanoseconds at most.
+/// Largest number of rows in a block. An insertion moves half of them on average, which takes a few hundred
+/// nanoseconds at most.
 const BLOCK_ROWS: usize = 128;
 
-/// A value, its event time, and the note about its matches.
+/// A value, its event time, and the note whether it had a match.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<V, N> {
     pub(crate) time: EventTime,
@@ -21,20 +22,20 @@ pub(crate) struct Row<V, N> {
     pub(crate) fate: N,
 }
 
-/// Rows of one key, rising by time; rows of equal times in the order of arrival.
+/// The rows of one key in the order of their times; rows of equal times are in the order of arrival.
 #[derive(Debug, Default)]
 pub(crate) enum Timeline<V, N> {
     #[default]
     Empty,
-    /// One row.
+    /// The key has one row, which lies in the entry of the key.
     One(Row<V, N>),
-    /// One block.
+    /// The key's rows fill at most one sorted block.
     Few(Vec<Row<V, N>>),
-    /// Several blocks, none of them empty.
+    /// The key's rows lie in several blocks, none of them empty.
     Many(Vec<Vec<Row<V, N>>>),
 }
 
-/// A place between two rows; valid as long as nothing is inserted.
+/// A place between two rows of a key, valid as long as no row is inserted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     block: usize,
@@ -42,8 +43,8 @@ pub(crate) struct Place {
 }
 
 impl<V, N: Fate> Timeline<V, N> {
-    /// Inserts `row` after the rows that are not later. Returns whether there was a row of the same time already.
-    /// Returns `None` and drops the row if there is no memory for it.
+    /// Inserts `row` after the rows whose times are not later. Returns whether there was a row of the same
+    /// time already. If there is no memory, drops the row and returns `None`.
     pub(crate) fn insert(&mut self, row: Row<V, N>, funds: &mut Funds) -> Option<bool> {
         match self {
             Timeline::Empty => {
@@ -80,7 +81,7 @@ impl<V, N: Fate> Timeline<V, N> {
         was_there
     }
 
-    /// Returns the place before the first row at or after `from`.
+    /// Returns the place before the first row whose time is `from` or later.
     #[inline(always)]
     pub(crate) fn seek(&self, from: EventTime) -> Place {
         let is_before = |row: &Row<V, N>| row.time < from;
@@ -95,7 +96,7 @@ impl<V, N: Fate> Timeline<V, N> {
         }
     }
 
-    /// Returns the row after `place`, and moves `place` behind it.
+    /// Returns the row of the key after `place`, and moves `place` behind that row.
     #[inline(always)]
     pub(crate) fn next(&mut self, place: &mut Place) -> Option<&mut Row<V, N>> {
         let rows = match self {
@@ -114,7 +115,7 @@ impl<V, N: Fate> Timeline<V, N> {
         Some(row)
     }
 
-    /// Loads the first of several rows.
+    /// Loads the first row if the key has several rows, so that this row is in the cache when it is needed.
     #[inline(always)]
     pub(crate) fn touch(&self) -> bool {
         match self {
@@ -123,7 +124,7 @@ impl<V, N: Fate> Timeline<V, N> {
         }
     }
 
-    /// Iterates over every row, rising by time.
+    /// Iterates over every row of the key in the order of time.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &Row<V, N>> {
         let (few, many): (&[Row<V, N>], &[Vec<Row<V, N>>]) = match self {
             Timeline::Empty => (&[], &[]),
@@ -135,7 +136,7 @@ impl<V, N: Fate> Timeline<V, N> {
     }
 }
 
-/// Inserts into one block.
+/// Inserts a row into one sorted block of rows. Returns whether the block had a row of the same time.
 fn insert_sorted<V, N>(rows: &mut Vec<Row<V, N>>, row: Row<V, N>, funds: &mut Funds) -> Option<bool> {
     if !funds.room_in(rows) {
         return None;
@@ -154,7 +155,8 @@ fn insert_into_blocks<V, N>(
     row: Row<V, N>,
     funds: &mut Funds,
 ) -> Option<bool> {
-    // The last block that begins no later than the row: so the row comes after all rows that are not later.
+    // The last block that begins no later than the new row is chosen, so that the row comes after all rows
+    // that are not later.
     let index = blocks.partition_point(|rows| rows.first().is_some_and(|first| first.time <= row.time));
     let mut index = index.saturating_sub(1);
     if blocks[index].len() == BLOCK_ROWS {
@@ -163,7 +165,8 @@ fn insert_into_blocks<V, N>(
             return None;
         }
         let rows = &mut blocks[index];
-        // Rows that come in order fill their blocks: only a row that goes into the middle cuts a block in half.
+        // If rows come in order, their blocks become full. Only a row that goes into the middle of a full
+        // block splits this block in two halves.
         let is_behind_all = rows.last().is_some_and(|last| last.time <= row.time);
         let was_there = is_behind_all && rows.last().is_some_and(|last| last.time == row.time);
         if is_behind_all {
@@ -191,8 +194,9 @@ mod tests {
     }
 
     proptest! {
-        /// Rows in any order of arrival stand sorted, equal ones as they came. Their spans equal those of a sorted
-        /// vector, and the bytes held equal the bytes paid for.
+        /// Rows that arrive in any order are stored sorted, rows of equal times in the order of arrival.
+        /// Spans of time contain the same rows as in a sorted vector, and the bytes held equal the bytes paid
+        /// for.
         #[test]
         fn equals_a_stable_sort(
             times in prop_oneof![

@@ -1,22 +1,23 @@
-//! Two streams to test joins on: records and watermarks of each, interleaved in any way, as text for the test bed.
+//! Two random streams to test joins with: the records and watermarks of each, interleaved in any way, as text
+//! for the test bed.
 //!
-//! Values are keyed by their last digit, and all values differ. The code that unites streams decides their marks, so
-//! the marks are made here as the plan makes them: the watermark is the lesser of both, and records of the stream
-//! that is ahead come behind an `I`.
+//! The key of a value is its last digit, and all values differ. In a query, the code that unites two streams
+//! makes the marks of the join. Here the marks are made in the same way: the watermark is the lesser of the
+//! two, and records of the stream that is ahead come behind an `I` with their own watermark.
 
 use proptest::prelude::*;
 
 use crate::test_bed::Bed;
 use thalweg_model::{Either, Operator};
 
-/// The next item of a stream: a value or a watermark.
+/// The next item of a test stream: a value or a watermark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Said {
     Value { value: i64, time: i64 },
     Watermark(i64),
 }
 
-/// A record with the watermark of its own stream at its position.
+/// A record, with the watermark that its own stream had when the record came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Judged {
     pub(crate) value: i64,
@@ -24,7 +25,7 @@ pub(crate) struct Judged {
     pub(crate) late_by: i64,
 }
 
-/// The items of the left and the right stream, each in its own order.
+/// The items of the left and the right stream, each stream in its own order.
 #[derive(Clone, Debug)]
 pub(crate) struct TwoStreams {
     pub(crate) sides: [Vec<Said>; 2],
@@ -34,20 +35,20 @@ pub(crate) fn key_of(value: &i64) -> i64 {
     value % 10
 }
 
-/// Formats the result of a pair, or of one record alone.
+/// Formats the result of a pair of values, or of one value without a match.
 pub(crate) fn pair(left: Option<&i64>, right: Option<&i64>) -> String {
     let side = |value: Option<&i64>| value.map_or("-".to_owned(), i64::to_string);
     format!("{}+{}", side(left), side(right))
 }
 
-/// Formats as [`pair`] does, with the sides swapped.
+/// Formats a result as [`pair`] does, with the two sides swapped.
 pub(crate) fn swapped_pair(right: Option<&i64>, left: Option<&i64>) -> String {
     pair(left, right)
 }
 
 impl TwoStreams {
-    /// Returns two streams with few keys and instants close together, so that many records match. Some have bursts of
-    /// equal stamps and late records.
+    /// Draws two streams with few keys and instants close together, so that many records match. Some streams
+    /// have bursts of equal stamps, and some have late records.
     pub(crate) fn any() -> impl Strategy<Value = TwoStreams> {
         let stream = |serial: i64| {
             let said = (0..8u8, 0..3i64, -40..40i64);
@@ -59,7 +60,7 @@ impl TwoStreams {
                         Said::Watermark(watermark)
                     }
                     _ => {
-                        // Mostly near the last record, so that records share windows.
+                        // Most records come shortly after the last one, so that many records share windows.
                         last_time = if kind < 3 { time } else { last_time + (time.rem_euclid(5) - 1) * step };
                         Said::Value { value: (serial + 2 * place as i64) * 10 + key, time: last_time }
                     }
@@ -70,7 +71,7 @@ impl TwoStreams {
         (stream(0), stream(1)).prop_map(|(left, right)| TwoStreams { sides: [left, right] })
     }
 
-    /// Returns the streams moved to another instant, cut off at the ends of the range.
+    /// Returns the streams with `instant` added to all times, cut off at the ends of the range of time.
     pub(crate) fn moved_to(&self, instant: i64) -> TwoStreams {
         let moved = |said: &Said| match *said {
             Said::Value { value, time } => Said::Value { value, time: instant.saturating_add(time) },
@@ -84,7 +85,7 @@ impl TwoStreams {
         TwoStreams { sides: [right, left] }
     }
 
-    /// Returns the records of a side with the watermarks of their own stream.
+    /// Returns the records of one stream, each with the stream's own watermark at its position.
     pub(crate) fn judged(&self, side: usize) -> Vec<Judged> {
         let mut late_by = i64::MIN;
         let mut judged = Vec::new();
@@ -97,8 +98,8 @@ impl TwoStreams {
         judged
     }
 
-    /// Returns pieces of input for the bed; each of `turns` says whether the next item comes from the right. A piece
-    /// begins with each mark of the join.
+    /// Returns the input for the test bed in pieces, one for each watermark of the join and the records
+    /// behind it. Each of `turns` says whether the next item comes from the right stream.
     pub(crate) fn interleaved(&self, turns: &[bool]) -> Vec<String> {
         let mut rests = self.sides.each_ref().map(|said| said.iter());
         let mut watermarks = [i64::MIN; 2];
@@ -119,7 +120,8 @@ impl TwoStreams {
                 }
                 Said::Value { value, time } => {
                     let piece = pieces.last_mut().expect("there is one at the start");
-                    // A watermark of the other stream does not apply to this one.
+                    // A watermark announced for the other stream does not apply to this record, so the
+                    // watermark of its own stream is announced.
                     if said_input.max(common) != watermarks[from] {
                         said_input = watermarks[from];
                         *piece += &format!("I{said_input} ");
@@ -131,17 +133,19 @@ impl TwoStreams {
     }
 }
 
-/// Returns instants at the ends of the range, or so near that a stream around them reaches the end.
+/// Draws an instant at an end of the range of time, or so near to it that the streams around this instant
+/// reach the end.
 pub(crate) fn ends_of_time() -> impl Strategy<Value = i64> {
     (any::<bool>(), 0..80i64).prop_map(|(is_late, off)| if is_late { i64::MAX - off } else { i64::MIN + off })
 }
 
-/// Options for running an operator under test.
+/// Options for running a join under test: how streams are interleaved, how much room there is, and whether
+/// state is saved.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) turns: Vec<bool>,
     pub(crate) room: usize,
-    /// Whether the operator is saved and loaded at every watermark.
+    /// Tells whether the operator is saved and loaded at every watermark.
     pub(crate) restores: bool,
 }
 
@@ -152,7 +156,7 @@ impl Run {
             .prop_map(|(turns, room, restores)| Run { turns, room, restores })
     }
 
-    /// Runs `streams` through an operator from `make`; returns its results, sorted, as `value@stamp`.
+    /// Runs `streams` through an operator made by `make`, and returns its results, sorted, as `value@stamp`.
     pub(crate) fn results<P>(&self, streams: &TwoStreams, make: impl Fn() -> P) -> Vec<String>
     where
         P: Operator<Either<i64, i64>, Out = String>,
@@ -171,7 +175,8 @@ impl Run {
     }
 }
 
-/// Returns the results that a bed shows, sorted; asserts that none lies behind a watermark shown before it.
+/// Returns the results in an output of the test bed, sorted. Asserts that no result is stamped before a
+/// watermark that came before it.
 pub(crate) fn results(shown: &str) -> Vec<String> {
     let mut watermark = i64::MIN;
     let mut results = Vec::new();
@@ -192,7 +197,8 @@ pub(crate) fn results(shown: &str) -> Vec<String> {
     results
 }
 
-/// Returns results with their stamps, sorted and formatted as [`results`] does.
+/// Returns expected results with their stamps, sorted and formatted as [`results`] does with those of the
+/// operator.
 pub(crate) fn sorted(results: impl IntoIterator<Item = (String, i64)>) -> Vec<String> {
     let mut sorted: Vec<String> =
         results.into_iter().map(|(result, stamp)| format!("{result}@{stamp}")).collect();

@@ -45,16 +45,17 @@ use super::pane_store::{Closing, PaneStore};
 use crate::address::By;
 use crate::late::Lateness;
 
-/// Joins two streams per window. A [`Combine`] says which records become results, and how.
+/// Window join: joins two streams per key and window. A [`Combine`] says which records become results, and
+/// how.
 #[derive(Debug)]
 pub struct WindowJoin<K, L, R, KeyL, KeyR, C> {
     name: String,
     functions: Arc<Functions<KeyL, KeyR, C>>,
     store: PaneStore<K, L, R>,
     lateness: Lateness,
-    /// A record that has not met all its matches, because there was no room (rule O3).
+    /// A record whose results with all its matches are not yet emitted, because there was no room (rule O3).
     meeting: Option<Meeting<L, R>>,
-    /// Records without a match that are being emitted.
+    /// The records without a match, of one entry of a closed window, that are being emitted.
     alone: Option<Alone>,
     read: u64,
     late: u64,
@@ -62,28 +63,29 @@ pub struct WindowJoin<K, L, R, KeyL, KeyR, C> {
     blame: Blame,
 }
 
-/// A record that meets values of the other side, one pane after the other, beginning with its own.
+/// A record that is being joined with values of the other side, one pane after the other, beginning with the
+/// record's own pane.
 #[derive(Debug)]
 struct Meeting<L, R> {
     value: Either<L, R>,
-    /// The pane that the record goes into, and the entry of its key there.
+    /// The pane that the record is stored in, and the entry of its key there.
     pane: u32,
     entry: u32,
-    /// The pane of the values that it meets now, and the entry of the key there.
+    /// The pane whose values the record is joined with now, and the entry of the record's key in this pane.
     their_pane: u32,
     their_entry: Option<u32>,
     place: Place,
 }
 
-/// The next value to meet, and the window of the next result.
+/// The next value of the other side to join with, and the window of the next result.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     cursor: u32,
-    /// Number of windows, among those that both values count for, whose results are emitted.
+    /// Number of windows, among those that both values fall into, for which the result is already emitted.
     windows_done: u64,
 }
 
-/// The values of one side of an entry of a window that closes.
+/// The values of one side in one entry of a closing window, which have no match in it.
 #[derive(Debug)]
 struct Alone {
     of: Closing,
@@ -155,7 +157,8 @@ where
         self.meeting = self.meet(meeting, output);
     }
 
-    /// Lets a record meet its matches as far as there is room, and keeps it when it has met all of them.
+    /// Emits the results of a record and its matches as far as there is room. Stores the record when all of
+    /// them are emitted.
     #[cold]
     #[inline(never)]
     fn meet<O: Output<C::Out>>(
@@ -176,7 +179,7 @@ where
         None
     }
 
-    /// Lets a record meet the values of one pane.
+    /// Emits the results of a record and the values of its key in one pane, as far as there is room.
     fn meet_in_pane<O: Output<C::Out>>(&self, meeting: &mut Meeting<L, R>, output: &mut O) -> Flow {
         let Some(entry) = meeting.their_entry else { return Flow::Done };
         let (own, theirs) = (self.store.pane(meeting.pane), self.store.pane(meeting.their_pane));
@@ -188,7 +191,8 @@ where
         meet_all(met, &meeting.value, theirs, entry, &common, &mut meeting.place, output)
     }
 
-    /// Moves to the next pane that shares a window with the record's own; returns `false` if there is none.
+    /// Moves the record on to the next pane that shares a window with its own pane; returns `false` if there
+    /// is none.
     #[cold]
     fn turn_to_next_pane(&self, meeting: &mut Meeting<L, R>) -> bool {
         let own = self.store.pane(meeting.pane);
@@ -222,8 +226,8 @@ where
         }
     }
 
-    /// Returns whether the left (`true`) or the right side of an entry is alone in the window; `None` if there is
-    /// nothing to emit.
+    /// Returns which side of an entry has values in the closing window without a match: `true` for the left
+    /// one, `false` for the right one. Returns `None` if this entry has nothing to emit.
     fn side_alone(&self, closing: Closing) -> Option<bool> {
         let Closing { pane, entry, .. } = closing;
         let table = &self.store.pane(pane).table;
@@ -266,13 +270,14 @@ where
     }
 }
 
-/// The windows that a pair has in common, which its results go to.
+/// The windows that both values of a pair fall into: the pair becomes one result in each of them.
 struct Common<Stamp> {
     count: u64,
     stamp: Stamp,
 }
 
-/// Lets a value meet the values of the other side in an entry of a pane, in the windows that they have in common.
+/// Emits the results of a value and the values of the other side in an entry of a pane, one for each window
+/// that both fall into.
 #[inline(always)]
 fn meet_all<K: Eq, L, R, C: Combine<L, R>, O: Output<C::Out>>(
     (combine, blame): (&C, &Blame),
@@ -295,7 +300,7 @@ fn meet_all<K: Eq, L, R, C: Combine<L, R>, O: Output<C::Out>>(
     }
 }
 
-/// Pushes the results of all values of a chain, each once per window.
+/// Emits a result for each value of a chain and for each window, as far as there is room.
 #[inline(always)]
 fn meet_chain<V, U, O: Output<U>>(
     (chain, links): (&Chain<V>, &[Link<V>]),

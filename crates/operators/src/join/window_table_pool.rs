@@ -1,5 +1,5 @@
-//! Window table pool: tables in the order of time, opened when their first record comes, found by number, and reused
-//! after they end.
+//! Window table pool: the tables of a join's windows in the order of time. A table is opened when its first
+//! record comes, is found by its number, and is reused after its window has ended.
 //!
 //! A table is found in logarithmic time by its number, however many are open, and at once by its index. The memory of
 //! a few ended tables is kept for later ones, so that a steady stream allocates nothing.
@@ -8,29 +8,29 @@ use std::collections::BTreeMap;
 
 use super::funds::{Funds, bytes_of};
 
-/// Tables kept for reuse; more rarely end at once.
+/// Number of ended tables that are kept for reuse. It is rare that more tables end at once.
 const SPARE_TABLES_MAX: usize = 4;
 
-/// Number of indexes above which an empty pool frees all of them.
+/// Number of indexes above which a pool without open tables frees the list of indexes.
 const EMPTY_PLACES_MAX: usize = 256;
 
-/// A table that a pool reuses.
+/// A table of a window join that the pool can empty and use again.
 pub(crate) trait Reused: Default {
-    /// Removes all entries and keeps the memory; returns whether that is worth keeping. Freed memory is given back to
-    /// `funds`.
+    /// Removes all entries of the table and keeps the memory; returns whether the memory is worth keeping.
+    /// Freed memory is given back to `funds`.
     fn clear(&mut self, funds: &mut Funds) -> bool;
 
-    /// Returns the bytes held.
+    /// Returns the bytes of memory that the table holds.
     fn bytes(&self) -> usize;
 }
 
-/// Open tables `T` by number `N`.
+/// Pool of open tables `T`, found by their numbers `N`.
 #[derive(Debug)]
 pub(crate) struct WindowTablePool<N, T> {
     places: BTreeMap<N, u32>,
-    /// The tables; at an index that is not open, an empty table without memory.
+    /// The tables by index; at an index that is not in use lies an empty table without memory.
     tables: Vec<T>,
-    /// Indexes that are not open.
+    /// The indexes of the pool that no open table uses.
     vacant: Vec<u32>,
     spare: Vec<T>,
 }
@@ -40,12 +40,12 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
         WindowTablePool { places: BTreeMap::new(), tables: Vec::new(), vacant: Vec::new(), spare: Vec::new() }
     }
 
-    /// Returns the number of open tables.
+    /// Returns the number of open tables in the pool.
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Returns numbers and indexes of the open tables, in order.
+    /// Returns the numbers and indexes of the open tables, sorted by number.
     pub(crate) fn places(&self) -> &BTreeMap<N, u32> {
         &self.places
     }
@@ -60,13 +60,14 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
         &mut self.tables[place as usize]
     }
 
-    /// Returns the index of the table `number`, and opens it if needed; `None` if there is no memory for it.
+    /// Returns the index of the table with this number, and opens the table if needed; `None` if there is no
+    /// memory for it.
     pub(crate) fn open(&mut self, number: N, funds: &mut Funds) -> Option<u32> {
         if let Some(&place) = self.places.get(&number) {
             return Some(place);
         }
         if self.vacant.is_empty() {
-            // Room in `vacant`, for closing this table, is paid for here as well.
+            // The room in `vacant` that closing this table will take is paid for when the table is opened.
             let has_room =
                 funds.room_in(&mut self.tables) && funds.room_for(&mut self.vacant, self.tables.len() + 1);
             if !has_room {
@@ -83,7 +84,7 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
         Some(place)
     }
 
-    /// Closes the table `number` and drops its contents.
+    /// Closes the table with this number and drops its contents.
     pub(crate) fn close(&mut self, number: &N, funds: &mut Funds) {
         let Some(place) = self.places.remove(number) else { return };
         self.vacant.push(place);

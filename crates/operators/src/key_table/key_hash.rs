@@ -20,43 +20,47 @@ use foldhash::SharedSeed;
 use foldhash::fast::{FoldHasher, SeedableRandomState};
 use thalweg_model::{Entropy, SeededEntropy};
 
-/// Number of multiples that are checked: that many consecutive keys hardly collide. Finding a multiplier takes some
-/// 150,000 multiplications for each seed: 0.1 ms.
+/// Number of multiples of a multiplier that are checked: so many consecutive keys hardly collide. The search
+/// for a multiplier takes some 150,000 multiplications for each seed, which is 0.1 ms.
 const MULTIPLES_CHECKED: u64 = 1 << 15;
 
-/// Largest number of multipliers tried, 30 times as many as are needed on average; then the golden ratio is taken,
-/// which is no secret. That happens for one seed in 10^14, and takes four milliseconds.
+/// Largest number of multipliers tried for one seed: 30 times as many as are needed on average. If none is
+/// suitable, the golden ratio is taken, which is no secret. That happens for one seed in 10^14 and takes four
+/// milliseconds.
 const DRAWS_MAX: usize = 1 << 17;
 
-/// How close a multiple may come to a whole number: multiple `n` no closer than `1 / (n * CLOSENESS)`. The golden
-/// ratio, the best there is, keeps a distance of 1 / (2.24 n); about one number in 4,000 satisfies this bound.
+/// Bound on how close multiples of the multiplier's fraction may come to a whole number: multiple `n` no
+/// closer than `1 / (n * CLOSENESS)`. The golden ratio, the best there is, keeps a distance of 1 / (2.24 n).
+/// About one number in 4,000 satisfies this bound.
 const CLOSENESS: u64 = 4;
 
-/// The golden ratio's fraction in units of 2^-64.
+/// The fractional part of the golden ratio, in units of 2^-64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Seed of the partition hash, so that it differs from the hash of tables that have drawn no seed.
+/// Seed of the hash that chooses partitions. It differs from that of tables without a seed, so the keys of
+/// one partition do not crowd in one part of such a table.
 const PARTITION_SEED: u64 = 0x6c61_6e65;
 
-/// Hashes keys.
+/// A seeded hash function for the keys of hash tables.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyHash {
-    /// A secret odd number.
+    /// A secret odd number by which keys that are one integer are multiplied.
     multiplier: u64,
     fold: SeedableRandomState,
 }
 
 impl KeyHash {
-    /// Creates the hash that follows from `seed`.
+    /// Creates the hash function for keys that follows from `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         let mut entropy = SeededEntropy::new(seed);
         let mut drawn = std::iter::repeat_with(|| entropy.next_u64() | 1).take(DRAWS_MAX);
         KeyHash { multiplier: drawn.find(|&number| spreads(number)).unwrap_or(GOLDEN), fold: fold(seed) }
     }
 
-    /// Returns whether both hashes give every key the same value.
+    /// Returns whether two hash functions give every key the same value.
     pub(crate) fn is_same(&self, other: &KeyHash) -> bool {
-        // Multiplier and fold follow from one seed, so one key is enough.
+        // The multiplier and the seed of foldhash both follow from one seed, so comparing the hash of one key
+        // is enough.
         self.multiplier == other.multiplier && self.fold.hash_one(1u64) == other.fold.hash_one(1u64)
     }
 
@@ -67,7 +71,7 @@ impl KeyHash {
         KeyHash { multiplier: GOLDEN, fold: fold(0) }
     }
 
-    /// Returns the hash of `key`; its upper bits are the best ones.
+    /// Returns the hash of `key`. Its upper bits are spread best, so tables use these.
     #[inline(always)]
     pub(crate) fn of<K: Hash>(&self, key: &K) -> u64 {
         let mut hasher = KeyHasher { state: State::Empty, fold: self.fold.build_hasher() };
@@ -88,23 +92,25 @@ pub(crate) fn partition_hash<K: Hash>(key: &K) -> u64 {
     KeyHash { multiplier: GOLDEN, fold: fold(PARTITION_SEED) }.of(key)
 }
 
-/// Returns the hasher for keys that are not one number.
+/// Returns the seeded foldhash, for keys that are not a single number.
 fn fold(seed: u64) -> SeedableRandomState {
     SeedableRandomState::with_seed(seed, SharedSeed::global_fixed())
 }
 
-/// Returns whether no small multiple of `multiplier / 2^64` comes close to a whole number.
+/// Returns whether no small multiple of `multiplier / 2^64` comes close to a whole number. Consecutive keys
+/// then spread evenly over a table.
 fn spreads(multiplier: u64) -> bool {
     (1..=MULTIPLES_CHECKED).all(|n| {
         let fraction = multiplier.wrapping_mul(n);
         let distance = fraction.min(fraction.wrapping_neg());
-        // `distance >= (2^64 - 1) / (n * CLOSENESS)`, rounded down, without the division, which takes four times as
-        // long.
+        // The condition is `distance >= (2^64 - 1) / (n * CLOSENESS)`, rounded down. It is written without
+        // the division, which takes four times as long.
         (u128::from(distance) + 1) * u128::from(n * CLOSENESS) >= 1 << 64
     })
 }
 
-/// Finds out whether a key is one number. Once inlined, the state is known at compile time.
+/// A hasher that finds out whether a key is one number. Once it is inlined, the compiler knows its state, and
+/// the branches disappear.
 struct KeyHasher<'a> {
     state: State,
     fold: FoldHasher<'a>,
@@ -176,7 +182,7 @@ impl Hasher for KeyHasher<'_> {
 mod tests {
     use super::*;
 
-    /// Different keys have different hashes, for all kinds of keys, and seeds matter.
+    /// Keys that differ get different hashes, for all types of keys, and another seed gives other hashes.
     #[test]
     fn kinds_of_keys() {
         let hash = KeyHash::new(5);
@@ -190,8 +196,8 @@ mod tests {
         assert_ne!(hash.of(&"a"), KeyHash::new(6).of(&"a"));
     }
 
-    /// For every seed, consecutive numbers hardly share a slot at half load. Numbers at other strides share about as
-    /// many slots as chance gives.
+    /// For every seed, consecutive numbers in a half-full table hardly share a slot. Numbers at other
+    /// distances share about as many slots as random ones do.
     #[test]
     fn numbers_in_a_row_spread() {
         let slots_of = |seed: u64, stride: u64| {
@@ -205,21 +211,22 @@ mod tests {
             let slots = slots_of(seed, 1);
             assert!(slots >= 460, "seed {seed}: {slots} slots of 512 keys");
         }
-        // At random, 512 keys take 403 of 1,024 slots.
+        // For comparison: random hashes put 512 keys into 403 of 1,024 slots.
         let mean: usize = (0..100).map(|seed| slots_of(seed, 1_000)).sum::<usize>() / 100;
         assert!(mean >= 350, "{mean} slots of 512 keys");
     }
 
-    /// The golden ratio, which is taken if no number of a seed spreads, does spread; some other numbers do not.
+    /// The golden ratio, which is taken if no number of a seed is suitable, spreads consecutive keys evenly;
+    /// some other numbers do not.
     #[test]
     fn the_golden_ratio_spreads_and_one_does_not() {
         assert!(spreads(GOLDEN));
         assert!(!spreads(1));
-        // A third of 2^64: its third multiple is next to a whole number.
+        // A multiplier of a third of 2^64 is rejected: its third multiple is next to a whole number.
         assert!(!spreads(u64::MAX / 3));
     }
 
-    /// Many consecutive numbers spread as well, in tables that no first-level cache holds.
+    /// Consecutive keys also spread evenly in tables that are too large for a first-level cache.
     #[test]
     fn many_numbers_in_a_row_spread() {
         for seed in 0..20 {

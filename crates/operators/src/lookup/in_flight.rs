@@ -1,5 +1,5 @@
-//! Records in flight: records whose questions are asked, answers that may not be emitted yet, and the marks between
-//! them.
+//! Records in flight: records whose questions are asked, results that may not be emitted yet, and the marks
+//! between them.
 //!
 //! ```text
 //!   slots    one per record that is not emitted: the question's record, then its result
@@ -20,15 +20,16 @@ use thalweg_model::{Allowance, Fault, Mark, Record};
 use super::{LookupOptions, LookupOrder};
 use crate::funded::room_in_deque;
 
-/// Identifies a question. A lookup hands it back with the answer, once.
+/// Identifies a question to a lookup. The lookup returns the ticket once, with the answer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket {
     slot: u32,
-    /// Number of earlier uses of the slot, so that a second answer to a question never reaches another question.
+    /// Number of earlier uses of the slot. By this number a second answer to an old question is told from the
+    /// answer to the slot's current question.
     use_count: u32,
 }
 
-/// The index of no slot.
+/// Stands for "no slot" where a slot index is expected.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -39,26 +40,26 @@ struct Slot<T, U> {
 
 #[derive(Debug)]
 enum Content<T, U> {
-    /// A free slot, and the next free one.
+    /// The slot of a record in flight is free; `next` is the next slot of the free list.
     Free { next: u32 },
-    /// A record whose question is asked, and the number of its place.
+    /// The record's question is asked; `place` is the number of the record's place in the order of emission.
     Asked { record: Record<T>, place: u64 },
-    /// A result, in front of the one in slot `next`.
+    /// The result of the record, which is emitted before the result in slot `next` of the same place.
     Answered { record: Record<U>, next: u32 },
 }
 
 #[derive(Debug)]
 struct Place {
-    /// Number of records without an answer.
+    /// Number of records of this place in the order of emission whose question is not answered.
     unanswered: u32,
-    /// Slots of the first and the last record with an answer.
+    /// The first and the last slot in this place's list of results that wait to be emitted.
     first: u32,
     last: u32,
-    /// The mark behind the records.
+    /// The mark that is emitted behind the records of this place, if there is one.
     mark: Option<Mark>,
 }
 
-/// Records and marks in flight, in order.
+/// The records and marks in flight, in the order in which they are emitted.
 #[derive(Debug)]
 pub(super) struct InFlight<T, U> {
     options: LookupOptions,
@@ -66,7 +67,7 @@ pub(super) struct InFlight<T, U> {
     first_free: u32,
     used: u32,
     places: VecDeque<Place>,
-    /// Number of the first place.
+    /// Number of the first place in the queue of places. Places are numbered from the start of the query.
     first_place: u64,
     allowance: Allowance,
 }
@@ -84,15 +85,15 @@ impl<T, U> InFlight<T, U> {
         }
     }
 
-    /// Returns how many records may be put in; if zero, no marks may be put in either.
+    /// Returns how many more records may be put in. If this is zero, no mark may be put in either.
     pub(super) fn room(&self) -> usize {
         let in_flight_max = self.options.in_flight_max.get();
-        // Marks may open places of their own; each place counts like a record.
+        // A mark may open a place without records, so the number of places is limited as well.
         let places_left = (2 * in_flight_max as usize).saturating_sub(self.places.len());
         places_left.min((in_flight_max - self.used) as usize)
     }
 
-    /// Puts in a record whose question comes next; returns `None` if there is no memory for it.
+    /// Puts in a record whose question is asked next; returns `None` if there is no memory for the record.
     pub(super) fn put(&mut self, record: Record<T>) -> Option<Ticket> {
         debug_assert!(self.room() > 0, "records are put in while there is room");
         let has_slot = self.first_free != NONE || self.allowance.room_in(&mut self.slots);
@@ -120,9 +121,9 @@ impl<T, U> InFlight<T, U> {
         Some(Ticket { slot, use_count: free.use_count })
     }
 
-    /// Puts a mark behind everything that was put in.
+    /// Puts in a mark, to be emitted behind all records that were put in so far.
     pub(super) fn put_mark(&mut self, mark: Mark) {
-        // Of two watermarks with nothing between them, the second is enough.
+        // Of two watermarks with no record between them, only the second is kept.
         let is_taken_over = |last: &Place| match last.mark {
             None => true,
             Some(Mark::Watermark(_)) => matches!(mark, Mark::Watermark(_)),
@@ -142,7 +143,7 @@ impl<T, U> InFlight<T, U> {
         has_room
     }
 
-    /// Answers the question of a record; `become_of` makes the result of the record.
+    /// Takes the answer to a record's question; `become_of` makes the result of the record.
     ///
     /// # Panics
     /// If there is no such question, or it was answered before.
@@ -173,7 +174,7 @@ impl<T, U> InFlight<T, U> {
         Ok(())
     }
 
-    /// Removes and returns the next record that may be emitted.
+    /// Removes and returns the next result of the lookup join that may be emitted.
     pub(super) fn next_record(&mut self) -> Option<Record<U>> {
         loop {
             let place = self.places.front_mut()?;
@@ -194,7 +195,7 @@ impl<T, U> InFlight<T, U> {
         }
     }
 
-    /// Removes and returns the next mark, if all records before it are emitted.
+    /// Removes and returns the next mark, if all results before it are emitted.
     pub(super) fn next_mark(&mut self) -> Option<Mark> {
         let place = self.places.front()?;
         let mark = place.mark.filter(|_| place.unanswered == 0 && place.first == NONE)?;
@@ -207,7 +208,7 @@ impl<T, U> InFlight<T, U> {
         self.first_place += 1;
     }
 
-    /// Frees a slot; returns its result and the slot of the next one.
+    /// Frees a slot, and returns its result with the slot of the next result in the same place.
     fn release(&mut self, slot: u32) -> Option<(Record<U>, u32)> {
         let free = &mut self.slots[slot as usize];
         let content = std::mem::replace(&mut free.content, Content::Free { next: self.first_free });
@@ -218,7 +219,7 @@ impl<T, U> InFlight<T, U> {
         Some((record, next))
     }
 
-    /// Returns whether nothing is in flight.
+    /// Returns whether no record and no mark is in flight.
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

@@ -17,7 +17,7 @@ use super::*;
 use crate::bounded_grant::BoundedGrant;
 use crate::test_bed::Collected;
 
-/// The error of a lookup without an answer.
+/// The error that a lookup returns when there is no answer to a question.
 #[derive(Debug)]
 struct Unknown;
 
@@ -35,7 +35,7 @@ impl Coded for Unknown {
     }
 }
 
-/// The outside service: its open questions, and its answers.
+/// The outside service that a lookup asks: its open questions, and its answers that the join has not fetched.
 #[derive(Default)]
 struct World {
     asked: Vec<(Ticket, i64)>,
@@ -64,7 +64,7 @@ impl Lookup for Outside {
 }
 
 impl Outside {
-    /// Answers the first question of this number; `false` if it was not asked.
+    /// Answers the first open question with this number; returns `false` if there is none.
     fn answer(&self, question: i64, is_known: bool) -> bool {
         let mut world = self.0.lock().unwrap();
         let Some(place) = world.asked.iter().position(|&(_, asked)| asked == question) else { return false };
@@ -77,7 +77,7 @@ impl Outside {
     }
 }
 
-/// Whether the waker was called.
+/// A waker that notes whether it was called.
 #[derive(Default)]
 struct Called(Mutex<bool>);
 
@@ -93,12 +93,12 @@ fn options(order: LookupOrder, in_flight_max: u32) -> LookupOptions {
     LookupOptions { in_flight_max: NonZeroU32::new(in_flight_max).unwrap(), order }
 }
 
-/// The task of a lookup join.
+/// A task with a lookup join at its head, its input edge and its output.
 struct Stand {
     join: Join,
     outside: Outside,
     called: Arc<Called>,
-    /// The input that is not read yet.
+    /// The part of the input that the join has not read yet.
     edge: VecDeque<String>,
     room: usize,
     shown: Vec<String>,
@@ -115,13 +115,13 @@ impl Stand {
         Stand { join, outside, called, edge: VecDeque::new(), room, shown: Vec::new() }
     }
 
-    /// Returns whether the task is ready.
+    /// Returns whether the task has work: the waker was called, or the join has input and room for it.
     fn has_work(&self) -> bool {
         let can_read = !self.edge.is_empty() && self.join.room() > 0;
         can_read || *self.called.0.lock().unwrap()
     }
 
-    /// Runs the task until it is not ready any more.
+    /// Runs the task until it has no more work.
     fn run(&mut self) {
         while self.has_work() {
             *self.called.0.lock().unwrap() = false;
@@ -169,7 +169,7 @@ impl Stand {
         });
     }
 
-    /// Writes a token to the edge, or gives an answer; the task runs if it is ready then.
+    /// Appends a token of input to the edge or gives an answer, and then runs the task if it has work.
     fn on(&mut self, token: &str) {
         let is_answered = match token.split_at(1) {
             ("=", question) => self.outside.answer(question.parse().unwrap(), true),
@@ -220,7 +220,8 @@ fn no_answer_goes_past_a_mark_and_no_mark_past_a_question() {
     }
 }
 
-/// Questions behind a watermark are asked while it waits, also where a watermark comes with every record.
+/// The questions of records behind a watermark are asked while that watermark waits for answers, also where a
+/// watermark follows every record.
 #[test]
 fn watermarks_hold_no_question_back() {
     for order in ORDERS {
@@ -237,7 +238,7 @@ fn watermarks_with_nothing_between_them_become_one() {
     }
 }
 
-/// Whatever comes meanwhile, no more than the limit of questions are asked.
+/// No more questions than the limit are open at any time, in any order of input and answers.
 #[test]
 fn so_many_questions_are_in_flight() {
     for order in ORDERS {
@@ -255,7 +256,8 @@ fn so_many_questions_are_in_flight() {
         "1@1 2@2 3@3 W3 4@4".split_whitespace().for_each(|token| stand.on(token));
         assert_eq!((stand.outside.0.lock().unwrap().asked.len(), stand.edge.len()), (2, 3));
     }
-    // In the order asked, an answer that must wait keeps its slot; in the order answered, it makes room at once.
+    // With results in the order of the records, an answer that must wait keeps its slot. With results in the
+    // order of the answers, it makes room at once.
     let mut stand = Stand::new(options(LookupOrder::AsAsked, 2), 1);
     "1@1 2@2 3@3 =2".split_whitespace().for_each(|token| stand.on(token));
     assert_eq!(stand.outside.0.lock().unwrap().asked.len(), 1);
@@ -264,7 +266,7 @@ fn so_many_questions_are_in_flight() {
     assert_eq!(stand.outside.0.lock().unwrap().asked.len(), 2);
 }
 
-/// Marks that cannot be merged do not pile up either.
+/// Marks that cannot be merged, such as idleness, are limited in number as well.
 #[test]
 fn marks_take_room_too() {
     let mut stand = Stand::new(options(LookupOrder::AsAnswered, 3), 1);
@@ -289,7 +291,7 @@ fn counts_are_of_what_was_taken() {
 #[test]
 fn what_fails_is_seen_by_the_function() {
     check(LookupOrder::AsAsked, "1@5 2@3 !1 =2", "-1@5 22@3");
-    // If the function returns the error, the query ends with it.
+    // If the function that makes results returns an error, the query ends with this error.
     let outside = Outside::default();
     let combine = |value: i64, answer: Result<i64, Fault>| Ok(value + answer?);
     let mut join =
@@ -323,12 +325,13 @@ fn panics_are_blamed_on_it() {
     assert_eq!(blamed(|value| *value, |value| value, &[0, 1, 2]), None);
     assert_eq!(blamed(|value| 1 / value, |value| value, &[]), Some("own".to_owned()));
     assert_eq!(blamed(|value| *value, |value| 1 / value, &[0]), Some("own".to_owned()));
-    // The lookup answers a question twice, before its slot is used again and after.
+    // A lookup that answers one question twice panics in the join, and the join is blamed. The second answer
+    // comes before the slot is used again, and after.
     assert_eq!(blamed(|value| *value, |value| value, &[1, 1]), Some("own".to_owned()));
     assert_eq!(blamed(|value| *value, |value| value, &[0, 0]), Some("own".to_owned()));
 }
 
-/// The ticket of an earlier use of a slot is not valid for the next.
+/// The ticket of an earlier use of a slot is not valid for the later use.
 #[test]
 fn a_ticket_is_good_for_one_answer() {
     let mut in_flight = InFlight::<i64, i64>::new(options(LookupOrder::AsAsked, 1), Allowance::default());
@@ -361,13 +364,13 @@ fn memory_is_asked_for_and_bounded() {
         }
     }
     assert!(bounded_grant.granted() <= 16 * 128, "{} bytes for 16 records", bounded_grant.granted());
-    // A join that is refused memory drops records; the query is about to fail.
+    // A lookup join that is refused memory drops records without a panic; the query is about to fail.
     let mut stand = Stand::new(options(LookupOrder::AsAsked, 16), 10);
     stand.join.fund(&BoundedGrant::of(100).allowance());
     (0..10).for_each(|value| stand.on(&format!("{value}@{value}")));
 }
 
-/// The items that came, in order, and those that were emitted.
+/// A model of the join: a list of all records and marks that came, with a note which of them are emitted.
 #[derive(Default)]
 struct List {
     items: Vec<Item>,
@@ -378,7 +381,7 @@ struct List {
 struct Item {
     text: String,
     value: Option<i64>,
-    /// Number of answers that had come with this one.
+    /// The number of answers that had come when this item was answered, itself included.
     answered: Option<usize>,
     is_through: bool,
 }
@@ -403,8 +406,8 @@ impl List {
         }
     }
 
-    /// Returns the item that may be emitted: the first, or, in the order answered, the first answer before the next
-    /// mark.
+    /// Returns the index of the item that may be emitted next: the first one, or, with results in the order
+    /// of the answers, the first one answered before the next mark.
     fn next(&self, order: LookupOrder) -> Option<usize> {
         let first = self.items.iter().position(|item| !item.is_through)?;
         let is_mark = |item: &Item| item.value.is_none();
@@ -423,7 +426,7 @@ impl List {
 }
 
 proptest! {
-    /// Step by step, with room for all questions.
+    /// After every step, the join has emitted the same results as the list; there is room for all questions.
     #[test]
     fn equals_a_list(
         room in 1..5usize,
@@ -435,7 +438,7 @@ proptest! {
         for &(number, kind) in &acts {
             let open: Vec<i64> = stand.outside.0.lock().unwrap().asked.iter().map(|asked| asked.1).collect();
             let token = match kind {
-                // Marks that are not merged.
+                // A mark that cannot be merged with the mark next to it.
                 0..2 => "IDLE".to_owned(),
                 2..6 => format!("{number}@{}", number - 50),
                 _ if open.is_empty() => continue,
@@ -447,7 +450,7 @@ proptest! {
         }
     }
 
-    /// With few questions in flight: in the end everything is emitted in its order, and nothing is lost.
+    /// With few questions in flight, everything is emitted in its order in the end, and nothing is lost.
     #[test]
     fn nothing_is_forgotten(
         room in 1..4usize,
@@ -484,7 +487,8 @@ proptest! {
             answer(&mut stand, number)?;
         }
         prop_assert!(stand.edge.is_empty() && stand.join.is_empty() && !stand.has_work());
-        // A watermark replaced by another one is missing; the others are in their places.
+        // A watermark that was replaced by the next one is missing from the output; all others are in their
+        // places.
         let shown: Vec<&str> = stand.shown.iter().map(String::as_str).collect();
         let mut marks = shown.iter().filter(|token| token.starts_with('W')).peekable();
         let mut expected: Vec<Vec<String>> = vec![Vec::new()];

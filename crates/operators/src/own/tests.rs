@@ -8,11 +8,11 @@ use crate::filter::Filter;
 use crate::map::Map;
 use crate::test_bed::Bed;
 
-/// Emits for the value `v` the values `v-1`, ..., `1`, `0`, or nothing for `v` below zero. At a watermark, one `7`.
-/// Panics at 13.
+/// A user's operator that emits, for the value `v`, the values `v-1`, ..., `1`, `0`, or nothing for `v` below
+/// zero. It emits one `7` at a watermark, and panics at the value 13.
 #[derive(Default)]
 struct Countdown {
-    /// The next value left to emit, and its event time.
+    /// The next value left to emit for the current record, and its event time.
     left: Option<(EventTime, i64)>,
     read: u64,
 }
@@ -93,7 +93,7 @@ fn countdown(name: &str) -> Own<Countdown> {
     Own::new(name, Countdown::default())
 }
 
-/// The operator has the name that the query gives it, not its own.
+/// A user's operator appears under the name that the query gives it, not under its own.
 #[test]
 fn it_goes_by_the_name_that_it_is_given() {
     let mut bed = Bed::new(countdown("down"));
@@ -104,14 +104,16 @@ fn it_goes_by_the_name_that_it_is_given() {
 #[test]
 fn a_panic_is_blamed_on_it() {
     assert_eq!(Bed::new(countdown("down")).panics("1@1 13@2"), "down");
-    // In a chain, the operator is told how many records it has read while the panic unwinds.
+    // While a panic unwinds, a user's operator in a chain is told how many records it has read; this call
+    // does not change which operator is blamed.
     let same = || Map::new("same", |value: i64| value);
     assert_eq!(Bed::new(Then::new(same(), countdown("down"))).panics("1@1 13@2"), "down");
     let chain = Then::new(same(), Then::new(countdown("first"), Then::new(same(), countdown("down"))));
     assert_eq!(Bed::new(chain).panics("1@1 14@2"), "down");
 }
 
-/// A panic of a neighbour that it pushes into, or takes from, is not blamed on the operator.
+/// A panic in an operator that the user's operator takes records from or pushes records into is not blamed on
+/// the user's operator.
 #[test]
 fn a_panic_of_a_neighbour_is_not_blamed_on_it() {
     let inverse = || Map::new("inverse", |value: i64| 12 / value);
@@ -119,7 +121,7 @@ fn a_panic_of_a_neighbour_is_not_blamed_on_it() {
     assert_eq!(Bed::new(Then::new(inverse(), countdown("down"))).panics("0@1"), "inverse");
     assert_eq!(Bed::new(Then::new(inverse(), countdown("down"))).panics("1@1 W2 0@2"), "inverse");
 
-    /// An output whose panics are blamed on no operator of the chain, such as a sink.
+    /// An output that panics and belongs to no operator of the chain, such as a sink.
     struct Broken(Blame);
     impl<T> Output<T> for Broken {
         fn room(&self) -> usize {
@@ -138,7 +140,8 @@ fn a_panic_of_a_neighbour_is_not_blamed_on_it() {
     assert_eq!(Operator::<i64>::faulted(&operator), None);
 }
 
-/// An operator that claims not to expand, and leaves records behind.
+/// An operator that claims to emit at most one record per record taken, and wrongly leaves records in its
+/// input.
 struct Lazy;
 
 impl Operator<i64> for Lazy {
@@ -170,7 +173,7 @@ fn whoever_breaks_the_rules_of_operators_is_told() {
     assert_eq!(Bed::new(Own::new("lazy", Lazy)).panics("1@1"), "lazy");
 }
 
-/// Emits the sum of all values so far.
+/// A user's operator that emits the sum of all values so far.
 #[derive(Default)]
 struct Total(i64);
 
@@ -218,7 +221,7 @@ fn its_state_is_saved_and_counted() {
     assert_eq!(Operator::<i64>::state_bytes(&total()), 8);
 }
 
-/// Returns the output of a countdown for records and marks, by definition.
+/// Recomputes the output of a countdown operator for the given records and marks.
 fn count_down(input: &[String]) -> Vec<String> {
     let mut output = Vec::new();
     for token in input {
@@ -233,8 +236,8 @@ fn count_down(input: &[String]) -> Vec<String> {
 }
 
 proptest! {
-    /// Any number of operators of a chain may expand, at marks, too, with as little room as possible, and with others
-    /// between them that do not.
+    /// A chain with several operators that expand, also at marks, gives the same output as running the
+    /// operators one after the other. The output has as little room as one record.
     #[test]
     fn a_chain_of_operators_that_expand_equals_one_after_the_other(
         room in 1..6usize,
@@ -260,7 +263,7 @@ proptest! {
         );
         let mut bed = Bed::new(chain).with_room(room);
         prop_assert_eq!(bed.run(&input.join(" ")), expected.join(" "));
-        // Every operator reads each of its records once.
+        // Every operator of the chain has read each of its input records once.
         let records = |tokens: &[String]| tokens.iter().filter(|token| token.contains('@')).count();
         let (once, twice) = (count_down(&input), count_down(&count_down(&input)));
         let read = [("first", records(&input)), ("second", records(&once)), ("third", records(&twice))];

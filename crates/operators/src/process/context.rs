@@ -9,7 +9,8 @@ use super::timers::Timers;
 use crate::funded::room_in_deque;
 use crate::late::Lateness;
 
-/// Number of results whose room is kept after they are emitted; one call rarely makes more.
+/// Number of results for which the buffer keeps its memory after they are emitted; one call of a process
+/// function rarely makes more.
 const EMITTED_KEPT: usize = 1 << 10;
 
 /// Access to the operator on behalf of one key, during one call of a process function.
@@ -18,7 +19,7 @@ const EMITTED_KEPT: usize = 1 << 10;
 #[derive(Debug)]
 pub struct ProcessContext<'a, K, S, U> {
     pub(super) key: &'a K,
-    /// Event time of the current record or timer.
+    /// Event time of the record or timer that is being processed.
     pub(super) event_time: EventTime,
     pub(super) state: &'a mut Option<S>,
     pub(super) timers: &'a mut Timers<K>,
@@ -38,7 +39,7 @@ where
         self.state.get_or_insert_default()
     }
 
-    /// Returns the state of the key, if there is any.
+    /// Returns the state of the key, if there is any, without creating it.
     #[inline]
     pub fn state_if_any(&mut self) -> Option<&mut S> {
         self.state.as_mut()
@@ -75,7 +76,7 @@ where
         self.timers.set(self.key.clone(), at);
     }
 
-    /// Deletes the timer at `at`, if it is set.
+    /// Deletes the timer that is set for the key at the instant `at`, if there is one.
     pub fn delete_timer(&mut self, at: EventTime) {
         self.timers.delete(self.key.clone(), at);
     }
@@ -93,7 +94,7 @@ where
     }
 }
 
-/// The results of one call, until there is room for them.
+/// The results of one call of a process function, kept until there is room for them in the output.
 #[derive(Debug)]
 pub(super) struct Emitted<U> {
     records: VecDeque<Record<U>>,
@@ -116,7 +117,7 @@ impl<U> Emitted<U> {
         }
     }
 
-    /// Emits as many results as there is room for.
+    /// Emits as many of the results that wait for room as the output takes now.
     #[inline]
     pub(super) fn hand_on<O: Output<U>>(&mut self, output: &mut O) -> Flow {
         while output.room() > 0 {

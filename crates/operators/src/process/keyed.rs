@@ -11,12 +11,12 @@ use super::timers::Timers;
 use crate::key_table::{KeyHash, KeyTable};
 use crate::late::Lateness;
 
-/// A process function, with its states, timers and results.
+/// A process function with the states of all keys, its timers, and its results that are not emitted yet.
 pub(super) struct Keyed<K, V, P: KeyedProcess<K, V>> {
     function: Arc<P>,
-    /// State by key. Between calls it has no key without state.
+    /// The state of each key. Between calls of the function, the table holds no key without state.
     states: KeyTable<K, Option<P::State>>,
-    /// Bytes that states hold beyond themselves.
+    /// Bytes that the states of all keys hold beyond the slots of the table.
     held_bytes: usize,
     timers: Timers<K>,
     pub(super) emitted: Emitted<P::Out>,
@@ -44,18 +44,18 @@ where
         }
     }
 
-    /// Returns the function, for a copy.
+    /// Returns the process function, to share it with a copy of the operator.
     pub(super) fn function(&self) -> Arc<P> {
         Arc::clone(&self.function)
     }
 
-    /// Pays from `allowance` from now on; allowed only before the first record.
+    /// Pays for states and timers from `allowance` from now on; allowed only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
         self.empty();
     }
 
-    /// Hashes with this seed from now on; allowed only before the first record.
+    /// Seeds the hash of the tables of states and timers; allowed only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
         self.hash = KeyHash::new(seed);
         self.empty();
@@ -68,7 +68,7 @@ where
         self.emitted = Emitted::new(self.allowance.clone());
     }
 
-    /// Calls the function on behalf of `key`, and stores the state that it keeps.
+    /// Calls the process function on behalf of `key`, and stores the state that the function keeps.
     #[inline(always)]
     pub(super) fn call(
         &mut self,
@@ -97,13 +97,14 @@ where
             _ => (),
         }
         if held_before < held_after {
-            // The memory is there already: if it is too much, the query ends when this call returns.
+            // The state has already grown when the memory is asked for. If the request is refused, the query
+            // ends when this call returns.
             self.allowance.ask(held_after - held_before);
         }
         self.held_bytes = (self.held_bytes + held_after).saturating_sub(held_before);
     }
 
-    /// Fires the next timer that the watermark has reached; returns `false` if there is none.
+    /// Fires the first timer that the watermark has reached; returns `false` if there is no such timer.
     pub(super) fn fire_one(&mut self) -> bool {
         let due = self.timers.pop_due(self.lateness.watermark());
         if let Some((key, at)) = &due {
@@ -142,7 +143,7 @@ where
     }
 }
 
-/// Returns the bytes that the state of a key holds beyond itself.
+/// Returns the bytes that the state of a key holds beyond its own size.
 #[inline(always)]
 fn held_by<K, V, P: KeyedProcess<K, V>>(function: &P, state: Option<&P::State>) -> usize {
     match state {

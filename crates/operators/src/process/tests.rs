@@ -1,5 +1,5 @@
-//! Process: hand-made cases, and comparison with an interpreter that keeps timers in a list and searches for the
-//! first.
+//! Tests of the process operator: hand-made cases, and comparison with an interpreter that keeps timers in a
+//! plain list and searches it for the first one.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::bounded_grant::BoundedGrant;
 use crate::map::Map;
 use crate::test_bed::{Bed, Collected, Given};
 
-/// A process function of two closures over a number per key; keys are last digits.
+/// A process function made of two closures, one for records and one for timers. Its state is a number per
+/// key, and the key of a value is its last digit.
 struct By<R, T>(R, T);
 
 type Context<'a> = ProcessContext<'a, i64, i64, i64>;
@@ -47,7 +48,8 @@ fn at(micros: i64) -> EventTime {
     EventTime::from_micros(micros)
 }
 
-/// Checks at several rooms, and with the state saved and loaded behind every mark.
+/// Checks the output of a process operator with different amounts of room, and with the state saved and
+/// loaded behind every mark.
 fn check<P: Operator<i64, Out = i64>>(operator: impl Fn() -> P, input: &str, expected: &str) {
     for room in [1, 2, 1_000] {
         assert_eq!(Bed::new(operator()).with_room(room).run(input), expected, "with room for {room}");
@@ -55,7 +57,7 @@ fn check<P: Operator<i64, Out = i64>>(operator: impl Fn() -> P, input: &str, exp
     assert_eq!(Bed::new(operator()).with_room(1).run_restoring(input, operator), expected, "restored");
 }
 
-/// Every record sets a timer ten later, which emits its key.
+/// Creates a process operator in which every record sets a timer 10 µs later, and a timer emits its key.
 fn alarms() -> impl Operator<i64, Out = i64> {
     by(|_, time, context| context.set_timer(at(time + 10)), |key, _, context| context.emit(key))
 }
@@ -101,7 +103,8 @@ fn timers_fire_in_order() {
     check(alarms, "3@7 1@7 2@7 1@7 4@2 W17", "4@12 3@17 1@17 2@17 W17");
 }
 
-/// A timer for a time that has passed waits for the next watermark, as in Flink, even if that says nothing new.
+/// A timer set for a time that has passed fires at the next watermark, as in Flink, even if that watermark is
+/// no later than the one before.
 #[test]
 fn a_timer_in_the_past_fires_at_the_next_watermark() {
     check(alarms, "1@0 W50 2@20 3@45 W50", "1@10 W50 2@30 W50");
@@ -124,7 +127,8 @@ fn a_timer_is_set_once_and_can_be_taken_back() {
     check(acts, "1@5 2@5 11@5 1@5 W9 11@5 W10", "2@5 1@5 W9 W10");
 }
 
-/// Timers set or deleted by a timer, at or before the watermark, take effect before the watermark is forwarded.
+/// Timers that a timer sets or deletes at or before the watermark take effect before that watermark is
+/// forwarded.
 #[test]
 fn timers_set_timers() {
     let steps = || {
@@ -145,7 +149,8 @@ fn timers_set_timers() {
             |key, time, context| {
                 context.emit(key);
                 context.delete_timer(at(time + 1));
-                // Each timer sets one in the past and one for this instant, until the state stops it.
+                // Each timer sets one in the past and one for its own instant, until the state of the key has
+                // counted three calls.
                 *context.state() += 1;
                 if *context.state() < 3 {
                     context.set_timer(at(time - 7));
@@ -182,7 +187,7 @@ fn what_is_cleared_takes_no_memory() {
     assert_eq!(kept(&[(11, 7), (12, 7)]), 0);
 }
 
-/// Timers outlive the state of their key.
+/// A timer stays set after the state of its key is cleared, and then finds no state.
 #[test]
 fn a_timer_may_find_nothing() {
     let operator = || {
@@ -234,7 +239,7 @@ fn it_knows_watermark_and_lateness() {
     check(tells, "0@1 W3 0@1 I7 0@1 W9 0@1", &format!("{first}@{first} W3 3@3 3@7 9@8 W9 9@9"));
 }
 
-/// Results of timers belong to no input.
+/// The watermarks of single inputs are not forwarded, because a result of a timer belongs to no input.
 #[test]
 fn the_watermark_of_an_input_ends_here() {
     check(alarms, "I5 1@0 W5 I9 END", "W5 1@10 END");
@@ -246,8 +251,8 @@ fn the_watermark_of_an_input_ends_here() {
     );
 }
 
-/// At the end, a timer that sets the next one fires for ever. The operator returns in between, so the caller can stop
-/// it.
+/// When the stream ends, a timer that always sets the next one fires without end. The operator returns to its
+/// caller in between, so that the query can be cancelled.
 #[test]
 fn a_timer_without_end_keeps_nobody_busy_for_ever() {
     let mut operator = by(
@@ -284,7 +289,7 @@ fn panics_are_blamed_on_it() {
     assert_eq!(Bed::new(behind()).panics("100@1"), "behind");
 }
 
-/// Keeps every value, and a timer for each; state holds memory of its own.
+/// A process function that keeps every value and sets a timer for each; its state holds memory of its own.
 struct Hoard;
 
 impl KeyedProcess<(), i64> for Hoard {
@@ -355,7 +360,8 @@ fn memory_of_a_burst_is_given_back() {
     assert!(operator.state_bytes() < 1_000, "{} bytes", operator.state_bytes());
 }
 
-/// An operator that is refused memory drops records: the query is about to fail, and its results do not matter.
+/// A process operator that is refused memory drops records without a panic. Its results do not matter, since
+/// the query is about to fail.
 #[test]
 fn a_refusal_breaks_nothing() {
     for bound in [0, 100, 1_000, 4_000] {
@@ -368,7 +374,8 @@ fn a_refusal_breaks_nothing() {
     }
 }
 
-/// The actions of a process function, so that the operator and the interpreter can run the same function.
+/// The actions of a process function as a trait, so that the operator and the interpreter of the test can run
+/// the same function.
 trait Acts {
     fn state(&mut self) -> &mut i64;
     fn state_if_any(&mut self) -> Option<&mut i64>;
@@ -376,7 +383,7 @@ trait Acts {
     fn emit_at(&mut self, time: i64, value: i64);
     fn set_timer(&mut self, time: i64);
     fn delete_timer(&mut self, time: i64);
-    /// Returns the watermark, and the bound of lateness.
+    /// Returns the operator's watermark, and the bound below which records are late.
     fn promised(&self) -> (i64, i64);
 }
 
@@ -404,7 +411,7 @@ impl Acts for Context<'_> {
     }
 }
 
-/// Does one of many things, chosen by the value.
+/// Acts as a process function on a record: does one of many actions, chosen by the record's value.
 fn act(value: i64, time: i64, acts: &mut impl Acts) {
     let (kind, number) = (value / 10 % 8, value / 80 % 20 - 5);
     match kind {
@@ -430,7 +437,7 @@ fn act(value: i64, time: i64, acts: &mut impl Acts) {
     }
 }
 
-/// Emits the state, and now and then sets, deletes and clears.
+/// Handles a timer: emits the state, and now and then sets timers, deletes them or clears the state.
 fn ring(key: i64, time: i64, acts: &mut impl Acts) {
     let known = acts.state_if_any().map(|state| std::mem::replace(state, *state + 1));
     acts.emit_at(time, 1_000 * key + known.unwrap_or(-1));
@@ -444,10 +451,10 @@ fn ring(key: i64, time: i64, acts: &mut impl Acts) {
     }
 }
 
-/// An interpreter with plain lists and maps.
+/// An interpreter of process functions with plain lists and maps, to compare the operator with.
 struct Interpreter {
     states: BTreeMap<i64, i64>,
-    /// Instants and keys, in the order in which they were set.
+    /// The instants and keys of the timers, in the order in which they were set.
     timers: Vec<(i64, i64)>,
     watermark: i64,
     input_watermark: i64,

@@ -19,16 +19,16 @@ use thalweg_model::{Allowance, EventTime, State, StateError, StateReader, StateW
 use crate::funded::room_in_heap;
 use crate::key_table::{KeyHash, KeyTable};
 
-/// Queue length up to which deleted timers are not cleaned up: too few to matter.
+/// Length of the queue up to which deleted timers are not removed from it, since they are too few to matter.
 const CLEANED_FROM: usize = 64;
 
-/// The timers of all keys.
+/// The timers of all keys of a process function.
 #[derive(Debug)]
 pub(super) struct Timers<K> {
-    /// The timers that are set, with their serials.
+    /// The timers that are set, each with its serial number.
     live: KeyTable<(K, EventTime), u64>,
     queue: BinaryHeap<Queued<K>>,
-    /// Number of timers ever set: timers of one instant fire in the order in which they were set.
+    /// The serial number of the next timer. Timers of one instant fire in the order of their serial numbers.
     serial: u64,
     allowance: Allowance,
 }
@@ -39,7 +39,7 @@ struct Queued<K> {
     serial: u64,
 }
 
-/// The greatest entry fires first.
+/// Orders queued timers for a max-heap: the greatest entry is the one that fires first.
 impl<K> Ord for Queued<K> {
     fn cmp(&self, other: &Self) -> Ordering {
         let place = |queued: &Self| (queued.timer.1, queued.serial);
@@ -71,7 +71,7 @@ impl<K: Clone + Eq + Hash> Timers<K> {
         }
     }
 
-    /// Sets a timer, unless it is already set.
+    /// Sets a timer of `key` for the instant `at`, unless it is already set.
     pub(super) fn set(&mut self, key: K, at: EventTime) {
         let serial = self.serial;
         let timer = (key, at);
@@ -83,7 +83,7 @@ impl<K: Clone + Eq + Hash> Timers<K> {
         self.queue.push(Queued { timer, serial });
     }
 
-    /// Deletes a timer, if it is set.
+    /// Deletes the timer of `key` for the instant `at`, if it is set.
     pub(super) fn delete(&mut self, key: K, at: EventTime) {
         self.live.remove(&(key, at));
         let Timers { live, queue, .. } = self;
@@ -93,7 +93,7 @@ impl<K: Clone + Eq + Hash> Timers<K> {
         }
     }
 
-    /// Removes and returns the first timer at or before `watermark`.
+    /// Removes and returns the first timer that is set for `watermark` or earlier.
     pub(super) fn pop_due(&mut self, watermark: EventTime) -> Option<(K, EventTime)> {
         while self.queue.peek()?.timer.1 <= watermark {
             let Queued { timer, serial } = self.queue.pop()?;
@@ -111,7 +111,7 @@ impl<K: Clone + Eq + Hash> Timers<K> {
 }
 
 impl<K: Clone + Eq + Hash + State> Timers<K> {
-    /// Saves the timers in the order in which they were set.
+    /// Saves all timers in the order in which they were set.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let mut timers: Vec<_> = self.live.iter().collect();
         timers.sort_unstable_by_key(|&&(_, serial)| serial);
@@ -119,7 +119,7 @@ impl<K: Clone + Eq + Hash + State> Timers<K> {
         timers.into_iter().try_for_each(|(timer, _)| state.put(timer))
     }
 
-    /// Sets the timers that were saved; there are no others yet.
+    /// Loads the timers that were saved; no other timer may be set yet.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         for _ in 0..state.take::<usize>()? {
             let (key, at) = state.take()?;
@@ -141,7 +141,7 @@ mod tests {
         EventTime::from_micros(micros)
     }
 
-    /// Returns the timers that are due, in order, as `key@instant`.
+    /// Removes the timers that are due at a watermark, and returns them in their order as `key@instant`.
     fn due(timers: &mut Timers<u8>, watermark: i64) -> String {
         let due = std::iter::from_fn(|| timers.pop_due(at(watermark)));
         due.map(|(key, at)| format!("{key}@{}", at.as_micros())).collect::<Vec<_>>().join(" ")
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(due(&mut timers, i64::MAX), "1@7");
     }
 
-    /// A timer that was deleted and set again counts from then.
+    /// A timer that was deleted and set again fires in the order of its second setting.
     #[test]
     fn deleted_and_set_again() {
         let mut timers = timers();
@@ -173,7 +173,8 @@ mod tests {
         assert_eq!(due(&mut timers, 5), "2@5 1@5");
     }
 
-    /// A timeout that every record moves takes no more room after 100,000 records than after 100.
+    /// A timeout that every record deletes and sets anew takes no more memory after 100,000 records than
+    /// after 100.
     #[test]
     fn what_is_deleted_does_not_pile_up() {
         let mut timers = timers();

@@ -25,10 +25,10 @@ use thalweg_model::{Allowance, EventTime, Record};
 
 use crate::funded::{room_in_deque, room_in_heap};
 
-/// Buffers of ended runs that are kept for later ones. More runs than this are rare.
+/// Buffers of ended runs that are kept for later runs. It is rare that more runs than this end at once.
 const SPARE_RUNS_MAX: usize = 8;
 
-/// A record with the key that decides its order.
+/// A record with the key by which records of one event time are ordered.
 #[derive(Debug)]
 pub(super) struct Keyed<K, T> {
     pub(super) record: Record<T>,
@@ -41,14 +41,14 @@ impl<K: Ord, T> Keyed<K, T> {
     }
 }
 
-/// The first record of a run, taken off the run.
+/// The first record of a sorted run, which was taken off the run for the merge.
 #[derive(Debug)]
 struct First<K, T> {
     first: Keyed<K, T>,
     run: usize,
 }
 
-/// The greatest comes out next.
+/// Orders the first records of runs for a max-heap: the greatest is the record that comes out next.
 impl<K: Ord, T> Ord for First<K, T> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.first.order(&self.first).then(other.run.cmp(&self.run))
@@ -69,17 +69,18 @@ impl<K: Ord, T> PartialEq for First<K, T> {
 
 impl<K: Ord, T> Eq for First<K, T> {}
 
-/// Records in the order of their event times, then of their keys, then of their arrival.
+/// Sorted runs of records, in the order of their event times, then of their keys, then of their arrival.
 #[derive(Debug)]
 pub(super) struct Runs<K, T> {
-    /// The runs; none is empty, except during a release.
+    /// The sorted runs; no run is empty, except during a release.
     runs: Vec<VecDeque<Keyed<K, T>>>,
-    /// During a release: the first records of the runs that are not empty yet.
+    /// During a release: the first records of all runs that still have records to release.
     firsts: BinaryHeap<First<K, T>>,
-    /// Records at or before this instant are released.
+    /// The last instant of the current release: records at this instant or before are released.
     last_instant: EventTime,
     spare: Vec<VecDeque<Keyed<K, T>>>,
-    /// Records that runs and spare buffers have room for. Counted as they grow, for there may be many.
+    /// Number of records that runs and spare buffers have room for. It is kept up to date rather than added
+    /// up on demand, for there may be many runs.
     capacity: usize,
     allowance: Allowance,
 }
@@ -96,12 +97,12 @@ impl<K: Ord, T> Runs<K, T> {
         }
     }
 
-    /// Drops every record.
+    /// Drops every record of all sorted runs.
     pub(super) fn clear(&mut self) {
         *self = Runs::new(self.allowance.clone());
     }
 
-    /// Inserts a record; not allowed during a release.
+    /// Inserts a record into the run where it fits, or into a new run; not allowed during a release.
     #[inline]
     pub(super) fn insert(&mut self, record: Keyed<K, T>) {
         let takes = |run: &VecDeque<Keyed<K, T>>| run.back().is_none_or(|last| last.order(&record).is_le());
@@ -129,7 +130,7 @@ impl<K: Ord, T> Runs<K, T> {
         has_room
     }
 
-    /// Begins to release all records at or before `last_instant`.
+    /// Begins to release all records at the instant `last_instant` or before.
     pub(super) fn release(&mut self, last_instant: EventTime) {
         debug_assert!(self.firsts.is_empty(), "one release after the other");
         self.last_instant = last_instant;
@@ -143,7 +144,7 @@ impl<K: Ord, T> Runs<K, T> {
         self.drop_empty_runs();
     }
 
-    /// Returns the next released record.
+    /// Removes and returns the next record of the current release, in sorted order.
     #[inline]
     pub(super) fn next_released(&mut self) -> Option<Record<T>> {
         let run = self.firsts.peek()?.run;
@@ -157,7 +158,7 @@ impl<K: Ord, T> Runs<K, T> {
         Some(std::mem::replace(&mut first.first, next).record)
     }
 
-    /// Returns whether released records are left.
+    /// Returns whether records are left that the last watermark has released.
     pub(super) fn is_releasing(&self) -> bool {
         !self.firsts.is_empty()
     }
@@ -166,7 +167,7 @@ impl<K: Ord, T> Runs<K, T> {
         self.runs[run].pop_front_if(|first| first.record.event_time <= self.last_instant)
     }
 
-    /// Drops empty runs at the end of a release: indexes of runs are valid until then.
+    /// Drops empty runs once a release has ended: until then the indexes of runs must stay valid.
     fn drop_empty_runs(&mut self) {
         if self.firsts.is_empty() {
             let Runs { runs, spare, capacity, .. } = self;
@@ -186,7 +187,8 @@ impl<K: Ord, T> Runs<K, T> {
         self.runs.iter().map(VecDeque::len).sum::<usize>() + self.firsts.len()
     }
 
-    /// Iterates over every record, equal ones in the order of arrival. Not allowed during a release.
+    /// Iterates over every record of all runs; equal records come in the order of arrival. Not allowed during
+    /// a release.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Record<T>> {
         self.runs.iter().flatten().map(|keyed| &keyed.record)
     }

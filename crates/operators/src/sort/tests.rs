@@ -1,5 +1,5 @@
-//! Sort: hand-made cases, and comparison with sorting the whole input. Keys are tens, so the last digit tells the
-//! order of arrival.
+//! Tests of the sort operator: hand-made cases, and comparison with sorting the whole input. The key of a
+//! value is its tens, so its last digit tells the order of arrival.
 
 use proptest::prelude::*;
 use thalweg_model::Then;
@@ -29,7 +29,7 @@ fn records_come_out_in_the_order_of_their_times() {
     check("1@3 2@1 W2 3@2 W9", "2@1 W2 3@2 1@3 W9");
 }
 
-/// At watermark `w` there may still be more records at `w` itself.
+/// A record at the time of the watermark waits, since more records with the same time may still come.
 #[test]
 fn what_lies_at_the_watermark_waits() {
     check("2@5 W5 1@5 W6", "W5 2@5 1@5 W6");
@@ -40,7 +40,7 @@ fn what_lies_at_the_watermark_waits() {
 fn one_time_is_sorted_by_key_and_then_as_it_came() {
     check("21@5 12@5 11@5 3@5 W6", "3@5 12@5 11@5 21@5 W6");
     check("2@5 1@4 3@5 1@6 4@5 W7", "1@4 2@5 3@5 4@5 1@6 W7");
-    // Equal records in different runs, before and after a release.
+    // Equal records that lie in different runs come out in the order of arrival, before and after a release.
     check("1@9 1@5 1@3 2@5 W4 3@5 W6 4@9 W10", "1@3 W4 1@5 2@5 3@5 W6 1@9 4@9 W10");
 }
 
@@ -61,7 +61,8 @@ fn late_records_are_counted_and_dropped() {
     assert_eq!(bed.counts(), "sort: 4 read, 2 folded, 2 late");
 }
 
-/// A record's own input decides whether it is late; the input's watermark ends here.
+/// The watermark of a record's own input decides whether it is late. The watermarks of single inputs are not
+/// forwarded.
 #[test]
 fn lateness_goes_by_input() {
     check("W2 I5 1@4 2@5 I2 3@4 W6", "W2 3@4 2@5 W6");
@@ -86,7 +87,7 @@ fn in_a_chain_it_emits_through_what_follows() {
 fn panics_are_blamed_on_it() {
     let inverse = |value: &i64| 1 / value;
     assert_eq!(Bed::new(Sort::new("inverse", inverse)).panics("0@1"), "inverse");
-    /// A value whose comparison with itself panics.
+    /// A value whose comparison panics, so that a panic occurs inside the sort.
     #[derive(PartialEq, Eq)]
     struct Shy(i64);
     impl PartialOrd for Shy {
@@ -102,13 +103,13 @@ fn panics_are_blamed_on_it() {
     }
     let shy = || Bed::new(Sort::new("shy", |value: &i64| Shy(*value)));
     assert_eq!(shy().panics("1@1 1@1"), "shy");
-    // Two runs, whose first records meet at the watermark.
+    // Two sorted runs, whose first records are compared when the watermark releases them.
     assert_eq!(shy().panics("1@1 1@9 1@1 W10"), "shy");
     let behind = || Then::new(by_tens(), Map::new("behind", |value: i64| 1 / value));
     assert_eq!(Bed::new(behind()).panics("0@1 W2"), "behind");
 }
 
-/// Nearly sorted records lie in few runs, however many there are; sorted ones in one.
+/// A nearly sorted stream lies in few runs, however many records wait; a sorted stream lies in one run.
 #[test]
 fn disorder_decides_on_the_number_of_runs() {
     let runs_of = |stamp: fn(i64) -> i64| {
@@ -119,7 +120,7 @@ fn disorder_decides_on_the_number_of_runs() {
     };
     assert_eq!(runs_of(|number| number), 1);
     assert_eq!(runs_of(|_| 7), 1);
-    // Each record is up to 99 before its turn.
+    // Each record comes up to 99 places before its turn in the sorted order.
     assert!(runs_of(|number| number - number * 37 % 100) <= 20);
     assert_eq!(runs_of(|number| -number), 10_000);
 }
@@ -144,7 +145,7 @@ fn memory_is_asked_for_and_counted() {
     assert_eq!(output.take().len(), 50 * 500);
 }
 
-/// A nearly sorted stream, as streams are, soon needs no new memory.
+/// A sort of a nearly sorted stream soon needs no new memory.
 #[test]
 fn a_steady_stream_allocates_nothing() {
     let bounded_grant = BoundedGrant::of(usize::MAX);
@@ -162,7 +163,8 @@ fn a_steady_stream_allocates_nothing() {
     assert_eq!(granted[5], granted[39]);
 }
 
-/// An operator that is refused memory drops records: the query is about to fail, and its results do not matter.
+/// A sort that is refused memory drops records without a panic. Its results do not matter, since the query is
+/// about to fail.
 #[test]
 fn a_refusal_breaks_nothing() {
     for bound in [0, 100, 1_000, 4_000] {
@@ -178,7 +180,7 @@ fn a_refusal_breaks_nothing() {
     }
 }
 
-/// Sorts the records so far anew for every watermark.
+/// Recomputes the output of a sort: at every watermark it sorts all waiting records anew.
 fn recompute(input: &str) -> String {
     let (mut shown, mut waiting, mut watermark, mut late_by) = (Vec::new(), Vec::new(), i64::MIN, i64::MIN);
     for token in input.split_whitespace() {

@@ -8,7 +8,8 @@ use thalweg_model::{Allowance, Fold};
 use super::held::Held;
 use crate::key_table::{KeyHash, KeyTable};
 
-/// Accumulators by key, or other values which contain one.
+/// A table of accumulators, or of values that contain one, by key, with a count of the bytes that the
+/// accumulators hold.
 #[derive(Debug)]
 pub(crate) struct Accumulators<K, A> {
     table: KeyTable<K, A>,
@@ -28,18 +29,19 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         self.table.is_empty()
     }
 
-    /// Returns the bytes of the table, and those that its accumulators hold. Heap memory of keys is not counted.
+    /// Returns the bytes of the table and of the memory that its accumulators hold. Heap memory of keys is
+    /// not counted.
     pub(crate) fn bytes(&self) -> usize {
         self.table.bytes() + self.held.bytes()
     }
 
-    /// Folds a value into the accumulator of its key.
+    /// Folds a value into the accumulator of `key`, which is created if the key is new.
     #[inline(always)]
     pub(crate) fn fold<V, F: Fold<V, Accumulator = A>>(&mut self, fold: &F, key: K, value: &V) {
         self.update(held_by(fold), key, || fold.create(), |accumulator| fold.fold(accumulator, value));
     }
 
-    /// Merges an accumulator into that of its key; returns whether the key is new.
+    /// Merges an accumulator into the accumulator of `key`; returns whether the key is new.
     pub(crate) fn merge<V, F: Fold<V, Accumulator = A>>(&mut self, fold: &F, key: K, other: A) -> bool {
         let other = Cell::new(Some(other));
         self.update(
@@ -56,7 +58,8 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         )
     }
 
-    /// Takes all entries of another table, which then is empty and has this table's slots or its own.
+    /// Merges all entries of another table into this one. The other table is empty afterwards, and has its
+    /// own slots or the slots that this table had.
     pub(crate) fn absorb<V, F: Fold<V, Accumulator = A>>(&mut self, fold: &F, other: &mut Self) {
         if self.is_empty() && self.table.trade(&mut other.table) {
             std::mem::swap(&mut self.held, &mut other.held);
@@ -68,13 +71,15 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         }
     }
 
-    /// Widens the table to the slots of another, before that one's entries come in slot order.
+    /// Widens the table to the number of slots of another table, whose entries are about to be merged here in
+    /// slot order.
     pub(crate) fn be_as_wide_as<B>(&mut self, other: &Accumulators<K, B>) {
         self.table.be_as_wide_as(&other.table);
     }
 
-    /// Changes the accumulator of a key; `create` makes it if there is none. `held` returns the bytes that an
-    /// accumulator holds; `None` if they hold nothing.
+    /// Changes the accumulator of a key by a function; `create` makes the accumulator if the key is new.
+    /// `held` returns the bytes that an accumulator holds beyond itself; it is `None` if accumulators hold
+    /// nothing.
     #[inline(always)]
     pub(crate) fn update<Q>(
         &mut self,
@@ -102,7 +107,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         self.table.look().get(key)
     }
 
-    /// Changes the accumulator of a key that is there, and removes it if `change` returns true.
+    /// Changes the accumulator of a key that is in the table, and removes the key if `change` returns true.
     pub(crate) fn reduce(
         &mut self,
         held: Option<&impl Fn(&A) -> usize>,
@@ -120,7 +125,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         }
     }
 
-    /// Removes and returns some entry, as [`KeyTable::drain_one`] does.
+    /// Removes any entry of the table and returns it, as [`KeyTable::drain_one`] does.
     pub(crate) fn drain_one(&mut self, held: Option<impl Fn(&A) -> usize>) -> Option<(K, A)> {
         let entry = self.table.drain_one();
         if let (Some(held), Some((_, accumulator))) = (held, &entry) {
@@ -129,24 +134,26 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         entry
     }
 
-    /// Drops every entry, and keeps the slots.
+    /// Drops every entry of the table, and keeps its slots for reuse.
     pub(crate) fn clear(&mut self) {
         while self.table.drain_one().is_some() {}
         self.held = Held::default();
     }
 
-    /// Returns the first entry at or behind a slot, as [`KeyTable::next_entry`] does.
+    /// Returns the first entry at or after a slot number, and moves the number on, as
+    /// [`KeyTable::next_entry`] does.
     pub(crate) fn next_entry(&self, slot: &mut usize) -> Option<&(K, A)> {
         self.table.next_entry(slot)
     }
 
-    /// Iterates over every entry, in no particular order.
+    /// Iterates over every entry of the table, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, A)> {
         self.table.iter()
     }
 }
 
-/// Returns the function that counts the bytes held by accumulators of this fold; `None` if they hold nothing.
+/// Returns the function that counts the bytes held by an accumulator of this fold; `None` if its accumulators
+/// hold nothing beyond themselves.
 #[inline(always)]
 pub(crate) fn held_by<V, F: Fold<V>>(fold: &F) -> Option<impl Fn(&F::Accumulator) -> usize> {
     F::HOLDS.then_some(|accumulator: &F::Accumulator| fold.held_bytes(accumulator))
@@ -157,7 +164,7 @@ mod tests {
     use super::*;
     use crate::aggregate::Values;
 
-    /// After any sequence of changes, the bytes held are counted exactly.
+    /// After any sequence of changes, the bytes that accumulators hold are counted exactly.
     #[test]
     fn what_accumulators_hold_is_counted_to_the_byte() {
         let mut accumulators = Accumulators::<u64, Vec<u64>>::new(KeyHash::new(1), Allowance::default());

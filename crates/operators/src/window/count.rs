@@ -42,7 +42,7 @@ use super::held::{Held, held};
 use crate::address::By;
 use crate::key_table::{KeyHash, KeyTable, partition_hash};
 
-/// Folds each key's values per count window.
+/// Folds each key's values per count window, which is a fixed number of records of the key.
 #[derive(Debug)]
 pub struct CountAggregate<K, V, KeyOf, F: Fold<V>> {
     name: String,
@@ -59,7 +59,8 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// Creates an aggregate called `name`, over `windows`, with keys by `key_of`.
+    /// Creates an aggregate called `name` over count windows; `key_of` gives the key of a record, and `fold`
+    /// computes the results.
     pub fn new(name: impl Into<String>, windows: CountWindows, key_of: KeyOf, fold: F) -> Self {
         CountAggregate::sharing(name.into(), Arc::new((key_of, fold)), Shape::of(windows))
     }
@@ -127,7 +128,8 @@ where
     }
 
     fn forward(&self, mark: Mark) -> Option<Mark> {
-        // An input's watermark does not tell whether results are late further on.
+        // Watermarks of single inputs are not forwarded, because they do not tell whether a result is late
+        // for later operators.
         (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
     }
 
@@ -166,16 +168,17 @@ where
 
 crate::named::named!(CountAggregate<K, V, KeyOf, F: Fold<V>>);
 
-/// Panes of count windows.
+/// How count windows are made of panes, which neighbouring windows share.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    /// Records of a pane: the greatest common divisor of size and slide, or a whole window if windows do not overlap.
+    /// Number of records in a pane: the greatest common divisor of size and slide, or a whole window if
+    /// windows do not overlap.
     pane: u64,
-    /// Records after a window that are in none.
+    /// Number of records between two windows that fall into no window.
     between: u64,
-    /// Panes of a window.
+    /// Number of panes that make up one window.
     window_panes: u64,
-    /// Panes from the start of a window to that of the next, if windows overlap.
+    /// Number of panes from the start of one window to the start of the next, if windows overlap.
     slide_panes: u64,
 }
 
@@ -191,40 +194,41 @@ impl Shape {
     }
 }
 
-/// The result of folding a value.
+/// The effect of one value on the windows of its key.
 enum Step<K, R> {
-    /// The value is folded.
+    /// The value is folded, and its window is not complete yet.
     Folded,
-    /// The value is in no window.
+    /// The value falls into a gap between two count windows, and is not folded.
     Outside,
-    /// The value is folded, and its window is complete.
+    /// The value is folded and completes its window, which has this key and accumulator.
     Complete(K, R),
 }
 
-/// Position of a key in its windows.
+/// Position of a key in its windows, with the accumulators of its current panes.
 #[derive(Debug)]
 struct Run<A> {
-    /// The incomplete pane, and the number of records since it began.
+    /// The accumulator of the incomplete pane, and the number of records since this pane began.
     open: A,
     count: u64,
-    /// The complete panes of the next window; `None` if a pane is a window.
+    /// The complete panes of the key's next window; `None` if windows do not overlap and so have one pane
+    /// each.
     panes: Option<Box<Panes<A>>>,
 }
 
-/// Complete panes, the first to leave in front.
+/// The complete panes of a key, the oldest in front.
 #[derive(Debug)]
 struct Panes<A> {
     panes: VecDeque<A>,
-    /// All panes merged, if the aggregate inverts and there are any.
+    /// All complete panes merged; only if the aggregate can subtract, and if there is a complete pane.
     sum: Option<A>,
 }
 
-/// Positions of all keys in their windows.
+/// The positions of all keys in their windows.
 #[derive(Debug)]
 struct Runs<K, A> {
     shape: Shape,
     keys: KeyTable<K, Run<A>>,
-    /// Bytes of panes.
+    /// Bytes of the complete panes of all keys, without the memory that accumulators hold.
     pane_bytes: usize,
     held: Held,
     hash: KeyHash,
@@ -259,7 +263,7 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
         if is_complete { self.complete(fold, key) } else { Step::Folded }
     }
 
-    /// Folds the first value of a key, or the first of its window.
+    /// Folds the first value of a key, or the first value after a key's window has ended.
     #[cold]
     #[inline(never)]
     fn begin<V, F>(&mut self, fold: &F, key: K, value: &V) -> Step<K, A>
@@ -273,7 +277,7 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
         if self.shape.pane == 1 { self.complete(fold, key) } else { Step::Folded }
     }
 
-    /// Ends a pane of a key, and perhaps its window.
+    /// Ends the open pane of a key, and the key's window if it is complete with this pane.
     #[cold]
     #[inline(never)]
     fn complete<V, F>(&mut self, fold: &F, key: K) -> Step<K, A>
@@ -292,7 +296,7 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
     {
         let Shape { window_panes, between, .. } = self.shape;
         let window = if window_panes == 1 && between == 0 {
-            // A key between two windows takes no slot.
+            // A key between two windows takes no slot of the table.
             self.keys.remove(key)?.open
         } else {
             let open = fold.create();
@@ -309,7 +313,8 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
         Some(window)
     }
 
-    /// Appends a pane to those of its key, and returns their sum if they are a window.
+    /// Appends a complete pane to those of its key, and returns the sum of the panes if they make up a
+    /// window.
     fn slide<V, F>(&mut self, fold: &F, key: &K, pane: A) -> Option<A>
     where
         F: Fold<V, Accumulator = A>,
@@ -361,8 +366,8 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
         window.flatten()
     }
 
-    /// Returns the bytes of the table, of all panes, and those that accumulators hold. Heap memory of keys is not
-    /// counted.
+    /// Returns the bytes of the table, of all panes, and of the memory that accumulators hold. Heap memory of
+    /// keys is not counted.
     fn bytes(&self) -> usize {
         self.keys.bytes() + self.pane_bytes + self.held.bytes()
     }

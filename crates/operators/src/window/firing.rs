@@ -19,7 +19,7 @@ use super::store::PaneStore;
 use super::table_pool::TableIndex;
 use crate::key_table::KeyTable;
 
-/// A window that fires.
+/// The window that is firing, and its results that are not emitted yet.
 #[derive(Debug)]
 pub(super) struct Emission<K> {
     window: Window,
@@ -27,16 +27,18 @@ pub(super) struct Emission<K> {
     rest: Rest<K>,
 }
 
-/// The results left to emit: a number of entries, at or behind a slot if they stay in their table.
+/// The results of a window left to emit. If they stay in their table, a slot number tells where to continue.
 #[derive(Debug)]
 enum Rest<K> {
-    /// Entries of this table, which is given back afterwards.
+    /// The results are the entries of a pane's table that was taken off its pane. The table is given back to
+    /// the pool afterwards.
     Own { table: TableIndex, left: usize },
-    /// Entries of the table of a pane, where they stay.
+    /// The results are the entries of the table of a pane, and stay there.
     Pane { table: TableIndex, slot: usize, left: usize },
-    /// Entries of the sum of a window's panes, where they stay if the sum is continued.
+    /// The results are the entries of the sum of the window's panes. They stay there if the sum is continued
+    /// for the next window.
     Sum { number: WindowNumber, slot: usize, left: usize },
-    /// The results of these keys, which are computed anew.
+    /// The results of these keys have changed after the window fired, and are computed anew.
     Changed { number: WindowNumber, keys: KeyTable<K, ()> },
 }
 
@@ -56,7 +58,7 @@ impl<K: Eq + Hash> Emission<K> {
     }
 }
 
-/// A result that is not finished yet.
+/// A result of a window whose accumulator is not yet turned into the final value.
 #[derive(Debug)]
 pub(crate) struct Fired<K, A> {
     pub(crate) window: Window,
@@ -66,12 +68,13 @@ pub(crate) struct Fired<K, A> {
 }
 
 impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
-    /// Returns whether something may fire at a watermark; usually nothing does.
+    /// Returns whether something may fire at a watermark. This check is cheap, as usually nothing fires.
     pub(crate) fn is_due(&self, watermark: EventTime) -> bool {
         self.due <= watermark
     }
 
-    /// Returns whether a result is left to [`take`](Self::take); makes the next window if the last has none left.
+    /// Returns whether there is a result to [`take`](Self::take). Begins the next window that has ended if
+    /// the last one has no results left.
     pub(crate) fn advance<V, F>(&mut self, fold: &F, watermark: EventTime) -> bool
     where
         F: Fold<V, Accumulator = A>,
@@ -89,7 +92,8 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         }
     }
 
-    /// Returns the next result; `None` if there was no memory for its accumulator.
+    /// Returns the next result of the window that is firing; `None` if there was no memory for its
+    /// accumulator.
     pub(crate) fn take<V, F>(&mut self, fold: &F) -> Option<Fired<K, A>>
     where
         F: Fold<V, Accumulator = A>,
@@ -123,7 +127,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         Some(Fired { window, firing, key, accumulator })
     }
 
-    /// Begins the next window that has ended, if there is one and memory for it.
+    /// Begins to fire the next window that has ended; returns `false` if there is none, or no memory for it.
     fn begin<V, F>(&mut self, fold: &F, watermark: EventTime) -> bool
     where
         F: Fold<V, Accumulator = A>,
@@ -135,8 +139,8 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         match (on_time, changed) {
             (Some(number), changed) if changed.is_none_or(|changed| number <= changed) => {
                 self.fire(fold, number);
-                // Without a result there was no memory for one. The query is about to fail, so no other window is
-                // tried: there may be very many.
+                // A window without results means that memory was refused. The query is about to fail, so no
+                // other window is tried, as there may be very many.
                 return !self.emission.as_ref().is_some_and(Emission::is_over);
             }
             (_, Some(number)) => self.update(number),
@@ -150,7 +154,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         true
     }
 
-    /// Returns the next window that has something to fire on time.
+    /// Returns the first window that has not fired and has values which are on time for it.
     fn next_on_time(&self) -> Option<WindowNumber> {
         let mut next = None;
         for (_, pane) in self.panes.range(*self.windows.instants_of(self.unfired_from).start()..) {
@@ -165,12 +169,13 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         next
     }
 
-    /// Begins to fire a window.
+    /// Begins to fire a window whose end the watermark has reached.
     fn fire<V, F>(&mut self, fold: &F, number: WindowNumber)
     where
         F: Fold<V, Accumulator = A>,
     {
-        // The only window of a pane counts on time exactly the values in the pane's whole.
+        // A window that is the only one of its pane has exactly the values of the table for the whole pane on
+        // time.
         let first = *self.windows.instants_of(number).start();
         let whole = self.panes.get(&first).map(|pane| (pane.whole, self.tables.get(pane.whole).len()));
         let rest = match whole {
@@ -191,7 +196,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         self.emission = Some(Emission { window: self.windows.window(number), firing: Firing::OnTime, rest });
     }
 
-    /// Begins to update the results of a window that has fired.
+    /// Begins to emit updates of a window that has fired before.
     fn update(&mut self, number: WindowNumber) {
         let Some(keys) = self.changed.remove(&number) else { return };
         self.changed_bytes -= Self::CHANGED_BYTES + keys.bytes();
@@ -199,7 +204,8 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         self.emission = Some(Emission { window: self.windows.window(number), firing: Firing::Update, rest });
     }
 
-    /// Makes the sum of the panes of a window; if the aggregate inverts, panes of the last window are in it already.
+    /// Makes the sum of the panes of a window. If the aggregate can subtract, panes that the last window had
+    /// as well are in the sum already.
     fn sum_up<V, F>(&mut self, fold: &F, number: WindowNumber)
     where
         F: Fold<V, Accumulator = A>,
@@ -225,7 +231,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         }
     }
 
-    /// Ends the window that was emitted.
+    /// Ends the firing of a window whose results were all emitted.
     fn finish<V, F>(&mut self, fold: &F)
     where
         F: Fold<V, Accumulator = A>,
@@ -249,7 +255,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         }
     }
 
-    /// Subtracts the panes whose last window has fired from the sum.
+    /// Subtracts the panes whose last window has fired from the sum of panes.
     fn take_away<V, F>(&mut self, fold: &F, number: WindowNumber)
     where
         F: Fold<V, Accumulator = A>,
@@ -265,7 +271,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         }
     }
 
-    /// Returns the current accumulator of a key in a window that has fired.
+    /// Computes the present accumulator of a key in a window that has fired, from the window's panes.
     fn content_of<V, F>(&self, fold: &F, number: WindowNumber, key: &K) -> Option<A>
     where
         F: Fold<V, Accumulator = A>,
@@ -280,7 +286,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         })
     }
 
-    /// Drops the panes whose windows take no more updates.
+    /// Drops the panes whose windows take no more updates once the watermark is at `watermark`.
     fn close_until(&mut self, watermark: EventTime) {
         while let Some((first, pane)) = self.panes.first_key_value()
             && self.over_at(pane.numbers.end.previous()) <= watermark
@@ -289,7 +295,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         }
     }
 
-    /// Returns the watermark at which a window takes no more updates.
+    /// Returns the watermark from which on a window takes no more updates: its end plus the allowed lateness.
     fn over_at(&self, number: WindowNumber) -> EventTime {
         self.windows.window(number).end.plus(self.lateness)
     }
@@ -301,7 +307,8 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         on_time.into_iter().chain(changed).chain(over).min().unwrap_or(EventTime::MAX)
     }
 
-    /// Adds the panes that were in the last window, and stay, to the sum.
+    /// Rebuilds the sum of panes after state was loaded, from the panes of the last window that later windows
+    /// still need.
     pub(super) fn sum_again<V, F>(&mut self, fold: &F)
     where
         F: Fold<V, Accumulator = A>,
@@ -323,7 +330,8 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
 }
 
 impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
-    /// Saves the results left to emit of the window that fires; keys to be updated are saved by their store.
+    /// Saves the results left to emit of the window that is firing. Keys whose results are to be updated are
+    /// saved with the panes.
     pub(super) fn save_emission(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let Some(Emission { window, rest, .. }) = &self.emission else {
             return state.put(&None::<(Window, usize)>);
@@ -371,7 +379,7 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         Ok(())
     }
 
-    /// Returns the keys of a window that are left to be updated.
+    /// Returns the window whose updates are being emitted, and the keys of these updates.
     pub(super) fn updating(&self) -> Option<(&WindowNumber, &KeyTable<K, ()>)> {
         match self.emission.as_ref().map(|emission| &emission.rest) {
             Some(Rest::Changed { number, keys }) => Some((number, keys)),

@@ -1,28 +1,29 @@
-//! Bytes that accumulators hold beyond themselves, counted and paid for.
+//! Counts the bytes that accumulators hold beyond themselves, and pays for them from the allowance.
 //!
-//! The memory is asked for after it was allocated: nobody can know how much a fold will allocate. Folds that hold
-//! nothing ([`Fold::HOLDS`]) pay nothing for this.
+//! The memory is asked for after it was allocated, because it is not known before how much a fold will
+//! allocate. Folds that hold nothing ([`Fold::HOLDS`]) pay nothing for this.
 
 use thalweg_model::{Allowance, Fold};
 
-/// Returns the bytes that an accumulator holds.
+/// Returns the bytes that an accumulator holds beyond itself; zero if the fold declares that it holds
+/// nothing.
 #[inline(always)]
 pub(super) fn held<V, F: Fold<V>>(fold: &F, accumulator: &F::Accumulator) -> usize {
     if F::HOLDS { fold.held_bytes(accumulator) } else { 0 }
 }
 
-/// The bytes that all accumulators hold together.
+/// The number of bytes that all accumulators hold together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held(usize);
 
 impl Held {
-    /// Records that some accumulators held `before`, and hold `after` now. A fold that returned another size for them
-    /// earlier makes the sum wrong, but never less than zero.
+    /// Notes that an accumulator held `before` bytes and holds `after` bytes now. If the fold had reported
+    /// another size earlier, the sum is wrong, but never less than zero.
     #[inline(always)]
     pub(super) fn note(&mut self, allowance: &Allowance, before: usize, after: usize) {
         self.0 = self.0.saturating_add(after).saturating_sub(before);
         if after > before {
-            // Refused or not, the memory is allocated; if it is refused, the query fails when the call returns.
+            // The memory is already allocated. If it is refused, the query fails when the call returns.
             let _is_granted = allowance.ask(after - before);
         }
     }
@@ -43,7 +44,7 @@ mod tests {
     use crate::test_bed::Bed;
     use crate::window::{CountAggregate, SessionAggregate, SlidingAggregate};
 
-    /// Sums, and returns another size whenever it is asked for the bytes its accumulators hold.
+    /// A fold that sums, and reports another size of its accumulators at every call.
     struct Liar(Mutex<usize>);
 
     impl Fold<i64> for Liar {
@@ -73,7 +74,7 @@ mod tests {
         }
     }
 
-    /// Whatever a fold returns as its memory, results are right, and nothing panics.
+    /// Results are right and nothing panics even if a fold reports wrong sizes of its accumulators.
     #[test]
     fn a_fold_that_lies_about_its_memory_harms_nothing_else() {
         let key_of = |value: &i64| value % 10;

@@ -12,15 +12,16 @@ use thalweg_model::{Allowance, Fold};
 use super::accumulators::{self, Accumulators};
 use crate::key_table::KeyHash;
 
-/// The merged accumulators of a key.
+/// The accumulators of one key in several panes, merged into one.
 #[derive(Debug)]
 struct Merged<A> {
     accumulator: A,
-    /// Number of tables merged: a key that is in none has no result, whatever its accumulator is.
+    /// Number of panes merged in which the key occurs. A key that occurs in none has no result, whatever its
+    /// accumulator is.
     table_count: u32,
 }
 
-/// The panes of a window, merged by key.
+/// The sum of a window: the accumulators of its panes, merged key by key.
 #[derive(Debug)]
 pub(crate) struct PaneSum<K, A>(Accumulators<K, Merged<A>>);
 
@@ -41,17 +42,19 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         self.0.clear();
     }
 
-    /// Prepares for all entries of a table, which then enter in slot order.
+    /// Makes the sum as wide as a pane's table, since all entries of this table are about to be merged in
+    /// slot order.
     pub(crate) fn prepare(&mut self, table: &Accumulators<K, A>) {
         self.0.be_as_wide_as(table);
     }
 
-    /// Merges an entry of a pane's table into its key.
+    /// Merges an entry of a pane's table into the sum of its key.
     pub(crate) fn enter<V, F>(&mut self, fold: &F, key: K, accumulator: A)
     where
         F: Fold<V, Accumulator = A>,
     {
-        // Either `create` or the merge takes it.
+        // The accumulator is moved either by `create` or by the merge, so it lies in a cell from which one of
+        // them takes it.
         let accumulator = Cell::new(Some(accumulator));
         let create = || {
             let accumulator = accumulator.take().expect("an accumulator is taken over or merged, and once");
@@ -65,7 +68,7 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         });
     }
 
-    /// Subtracts an entry of a table that entered before.
+    /// Subtracts an entry of a pane's table that was merged before.
     pub(crate) fn leave<V, F>(&mut self, fold: &F, key: &K, accumulator: &A)
     where
         F: Fold<V, Accumulator = A>,
@@ -79,12 +82,13 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         });
     }
 
-    /// Returns the first entry at or behind a slot, as [`Accumulators::next_entry`] does.
+    /// Returns the first entry at or after a slot number, and moves the number on, as
+    /// [`Accumulators::next_entry`] does.
     pub(crate) fn next_entry(&self, slot: &mut usize) -> Option<(&K, &A)> {
         self.0.next_entry(slot).map(|(key, merged)| (key, &merged.accumulator))
     }
 
-    /// Removes and returns some entry.
+    /// Removes the entry of any key from the sum of panes, and returns it.
     pub(crate) fn drain_one<V, F>(&mut self, fold: &F) -> Option<(K, A)>
     where
         F: Fold<V, Accumulator = A>,
@@ -93,7 +97,8 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
     }
 }
 
-/// Returns the function that counts the bytes held by sums of this fold; `None` if they hold nothing.
+/// Returns the function that counts the bytes held by an entry of the sum; `None` if accumulators of this
+/// fold hold nothing.
 fn held_by<V, F: Fold<V>>(fold: &F) -> Option<impl Fn(&Merged<F::Accumulator>) -> usize> {
     let held = accumulators::held_by(fold)?;
     Some(move |merged: &Merged<F::Accumulator>| held(&merged.accumulator))

@@ -73,14 +73,14 @@ use kept::KeptSessions;
 use of_key::{Folded, Reach};
 use timed::TimedSessions;
 
-/// Folds each key's values per session.
+/// Operator that folds each key's values per session window.
 #[derive(Debug)]
 pub struct SessionAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
     name: String,
     gap: SessionGap,
     functions: Arc<(KeyOf, F)>,
     open: TimedSessions<K, F::Accumulator>,
-    /// Sessions that have fired, if they take updates.
+    /// The sessions that have fired and may still be updated by late records.
     kept: KeptSessions<K, F::Accumulator>,
     lateness: Lateness,
     read: u64,
@@ -95,12 +95,13 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// Creates an aggregate called `name`, over the sessions of each key by `key_of`. Late records are dropped.
+    /// Creates an aggregate called `name` over session windows; `key_of` gives the key of a record. Late
+    /// records are dropped.
     pub fn new(name: impl Into<String>, gap: SessionGap, key_of: KeyOf, fold: F) -> Self {
         SessionAggregate::with_rule(name, gap, key_of, fold)
     }
 
-    /// Returns an aggregate which emits late records beside the results.
+    /// Returns an aggregate which emits late records beside its results instead of dropping them.
     pub fn divert_late(self) -> SessionAggregate<K, V, KeyOf, F, DivertLate> {
         let SessionAggregate { name, gap, functions, kept, .. } = self;
         SessionAggregate::sharing(name, gap, functions, kept.lateness())
@@ -113,7 +114,7 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// Creates an aggregate as [`new`](Self::new) does; `L` is the rule for late records.
+    /// Creates an aggregate over sessions as [`new`](Self::new) does; `L` is the rule for late records.
     pub fn with_rule(name: impl Into<String>, gap: SessionGap, key_of: KeyOf, fold: F) -> Self {
         SessionAggregate::sharing(name.into(), gap, Arc::new((key_of, fold)), Span::ZERO)
     }
@@ -168,7 +169,7 @@ where
         blame.on(|| open.fold(fold, key_of(&record.value), &reach, &record.value));
     }
 
-    /// Folds a record whose own session has ended.
+    /// Folds a record whose own session, taken alone, has already ended.
     #[cold]
     #[inline(never)]
     fn fold_late<O: Output<L::Out>>(&mut self, record: Record<V>, late_by: EventTime, output: &mut O) {
@@ -202,7 +203,7 @@ where
         Flow::Done
     }
 
-    /// Returns the kind of the next firing: first all sessions that ended on time, then updates.
+    /// Returns the kind of the next result to fire: first all sessions that ended on time, then the updates.
     fn next_firing(&mut self, watermark: EventTime) -> Option<Firing> {
         let SessionAggregate { open, kept, blame, .. } = self;
         blame.on(|| {
@@ -214,7 +215,7 @@ where
         })
     }
 
-    /// Fires the next session of this kind.
+    /// Fires the next session of this kind, on time or as an update, and returns its result.
     fn fire(&mut self, firing: Firing) -> Option<Windowed<K, F::Result>> {
         let SessionAggregate { functions, open, kept, blame, .. } = self;
         let (_, fold) = &**functions;
@@ -292,7 +293,8 @@ where
     }
 
     fn forward(&self, mark: Mark) -> Option<Mark> {
-        // An input's watermark does not tell whether results are late further on.
+        // Watermarks of single inputs are not forwarded, because they do not tell whether a result is late
+        // for later operators.
         (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
     }
 

@@ -44,7 +44,7 @@ use super::store::{PaneStore, Place};
 use crate::late::Lateness;
 use crate::late::{DivertLate, DropLate, LateRule};
 
-/// Folds each key's values per sliding window.
+/// Operator that folds each key's values per sliding window.
 #[derive(Debug)]
 pub struct SlidingAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
     name: String,
@@ -64,13 +64,13 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// Creates an aggregate called `name`, over `windows`, with keys by `key_of`; tumbling windows are sliding ones
-    /// as well. Late records are dropped.
+    /// Creates an aggregate called `name` over sliding or tumbling windows; `key_of` gives the key of a
+    /// record. Late records are dropped.
     pub fn new(name: impl Into<String>, windows: impl Into<SlidingWindows>, key_of: KeyOf, fold: F) -> Self {
         SlidingAggregate::with_rule(name, windows, key_of, fold)
     }
 
-    /// Returns an aggregate which emits late records beside the results.
+    /// Returns an aggregate which emits late records beside its results instead of dropping them.
     pub fn divert_late(self) -> SlidingAggregate<K, V, KeyOf, F, DivertLate> {
         let SlidingAggregate { name, functions, store, .. } = self;
         SlidingAggregate::sharing(name, functions, store)
@@ -83,7 +83,8 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// Creates an aggregate as [`new`](Self::new) does; `L` is the rule for late records.
+    /// Creates an aggregate over sliding windows as [`new`](Self::new) does; `L` is the rule for late
+    /// records.
     pub fn with_rule(
         name: impl Into<String>,
         windows: impl Into<SlidingWindows>,
@@ -93,7 +94,7 @@ where
         SlidingAggregate::sharing(name.into(), Arc::new((key_of, fold)), PaneStore::new(windows.into()))
     }
 
-    /// Creates an operator with zero counts over an empty `store`.
+    /// Creates an operator whose counts are zero, over an empty `store` of panes.
     fn sharing(name: String, functions: Arc<(KeyOf, F)>, store: PaneStore<K, F::Accumulator>) -> Self {
         SlidingAggregate {
             name,
@@ -136,7 +137,7 @@ where
         }
     }
 
-    /// Handles a record that goes to no current pane; returns the record if it is late.
+    /// Folds a record that does not go into the current panes; returns the record if it is late.
     #[cold]
     #[inline(never)]
     fn place(&mut self, record: Record<V>) -> Option<Record<V>> {
@@ -231,7 +232,8 @@ where
     }
 
     fn forward(&self, mark: Mark) -> Option<Mark> {
-        // An input's watermark does not tell whether results are late further on.
+        // Watermarks of single inputs are not forwarded, because they do not tell whether a result is late
+        // for later operators.
         (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
     }
 

@@ -42,51 +42,56 @@ use super::pane_sum::PaneSum;
 use super::table_pool::{Hand, TableIndex, TablePool};
 use crate::key_table::{KeyHash, KeyTable};
 
-/// The windows of a pane that a value counts for: all from a first one on.
+/// The windows of a pane that a value counts for: all windows from a first one on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Since {
-    /// The first window for which the value is on time; behind all windows of the pane if there is none.
+    /// The first window of the pane for which the value is on time; the window after the last one if there is
+    /// none.
     pub(super) on_time: WindowNumber,
-    /// The first window for which it counts at all: the value updates the results from there up to `on_time`.
+    /// The first window that the value counts for at all. The value updates the windows from here up to
+    /// `on_time`.
     pub(super) update: WindowNumber,
 }
 
 impl Since {
-    /// Counts on time for this window and all that end later.
+    /// Returns the windows from `number` on, for all of which the value is on time.
     fn on_time(number: WindowNumber) -> Self {
         Since { on_time: number, update: number }
     }
 }
 
-/// Values of a pane that were late for some of its windows.
+/// Values of a pane that were late for some of the pane's windows, in a table of their own.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     since: Since,
     table: TableIndex,
 }
 
-/// A span of event time whose instants are all in the same windows.
+/// A pane: a span of event time whose instants all fall into the same windows.
 #[derive(Debug)]
 pub(super) struct Pane {
-    /// The windows of the pane; there is at least one.
+    /// The numbers of the windows that contain this pane; there is at least one.
     pub(super) numbers: Range<WindowNumber>,
-    /// Table of the values that count for all of them.
+    /// Table of those values of the pane that count for all its windows.
     pub(super) whole: TableIndex,
-    /// Tables of the other values, by the windows that they count for; no more than two for each window.
+    /// Tables of the values that were late for some windows of this pane, sorted by the windows that they
+    /// count for; no more than two tables for each window.
     parts: Vec<Part>,
 }
 
 impl Pane {
-    /// Bytes of a pane in the tree, whose nodes are at least half full.
+    /// Bytes of a pane in the tree of panes. Nodes of the tree are at least half full, so twice the size of
+    /// an entry covers it.
     const BYTES: usize = 2 * size_of::<(EventTime, Self)>();
 
-    /// Iterates over its tables, each with the windows that it counts for.
+    /// Iterates over the tables of the pane, each with the windows that its values count for.
     pub(super) fn tables(&self) -> impl Iterator<Item = (Since, TableIndex)> {
         let parts = self.parts.iter().map(|part| (part.since, part.table));
         std::iter::once((Since::on_time(self.numbers.start), self.whole)).chain(parts)
     }
 
-    /// Returns the table of values that count for these windows, or the index in `parts` where it belongs.
+    /// Returns the table of the pane's values that count for these windows; if there is none, the index in
+    /// `parts` where it belongs.
     fn table_of(&self, since: Since) -> Result<TableIndex, usize> {
         if since == Since::on_time(self.numbers.start) {
             return Ok(self.whole);
@@ -96,21 +101,23 @@ impl Pane {
     }
 }
 
-/// A table that takes records.
+/// A current pane: the table that takes its records without a search, and the conditions for this.
 #[derive(Clone, Copy, Debug)]
 struct Current {
     table: TableIndex,
-    /// First instant of its pane, and the number of instants: one comparison tells whether an instant lies in it.
+    /// First instant of the pane and its number of instants, so that one comparison tells whether an instant
+    /// lies in it.
     pane: EventTime,
     micros: u64,
-    /// Range of the watermarks by which a record may be late to go there: from `late_from` on and below `late_until`.
-    /// Below that, the first window for which the record is on time has not ended.
+    /// Range of the watermarks by which a record may be judged to go into this table: from `late_from` on,
+    /// below `late_until`. At these watermarks, the first window that the table's values count for has not
+    /// ended.
     late_from: EventTime,
     late_until: EventTime,
 }
 
 impl Current {
-    /// A table that takes no record.
+    /// Stands for no current pane: takes no record.
     const NONE: Current = Current {
         table: TableIndex::NONE,
         pane: EventTime::MIN,
@@ -132,111 +139,119 @@ impl Current {
         self.late_from <= late_by && late_by < self.late_until
     }
 
-    /// Returns whether this pane ends where the pane of `other` begins.
+    /// Returns whether this current pane ends where the other current pane begins.
     fn is_before(&self, other: &Current) -> bool {
         micros_from(self.pane, other.pane) == self.micros
     }
 }
 
-/// Returns the microseconds from one instant to another; if that lies before it, more than any pane spans.
+/// Returns the microseconds from one instant to another. If the second instant is earlier, the result wraps
+/// to more than the length of any pane.
 #[inline(always)]
 fn micros_from(from: EventTime, to: EventTime) -> u64 {
     to.as_micros().wrapping_sub(from.as_micros()).cast_unsigned()
 }
 
-/// The span of the current panes, from `start` on. One of the lengths `alone` and `pair` is zero. So records in order
-/// are done after the first comparison, and those that alternate pass it without a wrong prediction.
+/// The span of the current panes, from `start` on. One of the lengths `alone` and `pair` is zero. So records
+/// in order need one comparison, and records that alternate between two panes cause no wrong branch
+/// predictions.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     start: EventTime,
-    /// Length of the only current pane.
+    /// Length of the current pane in microseconds if there is only one; otherwise zero.
     alone: u64,
-    /// Length of two adjacent panes together, and the offset of the second.
+    /// Length of both current panes together, and the offset at which the second one begins; zero if there is
+    /// only one.
     pair: u64,
     second: u64,
 }
 
 impl Reach {
-    /// Creates the span of two adjacent panes, or of one if the second takes nothing.
+    /// Creates the span of two adjacent panes, or of one pane if the second is [`Current::NONE`].
     fn of([first, second]: &[Current; 2]) -> Self {
         let (start, micros) = (first.pane, first.micros);
         if second.is_none() {
             return Reach { start, alone: micros, pair: 0, second: 0 };
         }
         debug_assert!(first.is_before(second), "side by side");
-        // No pane spans more than half of all instants.
+        // The sum does not overflow, because no pane spans more than half of all instants.
         Reach { start, alone: 0, pair: micros + second.micros, second: micros }
     }
 }
 
-/// The decision where a record goes.
+/// The decision which table of a pane a record goes into, if any.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// Into the table of a pane, which need not be current; for windows that have fired, as an update.
+    /// The record goes into a table of its pane, which need not be a current pane. It may update windows that
+    /// have fired.
     Table(TablePlace),
-    /// Into no table: all its windows are closed to it.
+    /// The record goes into no table, because all its windows are closed to it.
     Late,
-    /// Into no table: it is in no window.
+    /// The record goes into no table, because it falls between two windows.
     Outside,
-    /// Into no table: there is no memory for it, and the query is about to fail.
+    /// The record goes into no table, because there is no memory for one; the query is about to fail.
     Refused,
 }
 
-/// A table of a pane; and the windows that it counts for, if it updates windows that have fired.
+/// A table of a pane. `updates` tells which windows a value updates, if some of them have fired.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TablePlace {
     table: TableIndex,
     updates: Option<Since>,
 }
 
-/// Number of panes that are remembered. More are seldom open to records at once.
+/// Number of panes outside the current ones that are remembered. It is rare that records come for more panes
+/// at once.
 const RECENT: usize = 64;
 
-/// This many records in a row that are in no current pane, but all in one other, make that one current. Exchanging
-/// tables costs as much as folding a few records in place, and records scattered over many panes would do so all the
-/// time.
+/// Number of records in a row outside the current panes, all for one pane, after which that pane is made
+/// current. Exchanging tables costs as much as folding a few records in place, and scattered records would
+/// cause it all the time.
 const CALLS_MAX: u32 = 4;
 
-/// The open panes of an operator, and the windows that are firing.
+/// All open panes of an operator, and the window that is firing.
 #[derive(Debug)]
 pub(crate) struct PaneStore<K, A> {
     pub(super) windows: SlidingWindows,
-    /// Time after its end in which a window takes updates.
+    /// The allowed lateness: how long after its end a window takes updates.
     pub(super) lateness: Span,
-    /// Two adjacent panes, the earlier first; or one and [`Current::NONE`]; or twice [`Current::NONE`]. Their tables
-    /// are in hand.
+    /// The current panes: two adjacent ones, the earlier first; or one and [`Current::NONE`]; or twice
+    /// [`Current::NONE`]. The pool keeps their tables apart for quick access.
     current: [Current; 2],
-    /// The span of the current panes.
+    /// The span of event time of the current panes.
     reach: Reach,
-    /// The pane of the last record outside the current panes, and the number of such records in a row in it.
+    /// The pane of the last record outside the current panes, and the number of such records in a row in this
+    /// pane.
     called: (EventTime, u32),
-    /// The wholes of some panes, each at an index computed from its instants. If a pane has been closed, its windows
-    /// have ended, and its entry takes no record any more.
+    /// Recently used panes with the tables for their whole, each at an index computed from its instants. If
+    /// such a pane has been closed, its windows have ended, so its entry takes no record any more.
     recent: Box<[Current; RECENT]>,
-    /// 2^64 divided by the microseconds from one pane to the next.
+    /// 2^64 divided by the microseconds from the start of one pane to the start of the next.
     panes_per_range: u64,
     pub(super) tables: TablePool<K, A>,
-    /// Panes by their first instants.
+    /// All open panes, sorted by their first instants.
     pub(super) panes: BTreeMap<EventTime, Pane>,
-    /// Bytes of all panes, without their tables.
+    /// Bytes of all panes in the tree, without their tables.
     pane_bytes: usize,
-    /// The keys whose results are to be updated, by window.
+    /// For each window that has fired: the keys whose results are to be updated.
     pub(super) changed: BTreeMap<WindowNumber, KeyTable<K, ()>>,
     pub(super) changed_bytes: usize,
-    /// Every window before this one has fired.
+    /// Number of the first window that has not fired; all windows before it have.
     pub(super) unfired_from: WindowNumber,
-    /// No window fires, no result is updated, and no pane is closed before the watermark reaches this.
+    /// The least watermark at which a window fires, a result is updated or a pane is closed; at an earlier
+    /// watermark nothing happens.
     pub(super) due: EventTime,
-    /// Sum of the window that fires, if it is made of several panes.
+    /// Sum of the panes of the window that is firing, if the window is made of several panes.
     pub(super) sum: PaneSum<K, A>,
-    /// The results left to emit.
+    /// The window that is firing, with its results left to emit.
     pub(super) emission: Option<Emission<K>>,
     hash: KeyHash,
     allowance: Allowance,
 }
 
 impl<K: Eq + Hash, A> PaneStore<K, A> {
-    /// Bytes of an entry of `changed`; nodes of the tree are at least half full.
+    /// Bytes of an entry of `changed`. Nodes of the tree are at least half full, so twice the size of an
+    /// entry covers it.
     pub(super) const CHANGED_BYTES: usize = 2 * size_of::<(WindowNumber, KeyTable<K, ()>)>();
 
     pub(crate) fn new(windows: SlidingWindows) -> Self {
@@ -267,34 +282,36 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         }
     }
 
-    /// Takes updates until this long after the end of a window; allowed only before the first record.
+    /// Sets the allowed lateness, for which windows take updates after their ends; possible only before the
+    /// first record.
     pub(crate) fn allow(&mut self, lateness: Span) {
         self.lateness = lateness;
     }
 
-    /// Returns an empty store with the same windows and hash, which pays from no allowance yet.
+    /// Returns an empty store of panes with the same windows and hash, which does not pay for its memory yet.
     pub(crate) fn fork(&self) -> Self {
         PaneStore::with(self.windows, self.lateness, self.hash.clone(), Allowance::default())
     }
 
-    /// Returns the times at which its windows end, and at which they take no more updates.
+    /// Returns the times at which a watermark has an effect: where windows end, and where they take no more
+    /// updates.
     pub(crate) fn horizon(&self) -> Horizon {
         Horizon::of_windows(self.windows, self.lateness)
     }
 
-    /// Pays from `allowance` from now on; allowed only before the first record.
+    /// Pays for panes from `allowance` from now on; allowed only before the first record.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
         debug_assert!(self.panes.is_empty(), "only before the first record");
         *self = PaneStore::with(self.windows, self.lateness, self.hash.clone(), allowance.clone());
     }
 
-    /// Hashes with this seed from now on; allowed only before the first record.
+    /// Seeds the hash of the tables of all panes; allowed only before the first record.
     pub(crate) fn seed(&mut self, seed: u64) {
         debug_assert!(self.panes.is_empty(), "only before the first record");
         *self = PaneStore::with(self.windows, self.lateness, KeyHash::new(seed), self.allowance.clone());
     }
 
-    /// Returns the current table that a record at `instant` goes to; `None` if it goes to another.
+    /// Returns the table of the current pane that contains `instant`; `None` if no current pane does.
     #[inline(always)]
     pub(crate) fn current(&mut self, instant: EventTime) -> Option<&mut Accumulators<K, A>> {
         let offset = micros_from(self.reach.start, instant);
@@ -319,7 +336,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         (self.current, self.reach) = (current, Reach::of(&current));
     }
 
-    /// Finds the place of a record at `instant` that goes to no current table.
+    /// Finds the table for a record at `instant` that lies in no current pane.
     pub(crate) fn find(&mut self, instant: EventTime, late_by: EventTime) -> Place {
         let recent = self.recent[self.recent_place(instant)];
         if !(recent.contains(instant) && recent.takes(late_by)) {
@@ -365,7 +382,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         Place::Table(TablePlace { table, updates: (!is_on_time).then_some(since) })
     }
 
-    /// Makes a table current, and keeps an adjacent current one if there is one.
+    /// Makes a pane current. A pane that was current stays so if it is adjacent to the new one.
     fn turn_beside(&mut self, next: Current) {
         let open = || self.current.into_iter().filter(|current| !current.is_none());
         let pair = if let Some(before) = open().find(|current| current.is_before(&next)) {
@@ -378,14 +395,14 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         self.make_current(pair);
     }
 
-    /// Returns the index of a pane in `recent`, by an instant of it: consecutive panes have consecutive indexes.
-    /// Rounding leads about one in ten thousand of its instants to the index of the pane before.
+    /// Returns the index in `recent` of the pane that contains an instant. Consecutive panes have consecutive
+    /// indexes. Rounding leads about one in ten thousand instants to the index of the pane before.
     fn recent_place(&self, instant: EventTime) -> usize {
         let product = u128::from(instant.as_micros().cast_unsigned()) * u128::from(self.panes_per_range);
         (product >> u64::BITS) as usize % RECENT
     }
 
-    /// Folds a value into the place that [`find`](Self::find) returned for its record.
+    /// Folds a value into the table that [`find`](Self::find) returned for its record.
     pub(crate) fn fold_at<V, F>(&mut self, fold: &F, place: TablePlace, key: K, value: &V)
     where
         K: Clone,
@@ -393,7 +410,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
     {
         if let Some(Since { on_time, update }) = place.updates {
             let mut number = update;
-            // There may be more windows than there is memory for.
+            // A late value may update more windows than there is memory for, so the loop ends when memory is
+            // refused.
             while number < on_time && self.note_changed(number, key.clone()) {
                 number = number.next();
             }
@@ -401,7 +419,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         self.tables.change(place.table, |table| table.fold(fold, key, value));
     }
 
-    /// Records that the result of `key` in a window will be updated; returns `false` if there is no memory for it.
+    /// Notes that the result of `key` in a window is to be updated; returns `false` if there is no memory for
+    /// the note.
     fn note_changed(&mut self, number: WindowNumber, key: K) -> bool {
         self.due = self.due.min(self.windows.window(number).end);
         if !self.changed.contains_key(&number) {
@@ -419,8 +438,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         true
     }
 
-    /// Returns the table of a pane for values that count for these windows, and makes it if there is none; `None` if
-    /// there is no memory.
+    /// Returns the table of a pane for values that count for these windows, and makes the table if there is
+    /// none. Returns `None` if there is no memory.
     fn open(&mut self, first: EventTime, since: Since) -> Option<TableIndex> {
         if !self.panes.contains_key(&first) {
             if !self.allowance.ask(Pane::BYTES) {
@@ -446,14 +465,14 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         Some(table)
     }
 
-    /// Takes the content of another store, of which nothing has fired. That one is empty then, and its tables keep
-    /// their slots.
+    /// Moves the content of another store, in which no window has fired, into this one. The other store is
+    /// empty afterwards, and its tables keep their slots.
     pub(crate) fn absorb<V, F>(&mut self, fold: &F, other: &mut Self)
     where
         K: Clone,
         F: Fold<V, Accumulator = A>,
     {
-        // The next watermark computes it.
+        // The instant of the next effect is computed anew at the next watermark.
         self.due = EventTime::MIN;
         other.make_current([Current::NONE; 2]);
         other.due = EventTime::MAX;
@@ -471,20 +490,21 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         while let Some((number, mut keys)) = other.changed.pop_first() {
             other.changed_bytes -= Self::CHANGED_BYTES + keys.bytes();
             while let Some((key, ())) = keys.drain_one() {
-                // If there is no memory for it, the query is about to fail.
+                // A refusal of memory is ignored here, since the query is then about to fail.
                 let _is_granted = self.note_changed(number, key);
             }
         }
     }
 
-    /// Drops a pane, and gives its tables back.
+    /// Drops a pane, and gives its tables back to the pool.
     pub(super) fn close(&mut self, first: EventTime) {
         if let Some(whole) = self.close_parts(first) {
             self.tables.give_back(whole);
         }
     }
 
-    /// Drops a pane, and gives its tables back except for its whole, which the caller then owns.
+    /// Drops a pane and gives its tables back to the pool, except for the table of its whole, which the
+    /// caller owns then.
     pub(super) fn close_parts(&mut self, first: EventTime) -> Option<TableIndex> {
         let is_current = |current: &Current| !current.is_none() && current.pane == first;
         debug_assert!(!self.current.iter().any(is_current), "what is over takes no records");
@@ -494,7 +514,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         Some(pane.whole)
     }
 
-    /// Returns the bytes of all tables and panes. Heap memory of keys is not counted.
+    /// Returns the bytes of all panes and tables. Heap memory of keys is not counted.
     pub(crate) fn bytes(&self) -> usize {
         let emitted = self.emission.as_ref().map_or(0, Emission::bytes);
         self.tables.bytes() + self.pane_bytes + self.changed_bytes + self.sum.bytes() + emitted
@@ -523,7 +543,7 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         self.save_emission(state)
     }
 
-    /// Loads the state; no pane is current afterwards, and the sum of panes is made anew.
+    /// Loads the state. No pane is current afterwards, and the sum of panes is made anew.
     pub(crate) fn load<V, F>(&mut self, fold: &F, state: &mut StateReader<'_>) -> Result<(), StateError>
     where
         F: Fold<V, Accumulator = A>,
@@ -542,18 +562,18 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         for _ in 0..state.take::<usize>()? {
             let (number, len): (WindowNumber, usize) = state.take()?;
             for _ in 0..len {
-                // If there is no memory for it, the query is about to fail.
+                // A refusal of memory is ignored here, since the query is then about to fail.
                 let _is_granted = self.note_changed(number, state.take()?);
             }
         }
         self.load_emission(fold, state)?;
         self.sum_again(fold);
-        // The next watermark computes it.
+        // The instant of the next effect is computed anew at the next watermark.
         self.due = EventTime::MIN;
         Ok(())
     }
 
-    /// Loads `len` entries into a table, or drops them if there is no table.
+    /// Loads `len` entries into a table, or drops them if there is no table because memory was refused.
     pub(super) fn load_table<V, F>(
         &mut self,
         fold: &F,

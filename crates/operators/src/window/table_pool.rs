@@ -1,8 +1,9 @@
-//! The tables of all panes in one pool: a pane names its tables by their index. Tables that are given back are
-//! reused; a few of them keep their slots.
+//! The hash tables of all panes in one pool. A pane names its tables by their index in the pool. Tables that
+//! are given back are reused, and a few of them keep their slots.
 //!
-//! The two tables that records go to lie apart, in hand: one look-up less per record saves 20 % of its cost. Taking
-//! another table in hand swaps the table's fields, not its slots.
+//! The two tables that records go to at the moment are "in hand": they lie outside the list, in fields of
+//! their own. This saves one look-up per record, which is 20 % of its cost. Taking another table in hand
+//! moves the table's fields, not its slots.
 
 use std::hash::Hash;
 
@@ -11,22 +12,22 @@ use thalweg_model::{Allowance, Fold};
 use super::accumulators::{Accumulators, held_by};
 use crate::key_table::KeyHash;
 
-/// Tables that keep their slots for later panes; more rarely end at once.
+/// Number of unused tables that keep their slots for later panes. It is rare that more panes end at once.
 const SPARE_MAX: usize = 4;
 
-/// Largest number of tables kept by a pool that has lent none.
+/// Largest number of tables that the pool keeps when none of them is in use.
 const IDLE_MAX: usize = 16;
 
-/// The index of a table in a pool.
+/// The index of a hash table in the pool of tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TableIndex(u32);
 
 impl TableIndex {
-    /// The index of no table.
+    /// Stands for "no table" where the index of a table is expected.
     pub(super) const NONE: TableIndex = TableIndex(u32::MAX);
 }
 
-/// One of two hands: a number, so that no branch tells them apart.
+/// Names one of the two tables in hand. It is a number, so that no branch chooses between the two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hand(usize);
 
@@ -37,27 +38,28 @@ impl Hand {
     }
 }
 
-/// Tables by index.
+/// The pool of the hash tables of all panes, by index.
 #[derive(Debug)]
 pub(super) struct TablePool<K, A> {
     tables: Vec<Accumulators<K, A>>,
-    /// The tables in hand, whose places in `tables` hold empty ones; which tables they are; and their bytes when last
-    /// noted.
+    /// The two tables in hand, whose places in `tables` hold empty ones; their indexes; and their bytes when
+    /// these were last noted.
     hands: [Accumulators<K, A>; 2],
     in_hand: [TableIndex; 2],
     hand_bytes: [usize; 2],
-    /// Unused tables, with slots of their own and without.
+    /// The indexes of unused tables: those that keep their slots, and those without slots.
     spare: Vec<TableIndex>,
     empty: Vec<TableIndex>,
-    /// Bytes of all tables when last noted: the growth of tables in hand is not noted.
+    /// Bytes of all tables when they were last noted; growth of the tables in hand since then is not
+    /// included.
     table_bytes: usize,
-    /// The hash function of all tables.
+    /// The hash function of the tables of all panes.
     hash: KeyHash,
     allowance: Allowance,
 }
 
 impl<K: Eq + Hash, A> TablePool<K, A> {
-    /// Bytes of a table beside its slots: the table itself, and an entry in a list of unused ones.
+    /// Bytes of a table without its slots: those of the struct, and of an entry in a list of unused tables.
     const BYTES: usize = size_of::<Accumulators<K, A>>() + size_of::<TableIndex>();
 
     pub(super) fn new(hash: KeyHash, allowance: Allowance) -> Self {
@@ -76,7 +78,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         }
     }
 
-    /// Returns an empty table; `None` if there is no memory for it.
+    /// Returns an empty table for a pane; `None` if there is no memory for it.
     pub(super) fn take(&mut self) -> Option<TableIndex> {
         if let Some(table) = self.spare.pop().or_else(|| self.empty.pop()) {
             return Some(table);
@@ -94,7 +96,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         Some(index)
     }
 
-    /// Takes a table back; entries left in it are dropped.
+    /// Takes a table back from a pane; entries left in it are dropped.
     pub(super) fn give_back(&mut self, index: TableIndex) {
         let has_slots = self.get(index).bytes() > 0;
         if has_slots && self.spare.len() < SPARE_MAX {
@@ -115,7 +117,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         Accumulators::new(self.hash.clone(), self.allowance.clone())
     }
 
-    /// Returns a table that is in use.
+    /// Returns a hash table of the pool that is in use, for reading.
     pub(super) fn get(&self, index: TableIndex) -> &Accumulators<K, A> {
         match self.hand_of(index) {
             Some(hand) => &self.hands[hand],
@@ -123,7 +125,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         }
     }
 
-    /// Changes a table.
+    /// Changes a table by a function, and notes its bytes unless the table is in hand.
     pub(super) fn change<Q>(
         &mut self,
         index: TableIndex,
@@ -139,24 +141,26 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         result
     }
 
-    /// Returns the table in the first hand, to fold values into.
+    /// Returns the first of the two tables that the pool keeps in hand, to fold values into.
     #[inline(always)]
     pub(super) fn first_hand(&mut self) -> &mut Accumulators<K, A> {
         &mut self.hands[0]
     }
 
-    /// Returns the table in a hand. (`select_unpredictable` between the two would compile to a branch.)
+    /// Returns one of the two tables in hand. (`select_unpredictable` between the two would be compiled to a
+    /// branch.)
     #[inline(always)]
     pub(super) fn hand(&mut self, Hand(hand): Hand) -> &mut Accumulators<K, A> {
         &mut self.hands[hand]
     }
 
-    /// Returns the hand that a table is in.
+    /// Returns which of the two tables that the pool keeps in hand has this index, if any.
     fn hand_of(&self, index: TableIndex) -> Option<usize> {
         self.in_hand.iter().position(|in_hand| *in_hand == index)
     }
 
-    /// Takes these tables in hand, one in each; a hand may be left empty.
+    /// Takes the tables with these two indexes in hand, and puts those that were in hand back into the list.
+    /// Either index may be [`TableIndex::NONE`].
     pub(super) fn take_in_hand(&mut self, [first, second]: [TableIndex; 2]) {
         let [in_first, in_second] = self.in_hand;
         let is_same = |a, b| a == b && a != TableIndex::NONE;
@@ -186,7 +190,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         }
     }
 
-    /// Removes and returns some entry of a table.
+    /// Removes any entry of a table of the pool, and returns it.
     pub(super) fn drain_one<V, F>(&mut self, index: TableIndex, fold: &F) -> Option<(K, A)>
     where
         F: Fold<V, Accumulator = A>,
@@ -194,10 +198,11 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         self.change(index, |table| table.drain_one(held_by(fold)))
     }
 
-    /// Returns the bytes of all tables. Tables in hand may have less than was noted of them.
+    /// Returns the bytes of all tables. Tables in hand are counted anew, as they may have fewer bytes than
+    /// were noted.
     pub(super) fn bytes(&self) -> usize {
         let noted = self.tables.capacity() * Self::BYTES + self.table_bytes;
-        // A table in hand may have shrunk as well, since a table that is given back stays in hand.
+        // A table in hand may have shrunk as well as grown, since a table that is given back stays in hand.
         let in_hand = self.hands.iter().map(Accumulators::bytes).sum::<usize>();
         noted + in_hand - self.hand_bytes.iter().sum::<usize>()
     }
@@ -211,7 +216,8 @@ mod tests {
     use crate::aggregate::Values;
 
     proptest! {
-        /// Whichever tables are in hand, laid down, changed or given back, the count equals the bytes of all tables.
+        /// The number of bytes equals the sum over all tables, whichever tables are in hand, put back,
+        /// changed or given back.
         #[test]
         fn bytes_are_counted_whatever_is_in_hand(steps in proptest::collection::vec((0..8u8, 0..40usize), 0..200)) {
             let mut pool = TablePool::<u64, Vec<u64>>::new(KeyHash::new(0), Allowance::default());

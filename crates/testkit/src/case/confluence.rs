@@ -14,16 +14,17 @@ use crate::oracle::{self, Row};
 use crate::script::Script;
 use crate::seed::pick;
 
-/// Origin of the streams.
+/// Origin of the streams that are united.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Confluent {
-    /// This number of sources.
+    /// The streams come from this number of sources.
     Sources(usize),
-    /// One source, along two branches.
+    /// The streams are two branches of one source.
     Branches,
 }
 
-/// Count, sum, least and largest amount of each key and window of united streams.
+/// Test case whose query computes the count, sum, least and largest amount of each key and window of united
+/// streams.
 pub struct Confluence {
     confluent: Confluent,
     sides: Sides,
@@ -33,7 +34,7 @@ pub struct Confluence {
 }
 
 impl Confluence {
-    /// Draws hostile streams of about `count` records in all.
+    /// Draws a random test case with hostile streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let confluent = pick(entropy, &[Confluent::Sources(2), Confluent::Sources(3), Confluent::Branches]);
         let source_count = match confluent {
@@ -45,7 +46,8 @@ impl Confluence {
         Confluence { confluent, sides, inputs, pauses: entropy.next_u64(), gathered: Gathered::default() }
     }
 
-    /// Adds a source, followed by a filter whose count tells how many records the source has made.
+    /// Adds a source to the query, followed by a filter whose count tells how many records the source has
+    /// made.
     fn side(&self, query: &Query, side: usize) -> Stream<Reading, impl Segment<Reading> + use<>> {
         let pauses = &mut SeededEntropy::new(self.pauses ^ side as u64);
         let source = Script::new(records(&self.inputs[side]), &Arc::default()).with_pauses(pauses);
@@ -63,7 +65,7 @@ impl Confluence {
             .sink("sink", sink);
     }
 
-    /// Returns the rows of the united streams, from the records that the sources have made.
+    /// Returns the rows of the united streams, for those records that the sources have made.
     fn rows_of(&self, report: &QueryReport) -> Vec<Row<Reading>> {
         let of_side = |(side, input): (usize, &Vec<(i64, Reading)>)| {
             let made = super::read_by(&format!("filter {side}"), report);

@@ -12,19 +12,19 @@ use crate::hostile::{Hostile, Reading, records};
 use crate::oracle::{self, Row};
 use crate::script::Script;
 
-/// Readings along two branches to two sinks.
+/// Test case whose query sends readings along two branches to two sinks.
 pub struct Diamond {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
     pauses: u64,
-    /// The branch with the filter keeps one reading in this number; none if zero.
+    /// The filter of the first branch keeps one reading in this number; it keeps none if the number is zero.
     keeps_one_in: i64,
     even: Gathered<Reading>,
     odd: Gathered<i64>,
 }
 
 impl Diamond {
-    /// Draws a hostile stream of `count` records.
+    /// Draws a random test case with a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);

@@ -23,18 +23,18 @@ use crate::oracle::{self, Keeps, Row};
 use crate::sabotage::{Place, Sabotage};
 use crate::seed::pick;
 
-/// The operation applied to the readings.
+/// The operation that the query of a case applies to its readings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Work {
-    /// Readings go straight to a sink.
+    /// `Passed`: readings go to the sink without any operation.
     Passed,
-    /// Readings are sorted by event time.
+    /// `Sorted`: readings are sorted by event time.
     Sorted,
-    /// Readings are grouped into sessions.
+    /// `Sessions`: readings are grouped into sessions by key.
     Sessions,
-    /// Keys raise an alarm after a gap without readings.
+    /// A timer raises an alarm for a key after a gap without readings.
     Alarms,
-    /// Each key occurs once per window; then keys that share a digit are grouped into sessions.
+    /// Distinct emits each key once per window. Then keys that share a digit are grouped into sessions.
     Distinct,
     /// Readings with even amounts are joined with readings with odd amounts, in windows.
     Windows,
@@ -57,25 +57,26 @@ impl Work {
     ];
 }
 
-/// A result of any kind of work: a stamp, a key, and numbers.
+/// A result of any kind of operation as plain values: a stamp, a key, and numbers.
 type Told = (i128, u64, Vec<i64>);
 
-/// Several splits, followed by an operation that needs their order or their keys.
+/// Test case whose query applies an operation that needs order or keys to a source of several splits.
 pub struct Exchanged {
     splits: Quirky,
     sides: Sides,
     work: Work,
-    /// True if no filter and no map precede the operation.
+    /// True if no filter and no map precede the operation in the query.
     is_straight: bool,
     sabotage: Arc<Sabotage>,
     gathered: Gathered<Told>,
 }
 
-/// Difference between the amounts of two splits. With it an amount tells its split and its position there.
+/// Difference between the amounts of neighbouring splits. With it an amount tells which split a reading came
+/// from and its position there.
 const SPLIT: i64 = 1 << 20;
 
 impl Exchanged {
-    /// Draws one to four splits with about `count` records in all.
+    /// Draws a random test case with one to four splits and about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(1 + entropy.below(4) as usize, entropy);
         let splits = Quirky::draw(&sides, count, entropy);
@@ -110,24 +111,26 @@ impl Exchanged {
         }
     }
 
-    /// Sabotages the next plan and all later ones. Not every kind of work has every [`Place`].
+    /// Injects a failure into the next plan of this case and all later ones. Not every operation has every
+    /// [`Place`].
     pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)
     }
 
-    /// Returns true if the results are the same, regardless of how often a split becomes idle.
+    /// Returns true if the case has one split. The results are then the same, however often the split becomes
+    /// idle.
     pub fn has_one_split(&self) -> bool {
         self.splits.is_single()
     }
 
-    /// Describes this run.
+    /// Describes the splits and the operation of this case, for the message of a failed test.
     pub fn told(&self) -> String {
         let Exchanged { splits, work, is_straight, .. } = self;
         format!("{}, {work:?}, straight: {is_straight}", splits.told())
     }
 
-    /// Adds everything after the source, or after the filter and the map.
+    /// Adds the operation and the sink to the query, behind the source or behind the filter and the map.
     fn finish<C: Segment<Reading>>(&mut self, readings: Stream<Reading, C>, layout: Layout) {
         let first = &self.sides.sides[0];
         let expects = match self.work {
@@ -195,7 +198,8 @@ impl Exchanged {
         }
     }
 
-    /// Returns the expected results of these rows, and the number of late rows where it is known.
+    /// Computes the results that the oracle expects for these rows, and the number of late rows where it is
+    /// known.
     fn expected(&self, rows: &[Row<Reading>]) -> (Vec<Told>, Option<u64>) {
         let first = &self.sides.sides[0];
         let sides = || {
@@ -267,7 +271,8 @@ impl Exchanged {
         }
     }
 
-    /// Returns the first difference from the expected order, for kinds of work that have one.
+    /// Compares the order of the results with the expected order, for operations that promise one, and
+    /// returns the first difference.
     fn order_difference(&self) -> Option<String> {
         match self.work {
             Work::Passed => {
@@ -314,13 +319,13 @@ fn grouped(lefts: &[Reading], rights: &[Reading]) -> Vec<i64> {
     amounts(lefts).chain([i64::MAX]).chain(amounts(rights)).collect()
 }
 
-/// Emits an alarm for each key that has had no reading for this span.
+/// Process function that emits an alarm for each key that has had no reading for this span of time.
 struct Silence(Span);
 
 type Context<'a> = ProcessContext<'a, u64, Vec<EventTime>, (EventTime, u64)>;
 
 impl KeyedProcess<u64, Reading> for Silence {
-    /// Stamps for which a timer is still set.
+    /// Event times of the readings of a key for which a timer is still set.
     type State = Vec<EventTime>;
     type Out = (EventTime, u64);
 
@@ -366,7 +371,8 @@ impl Case for Exchanged {
         query.plan(layout).expect("all streams end in a sink")
     }
 
-    /// If a split was left out as idle, lateness depends on timing. Then only conservation can be checked.
+    /// If a split was left out of the watermark as idle, lateness depends on timing. Then only the
+    /// conservation of records can be checked.
     fn difference(&self, report: &QueryReport) -> Option<String> {
         let mut rows = self.splits.rows(report);
         if self.is_straight {

@@ -14,17 +14,17 @@ use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Reading, Sides, sliding};
 use crate::oracle::{self, Joined, Keeps, Row};
 
-/// Result of the first join.
+/// Result of the first join, which is a window join.
 type Met = Joined<Reading, Reading>;
 
-/// Result of the second join, a left outer one.
+/// Result of the second join, a left outer join within an interval.
 type MetAgain = (Met, Option<Reading>);
 
-/// One in this number of pairs that share a window reaches the second join, because a hot key makes thousands
+/// One in this number of results of the first join reaches the second join, because a hot key makes thousands
 /// of pairs.
 const GOES_ON_ONE_IN: i64 = 4;
 
-/// A window join, followed by an interval join.
+/// Test case whose query has a window join, followed by an interval join.
 pub struct JoinedTwice {
     streams: TwoStreams,
     gathered: Gathered<MetAgain>,

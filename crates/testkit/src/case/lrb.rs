@@ -1,4 +1,5 @@
-//! Linear Road in its short form over given records, compared with its reference; and traffic to run it on.
+//! Test case for Linear Road in its short form: it runs on given records and is compared with a reference.
+//! Also generates traffic for it.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -19,23 +20,24 @@ use thalweg_workloads::reference::lrb::{LrbRow, lrb_rows};
 use super::{Case, count_difference};
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
-/// Cars, tolls and accidents per segment and minute.
+/// Test case of Linear Road in its short form: cars, tolls and accidents per segment and minute.
 pub struct Lrb {
     records: Vec<Record<LrbRecord>>,
     bound: Span,
-    /// Expected results of all records; kept, because computing them takes longer than comparing them.
+    /// Expected results of all records. They are kept, because computing them takes longer than comparing
+    /// them.
     whole: Vec<LrbRow>,
     gathered: Gathered<Windowed<Segment, SegmentReport>>,
 }
 
 impl Lrb {
-    /// Creates the case from records that are out of order by `bound` at most.
+    /// Creates a test case of Linear Road from records that are out of order by `bound` at most.
     pub fn new(records: Vec<Record<LrbRecord>>, bound: Span) -> Self {
         let whole = lrb_rows(records.iter().map(input_of)).rows;
         Lrb { records, bound, whole, gathered: Gathered::default() }
     }
 
-    /// Returns the expected results of all records.
+    /// Returns the reference's results for all records.
     pub fn expected(&self) -> &[LrbRow] {
         &self.whole
     }
@@ -67,7 +69,7 @@ impl Case for Lrb {
     }
 }
 
-/// Records per second of generated traffic: the rate of one expressway.
+/// Records per second of the generated traffic: the rate of one expressway of the benchmark.
 const TRAFFIC_RATE_PER_S: u64 = 1_000;
 
 /// Returns the records of the cars of one generated expressway in these seconds, in order.
@@ -81,7 +83,8 @@ pub fn generated_traffic(seed: u64, seconds: Range<u64>) -> Vec<Record<LrbRecord
     (seconds.start * TRAFFIC_RATE_PER_S..seconds.end * TRAFFIC_RATE_PER_S).map(record).collect()
 }
 
-/// Returns the reports from some segments of one direction, and the requests of the cars that are seen there.
+/// Returns a part of the traffic: the reports from some segments of one direction, and the requests of the
+/// cars that are seen there.
 pub fn stretch(
     records: &[Record<LrbRecord>],
     direction: Direction,

@@ -1,4 +1,4 @@
-//! Linear Road by its full rules over given records, compared with its reference.
+//! Test case for Linear Road by its full rules: it runs on given records and is compared with a reference.
 
 use std::sync::Arc;
 
@@ -17,13 +17,14 @@ use thalweg_workloads::reference::{Row, compare};
 use super::{Case, count_difference};
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
-/// Tolls, notices, balances and daily expenditures.
+/// Test case of Linear Road by its full rules: tolls, notices, balances and daily expenditures.
 pub struct LrbFull {
     records: Vec<Record<LrbRecord>>,
     bound: Span,
     /// Tolls charged on days in the past; if empty, requests for such days are not answered.
     history: Vec<HistoricalToll>,
-    /// Expected results of all records; kept, because computing them takes longer than comparing them.
+    /// Expected results of all records. They are kept, because computing them takes longer than comparing
+    /// them.
     whole: LrbFullAnswer,
     tolls: Gathered<Announcement>,
     notices: Gathered<Notice>,
@@ -32,7 +33,7 @@ pub struct LrbFull {
 }
 
 impl LrbFull {
-    /// Creates the case from records that are out of order by `bound` at most.
+    /// Creates a test case of Linear Road from records that are out of order by `bound` at most.
     pub fn new(records: Vec<Record<LrbRecord>>, bound: Span, history: Vec<HistoricalToll>) -> Self {
         let whole = answer(&records, &history);
         LrbFull {
@@ -47,12 +48,12 @@ impl LrbFull {
         }
     }
 
-    /// Returns the expected results of all records.
+    /// Returns the reference's results for all records.
     pub fn expected(&self) -> &LrbFullAnswer {
         &self.whole
     }
 
-    /// Returns the history as the query reads it; `None` if there is none.
+    /// Returns the tolls of past days as the table that the query reads; `None` if there are none.
     fn table(&self) -> Option<HistoricalTolls> {
         let row = |it: &HistoricalToll| ((it.vehicle, it.day, it.xway), it.toll);
         let table = || HistoricalTolls::new(self.history.iter().map(row)).expect("a day has one toll");
@@ -60,15 +61,15 @@ impl LrbFull {
     }
 }
 
-/// Returns the reference's results.
+/// Computes the reference's results for these records and past tolls.
 fn answer(records: &[Record<LrbRecord>], history: &[HistoricalToll]) -> LrbFullAnswer {
     let row = |it: &HistoricalToll| [it.vehicle as i32, it.day.into(), it.xway.into(), it.toll as i32];
     let history: Vec<[i32; 4]> = history.iter().map(row).collect();
     lrb_full(records.iter().map(columns_of), &history)
 }
 
-/// Returns the first difference between the expected rows and a sink's records, written as rows of the
-/// reference.
+/// Compares the records of a sink with the expected rows, both written as rows of the reference, and returns
+/// the first difference.
 fn difference<T, R: Row>(
     what: &str,
     expected: &[R],

@@ -1,4 +1,4 @@
-//! Joins of two sources: in windows and within an interval, and co-groups.
+//! Test cases for joins of two sources: in windows, within an interval, and as co-groups.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::oracle::{self, Joined, Keeps, Row};
 use crate::script::Script;
 use crate::seed::pick;
 
-/// The kind of join of two streams.
+/// The kind of join that a case tests: in windows, within an interval, or a co-group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     InWindows(Keeps),
@@ -20,11 +20,11 @@ enum Way {
     InGroups,
 }
 
-/// Result of a join: a pair, or all records of a key and window. It is a pair of groups, so that all kinds have
-/// one type.
+/// Result of a join: the left values and the right values. A pair has one of each, and a co-group has all of
+/// its key and window, so that all kinds of joins have one type of result.
 pub type Met = (Vec<Reading>, Vec<Reading>);
 
-/// Readings of two sources, joined by key.
+/// Test case whose query joins the readings of two sources by key.
 pub struct Meeting {
     way: Way,
     sides: Sides,
@@ -34,7 +34,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Draws two hostile streams of about `count` records in all.
+    /// Draws a random test case with two hostile streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let keeps = pick(entropy, &Keeps::KINDS);
         let way = pick(entropy, &[Way::InWindows(keeps), Way::Within(keeps), Way::InGroups]);
@@ -43,7 +43,7 @@ impl Meeting {
         Meeting { way, sides, inputs, pauses: entropy.next_u64(), gathered: Gathered::default() }
     }
 
-    /// Returns the case with the two streams exchanged.
+    /// Returns the same case with the left and the right stream exchanged.
     pub fn mirrored(&self) -> Self {
         let other = |keeps: Keeps| Keeps { left: keeps.right, right: keeps.left };
         let way = match self.way {
@@ -60,12 +60,13 @@ impl Meeting {
         Meeting { way, sides, inputs, pauses: self.pauses, gathered: Gathered::default() }
     }
 
-    /// Returns the results with their stamps, sorted.
+    /// Returns the results of the join with their event times, sorted.
     pub fn met(&self) -> Vec<(EventTime, Met)> {
         sorted(&self.gathered.each(|record| (record.event_time, record.value.clone())))
     }
 
-    /// Adds a source, followed by a filter whose count tells how many records the source has made.
+    /// Adds a source to the query, followed by a filter whose count tells how many records the source has
+    /// made.
     fn side(
         &self,
         query: &Query,
@@ -77,14 +78,14 @@ impl Meeting {
         stream.filter(is_kept).name(&filter_of(side)).key_by(key_of)
     }
 
-    /// Returns the rows that pass the filter of a side, from the records that its source has made.
+    /// Returns the rows of one stream that pass its filter, for those records that the source has made.
     fn rows_of(&self, side: usize, report: &QueryReport) -> Vec<Row<Reading>> {
         let made = super::read_by(&filter_of(side), report);
         let rows = oracle::source(&self.inputs[side][..made], self.sides.sides[side].promise);
         oracle::filter(&rows, is_kept)
     }
 
-    /// Returns the expected results with their stamps, and the number of late records.
+    /// Returns the oracle's results with their stamps, and the number of late records.
     fn expected(&self, report: &QueryReport) -> (Vec<(i128, Met)>, u64) {
         let sides = [0, 1].map(|side| self.rows_of(side, report));
         let (sides, windows) = ((&sides[0][..], &sides[1][..]), self.sides.sides[0].sliding());

@@ -1,4 +1,5 @@
-//! NYT over generated trips or a recorded file, compared with its reference.
+//! Test case for the NYT benchmark: it runs on generated trips or a recorded file and is compared with a
+//! reference.
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -19,27 +20,27 @@ use super::{Case, count_difference};
 use crate::data::unzipped_text;
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
-/// Trips and their mean distance per cell and window.
+/// Test case of the NYT benchmark: the number of trips and their mean distance per cell and window.
 pub struct Nyt {
     source: NytSource,
     window: Span,
     splits: usize,
-    /// Expected results of a recorded file; kept, since computing them takes long.
+    /// Expected results of a recorded file. They are kept, because computing them takes long.
     whole_answer: Option<NytAnswer>,
     gathered: Gathered<Windowed<Cell, TripSummary>>,
 }
 
-/// Origin of the trips of a [`Nyt`].
+/// Origin of the taxi trips of a [`Nyt`] case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NytSource {
-    /// The first generated trips.
+    /// The trips are the first ones of a generator.
     Generated {
-        /// Number of trips.
+        /// Number of taxi trips that are generated.
         trips: u64,
-        /// Trips per second of event time.
+        /// Number of generated trips per second of event time.
         rate_per_s: u64,
     },
-    /// A recorded file, read to its end.
+    /// The trips come from a recorded file, which is read to its end.
     Recorded(PathBuf),
 }
 
@@ -107,23 +108,23 @@ impl Nyt {
     }
 }
 
-/// Returns the generator shared by all NYT cases of a process.
+/// Returns the generator of trips that all NYT cases of a process share.
 fn shared_generator() -> Arc<NytGenerator> {
     static GENERATOR: LazyLock<Arc<NytGenerator>> = LazyLock::new(|| Arc::new(NytGenerator::new(0)));
     Arc::clone(&GENERATOR)
 }
 
-/// Parses the trip in one row of a recorded file.
+/// Parses a trip from one row of a recorded file.
 fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
     let field = |index: usize| (index < tlc::COLUMNS.len()).then(|| row.text(index));
     tlc::trip_of(field).map_err(|error| match error {
         TlcError::Field { column, .. } => RowError { field: column, reason: error.to_string() },
-        // The source has counted the fields already.
+        // The number of fields needs no check here, because the source has counted them already.
         other => RowError { field: "line", reason: other.to_string() },
     })
 }
 
-/// Converts a result of the engine to a row of the reference.
+/// Converts a window result of the engine to a row of the reference program.
 pub fn nyt_row(result: &Windowed<Cell, TripSummary>) -> NytRow {
     NytRow {
         window_start_s: result.window.start.as_micros().div_euclid(1_000_000),

@@ -1,5 +1,5 @@
-//! Values that own memory: text keys, and a token in each value which shows whether any was lost or dropped
-//! twice.
+//! Test case with values that own memory: text keys, and a token in each value which shows whether any value
+//! was lost or dropped twice.
 
 use std::sync::Arc;
 
@@ -15,18 +15,19 @@ use crate::sabotage::{Place, Sabotage};
 use crate::script::Script;
 use crate::splits::SplitRuns;
 
-/// Counts parcels per address and window, after a filter and a map.
+/// Test case whose query counts parcels per address and window, after a filter and a map.
 pub struct Parcels {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
     runs: SplitRuns,
     sabotage: Arc<Sabotage>,
     gathered: Gathered<Windowed<String, u64>>,
-    /// Every parcel in the engine holds a clone.
+    /// Token of which every parcel in the engine holds a clone. Its reference count tells how many parcels
+    /// were not dropped.
     token: Arc<()>,
 }
 
-/// A value that owns memory.
+/// A value that owns memory: the text of an address, and a clone of the token.
 struct Parcel {
     address: String,
     weight: i64,
@@ -34,7 +35,7 @@ struct Parcel {
 }
 
 impl Parcels {
-    /// Draws a hostile stream of `count` parcels.
+    /// Draws a random test case with a hostile stream of `count` parcels.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);
@@ -48,13 +49,13 @@ impl Parcels {
         }
     }
 
-    /// Returns the case with the same stream, distributed over splits.
+    /// Returns the case with the records of its stream distributed over several splits.
     pub fn over_splits(self, runs: SplitRuns) -> Self {
         Parcels { runs, ..self }
     }
 
-    /// Sabotages the next plan and all later ones. The place must be one of this case: any place except those
-    /// of a join.
+    /// Injects a failure into the next plan of this case and all later ones. The place must be one that the
+    /// query has: any place except those of a join.
     pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)
@@ -70,7 +71,7 @@ impl Parcels {
         self.runs.split(&self.input).into_iter().map(source).collect()
     }
 
-    /// Adds everything after the source.
+    /// Adds all operators and the sink of the query behind its source.
     fn finish<C: Segment<Parcel>>(&mut self, parcels: Stream<Parcel, C>) {
         let sink = Gather::new(Expects::WindowResults, &self.sabotage);
         self.gathered = sink.gathered();

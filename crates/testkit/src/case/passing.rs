@@ -1,5 +1,5 @@
-//! Streams without state: the output is the input without the records that the filter drops, in exactly that
-//! order.
+//! Test case for streams without state: the output is the input without the records that the filter drops, in
+//! exactly that order.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use crate::oracle;
 use crate::script::Script;
 use crate::seed::pick;
 
-/// The operators between source and sink.
+/// The stateless operators between the source and the sink of a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
-    /// No operator.
+    /// No operator between source and sink.
     Bare,
-    /// A map, a filter, a map.
+    /// The query has a map, a filter and a map.
     Straight,
-    /// Two filters, of which the first keeps few, and a map.
+    /// The query has two filters, of which the first keeps few records, and a map.
     Filters,
-    /// A map and a filter, an edge in any case, and a map.
+    /// A map and a filter, then an edge under any chaining, and a map.
     Boxed,
-    /// Two streams in one query, both [`Shape::Straight`].
+    /// Two streams in one query, each with a map, a filter and a map as in [`Shape::Straight`].
     TwoStreams,
 }
 
-/// Readings through maps and filters.
+/// Test case whose query sends readings through maps and filters.
 pub struct Passing {
     shape: Shape,
     hostile: Hostile,
@@ -38,7 +38,7 @@ pub struct Passing {
 }
 
 impl Passing {
-    /// Draws a hostile stream of `count` records.
+    /// Draws a random test case with a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let shapes = [Shape::Bare, Shape::Straight, Shape::Filters, Shape::Boxed, Shape::TwoStreams];
         let shape = pick(entropy, &shapes);
@@ -58,7 +58,7 @@ impl Passing {
         sink
     }
 
-    /// Adds one stream to the query.
+    /// Adds one stream from a source to a sink to the query.
     fn stream(&mut self, query: &Query) {
         let [source, end] = ["source", "sink"].map(|kind| format!("{kind} {}", self.gathered.len()));
         let stream = query.source(&source, self.source(), self.hostile.strategy());
@@ -76,7 +76,7 @@ impl Passing {
         }
     }
 
-    /// Returns the expected output of the first `read` records.
+    /// Computes the expected output for the first `read` records of the input.
     fn expected(&self, read: usize) -> Vec<(i64, Reading)> {
         let rows = oracle::source(&self.input[..read], self.hostile.promise);
         let rows = match self.shape {
@@ -93,10 +93,11 @@ impl Passing {
         rows.iter().map(|row| (row.at_us, row.value)).collect()
     }
 
-    /// Returns the number of records that each stream's source has made.
+    /// Returns for each stream the number of records that its source has made.
     fn made(&self, report: &QueryReport) -> Vec<u64> {
         match self.shape {
-            // The report has the sum of two sources only, but each source feeds a map of its own.
+            // The report has only the sum of both sources. But each source feeds a map of its own, whose
+            // count is in the report.
             Shape::TwoStreams => {
                 let read = |name| report.operators.iter().find(|operator| operator.operator == name);
                 ["map", "map-3"].map(|name| read(name).map_or(0, |operator| operator.counts.read)).to_vec()

@@ -15,22 +15,23 @@ use crate::splits;
 
 const YEAR_US: i64 = 365 * 24 * 60 * 60 * 1_000_000;
 
-/// Time for which an idle split is silent, and time after which it is left out. Both are processing time.
+/// Length of the silence of a split, and the length of silence after which an idle split is left out of the
+/// watermark. Both are processing time.
 const SILENCE_NS: u64 = 50_000_000;
 const IDLE_AFTER: Duration = Duration::from_millis(1);
 
-/// Ways in which the splits are hostile to each other.
+/// Ways in which the splits of one source are hostile to each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Quirk {
-    /// One split is years ahead.
+    /// The event times of one split are years ahead of the others.
     FarAhead,
-    /// One split has no records.
+    /// One split has no record.
     Empty,
-    /// All stamps of one split jump ahead by years, now and then.
+    /// The event times of one split jump ahead by years, now and then.
     Jumps,
-    /// One split is silent halfway, for so long that it is left out as idle.
+    /// One split is silent halfway, for so long that it is left out of the watermark as idle.
     Silent,
-    /// All splits have pauses and polls that return nothing.
+    /// All splits have pauses, and polls that return nothing.
     Pauses,
 }
 
@@ -38,10 +39,10 @@ impl Quirk {
     const ALL: [Quirk; 5] = [Quirk::FarAhead, Quirk::Empty, Quirk::Jumps, Quirk::Silent, Quirk::Pauses];
 }
 
-/// Readings of several splits.
+/// Readings of several splits of one source, and the ways in which these splits are hostile to each other.
 pub(super) struct Quirky {
     quirks: Vec<Quirk>,
-    /// The split to which the quirks apply.
+    /// Index of the split to which the quirks of one split apply.
     odd: usize,
     promise: Promise,
     pub(super) inputs: Vec<Vec<(i64, Reading)>>,
@@ -49,7 +50,7 @@ pub(super) struct Quirky {
 }
 
 impl Quirky {
-    /// Draws as many splits as there are sides, with about `count` records in all.
+    /// Draws one split for each side, with about `count` records in all.
     pub(super) fn draw(sides: &Sides, count: usize, entropy: &mut dyn Entropy) -> Self {
         let mut inputs = sides.readings(count, entropy);
         let mut quirks = Quirk::ALL.to_vec();
@@ -75,13 +76,13 @@ impl Quirky {
         Quirky { quirks, odd, promise: sides.sides[0].promise, inputs, pauses: entropy.next_u64() }
     }
 
-    /// Creates the splits without any quirk.
+    /// Creates the splits of a source without any quirk, so that they are not hostile to each other.
     pub(super) fn plain(sides: &Sides, count: usize, entropy: &mut dyn Entropy) -> Self {
         let inputs = sides.readings(count, entropy);
         Quirky { quirks: Vec::new(), odd: 0, promise: sides.sides[0].promise, inputs, pauses: 0 }
     }
 
-    /// Describes this run.
+    /// Describes the splits and their quirks, for the message of a failed test.
     pub(super) fn told(&self) -> String {
         let Quirky { quirks, odd, promise, .. } = self;
         let lengths: Vec<usize> = self.inputs.iter().map(Vec::len).collect();
@@ -117,7 +118,7 @@ impl Quirky {
         source
     }
 
-    /// Returns the watermark strategy of the splits.
+    /// Returns the watermark strategy that all splits of the source have.
     pub(super) fn strategy(&self) -> WatermarkStrategy {
         let Promise { bound_us, step_us } = self.promise;
         let strategy = WatermarkStrategy::bounded_out_of_order(Span::from_micros(bound_us));
@@ -125,7 +126,7 @@ impl Quirky {
         if self.has(Quirk::Silent) { strategy.with_idle_after(IDLE_AFTER) } else { strategy }
     }
 
-    /// Returns the rows of the records that the splits have made.
+    /// Returns the rows, for an oracle, of those records that the splits have made.
     pub(super) fn rows(&self, report: &QueryReport) -> Vec<Row<Reading>> {
         splits::rows(&self.inputs, &report.made, self.promise)
     }

@@ -1,4 +1,5 @@
-//! Hostile readings through every operator: filter, map, join, windows. Any of its functions can be sabotaged.
+//! Test case that sends hostile readings through a filter, a map, a join and windows. A failure can be
+//! injected into any of its functions.
 
 use std::sync::Arc;
 
@@ -14,10 +15,12 @@ use crate::sabotage::{Place, Sabotage};
 use crate::script::Script;
 use crate::splits::SplitRuns;
 
-/// Keys below this one, except those divisible by five, have a factor.
+/// Bound of the keys that have a row in the table of factors: keys below this bound have one, except those
+/// divisible by five.
 const FACTOR_KEYS: u64 = 150;
 
-/// Count, sum, least and largest amount of each key and window, after a filter, a map and a join.
+/// Test case whose query computes the count, sum, least and largest amount of each key and window, after a
+/// filter, a map and a static join.
 pub struct Readings {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
@@ -28,7 +31,7 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// Draws a hostile stream of `count` records.
+    /// Draws a random test case with a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);
@@ -37,18 +40,18 @@ impl Readings {
         Readings { hostile, input, runs, pauses, sabotage: Arc::default(), gathered: Gathered::default() }
     }
 
-    /// Returns the case with the same stream, distributed over splits.
+    /// Returns the case with the records of its stream distributed over several splits.
     pub fn over_splits(self, runs: SplitRuns) -> Self {
         Readings { runs, ..self }
     }
 
-    /// Sabotages the next plan and all later ones.
+    /// Injects a failure into the next plan of this case and all later ones.
     pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)
     }
 
-    /// Returns the stream that the case reads.
+    /// Returns the hostile stream that the query of this case reads.
     pub fn hostile(&self) -> &Hostile {
         &self.hostile
     }
@@ -64,7 +67,7 @@ impl Readings {
         self.runs.split(&self.input).into_iter().zip(0..).map(source).collect()
     }
 
-    /// Adds everything after the source.
+    /// Adds all operators and the sink of the query behind its source.
     fn finish<C: Segment<Reading>>(&mut self, readings: Stream<Reading, C>) {
         let sink = Gather::new(Expects::WindowResults, &self.sabotage);
         self.gathered = sink.gathered();
@@ -152,7 +155,7 @@ impl Case for Readings {
     }
 }
 
-/// Converts a result of the engine to a result of the oracle.
+/// Converts a window result of the engine to the oracle's type of result.
 pub fn window_row<K: Clone, A: Clone>(result: &Windowed<K, A>) -> oracle::Result<K, A> {
     oracle::Result {
         start_us: result.window.start.as_micros().into(),
@@ -162,21 +165,21 @@ pub fn window_row<K: Clone, A: Clone>(result: &Windowed<K, A>) -> oracle::Result
     }
 }
 
-/// The result of [`Tally`].
+/// The result of the aggregate [`Tally`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct TallyResult {
-    /// Number of values.
+    /// Number of values in the window.
     pub count: u64,
-    /// Sum of the values.
+    /// Sum of the amounts in the window.
     pub sum: i64,
-    /// Least value.
+    /// Least amount in the window.
     pub least: i64,
-    /// Largest value.
+    /// Largest amount in the window.
     pub largest: i64,
 }
 
 impl TallyResult {
-    /// Computes the result that [`Tally`] must have for these readings, in the plainest way.
+    /// Computes the result that [`Tally`] must have for these readings, without any of its code.
     ///
     /// # Panics
     /// If there are no values.
@@ -191,11 +194,12 @@ impl TallyResult {
     }
 }
 
-/// Folds amounts; panics or fails where it is sabotaged.
+/// Aggregate that counts and sums amounts, and keeps the least and the largest. It fails where a test injects
+/// a failure.
 pub struct Tally(pub Arc<Sabotage>);
 
 impl Fold<Reading> for Tally {
-    /// Count, sum, least and largest amount.
+    /// Count, sum, least and largest amount of the values so far.
     type Accumulator = (u64, i64, i64, i64);
     type Result = TallyResult;
 

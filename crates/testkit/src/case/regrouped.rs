@@ -19,16 +19,17 @@ use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Reading, Sides, sliding, tumbling};
 use crate::oracle::{self, Row, Windows};
 
-/// Result of a window or session.
+/// Result of a window or a session: its tally of readings.
 type Tallied = Windowed<u64, TallyResult>;
 
-/// Windows and sessions that ended in a longer window.
+/// The results of windows and of sessions that ended within a longer window.
 type Ended<T> = (Vec<T>, Vec<T>);
 
-/// Approximate ratio of the size of the longer windows to that of the first windows.
+/// Approximate ratio of the size of the longer windows, which form the groups, to that of the first windows.
 const LONGER: i64 = 3;
 
-/// Windows of two streams and sessions of one, and both co-grouped.
+/// Test case whose query computes windows of two streams and sessions of one stream, and co-groups the
+/// results of both.
 pub struct Regrouped {
     streams: TwoStreams,
     united: Gathered<Tallied>,
@@ -51,7 +52,8 @@ impl Regrouped {
         Windows { size_us: size_us * LONGER + 1, offset_us: offset_us + 1 }
     }
 
-    /// Returns, for the united streams, the results fired on time, and the last update of each key and window.
+    /// Returns the results of the windows over the united streams: those fired on time, and the last update
+    /// of each key and window.
     fn settled(&self) -> (Vec<Tallied>, Vec<Tallied>) {
         let (mut on_time, mut last) = (Vec::new(), BTreeMap::new());
         for result in self.united.each(|record| record.value) {
@@ -74,7 +76,7 @@ fn window_rows(results: &[Tallied]) -> Vec<oracle::Result<u64, TallyResult>> {
     sorted(&results.iter().map(window_row).collect::<Vec<_>>())
 }
 
-/// Converts results of windows to rows of a stream; none of them is late.
+/// Converts results of windows to the rows of a stream, none of which is late.
 fn rows_of_results(
     results: &[oracle::Result<u64, TallyResult>],
 ) -> Vec<Row<oracle::Result<u64, TallyResult>>> {

@@ -21,25 +21,26 @@ use crate::oracle::{self, Lenient, Row};
 use crate::sabotage::{Place, Sabotage};
 use crate::seed::pick;
 
-/// Keys below this one, except those divisible by three, have a factor.
+/// Bound of the keys that have a row in the table of factors: keys below this bound have one, except those
+/// divisible by three.
 const FACTOR_KEYS: u64 = 150;
 
 /// The operators between the splits and the windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shape {
-    /// No operator.
+    /// The query has no operator between the splits and the windows.
     Bare,
-    /// A filter and a map.
+    /// The query has a filter and a map in front of its windows.
     Straight,
-    /// A flat map, which makes zero to three records of each.
+    /// The query has a flat map in front of its windows, which makes zero to three records of each.
     Flat,
-    /// A map in a task of its own, a flat map, a filter.
+    /// The query has a map in a task of its own, a flat map and a filter in front of its windows.
     Apart,
-    /// Two flat maps and a static join between them.
+    /// The query has two flat maps with a static join between them in front of its windows.
     Joined,
 }
 
-/// Windows over several splits.
+/// Test case whose query has windows behind a source of several splits.
 pub struct Spread {
     splits: Quirky,
     shape: Shape,
@@ -49,7 +50,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Draws one to four splits with about `count` records in all.
+    /// Draws a random test case with one to four splits and about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(1 + entropy.below(4) as usize, entropy);
         let splits = Quirky::draw(&sides, count, entropy);
@@ -62,8 +63,8 @@ impl Spread {
         Spread { splits, shape, windows, sabotage: Arc::default(), gathered: Gathered::default() }
     }
 
-    /// Creates three splits with about `count` records in all, hostile in every way that still leaves results
-    /// to compare.
+    /// Creates a test case with three splits and about `count` records in all, hostile in every way that
+    /// still leaves results to compare.
     pub fn at_its_worst(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::at_their_worst(3);
         Spread {
@@ -75,18 +76,20 @@ impl Spread {
         }
     }
 
-    /// Sabotages the next plan and all later ones. Not every shape has every [`Place`].
+    /// Injects a failure into the next plan of this case and all later ones. Not every query has every
+    /// [`Place`].
     pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)
     }
 
-    /// Returns true if the results are the same, regardless of how often a split becomes idle.
+    /// Returns true if the case has one split. The results are then the same, however often the split becomes
+    /// idle.
     pub fn has_one_split(&self) -> bool {
         self.splits.is_single()
     }
 
-    /// Describes this run.
+    /// Describes the splits, operators and windows of this case, for the message of a failed test.
     pub fn told(&self) -> String {
         let Spread { splits, shape, windows, .. } = self;
         format!("{}, {shape:?}, {windows:?}", splits.told())
@@ -109,7 +112,7 @@ impl Spread {
             .sink("sink", sink);
     }
 
-    /// Returns the rows that reach the windows, from the records that the splits have made.
+    /// Returns the rows that reach the windows, for those records that the splits have made.
     fn rows_of(&self, report: &QueryReport) -> Vec<Row<Reading>> {
         let rows = self.splits.rows(report);
         match self.shape {
@@ -133,7 +136,7 @@ impl Spread {
         }
     }
 
-    /// Returns the results fired on time, and the last update of each key and window.
+    /// Returns the results of windows: those fired on time, and the last update of each key and window.
     fn settled(&self) -> [Vec<Windowed<u64, TallyResult>>; 2] {
         let (mut on_time, mut last) = (Vec::new(), BTreeMap::new());
         for result in self.gathered.each(|record| record.value) {
@@ -212,8 +215,8 @@ impl Case for Spread {
         query.plan(layout).expect("the stream ends in a sink")
     }
 
-    /// If one of several splits was left out as idle, lateness depends on timing. Then only conservation can
-    /// be checked.
+    /// If one of several splits was left out of the watermark as idle, lateness depends on timing. Then only
+    /// the conservation of records can be checked.
     fn difference(&self, report: &QueryReport) -> Option<String> {
         let rows = self.rows_of(report);
         let window = report.operators.iter().find(|operator| operator.operator == "window");

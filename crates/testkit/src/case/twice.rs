@@ -16,10 +16,11 @@ use crate::hostile::{Hostile, Reading, records, tumbling};
 use crate::oracle::{self, Promise, Windows};
 use crate::script::Script;
 
-/// Approximate ratio of the window sizes; the borders of the two kinds of windows do not coincide.
+/// Approximate ratio of the sizes of the second and the first windows; the borders of the two kinds do not
+/// coincide.
 const LONGER: i64 = 3;
 
-/// Two window aggregates in a row.
+/// Test case whose query has two window aggregates in a row.
 pub struct Twice {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
@@ -27,7 +28,7 @@ pub struct Twice {
 }
 
 impl Twice {
-    /// Draws a hostile stream of `count` records.
+    /// Draws a random test case with a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);
@@ -72,7 +73,8 @@ impl Case for Twice {
             .filter(|result| result.value > 1)
             .map(|result| (i64::try_from(result.end_us - 1).expect("stamps fit 64 bits"), result.key + 1))
             .collect();
-        // No result is late, whatever the source promised.
+        // No result of the first windows is late for the second ones, whatever the source promised, so the
+        // oracle gets a promise that makes no row late.
         let nothing = Promise { bound_us: i64::MAX, step_us: 1 };
         let rows = oracle::source(&repeated, nothing);
         let expected = oracle::tumbling(&rows, self.longer(), |key| key % 4, |values| values.len() as u64);

@@ -10,10 +10,10 @@ use crate::hostile::{Reading, Sides, records};
 use crate::oracle::{self, Row};
 use crate::script::Script;
 
-/// Input of the two streams.
+/// The inputs of two hostile streams.
 pub(super) struct TwoStreams {
     pub(super) sides: Sides,
-    /// Stamps in microseconds, and values.
+    /// The records of each stream, as event times in microseconds and values.
     inputs: Vec<Vec<(i64, Reading)>>,
 }
 
@@ -27,14 +27,14 @@ impl TwoStreams {
         TwoStreams { sides, inputs }
     }
 
-    /// Adds a source, followed by its map.
+    /// Adds the source of one stream to the query, followed by the map that counts its records.
     pub(super) fn side(&self, query: &Query, side: usize) -> Stream<Reading, impl Segment<Reading> + use<>> {
         let source = Script::new(records(&self.inputs[side]), &Arc::default());
         let stream = query.source(&format!("source {side}"), source, self.sides.sides[side].strategy());
         stream.map(|reading| reading).name(&map_of(side))
     }
 
-    /// Returns the rows that the source of a side has made.
+    /// Returns the rows, for an oracle, of the records that the source of one stream has made.
     pub(super) fn rows_of(&self, side: usize, report: &QueryReport) -> Vec<Row<Reading>> {
         let made = read_by(&map_of(side), report);
         oracle::source(&self.inputs[side][..made], self.sides.sides[side].promise)

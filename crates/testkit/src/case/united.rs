@@ -1,4 +1,5 @@
-//! United streams: every record of every source arrives, and the records of one source arrive in their order.
+//! Test case for united streams: every record of every source arrives, and the records of one source arrive
+//! in their order.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::hostile::{Reading, Sides, records};
 use crate::oracle;
 use crate::script::Script;
 
-/// Two or three sources, whose readings are tagged, united and filtered.
+/// Test case whose query tags the readings of two or three sources, unites them and filters them.
 pub struct United {
     sides: Sides,
     inputs: Vec<Vec<(i64, Reading)>>,
@@ -20,7 +21,7 @@ pub struct United {
 }
 
 impl United {
-    /// Draws hostile streams of about `count` records in all.
+    /// Draws a random test case with hostile streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(2 + entropy.below(2) as usize, entropy);
         let inputs = sides.readings(count, entropy);
@@ -39,7 +40,7 @@ impl United {
     }
 }
 
-/// Returns the name of the operator that tags the readings of a side.
+/// Returns the name of the map that tags the readings of this source.
 fn tag(side: usize) -> String {
     format!("tag {side}")
 }

@@ -1,4 +1,4 @@
-//! YSB over a number of generated events, compared with its reference.
+//! Test case for YSB: it runs on a number of generated events and is compared with a reference.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,24 +15,25 @@ use thalweg_workloads::ysb::{YsbGenerator, YsbOptions};
 use super::Case;
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
-/// Views per campaign and window.
+/// Test case of the YSB benchmark: the number of views per campaign and window.
 pub struct Ysb {
-    /// Number of events.
+    /// Number of events that the source generates.
     pub events: u64,
-    /// Pace of the events.
+    /// Pace at which the source generates events.
     pub pace: YsbPace,
-    /// Window in which views are counted.
+    /// Size of the windows in which views of campaigns are counted.
     pub window: Span,
     splits: usize,
     gathered: Gathered<Windowed<u64, u64>>,
 }
 
-/// Pace of the events of a [`Ysb`].
+/// Pace at which the source of a [`Ysb`] generates events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum YsbPace {
-    /// As fast as they are taken, stamped from the epoch on at this number per second.
+    /// The source generates events as fast as they are taken. Event times begin at the epoch, with this
+    /// number of events per second.
     Drained(u64),
-    /// This number per second of processing time, the first at this instant.
+    /// The source generates this number of events per second of processing time, the first at this instant.
     AtRate(u64, ProcessingTime),
 }
 
@@ -44,7 +45,7 @@ pub fn shared_ysb_generator() -> Arc<YsbGenerator> {
 }
 
 impl Ysb {
-    /// Creates the case with the first `events` events, counted in windows of `window`.
+    /// Creates a test case of YSB with the first `events` events, counted in windows of `window`.
     pub fn new(events: u64, pace: YsbPace, window: Span) -> Self {
         Ysb { events, pace, window, splits: 1, gathered: Gathered::default() }
     }
@@ -68,8 +69,8 @@ impl Ysb {
     }
 
     fn stamp_us(&self, index: u64) -> i64 {
-        // Computed in nanoseconds first: an event sent at a rate is stamped with its intended time, which is
-        // truncated twice.
+        // The event times are computed in nanoseconds first: an event sent at a rate is stamped with its
+        // intended time, which is truncated twice.
         let (rate_per_s, start_ns) = match self.pace {
             YsbPace::Drained(rate_per_s) => (rate_per_s, 0),
             YsbPace::AtRate(rate_per_s, start) => (rate_per_s, start.as_nanos()),

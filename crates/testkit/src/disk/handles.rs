@@ -1,4 +1,4 @@
-//! Open files of a [`FaultyDisk`](super::FaultyDisk).
+//! Open files of the disk in memory that fails on request, [`FaultyDisk`](super::FaultyDisk).
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -8,7 +8,8 @@ use thalweg_model::disk::WriteFile;
 
 use super::{Call, Node, State};
 
-/// A file open for reading; it keeps its contents when its name is given to another file.
+/// A file of the faulty disk that is open for reading. It keeps its contents when its name is given to
+/// another file.
 pub(super) struct Reading {
     state: Arc<Mutex<State>>,
     path: PathBuf,
@@ -39,7 +40,7 @@ impl Read for Reading {
     }
 }
 
-/// A file open for writing.
+/// A file of the faulty disk that is open for writing.
 pub(super) struct Writing {
     state: Arc<Mutex<State>>,
     node: Arc<Mutex<Node>>,
@@ -68,8 +69,8 @@ impl Write for Writing {
 }
 
 impl WriteFile for Writing {
-    /// Syncs the file. If this fails, nothing more is durable: the contents synced before stay, and the rest
-    /// may be lost, so it counts as lost.
+    /// Syncs the file. If this fails, no more of its contents is durable: what was synced before stays, and
+    /// the rest counts as lost.
     fn sync(&mut self) -> io::Result<()> {
         self.state.lock().count(Call::Sync)?;
         let mut node = self.node.lock();

@@ -16,7 +16,7 @@ fn write(disk: &FaultyDisk, path: &str, text: &str) -> Box<dyn WriteFile> {
     file
 }
 
-/// Shows the files on `disk` as `path=text`, in order.
+/// Shows the files on a disk as `path=text`, sorted by path.
 fn files(disk: &FaultyDisk) -> String {
     let show = |path: &PathBuf| {
         format!("{}={}", path.display(), String::from_utf8_lossy(&disk.bytes(path).unwrap_or_default()))

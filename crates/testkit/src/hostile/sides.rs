@@ -8,31 +8,32 @@ use crate::arrival::Arrival;
 use crate::oracle::{Counting, Interval, Promise, Windows};
 use crate::seed::pick;
 
-/// Delay of the watermarks of a slow side: longer than any stream in the present lasts.
+/// Distance in microseconds by which the watermarks of a slow side are behind: longer than any stream in the
+/// present lasts.
 const SLOW_US: i64 = 1 << 40;
 
-/// A way in which several streams are hostile to an operator that reads them together. Features of one side
-/// apply to the odd one.
+/// A way in which several streams are hostile to an operator that reads them together. A feature of one side
+/// only applies to a side that is drawn, called the odd side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SideFeature {
-    /// The odd side has no records, and either watermarks only or nothing.
+    /// The odd side has no record: it has watermarks only, or nothing.
     Empty,
     /// Nine in ten records of every side have the same key.
     HotKey,
     /// Only the odd side has runs of late records.
     LateBursts,
-    /// The odd side ends after its first third.
+    /// The odd side ends after the first third of its records.
     EndsEarly,
-    /// The odd side lacks its first two thirds.
+    /// The odd side lacks the first two thirds of its records.
     StartsLate,
     /// The odd side's watermarks are far behind its records.
     SlowWatermarks,
-    /// The odd side has the stamps and keys of its neighbour, but watermarks of its own.
+    /// The odd side has the event times and keys of its neighbour, but watermarks of its own.
     Echo,
 }
 
 impl SideFeature {
-    /// All features.
+    /// All ways in which several streams may be hostile together.
     pub const ALL: [SideFeature; 7] = [
         SideFeature::Empty,
         SideFeature::HotKey,
@@ -44,27 +45,28 @@ impl SideFeature {
     ];
 }
 
-/// Hostile streams for a union or a join.
+/// Several hostile streams for a union or a join.
 #[derive(Clone, Debug)]
 pub struct Sides {
-    /// Features of this run; the others are disabled.
+    /// Features of these streams together; the others are disabled.
     pub features: Vec<SideFeature>,
-    /// The streams. Windows, slide, gap and allowed lateness are the same for all.
+    /// The streams. Window size, slide, gap and allowed lateness are the same for all of them.
     pub sides: Vec<Hostile>,
-    /// Interval around a left record in which right records match it.
+    /// Interval of event time around a left record in which right records match it.
     pub interval: Interval,
-    /// The side to which the features of one side apply.
+    /// Index of the odd side, to which the features of one side apply.
     odd: usize,
 }
 
 impl Sides {
-    /// Draws the properties of a run with this number of streams.
+    /// Draws the features of this number of streams.
     ///
     /// # Panics
     /// If `side_count` is zero.
     pub fn draw(side_count: usize, entropy: &mut dyn Entropy) -> Self {
         let mut features = SideFeature::ALL.to_vec();
-        // Fewer features than for a single stream, because together they leave few records on the odd side.
+        // Fewer features are drawn than for a single stream, because together they leave few records on the
+        // odd side.
         features.retain(|_| entropy.below(4) == 0);
         let odd = entropy.below(side_count as u64) as usize;
         let first = Hostile::draw(entropy);
@@ -103,7 +105,7 @@ impl Sides {
             gap_us: 10,
             counting: Counting { size: 2, slide: 3 },
             allowed_us: 150,
-            // The bound of each side is larger than that of the previous one.
+            // The watermarks of each side are further behind its records than those of the previous side.
             promise: Promise { bound_us: 40 + 20 * side as i64, step_us: 10 },
             spread_us: 8,
             keys: 5,
@@ -113,7 +115,7 @@ impl Sides {
         Sides { features: vec![SideFeature::HotKey], sides, interval, odd: 0 }
     }
 
-    /// Makes `count` records in all, as stamps in microseconds and values, one list per side.
+    /// Makes `count` records in all, as event times in microseconds and values, one list per side.
     pub fn readings(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Vec<(i64, Reading)>> {
         let start_us = self.sides[0].start_us(entropy);
         let count = count / self.sides.len();
@@ -131,7 +133,7 @@ impl Sides {
         readings
     }
 
-    /// Makes the same records with watermarks between them.
+    /// Makes the records of all streams with watermarks between them.
     pub fn arrivals(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Vec<Arrival<Reading>>> {
         let readings = self.readings(count, entropy);
         let with_watermarks =
@@ -150,7 +152,7 @@ impl Sides {
         self.features.contains(&feature)
     }
 
-    /// Returns the side next to the odd one; with one side only, that side.
+    /// Returns the index of the side next to the odd one; with one side only, that side itself.
     fn neighbour(&self) -> usize {
         (self.odd + 1) % self.sides.len()
     }
@@ -189,8 +191,8 @@ mod tests {
         }
     }
 
-    /// Over two hundred seeds each feature occurs in about a quarter of the runs, also alone, and has its
-    /// effect.
+    /// Over two hundred seeds each feature of several streams occurs in about a quarter of the runs, also
+    /// alone, and has its effect.
     #[test]
     fn features_come_and_go_and_do_what_they_say() {
         let mut runs_with = [0; SideFeature::ALL.len()];

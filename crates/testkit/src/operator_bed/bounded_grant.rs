@@ -1,9 +1,9 @@
-//! Grants memory for an operator's state and counts the granted bytes.
+//! A source of memory grants for an operator on the test bed. It grants bytes up to a limit and counts them.
 
 use thalweg_memory::sync::Mutex;
 use thalweg_model::GrantSource;
 
-/// Grants bytes up to a limit.
+/// Grants an operator bytes of memory up to a limit.
 pub(super) struct BoundedGrant {
     limit_bytes: usize,
     spent: Mutex<Spent>,
@@ -16,17 +16,17 @@ struct Spent {
 }
 
 impl BoundedGrant {
-    /// Creates a memory grant with this limit; without a limit every request is granted.
+    /// Creates a source of memory grants with this limit; without a limit every request is granted.
     pub(super) fn new(limit_bytes: Option<usize>) -> Self {
         BoundedGrant { limit_bytes: limit_bytes.unwrap_or(usize::MAX), spent: Mutex::new(Spent::default()) }
     }
 
-    /// Returns the sum of all bytes granted.
+    /// Returns the sum of all bytes of memory granted to the operator.
     pub(super) fn granted_bytes(&self) -> usize {
         self.spent.lock().granted_bytes
     }
 
-    /// Returns whether a request was refused.
+    /// Returns whether a request for memory was refused.
     pub(super) fn has_refused(&self) -> bool {
         self.spent.lock().has_refused
     }

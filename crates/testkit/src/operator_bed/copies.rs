@@ -12,10 +12,10 @@ pub struct Copies<P> {
     whole: P,
     copies: Vec<P>,
     count: usize,
-    /// Chooses the copy that takes the next record.
+    /// Draws the copy that takes the next record.
     chance: SeededEntropy,
     last: usize,
-    /// The last watermark that marks have brought.
+    /// The last watermark that the operator was given.
     watermark: EventTime,
     late_by: EventTime,
     allowance: Allowance,
@@ -48,7 +48,7 @@ impl<P> Copies<P> {
         self.copies.iter().chain([&self.whole])
     }
 
-    /// Sends a copy the watermark by which its records are late.
+    /// Tells a copy the watermark by which its next records are judged late.
     fn tell<T, O: Output<P::Out>>(late_by: EventTime, copy: &mut P, output: &mut O)
     where
         P: Operator<T>,
@@ -58,7 +58,7 @@ impl<P> Copies<P> {
     }
 }
 
-/// An output without room, into which no record is pushed.
+/// An output that has no room and accepts no record.
 struct Closed;
 
 impl<T> Output<T> for Closed {

@@ -13,29 +13,31 @@ use super::output::Bounded;
 use super::{Emitted, Manner, Ran, Restore};
 use crate::oracle::Row;
 
-/// Largest number of consecutive calls in which an operator has room and neither pushes nor is done.
+/// Largest number of consecutive calls in which an operator may have room, push nothing, and still not be
+/// done.
 const FRUITLESS_MAX: u32 = 3;
 
-/// Whether the run continues.
+/// Result of a step of the driver: an error ends the run, because the operator was refused memory.
 pub(super) type Ended = Result<(), Starved>;
 
 /// The operator was refused memory, and is not called again.
 #[derive(Debug)]
 pub(super) struct Starved;
 
-/// One operator during its run through the input.
+/// Drives one operator through the input, and checks its contract after each call.
 pub(super) struct Driver<In, P: Operator<In>, Make> {
     make: Make,
     operator: P,
     manner: Manner,
     entropy: SeededEntropy,
     bounded_grant: Arc<BoundedGrant>,
-    /// State bytes of the operator after the last call.
+    /// Bytes of state that the operator reported after the last call.
     state_bytes: usize,
-    /// Summed counts of the operators that this one has replaced.
+    /// Counts of the operators that the current one has replaced, added up.
     earlier: Vec<Counts>,
     watermark: EventTime,
-    /// The input watermark that was sent last, and whether it was sent to the operator that runs now.
+    /// The watermark of a single input that was announced last, and whether it was announced to the current
+    /// operator or only to one that it replaced.
     told: EventTime,
     is_told: bool,
     /// The last watermark that the operator has forwarded.
@@ -44,21 +46,21 @@ pub(super) struct Driver<In, P: Operator<In>, Make> {
     ran: Ran<In, P::Out>,
 }
 
-/// Room of the output for one call.
+/// Room of the output for one call of the operator.
 #[derive(Clone, Copy)]
 enum Room {
     Exactly(usize),
-    /// The output may close early, but not before it has taken one record.
+    /// The output has at most this room: it may close early, but not before it has taken one record.
     AtMost(usize),
 }
 
-/// The way in which records are passed to the operator.
+/// The way in which the driver passes records to the operator.
 #[derive(Clone, Copy)]
 enum Way {
     Batch,
-    /// Staged, as for an operator whose stages are measured.
+    /// The records are passed through `Stages`, as for a chain whose operators are measured one by one.
     Staged,
-    /// One by one, as from a neighbour in the same chain.
+    /// The records are passed one by one, as from a neighbour in the same chain.
     OneByOne,
 }
 
@@ -90,8 +92,9 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         }
     }
 
-    /// Processes records of one input whose own watermark is `own`. If there are several inputs, `told` is
-    /// `own` too, and is sent to the operator if it differs from the last one sent.
+    /// Passes records of one input, whose own watermark is `own`, to the operator. If there are several
+    /// inputs, `told` is `own` too, and it is announced to the operator if it differs from the last one
+    /// announced.
     pub(super) fn batch(&mut self, batch: Vec<Record<In>>, own: EventTime, told: Option<EventTime>) -> Ended {
         if batch.is_empty() {
             return Ok(());
@@ -111,7 +114,8 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
             Way::OneByOne => self.one_by_one(batch)?,
             way => {
                 let mut rest = batch.into_iter();
-                // An operator that does not expand gets no more records than there is room for (O2).
+                // An operator that emits at most one record per record gets no more records than there is
+                // room for (rule O2).
                 let part = if P::EXPANDS { rest.len() } else { self.manner.room };
                 while rest.len() > 0 {
                     self.process(rest.by_ref().take(part).collect(), way)?;
@@ -122,7 +126,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         self.between()
     }
 
-    /// Sends the least watermark of all inputs, if it has advanced.
+    /// Sends the operator the least watermark of all inputs, if it has advanced.
     pub(super) fn watermark(&mut self, watermark: EventTime) -> Ended {
         if watermark <= self.watermark {
             return Ok(());
@@ -136,12 +140,13 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         self.between()
     }
 
-    /// Passes a mark until the operator is done with it, and notes how the operator forwards it.
+    /// Passes a mark to the operator until the operator is done with it, and notes how the operator forwards
+    /// it.
     pub(super) fn mark(&mut self, mark: Mark) -> Ended {
         if let Mark::InputWatermark(own) = mark {
             (self.told, self.is_told) = (own, true);
         }
-        // In a chain, a mark may come while there is no room at all.
+        // In a chain of operators, a mark may come while the output has no room at all.
         let room = self.any_room();
         let mut flow = self.call(room, |operator, output| operator.on_mark(mark, output))?;
         let mut fruitless = 0;
@@ -155,7 +160,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         Ok(())
     }
 
-    /// Returns the results of the run.
+    /// Returns the results of the run, after a last check of the counts.
     pub(super) fn finish(mut self, is_starved: bool) -> Ran<In, P::Out> {
         self.check_counts();
         self.add_counts();
@@ -227,17 +232,17 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         Ok(flow)
     }
 
-    /// Returns the room for a call after which the operator may stop and continue later.
+    /// Returns the room for a call after which the operator may stop and continue later; it may be none.
     fn any_room(&mut self) -> Room {
         if self.entropy.below(4) == 0 { Room::Exactly(0) } else { Room::AtMost(self.manner.room) }
     }
 
-    /// Returns the room for a call with records: the whole room, if the operator cannot stop.
+    /// Returns the room for a call with records. An operator that cannot stop in between gets the whole room.
     fn room_for_records(&self) -> Room {
         if P::EXPANDS { Room::AtMost(self.manner.room) } else { Room::Exactly(self.manner.room) }
     }
 
-    /// Makes one call of the operator, and checks its state bytes.
+    /// Makes one call of the operator, and checks the bytes of state that it reports.
     fn call<Q>(
         &mut self,
         room: Room,
@@ -296,7 +301,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         });
     }
 
-    /// Adds the counts of this operator to those of the operators that it has replaced.
+    /// Adds the counts of the current operator to those of the operators that it has replaced.
     fn add_counts(&mut self) {
         let mut place = 0;
         self.operator.visit_counts(&mut |_, counts| {
@@ -313,7 +318,8 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         });
     }
 
-    /// Makes the calls that may happen between any two others.
+    /// Makes the calls that may happen between any two others: a latency marker, a save and load, and the
+    /// like.
     fn between(&mut self) -> Ended {
         match self.entropy.below(16) {
             0 => self.mark(Mark::Latency(ProcessingTime::from_nanos(7)))?,
@@ -344,7 +350,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
             "{} bytes of state were loaded, but only {granted_bytes} asked for",
             self.state_bytes
         );
-        // A task that starts must send its operator the input watermark again.
+        // A task that starts again must announce the watermark of an input to its operator again.
         self.is_told = false;
     }
 }

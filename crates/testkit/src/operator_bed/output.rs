@@ -2,11 +2,11 @@
 
 use thalweg_model::{Entropy, Output, Record};
 
-/// An output with room for some records.
+/// An output of an operator with room for a limited number of records.
 pub(super) struct Bounded<T> {
     pub(super) records: Vec<Record<T>>,
     room: usize,
-    /// Number of records after which the output closes, as an edge may where a watermark is due.
+    /// Number of records after which the output closes, as an edge may do where a watermark is due.
     closes_behind: usize,
 }
 

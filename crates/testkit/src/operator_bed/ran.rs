@@ -1,4 +1,4 @@
-//! The output of an operator on the bed, and the checks on it.
+//! The output of an operator that the test bed has driven, and the checks on this output.
 
 use std::fmt::Debug;
 
@@ -7,35 +7,36 @@ use thalweg_model::{Counts, Either};
 use crate::case::{first_difference, in_order_difference};
 use crate::oracle::Row;
 
-/// Input and output of an operator.
+/// The input and the output of an operator that the bed has driven.
 #[derive(Clone, Debug)]
 pub struct Ran<In, Out> {
     /// All input records in the order of arrival, each with the watermark of its own input; oracles read them.
     pub arrived: Vec<Row<In>>,
-    /// All output records, in order.
+    /// All output records, in the order in which they were emitted.
     pub emitted: Vec<Emitted<Out>>,
-    /// The watermarks that the operator was given, in microseconds.
+    /// All watermarks that the operator was given, in microseconds.
     pub watermarks_us: Vec<i64>,
-    /// The counts of each operator of a chain, summed over all operators that replaced each other.
+    /// The counts of each operator of a chain, added up over all operators that replaced each other.
     pub counts: Vec<Counts>,
-    /// Whether the operator was refused memory, and not called any more.
+    /// Tells whether the operator was refused memory and then not called any more.
     pub is_starved: bool,
 }
 
 /// An output record with its position among the watermarks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Emitted<Out> {
-    /// The record, with the watermark by which later operators judge it: the last one forwarded, of either
-    /// kind.
+    /// The record, with the watermark by which later operators judge it: the last watermark forwarded,
+    /// whether of the operator or of one input.
     pub row: Row<Out>,
-    /// Number of watermarks given before the record, including the one that caused it.
+    /// Number of watermarks that the operator was given before it emitted the record, including the one that
+    /// caused it.
     pub watermark_count: usize,
-    /// The watermark that was forwarded last before the record, in microseconds.
+    /// The watermark that the operator forwarded last before the record, in microseconds.
     pub promised_us: Option<i64>,
 }
 
 impl<In, Out> Ran<In, Out> {
-    /// Returns all output records, in order.
+    /// Returns all records that the operator emitted, in order.
     pub fn emitted_rows(&self) -> Vec<Row<Out>>
     where
         Out: Clone,
@@ -50,7 +51,7 @@ impl<In, Out> Ran<In, Out> {
         self
     }
 
-    /// Returns the sum of a count over the operators of a chain.
+    /// Returns the sum of one count over all operators of a chain.
     pub fn total(&self, count: impl Fn(&Counts) -> u64) -> u64 {
         self.counts.iter().map(count).sum()
     }
@@ -139,7 +140,7 @@ impl<In, Out> Ran<In, Out> {
 }
 
 impl<L: Clone, R: Clone, Out> Ran<Either<L, R>, Out> {
-    /// Returns the rows that arrived on either side.
+    /// Returns the rows that arrived at the left and at the right input of a join.
     pub fn sides(&self) -> (Vec<Row<L>>, Vec<Row<R>>) {
         let mut sides = (Vec::new(), Vec::new());
         for row in &self.arrived {

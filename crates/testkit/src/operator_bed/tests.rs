@@ -14,7 +14,7 @@ use crate::hostile::{Reading, Sides};
 use crate::oracle;
 use crate::seed::entropy_for;
 
-/// A mistake of an operator.
+/// A mistake that a sorting operator can make on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mistake {
     None,
@@ -35,11 +35,11 @@ enum Mistake {
     EmitsLate,
 }
 
-/// Sorts: holds each record back until the watermark has passed its stamp.
+/// Operator that sorts records: it holds each record back until the watermark has passed its event time.
 struct Hold {
     mistake: Mistake,
     held: Vec<(EventTime, Reading)>,
-    /// Records being emitted.
+    /// Records that a watermark has released, and that wait for room in the output.
     leaving: VecDeque<(EventTime, Reading)>,
     watermark: EventTime,
     input_watermark: EventTime,
@@ -196,7 +196,7 @@ impl Operator<Reading> for Hold {
     }
 }
 
-/// Emits each record as often as its amount says: zero to three times.
+/// Operator that emits each record as often as its amount says: zero to three times.
 #[derive(Default)]
 struct Repeat {
     mistake: Option<Slip>,
@@ -204,7 +204,7 @@ struct Repeat {
     counts: Counts,
 }
 
-/// A mistake of an operator that expands.
+/// A mistake that an operator which expands can make on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slip {
     HidesItsRest,
@@ -279,7 +279,7 @@ impl Operator<Reading> for Repeat {
     }
 }
 
-/// Returns beds with this number of inputs, in each way of restoring.
+/// Returns test beds with this number of inputs, for each way of saving and loading state.
 fn beds(input_count: usize) -> impl Iterator<Item = Bed<Reading>> {
     (0..60).flat_map(move |seed| {
         let mut entropy = entropy_for(seed, "bed");
@@ -316,7 +316,8 @@ fn nothing_is_found_where_nothing_is_wrong() {
     }
 }
 
-/// In a chain, records of the first operator are judged by the marks that it forwards.
+/// The bed drives a chain as one operator. Records that the first operator emits are judged late by the marks
+/// that it forwards.
 #[test]
 fn chains_are_driven_as_one() {
     for bed in beds(2) {
@@ -332,7 +333,7 @@ fn chains_are_driven_as_one() {
     }
 }
 
-/// An operator that is refused memory is not called again, and has accounted for all records it has read.
+/// An operator that is refused memory is not called again, and has counted all records that it has read.
 #[test]
 fn memory_runs_out() {
     let starved = beds(2).map(|bed| bed.with_bounded_grant(10 * HELD_BYTES));
@@ -341,7 +342,7 @@ fn memory_runs_out() {
     assert!(starved.count() > 30);
 }
 
-/// Returns the message with which `check` panics.
+/// Runs a check that must fail, and returns the message of its panic.
 fn message(check: impl FnOnce()) -> String {
     let panicked = catch_unwind(AssertUnwindSafe(check)).expect_err("a mistake is found");
     match panicked.downcast::<String>() {
@@ -372,7 +373,7 @@ fn every_mistake_is_found() {
         let found = message(|| check_hold(mistake, 1));
         assert!(found.contains(expected), "{mistake:?}: {found}");
     }
-    // With one input the mistake has no effect.
+    // With one input, the mistake of forgetting an input's watermark has no effect.
     check_hold(Mistake::ForgetsInputWatermark, 1);
     let found = message(|| check_hold(Mistake::ForgetsInputWatermark, 2));
     assert!(found.contains("rows expected"), "{found}");

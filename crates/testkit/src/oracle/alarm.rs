@@ -6,25 +6,25 @@
 
 use super::Row;
 
-/// An alarm. Sorts by its stamp, then key.
+/// An alarm of a key that had no row. Alarms are sorted by time, then key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Alarm<K> {
-    /// Time at which the limit was reached.
+    /// Time at which the key had had no row for as long as the limit, in microseconds.
     pub at_us: i128,
-    /// Key of the alarm.
+    /// Key of the alarm, which had no row for as long as the limit.
     pub key: K,
 }
 
-/// All alarms, and the number of late rows.
+/// All alarms of an input, and the number of late rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Alarms<K> {
-    /// Alarms by stamp, then key.
+    /// All alarms, sorted by time, then by key.
     pub alarms: Vec<Alarm<K>>,
-    /// Number of late rows, which were ignored.
+    /// Number of late rows; these were ignored.
     pub late: u64,
 }
 
-/// Returns the alarms of keys that had no row for `limit_us`.
+/// Returns the alarms of keys that had no row for `limit_us` microseconds.
 pub fn alarms<T, K: Ord>(rows: &[Row<T>], limit_us: i64, key_of: impl Fn(&T) -> K) -> Alarms<K> {
     let mut stamps: Vec<(K, i128)> = Vec::new();
     for row in rows.iter().filter(|row| !row.is_late()) {
@@ -32,7 +32,7 @@ pub fn alarms<T, K: Ord>(rows: &[Row<T>], limit_us: i64, key_of: impl Fn(&T) -> 
     }
     let late = (rows.len() - stamps.len()) as u64;
     stamps.sort();
-    // Equal stamps count as one.
+    // Rows of one key with equal event times count as one.
     stamps.dedup();
     let limit = i128::from(limit_us);
     let is_followed: Vec<bool> = stamps
@@ -57,8 +57,8 @@ mod tests {
         assert_eq!(format!("{} late {late}", shown.join(" ")), expected, "{input}");
     }
 
-    /// A silence of exactly the limit raises an alarm, a shorter one does not; the end of the input counts as
-    /// silence.
+    /// A silence of exactly the limit raises one alarm, and a shorter one raises none. The end of the input
+    /// counts as silence.
     #[test]
     fn silence_is_told_once() {
         check("a1@0 a2@9 b1@9 a3@19 a4@19", "a@19 b@19 a@29 late 0");

@@ -6,34 +6,35 @@
 use super::Row;
 use super::window_join::{Joined, Keeps};
 
-/// Interval of a right row's stamp relative to the left row's, both ends included; either may be below zero.
+/// Interval in which a right row's event time must lie, relative to the left row's. Both ends are included,
+/// and either may be below zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interval {
-    /// Lower end, at most `upper_us`.
+    /// Lower end of the interval in microseconds, at most `upper_us`.
     pub lower_us: i64,
-    /// Upper end, at least `lower_us`.
+    /// Upper end of the interval in microseconds, at least `lower_us`.
     pub upper_us: i64,
 }
 
-/// A pair, or a row without a match. Sorts by stamp.
+/// A result of an interval join: a pair, or a row without a match. Results are sorted by event time.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Matched<L, R> {
-    /// Its stamp.
+    /// Event time of the result, in microseconds.
     pub at_us: i64,
-    /// The pair, or the row without a match.
+    /// The two values of a pair, or the one value of a row without a match.
     pub value: Joined<L, R>,
 }
 
 /// Results of an interval join.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Matches<L, R> {
-    /// Results by stamp.
+    /// All results, sorted by event time.
     pub results: Vec<Matched<L, R>>,
-    /// Late records of both inputs.
+    /// Number of late records of both inputs.
     pub late: u64,
 }
 
-/// Returns all pairs, and the rows without a match that are kept.
+/// Returns all pairs of an interval join, and those rows without a match that the kind of join keeps.
 pub fn interval_join<L: Clone + Ord, R: Clone + Ord, K: PartialEq>(
     (left, right): (&[Row<L>], &[Row<R>]),
     interval: Interval,
@@ -70,8 +71,8 @@ mod tests {
     use super::super::words::{kept, key_of, pair, rows};
     use super::*;
 
-    /// Checks a full join, with `_` for a missing side, then the other kinds, which keep less. The number of
-    /// late rows follows.
+    /// Checks a full outer join, whose expected text has `_` for a missing side. Then checks the other kinds,
+    /// which keep fewer rows. The number of late rows comes last in the text.
     fn check(lower_us: i64, upper_us: i64, left: &str, right: &str, expected: &str) {
         let (left, right) = (rows(left), rows(right));
         for keeps in Keeps::KINDS {
@@ -85,7 +86,7 @@ mod tests {
         }
     }
 
-    /// Both ends belong to the interval; a pair has the later stamp.
+    /// Both ends belong to the interval, and a pair has the later event time of its two rows.
     #[test]
     fn who_is_near_meets() {
         let right = "a2@7 a3@8 a4@13 a5@14 b@10";
@@ -94,8 +95,8 @@ mod tests {
         check(-9, 9, "a1@3", "b@3", "_b@3 a1_@3 late 0");
     }
 
-    /// A row is judged by its own side's watermark: a stamp equal to it is in time; one below is late and
-    /// matches none.
+    /// A row is judged by the watermark of its own side: a row stamped with the watermark is in time, and a
+    /// row below it is late and matches none.
     #[test]
     fn who_is_late_meets_nobody() {
         check(-9, 9, "W8 a1@8", "W9 a2@8", "a1_@8 late 1");

@@ -8,12 +8,12 @@
 use super::Row;
 use super::windows::{Result, Sliding, groups, result};
 
-/// Windows, and how long they may change after their end.
+/// Sliding windows, and how long they may change after their end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lenient {
-    /// The windows.
+    /// The sliding windows to which the allowed lateness applies.
     pub windows: Sliding,
-    /// Allowed lateness, zero or above.
+    /// Allowed lateness in microseconds, zero or above.
     pub allowed_us: i64,
 }
 
@@ -87,15 +87,15 @@ mod tests {
         check(10, 10, 0, input, ["0..10:a=a1 0..10:b=b1", "", ""], 4);
     }
 
-    /// A key without a record in time, and a record that is in time for one of its windows and late for
-    /// another.
+    /// A key may have an update without a result on time. A record may also be in time for one of its windows
+    /// and late for another.
     #[test]
     fn updates_without_a_result_on_time_and_beside_one() {
         check(10, 10, 5, "W10 a1@3", ["", "0..10:a=a1", "0..10:a=a1"], 0);
         check(10, 5, 1, "W10 a1@7 W11 a2@8", ["5..15:a=a1+a2", "0..10:a=a1", "0..10:a=a1"], 0);
     }
 
-    /// One of two inputs is further ahead than the other. So a record that is on time on one input is an
+    /// With two inputs of which one is further ahead, a record that would be on time on one input is an
     /// update on the other.
     #[test]
     fn each_input_by_its_own_watermark() {

@@ -18,7 +18,7 @@ pub fn late<T: Clone>(rows: &[Row<T>]) -> Vec<Row<T>> {
     rows.iter().filter(|row| row.is_late()).cloned().collect()
 }
 
-/// Returns the rows that are not late, by stamp, with equal stamps in the given order.
+/// Returns the rows that are not late, sorted by event time; rows with equal event times keep their order.
 pub fn sorted<T: Clone>(rows: &[Row<T>]) -> Vec<(i64, T)> {
     let in_time = rows.iter().filter(|row| !row.is_late());
     let mut sorted: Vec<(i64, T)> = in_time.map(|row| (row.at_us, row.value.clone())).collect();

@@ -49,7 +49,7 @@ pub fn lenient_sessions<T, K: Ord, A>(
     let mut found = Leniently { on_time, last: Vec::new(), updates: Vec::new(), late: 0 };
     let of = |rows: &[&Row<T>]| result(gaps.span(rows), rows, &key_of, &aggregate);
     let (mut counted, mut numbers): (Vec<&Row<T>>, _) = (Vec::new(), Vec::new());
-    // Groups are identified by size and first row, because they never shrink.
+    // Groups of rows are identified by their size and first row, because groups never shrink.
     let mut emitted: Vec<(*const Row<T>, usize)> = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         if gaps.is_too_late(row) {
@@ -77,13 +77,13 @@ pub fn lenient_sessions<T, K: Ord, A>(
     found
 }
 
-/// Returns the rows that come too late: the content of a side output for late records.
+/// Returns the rows that are too late for any session: the content of a side output for late records.
 pub fn too_late_for_sessions<T: Clone>(rows: &[Row<T>], gap_us: i64, allowed_us: i64) -> Vec<Row<T>> {
     let gaps = Gaps { gap_us: gap_us.into(), allowed_us: allowed_us.into() };
     rows.iter().filter(|row| gaps.is_too_late(row)).cloned().collect()
 }
 
-/// The gap that closes sessions, and how long they may change after their end.
+/// The gap that closes sessions, and the allowed lateness: how long sessions may change after their end.
 #[derive(Clone, Copy)]
 struct Gaps {
     gap_us: i128,
@@ -111,7 +111,7 @@ impl Gaps {
         overlap && are_open && key_of(&a.value) == key_of(&b.value)
     }
 
-    /// Returns the span from the first stamp to one gap after the last.
+    /// Returns the span of a session: from the first event time of its rows to one gap after the last.
     fn span<T>(self, rows: &[&Row<T>]) -> Span {
         let starts = rows.iter().map(|row| i128::from(row.at_us));
         let ends = rows.iter().map(|row| self.end_of(row));
@@ -119,7 +119,8 @@ impl Gaps {
     }
 }
 
-/// Adds a row after the numbered rows. It gets a new number, and so do all rows that belong together with it.
+/// Adds a row after those that already have the number of a group. The row gets a new number, and so do all
+/// rows that belong together with it.
 fn add(numbers: &mut Vec<usize>, belongs: impl Fn(usize) -> bool) {
     let to = numbers.len();
     for other in 0..to {
@@ -131,7 +132,7 @@ fn add(numbers: &mut Vec<usize>, belongs: impl Fn(usize) -> bool) {
     numbers.push(to);
 }
 
-/// Returns the rows of each number, in their order of arrival.
+/// Returns the rows of each group, in their order of arrival.
 fn groups<'a, T>(rows: &[&'a Row<T>], numbers: &[usize]) -> Vec<Vec<&'a Row<T>>> {
     let of = |number: usize| (0..rows.len()).filter(move |&place| numbers[place] == number);
     let groups = (0..rows.len()).map(|number| of(number).map(|place| rows[place]).collect::<Vec<_>>());
@@ -160,7 +161,8 @@ mod tests {
         check("a1@16 a2@0 a3@-9 a4@8 a5@8", "-9..26:a=a1+a2+a3+a4+a5 late 0");
     }
 
-    /// Watermark 10 ends the session [0, 10): a row that comes for it is late, or begins another session.
+    /// Watermark 10 ends the session [0, 10). A row of this session that comes later is late, or begins
+    /// another session.
     #[test]
     fn who_comes_behind_the_end_is_late_or_alone() {
         check("a1@0 W9 a2@3 W12 a3@4", "0..14:a=a1+a2+a3 late 0");
@@ -168,8 +170,9 @@ mod tests {
         check("a1@0 W10 a2@5 | a3@7", "0..17:a=a1+a2+a3 late 0");
     }
 
-    /// One input is at 12, the other at 18, where the first input's session has ended. In either order, the
-    /// two rows are apart. A third row that belongs to both connects them.
+    /// With two inputs, one at watermark 12 and the other at 18, a session of the first has ended by the
+    /// watermark of the second. In either order, the two rows are apart. A third row that belongs to both
+    /// connects them.
     #[test]
     fn each_input_by_its_own_watermark() {
         check("W12 a1@8 | W18 a2@9", "8..18:a=a1 9..19:a=a2 late 0");
@@ -192,8 +195,8 @@ mod tests {
         check_lenient(0, input, ["0..10:a=a1", "", ""], 4);
     }
 
-    /// The late row joins a session that has fired and one that is open; the open one fires as if the late row
-    /// had not come.
+    /// A late row joins a session that has fired and one that is open. The open session fires as if the late
+    /// row had not come, and then comes an update.
     #[test]
     fn an_update_waits_for_what_is_open() {
         let joined = "0..25:a=a1+a2+a3";
@@ -205,7 +208,8 @@ mod tests {
         );
     }
 
-    /// A session that has ended for a row in time has not ended for one that is late.
+    /// A session may have ended for a row in time and not for a late row, so a row in time joins an ended
+    /// session only through a late row.
     #[test]
     fn rows_in_time_join_what_has_ended_only_by_way_of_late_ones() {
         check_lenient(20, "a1@0 W10 a2@5", ["0..10:a=a1 5..15:a=a2", "", ""], 0);

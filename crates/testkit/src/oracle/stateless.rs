@@ -7,7 +7,7 @@ pub fn filter<T: Clone>(rows: &[Row<T>], keep: impl Fn(&T) -> bool) -> Vec<Row<T
     rows.iter().filter(|row| keep(&row.value)).cloned().collect()
 }
 
-/// Returns each row with its value replaced by `function` of it.
+/// Returns each row with its value replaced by the result of `function`.
 pub fn map<T, U>(rows: &[Row<T>], function: impl Fn(&T) -> U) -> Vec<Row<U>> {
     rows.iter().map(|row| row.with(function(&row.value))).collect()
 }
@@ -23,7 +23,7 @@ pub fn flat_map<T, U>(rows: &[Row<T>], function: impl Fn(&T) -> Vec<U>) -> Vec<R
     flat
 }
 
-/// Returns the rows that `is_left` accepts, and the others.
+/// Returns two lists: the rows that `is_left` accepts, and the others.
 pub fn split<T: Clone>(rows: &[Row<T>], is_left: impl Fn(&T) -> bool) -> (Vec<Row<T>>, Vec<Row<T>>) {
     (filter(rows, &is_left), filter(rows, |value| !is_left(value)))
 }

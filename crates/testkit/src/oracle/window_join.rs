@@ -6,17 +6,17 @@
 use super::Row;
 use super::windows::{Aggregated, Result, Sliding, groups};
 
-/// The rows without a match that a join emits.
+/// Tells which rows without a match a join emits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Keeps {
-    /// Whether left rows without a match are emitted.
+    /// True if left rows without a match are emitted.
     pub left: bool,
-    /// Whether right rows without a match are emitted.
+    /// True if right rows without a match are emitted.
     pub right: bool,
 }
 
 impl Keeps {
-    /// The four kinds: an inner, a left, a right and a full outer join.
+    /// The four kinds of joins: an inner, a left, a right and a full outer join.
     pub const KINDS: [Keeps; 4] = [
         Keeps { left: false, right: false },
         Keeps { left: true, right: false },
@@ -25,10 +25,10 @@ impl Keeps {
     ];
 }
 
-/// A left and a right value, or one value without a match.
+/// A result of a join: a left and a right value, or one value without a match.
 pub type Joined<L, R> = (Option<L>, Option<R>);
 
-/// A value of either input.
+/// A value of the left or the right input.
 #[derive(Clone)]
 enum Side<L, R> {
     Left(L),
@@ -38,7 +38,7 @@ enum Side<L, R> {
 /// The left and the right values of one key in one window.
 type Both<L, R> = (Vec<L>, Vec<R>);
 
-/// Returns all pairs of each key and window, and the rows without a match that are kept.
+/// Returns all pairs of each key and window, and those rows without a match that the kind of join keeps.
 pub fn window_join<L: Clone + Ord, R: Clone + Ord, K: Ord>(
     inputs: (&[Row<L>], &[Row<R>]),
     windows: Sliding,
@@ -108,8 +108,8 @@ mod tests {
     use super::super::words::{kept, key_of, pair, rows};
     use super::*;
 
-    /// Checks a full join, with `_` for a missing side, then the other kinds, which keep less. The number of
-    /// late rows follows.
+    /// Checks a full outer join, whose expected text has `_` for a missing side. Then checks the other kinds,
+    /// which keep fewer rows. The number of late rows comes last in the text.
     fn check(size_us: i64, slide_us: i64, left: &str, right: &str, expected: &str) {
         let (left, right) = (rows(left), rows(right));
         for keeps in Keeps::KINDS {
@@ -135,7 +135,7 @@ mod tests {
         );
     }
 
-    /// Two windows overlap: rows that share both match twice.
+    /// If windows overlap, two rows that share two windows match twice.
     #[test]
     fn pairs_meet_once_in_each_window_that_they_share() {
         check(10, 5, "a1@7", "a2@8", "0..10:a=a1a2 5..15:a=a1a2 late 0");

@@ -7,46 +7,46 @@
 
 use super::Row;
 
-/// Start and end of a window.
+/// Start and end of a window, in microseconds.
 pub(super) type Span = (i128, i128);
 
-/// Back-to-back windows.
+/// Tumbling windows: windows of one size, back to back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Windows {
-    /// Size of a window, above zero.
+    /// Size of each window in microseconds, above zero.
     pub size_us: i64,
-    /// Start of one of the windows.
+    /// Start of any one of the tumbling windows, in microseconds.
     pub offset_us: i64,
 }
 
-/// Windows of one size that start one slide after the other.
+/// Sliding windows: windows of one size that start one slide after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sliding {
-    /// Size of a window, above zero.
+    /// Size of each window in microseconds, above zero.
     pub size_us: i64,
-    /// Distance between the starts of two windows, above zero.
+    /// Distance between the starts of two windows in microseconds, above zero.
     pub slide_us: i64,
-    /// Start of one of the windows.
+    /// Start of any one of the sliding windows, in microseconds.
     pub offset_us: i64,
 }
 
-/// The result of one key in one window. Sorts by window, then key.
+/// The result of one key in one window. Results are sorted by window, then key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Result<K, A> {
-    /// The first instant in the window.
+    /// The first instant in the window of the result, in microseconds.
     pub start_us: i128,
-    /// The first instant after the window.
+    /// The first instant after the window of the result, in microseconds.
     pub end_us: i128,
-    /// The key.
+    /// The key whose values in the window make the result.
     pub key: K,
-    /// Aggregate of the window's values.
+    /// Aggregate of the key's values in the window.
     pub value: A,
 }
 
-/// Results of a window aggregate.
+/// All results of a window aggregate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Aggregated<K, A> {
-    /// Results by window, then key.
+    /// The results of all windows, sorted by window, then by key.
     pub results: Vec<Result<K, A>>,
     /// Number of records that came too late for their windows.
     pub late: u64,
@@ -63,7 +63,8 @@ pub fn tumbling<T, K: Ord, A>(
     sliding(rows, windows.into(), key_of, aggregate)
 }
 
-/// Aggregates in the same way in sliding windows.
+/// Aggregates the values of each key and sliding window with `aggregate`, in their order of arrival. Late
+/// records are left out.
 pub fn sliding<T, K: Ord, A>(
     rows: &[Row<T>],
     windows: Sliding,
@@ -105,7 +106,7 @@ impl Sliding {
         spans
     }
 
-    /// Returns the windows for which a row is in time.
+    /// Returns the windows of a row that end after the row's watermark, for which the row is in time.
     pub(super) fn open_spans<T>(self, row: &Row<T>) -> Vec<Span> {
         self.spans(row.at_us).into_iter().filter(|span| row.is_before(span.1)).collect()
     }
@@ -117,7 +118,7 @@ impl Sliding {
     }
 }
 
-/// Groups the rows by span and key; `spans_of` returns the spans for which a row counts.
+/// Groups rows by window and key; `spans_of` returns the windows that a row counts for.
 pub(super) fn groups<T, K: Ord>(
     rows: &[Row<T>],
     spans_of: impl Fn(&Row<T>) -> Vec<Span>,
@@ -134,7 +135,7 @@ pub(super) fn groups<T, K: Ord>(
     of_one.map(|group| (group[0].0, group.iter().map(|(_, _, index)| &rows[*index]).collect())).collect()
 }
 
-/// Aggregates the values of some rows of one window and key with `aggregate`.
+/// Returns the result of some rows of one window and key: the aggregate of their values.
 pub(super) fn result<T, K, A>(
     (start_us, end_us): Span,
     rows: &[&Row<T>],
@@ -145,31 +146,32 @@ pub(super) fn result<T, K, A>(
     Result { start_us, end_us, key: key_of(values[0]), value: aggregate(&values) }
 }
 
-/// Windows of `size` records of a key, one of which begins every `slide` records; both above zero.
+/// Count windows of `size` records of a key, one of which begins every `slide` records. Both numbers are
+/// above zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counting {
-    /// Number of records of each window.
+    /// Number of records of a key in each count window.
     pub size: usize,
-    /// Number of records between the starts of two windows.
+    /// Number of records of a key between the starts of two count windows.
     pub slide: usize,
 }
 
-/// Result of a count window. Sorts by key.
+/// Result of a count window. Results are sorted by key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Counted<K, A> {
-    /// The key.
+    /// The key whose records make the count window.
     pub key: K,
-    /// Stamp of the window's last record.
+    /// Event time of the window's last record, in microseconds.
     pub at_us: i64,
-    /// Aggregate of the window's values.
+    /// Aggregate of the values in the count window.
     pub value: A,
 }
 
-/// Results of count windows.
+/// All results of count windows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CountedAll<K, A> {
-    /// Results by key, then in the order in which windows became full; a window that is not full at the end has
-    /// no result.
+    /// Results by key, then in the order in which windows became full. A window that is not full at the end
+    /// of the input has no result.
     pub results: Vec<Counted<K, A>>,
     /// Number of records that lie between two windows, which happens if the slide is above the size.
     pub outside: u64,
@@ -212,18 +214,18 @@ mod tests {
     fn tumbling_windows_tile_the_line_below_zero_too_and_late_records_are_counted() {
         check(10, 10, 0, "a@-1 W-1 a@0 W0 b@9 W9 a@10", "-10..0:a=a 0..10:a=a 0..10:b=b 10..20:a=a late 0");
         check(10, 10, 3, "a@2 W2 a@3 W3 a@13", "-7..3:a=a 3..13:a=a 13..23:a=a late 0");
-        // The watermark 10 closes [0, 10) only.
+        // The watermark 10 closes the window [0, 10) only.
         check(10, 10, 0, "a1@10 W10 a2@9 a3@11 W11 a4@10", "10..20:a=a1+a3+a4 late 1");
     }
 
-    /// A record counts for each of its windows that is still open, regardless of earlier records of other
-    /// inputs.
+    /// A record counts for each of its sliding windows that is still open by its own input's watermark,
+    /// regardless of records of other inputs before it.
     #[test]
     fn sliding_windows_close_one_by_one() {
         check(10, 5, 0, "a1@12 W10 a2@8 | a3@8", "0..10:a=a3 5..15:a=a1+a2+a3 10..20:a=a1 late 0");
         check(10, 5, 0, "W15 a@8", " late 1");
         check(10, 4, 1, "a@-8 a@0", "-15..-5:a=a -11..-1:a=a -7..3:a=a -3..7:a=a late 0");
-        // A record between windows that do not touch cannot be late.
+        // If windows leave gaps between them, a record in a gap is never late.
         check(2, 5, 0, "W90 a@3 a@99 b@1 a@96", "95..97:a=a late 1");
     }
 

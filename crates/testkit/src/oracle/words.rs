@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 use super::{Joined, Keeps, Result, Row};
 
-/// Parses the rows of one input or, one after the other, of several.
+/// Parses the rows of one input or of several inputs, one after the other.
 pub(super) fn rows(text: &str) -> Vec<Row<String>> {
     let mut rows = Vec::new();
     let mut watermark_us = None;
@@ -23,18 +23,18 @@ pub(super) fn rows(text: &str) -> Vec<Row<String>> {
     rows
 }
 
-/// Returns the key of a value.
+/// Returns the key of a value, which is its first letter.
 #[allow(clippy::ptr_arg, reason = "it is passed where a function of a value is wanted")]
 pub(super) fn key_of(value: &String) -> char {
     value.chars().next().unwrap()
 }
 
-/// Joins all values of a group.
+/// Joins all values of a group with `+`: the aggregate of the tests.
 pub(super) fn all(values: &[&String]) -> String {
     values.iter().map(|value| value.as_str()).collect::<Vec<_>>().join("+")
 }
 
-/// Shows each result as `0..10:a=a1+a2`.
+/// Formats each result of a window as `0..10:a=a1+a2`: start, end, key, and values.
 pub(super) fn shown<K: Debug>(results: &[Result<K, String>]) -> String {
     let show = |result: &Result<K, String>| {
         let key = format!("{:?}", result.key);
@@ -43,7 +43,7 @@ pub(super) fn shown<K: Debug>(results: &[Result<K, String>]) -> String {
     results.iter().map(show).collect::<Vec<_>>().join(" ")
 }
 
-/// Shows each row as `a1@3`.
+/// Formats each row as `a1@3`, which is the value `a1` at 3 µs.
 pub(super) fn shown_rows(rows: &[Row<String>]) -> String {
     rows.iter().map(|row| format!("{}@{}", row.value, row.at_us)).collect::<Vec<_>>().join(" ")
 }
@@ -54,7 +54,7 @@ pub(super) fn pair((left, right): &Joined<String, String>) -> String {
     side(left) + &side(right)
 }
 
-/// Keeps, of the words of a full join, the words that another kind of join would emit.
+/// Returns those results in the text of a full join that another kind of join emits as well.
 pub(super) fn kept(full: &str, keeps: Keeps) -> String {
     let value = |word: &str| word.split(['=', '@']).find(|part| part.contains('_')).map(str::to_owned);
     let is_kept = |word: &&str| {

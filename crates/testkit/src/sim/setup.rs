@@ -7,31 +7,31 @@ use thalweg_scheduling::policy::names;
 
 use crate::seed::pick;
 
-/// Engine and schedule of a simulation.
+/// Settings of a simulation: those of the engine, and those of the schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setup {
-    /// Number of workers.
+    /// Number of workers of the engine.
     pub workers: u64,
-    /// Name of the policy.
+    /// Name of the scheduling policy.
     pub policy: &'static str,
-    /// Bounds of each edge.
+    /// Bounds of the memory of each edge.
     pub edges: EdgeLimits,
-    /// The engine's memory budget.
+    /// The memory budget of the engine, in bytes.
     pub memory_budget_bytes: u64,
-    /// The pool is asked to grow in one of this number of actions.
+    /// The memory pool is asked to grow in one of this number of actions.
     pub grow_one_in: u64,
-    /// The clock advances in one of this number of actions.
+    /// The virtual clock advances in one of this number of actions.
     pub tick_one_in: u64,
-    /// Exclusive upper bound of an advance of the clock.
+    /// Exclusive upper bound of one advance of the clock, in nanoseconds.
     pub tick_ns_max: u64,
-    /// The worker that steps most often.
+    /// Index of the favourite worker, which steps most often.
     pub favourite: usize,
-    /// Number of actions in eight in which the favourite steps.
+    /// Number of actions in eight in which the favourite worker steps.
     pub favour: u64,
 }
 
 impl Setup {
-    /// Draws from sets that hold the smallest possible values beside ordinary ones.
+    /// Draws the settings from sets that hold the smallest possible values beside ordinary ones.
     pub fn draw(entropy: &mut dyn Entropy) -> Self {
         let workers = 1 + entropy.below(4);
         let edges = EdgeLimits {
@@ -54,8 +54,8 @@ impl Setup {
     }
 }
 
-/// Draws how a query is divided into tasks. Half of the queries have copies of their operators, as many as
-/// workers, fewer or more.
+/// Draws how a query is divided into tasks. In half of the queries operators have several copies: as many as
+/// there are workers, fewer, or more.
 pub fn draw_layout(entropy: &mut dyn Entropy) -> Layout {
     let chaining = pick(entropy, &[Chaining::None, Chaining::Default, Chaining::All]);
     let copies = pick(entropy, &[1, 2, 3, 8]);

@@ -67,7 +67,8 @@ fn what_is_stuck_is_told() {
     assert!(busy.contains("no progress for 65536 actions"), "{busy}");
 }
 
-/// Events happen at their action, or when nothing else is left to do; a reserved budget is released.
+/// Events happen before the action that they are scheduled for, or when nothing else is left to do. A budget
+/// that was reserved is released.
 #[test]
 fn events_happen() {
     let mut simulation = Simulation::new(1);
@@ -115,7 +116,7 @@ fn a_paused_query_stands_still_until_it_is_woken() {
     }
 }
 
-/// The simulation detects a paused query that runs.
+/// The simulation fails if a paused query makes progress.
 #[test]
 #[should_panic(expected = "a query ran while it was paused")]
 fn a_paused_query_that_runs_is_told() {
@@ -123,7 +124,7 @@ fn a_paused_query_that_runs_is_told() {
     let paused = simulation.submit(query(hundred()).0).unwrap();
     simulation.happen(Event::Pause(paused));
     simulation.run_for(100);
-    // Resumed without a notice to the simulation.
+    // The query is resumed behind the simulation's back, so the simulation takes it for paused.
     simulation.queries[0].as_ref().unwrap().resume();
     simulation.idle.fill(None);
     simulation.run();

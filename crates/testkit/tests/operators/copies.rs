@@ -19,7 +19,7 @@ use thalweg_testkit::oracle::{self, Row};
 use crate::inputs::{is_kept, key_of, union_at_watermarks, without_memory};
 use crate::stateless::{factors, scaled, table};
 
-/// Runs `test` on beds, with one to four copies in turn.
+/// Runs `test` on test beds, with one to four copies of the operator in turn.
 fn copied(test: impl Fn(&Sides, &Bed<Reading>, usize)) {
     let runs = Cell::new(0);
     union_at_watermarks(|sides, bed| {
@@ -70,7 +70,8 @@ fn sliding_windows_with_allowed_lateness() {
     });
 }
 
-/// Every aggregate. Amounts are whole numbers, so that floating-point sums are exact.
+/// Every aggregate has the same results in several copies. Amounts are whole numbers, so floating-point sums
+/// are exact.
 #[test]
 fn every_aggregate() {
     copied(|sides, bed, copies| {
@@ -104,7 +105,7 @@ fn every_aggregate() {
             let oracle::Result { start_us, end_us, key, value } = window_row(&row.value);
             let (ends, (sum, float, mean), ((mut all, best), counts)) = value;
             all.sort();
-            // Adding zero makes zeros of either sign equal.
+            // Adding zero turns a negative zero into a positive one, so that equal numbers have equal bits.
             let floats = [float + 0.0, mean + 0.0].map(f64::to_bits);
             oracle::Result { start_us, end_us, key, value: (ends, sum, floats, all, best, counts) }
         });
@@ -112,7 +113,7 @@ fn every_aggregate() {
     });
 }
 
-/// A shared operator is often a chain.
+/// A chain of operators that ends in a window has the same results in several copies.
 #[test]
 fn a_chain_that_ends_in_a_window() {
     copied(|sides, bed, copies| {

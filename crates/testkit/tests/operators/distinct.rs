@@ -1,4 +1,4 @@
-//! Distinct keys: each key once per window.
+//! Tests of the distinct operator on the test bed: each key is emitted once per window.
 
 use thalweg_model::Either;
 use thalweg_operators::Distinct;

@@ -12,7 +12,7 @@ use thalweg_testkit::oracle::{self, Leniently};
 
 use crate::inputs::{at_the_ends_of_time, key_of};
 
-/// Cuts a result's window off at the ends of the range.
+/// Cuts the window of a result off at the ends of the range of time.
 fn cut_off<A>(result: oracle::Result<u64, A>) -> oracle::Result<u64, A> {
     let within = |at_us: i128| at_us.clamp(i64::MIN.into(), i64::MAX.into());
     oracle::Result { start_us: within(result.start_us), end_us: within(result.end_us), ..result }

@@ -13,12 +13,12 @@ use thalweg_testkit::seed::entropy_for;
 /// Largest number of records of all inputs of a long run.
 const LONG_RECORDS_MAX: u64 = 400;
 /// Number of short runs for each long one. Short runs are cheap and easy to describe, and hold so little
-/// state that nothing hides a fault.
+/// state that a fault is not hidden by it.
 const SHORT_RUNS: u64 = 15;
 /// Largest number of records of all inputs of a short run.
 const SHORT_RECORDS_MAX: u64 = 12;
 
-/// Runs `test` on one to three united streams of one type.
+/// Runs `test` on test beds whose input is one to three united streams of one type.
 pub fn union(test: impl Fn(&Sides, &Bed<Reading>)) {
     let draw = |record_count, entropy: &mut SeededEntropy| {
         let sides = Sides::draw(1 + entropy.below(3) as usize, entropy);
@@ -28,7 +28,8 @@ pub fn union(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
-/// Runs `test` in the same way, for operators whose state can be saved only right after a watermark.
+/// Runs `test` on one to three united streams, for operators whose state can be saved only right after a
+/// watermark.
 pub fn union_at_watermarks(test: impl Fn(&Sides, &Bed<Reading>)) {
     union(|sides, bed| {
         if bed.manner().restore != Restore::Anywhere {
@@ -37,7 +38,7 @@ pub fn union_at_watermarks(test: impl Fn(&Sides, &Bed<Reading>)) {
     });
 }
 
-/// Runs `test` on one stream.
+/// Runs `test` on test beds with one hostile input stream.
 pub fn one_input(test: impl Fn(&Sides, &Bed<Reading>)) {
     let draw = |record_count, entropy: &mut SeededEntropy| {
         let sides = Sides::draw(1, entropy);
@@ -47,8 +48,8 @@ pub fn one_input(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
-/// Runs `test` on one stream that is moved to an end of time: its first record is at the least instant, or its
-/// last one at the greatest. Watermarks beyond that are left out.
+/// Runs `test` on one stream that is moved to an end of time: its first record has the least event time, or
+/// its last one the greatest. Watermarks beyond the end are left out.
 pub fn at_the_ends_of_time(test: impl Fn(&Sides, &Bed<Reading>)) {
     let stamp_of = |arrival: &Arrival<Reading>| match arrival {
         Arrival::Record(at_us, _) => Some(*at_us),
@@ -74,7 +75,7 @@ pub fn at_the_ends_of_time(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
-/// Runs `test` on the two sides of a join.
+/// Runs `test` on test beds whose inputs are the two streams of a join.
 pub fn two_sides(test: impl Fn(&Sides, &Bed<Either<Reading, Reading>>)) {
     type Side = fn(Reading) -> Either<Reading, Reading>;
     let draw = |record_count, entropy: &mut SeededEntropy| {
@@ -125,7 +126,7 @@ fn runs<S: Debug, In: Clone + Debug>(
     });
 }
 
-/// A text that is printed if its scope ends in a panic; computed only then.
+/// Text about a run that is printed if the run ends in a panic, and is computed only then.
 struct Told<'a>(&'a dyn Fn() -> String);
 
 impl Drop for Told<'_> {

@@ -1,4 +1,4 @@
-//! Joins of two streams.
+//! Tests of the joins of two streams on the test bed.
 
 use thalweg_model::{Either, Operator, Span, Window};
 use thalweg_operators::{
@@ -43,7 +43,8 @@ fn check_window_join<P: Operator<Sided, Out = Pair>>(
     ran.assert_results(stamped, |row| (row.at_us.into(), row.value));
     ran.assert_late(expected.late);
     ran.assert_keeps_its_promise();
-    // A row is known to have no match when the window closes.
+    // Results of rows without a match come when the window closes, which is when it is known that they have
+    // none.
     let alone = ran.only(|row| row.value.0.is_none() || row.value.1.is_none());
     alone.assert_fires_at(|row| Some(row.at_us + 1));
 }
@@ -97,8 +98,8 @@ fn check_interval_join<P: Operator<Sided, Out = Pair>>(
     ran.assert_results(expected.results, |row| Matched { at_us: row.at_us, value: row.value });
     ran.assert_late(expected.late);
     ran.assert_keeps_its_promise();
-    // A row is known to have no match when no match can come any more. That may be so when the row arrives,
-    // unless the interval reaches from its stamp into the future.
+    // Results of rows without a match come when no match can come any more. This may be so when the row
+    // arrives, unless the interval reaches from its event time into the future.
     let of_left = ran.clone().only(|row| row.value.1.is_none());
     if interval.upper_us >= 0 {
         of_left.assert_fires_at(|row| Some(row.at_us + interval.upper_us + 1));

@@ -1,4 +1,5 @@
-//! A user's function with state per key and timers: it raises an alarm when a key has no more readings.
+//! Tests of a user's process function with state per key and timers: it raises an alarm when a key has no
+//! more readings.
 
 use thalweg_model::{EventTime, Record, Span};
 use thalweg_operators::{KeyedProcess, Process, ProcessContext};
@@ -7,13 +8,13 @@ use thalweg_testkit::oracle;
 
 use crate::inputs::{key_of, union, without_memory};
 
-/// Emits an alarm for each key that has had no reading for this span.
+/// Process function that emits an alarm for each key that has had no reading for this span of time.
 struct Silence(Span);
 
 type Context<'a> = ProcessContext<'a, u64, Vec<EventTime>, u64>;
 
 impl KeyedProcess<u64, Reading> for Silence {
-    /// Stamps for which a timer is still set.
+    /// Event times of the readings of a key for which a timer is still set.
     type State = Vec<EventTime>;
     type Out = u64;
 

@@ -1,4 +1,4 @@
-//! Sort by event time.
+//! Tests of the sort operator on the test bed.
 
 use thalweg_model::Either;
 use thalweg_operators::Sort;
@@ -7,7 +7,7 @@ use thalweg_testkit::oracle::{self, Row};
 
 use crate::inputs::{key_of, union, without_memory};
 
-/// Returns the rows by stamp, then key, then order of arrival.
+/// Returns the rows sorted by event time, then key, then order of arrival.
 fn sorted(rows: &[Row<Reading>]) -> Vec<(i64, Reading)> {
     let mut sorted = oracle::sorted(rows);
     sorted.sort_by_key(|(at_us, reading)| (*at_us, reading.key));

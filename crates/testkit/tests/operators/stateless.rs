@@ -1,5 +1,5 @@
-//! Operators that process one record at a time: their rows come out in order, each judged by the watermark of
-//! its own input.
+//! Tests of operators that process one record at a time: their rows come out in order, each judged by the
+//! watermark of its own input.
 
 use thalweg_operators::{Filter, FilterMap, FlatMap, Map, Own, StaticJoin, StaticLeftJoin, Table};
 use thalweg_testkit::hostile::Reading;
@@ -7,7 +7,7 @@ use thalweg_testkit::oracle;
 
 use crate::inputs::{is_kept, key_of, mirrored, two_sides, union};
 
-/// Returns a factor for half of the keys.
+/// Returns a table with a factor for every second key.
 pub fn factors() -> Vec<(u64, i64)> {
     (0..200).step_by(2).map(|key| (key, key as i64 + 2)).collect()
 }
@@ -20,7 +20,7 @@ pub fn scaled(reading: Reading, factor: &i64) -> Reading {
     Reading { amount: reading.amount * factor, ..reading }
 }
 
-/// Returns the reading zero to three times.
+/// Returns a reading zero to three times, as its amount says.
 fn repeated(reading: Reading) -> Vec<Reading> {
     vec![reading; reading.amount.rem_euclid(4) as usize]
 }
@@ -34,7 +34,7 @@ fn map() {
     });
 }
 
-/// Both sides of a join pass an operator before it, and stay distinct.
+/// A map in front of a join keeps the left and the right side apart.
 #[test]
 fn map_of_two_sides() {
     two_sides(|_, bed| {

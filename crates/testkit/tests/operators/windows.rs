@@ -1,4 +1,4 @@
-//! Aggregates of windows.
+//! Tests of window aggregates on the test bed.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -42,8 +42,8 @@ fn expected_of_lenient_sessions<Out>(
     oracle::lenient_sessions(&ran.arrived, gap_us, allowed_us, key_of, TallyResult::of)
 }
 
-/// Checks that results fire with their windows, never behind a promised watermark, stamped with the window's
-/// last instant.
+/// Checks that results fire with their windows, are never behind a promised watermark, and are stamped with
+/// the last instant of their window.
 fn check_firing<In>(ran: &Ran<In, Windowed<u64, TallyResult>>) {
     ran.assert_keeps_its_promise();
     ran.assert_fires_at(|row| Some(row.value.window.end.as_micros()));
@@ -73,8 +73,8 @@ fn sliding_windows() {
     });
 }
 
-/// With several inputs, the result on time and the last update of a window are determined. The updates
-/// between them depend on the progress of the other inputs.
+/// With allowed lateness and several inputs, the result on time and the last update of a window are
+/// determined. The updates between them depend on the progress of the other inputs.
 #[test]
 fn allowed_lateness() {
     union(|sides, bed| {
@@ -98,7 +98,7 @@ fn allowed_lateness() {
     });
 }
 
-/// With one input every update is determined.
+/// With allowed lateness and one input, every update of a window is determined.
 #[test]
 fn allowed_lateness_of_one_input() {
     one_input(|sides, bed| {
@@ -138,7 +138,7 @@ fn sessions() {
     });
 }
 
-/// The sessions on time equal the sessions without allowed lateness. With several inputs, the updates between
+/// Sessions on time are the same with allowed lateness and without. With several inputs, the updates between
 /// the first result and the last update depend on the progress of the other inputs. The last update of a
 /// group does not, and the other updates lie within it.
 #[test]
@@ -167,7 +167,7 @@ fn allowed_lateness_of_sessions() {
     });
 }
 
-/// With one input every update is determined.
+/// With allowed lateness and one input, every update of a session is determined.
 #[test]
 fn allowed_lateness_of_sessions_of_one_input() {
     one_input(|sides, bed| {
@@ -189,7 +189,8 @@ fn records_that_are_late_for_sessions_go_another_way() {
     });
 }
 
-/// The order of a key's records depends on how inputs mix, so the oracle takes the order of arrival.
+/// The results of count windows depend on how inputs mix, so the oracle gets the records in their order of
+/// arrival.
 #[test]
 fn count_windows() {
     union(|sides, bed| {
@@ -206,7 +207,8 @@ fn count_windows() {
     });
 }
 
-/// Panes of aggregates that subtract leaving values, that keep all values, and that keep the best ones.
+/// Sliding windows have the right results for aggregates that subtract leaving values, that keep all values,
+/// and that keep the best ones.
 #[test]
 fn aggregates_of_panes() {
     union(|sides, bed| {
@@ -244,7 +246,7 @@ fn windows_without_memory() {
     without_memory(|_| CountAggregate::new("window", two, key_of, Tally(Arc::default())));
 }
 
-/// A chain is one operator; lateness at its end is judged by the marks that reach it.
+/// In a chain that ends in a window, lateness is judged by the marks that reach the window.
 #[test]
 fn a_chain_that_ends_in_a_window() {
     union(|sides, bed| {

@@ -1,11 +1,12 @@
-//! The queries: every operator that passes windows on, each with the reference's rows.
+//! The SQL queries that are tested in time zones: every operator that passes windows on, each with the
+//! reference's rows.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::reference::{Clocks, MINUTE_MS, Row, Windows, shown};
 
-/// Tables and views that the queries read. `V` has the rows of `R` as versions of its keys.
+/// Tables and views that the queries read. The view `V` has the rows of table `R` as versions of its keys.
 pub const SETUP: &str = "\
 CREATE TABLE L (id INT, k STRING, p INT, v INT, ts TIMESTAMP_LTZ(3), WATERMARK FOR ts AS ts - INTERVAL '5' MINUTES);
 CREATE TABLE R (id INT, k STRING, p INT, v INT, ts TIMESTAMP_LTZ(3), WATERMARK FOR ts AS ts - INTERVAL '5' MINUTES);
@@ -16,14 +17,14 @@ CREATE VIEW Tens AS SELECT window_time AS rt, k, COUNT(*) AS n
 CREATE VIEW Late AS SELECT * FROM L WHERE DATE_FORMAT(ts, 'HH') >= '02';
 ";
 
-/// The rows of both tables, in the order of arrival.
+/// The rows of the two input tables, in the order of arrival.
 pub struct Tables {
     pub left: Vec<Row>,
     pub right: Vec<Row>,
 }
 
 impl Tables {
-    /// Returns the sections of a file of cases that hold the rows.
+    /// Returns the text of the input rows for a file of test cases.
     pub fn inputs(&self) -> String {
         let mut text = String::new();
         let instant = |row: &Row| format!("{}Z", shown(row.ts_ms));
@@ -42,14 +43,14 @@ impl Tables {
     }
 }
 
-/// A query and its expected rows.
+/// A SQL query with its name and its expected rows.
 pub struct Form {
     pub name: String,
     pub query: String,
     pub rows: Vec<String>,
 }
 
-/// A row in one of its windows.
+/// A row of a table, together with one of the windows that contain it.
 #[derive(Clone, Copy)]
 struct In<'a> {
     window: (i64, i64),
@@ -62,7 +63,7 @@ fn within<'a>(windows: Windows, clocks: &Clocks, rows: &'a [Row]) -> Vec<In<'a>>
     assigned.map(|(place, start, end)| In { window: (start, end), row: &rows[place] }).collect()
 }
 
-/// Groups rows by a key.
+/// Groups pairs of window and row by a key.
 fn grouped<'a, K: Ord>(rows: &[In<'a>], key: impl Fn(&In<'a>) -> K) -> BTreeMap<K, Vec<&'a Row>> {
     let mut groups: BTreeMap<K, Vec<&Row>> = BTreeMap::new();
     for one in rows {
@@ -75,12 +76,12 @@ fn sum(rows: &[&Row]) -> i64 {
     rows.iter().map(|row| row.v).sum()
 }
 
-/// Shows start and end as a query does.
+/// Formats the start and the end of a window as a SQL query prints them.
 fn window((start, end): (i64, i64)) -> String {
     format!("{},{}", shown(start), shown(end))
 }
 
-/// Returns the queries over windows.
+/// Returns all queries over these windows, with their expected rows.
 pub fn over_windows(windows: Windows, clocks: &Clocks, tables: &Tables) -> Vec<Form> {
     let (left, right) = (windows.of("L", "ts"), windows.of("R", "ts"));
     let lefts = within(windows, clocks, &tables.left);
@@ -91,7 +92,7 @@ pub fn over_windows(windows: Windows, clocks: &Clocks, tables: &Tables) -> Vec<F
     };
     let both = "window_start, window_end";
 
-    // Aggregates.
+    // Queries with aggregates over windows.
     let by_key = grouped(&lefts, |one| (one.window, one.row.k));
     let by_window = grouped(&lefts, |one| one.window);
     add(
@@ -148,7 +149,7 @@ pub fn over_windows(windows: Windows, clocks: &Clocks, tables: &Tables) -> Vec<F
             .collect(),
     );
 
-    // Top rows per window.
+    // Queries for the top rows of each window.
     let mut rows = Vec::new();
     for (at, of) in &by_window {
         let mut of = of.clone();
@@ -196,7 +197,7 @@ pub fn over_windows(windows: Windows, clocks: &Clocks, tables: &Tables) -> Vec<F
         );
     }
 
-    // Joins of two tables.
+    // Queries that join two tables of windows.
     let on = "ON L.k = R.k AND L.window_start = R.window_start AND L.window_end = R.window_end";
     let sides = format!("(SELECT * FROM {left}) L {{}} (SELECT * FROM {right}) R {on}");
     let meets = |one: &In<'_>, other: &In<'_>| one.window == other.window && one.row.k == other.row.k;
@@ -289,7 +290,7 @@ pub fn over_windows(windows: Windows, clocks: &Clocks, tables: &Tables) -> Vec<F
         of_all,
     );
 
-    // Windows over windows, and over rows that are selected by local time.
+    // Queries with windows over windows, and over rows that are selected by local time.
     let tens = Windows::Tumble { size: 10, offset: 0 };
     let tens: Vec<Row> = grouped(&within(tens, clocks, &tables.left), |one| (one.window, one.row.k))
         .iter()
@@ -333,7 +334,7 @@ pub fn over_windows(windows: Windows, clocks: &Clocks, tables: &Tables) -> Vec<F
     forms
 }
 
-/// Returns the queries over instants: the zone shows only in their printed times.
+/// Returns queries without windows. The time zone shows only in the times that they print.
 pub fn alone(clocks: &Clocks, tables: &Tables) -> Vec<Form> {
     let mut forms = Vec::new();
     let mut add = |name: &str, query: &str, rows: Vec<String>| {

@@ -22,23 +22,25 @@ use reference::{Clocks, MINUTE_MS, Row, Windows};
 const HOUR: i64 = 60;
 const DAY: i64 = 24 * HOUR;
 
-/// Zones with and without a clock change, on both sides of UTC.
+/// Time zones with and without clock changes, east and west of UTC.
 const ZONES: [Tz; 3] = [Tz::UTC, Tz::America__New_York, Tz::Asia__Shanghai];
 
 /// Instants at which New York's clocks were put forward from 2:00 to 3:00, and back from 2:00 to 1:00.
 const CHANGES_MS: [i64; 2] = [1_615_705_200_000, 1_636_264_800_000];
 
-/// Minutes relative to a change, in which rows lie; some are far from it, so that there are other days.
+/// Minutes relative to a clock change at which rows lie. Some are far from the change, so that rows fall on
+/// other days.
 const NEAR: std::ops::Range<i64> = -150..210;
 const FAR: [i64; 4] = [-1_460, -700, 860, 1_620];
 
-/// Largest delay of a row in minutes, behind rows with later stamps; watermarks are five minutes behind.
+/// Largest delay of a row, in minutes, behind rows with later event times. Watermarks are five minutes
+/// behind, so no row is late.
 const LATENESS_MAX: u64 = 4;
 
-/// Settings of a case: number of workers, and rows per batch.
+/// Settings of a test case: number of workers, and rows per batch.
 const MANNERS: [(usize, usize); 5] = [(1, 1), (4, 3), (1, 64), (4, 7), (2, 4_096)];
 
-/// Every kind of window, in minutes.
+/// Every kind of window, with sizes in minutes.
 const WINDOWS: [Windows; 11] = [
     Windows::Tumble { size: 30, offset: 0 },
     Windows::Tumble { size: 3 * HOUR, offset: 0 },
@@ -53,7 +55,7 @@ const WINDOWS: [Windows; 11] = [
     Windows::Session { gap: 9, is_by_key: false },
 ];
 
-/// Draws the rows of a table around a change, in the order of arrival.
+/// Draws the rows of a table around a clock change, in the order of arrival.
 fn draw(change_ms: i64, first_id: i64, entropy: &mut impl Entropy) -> Vec<Row> {
     let mut rows = Vec::new();
     for minute in NEAR.chain(FAR) {
@@ -131,7 +133,7 @@ fn windows_in_zones_have_the_rows_of_the_reference() {
 /// when the clocks show the same time again.
 #[test]
 fn rows_a_gap_apart_are_in_one_session_if_a_watermark_ends_it_between_them() {
-    // The first row, the row that moves the watermark, and the second row.
+    // The event times of the first row, of the row that moves the watermark, and of the second row.
     let new_york = ["2021-11-07 04:35:00.000Z", "2021-11-07 05:20:00.000Z", "2021-11-07 06:00:00.000Z"];
     let utc = ["2021-11-07 04:35:00.000Z", "2021-11-07 05:04:59.999Z", "2021-11-07 05:00:00.000Z"];
     let mut failures = Vec::new();

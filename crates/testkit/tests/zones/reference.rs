@@ -5,7 +5,7 @@ use chrono_tz::Tz;
 
 pub const MINUTE_MS: i64 = 60_000;
 
-/// A row of either table.
+/// A row of one of the two input tables.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub id: i64,
@@ -15,7 +15,7 @@ pub struct Row {
     pub ts_ms: i64,
 }
 
-/// Every kind of window, in minutes.
+/// A kind of SQL window function, with its sizes in minutes.
 #[derive(Clone, Copy, Debug)]
 pub enum Windows {
     Tumble { size: i64, offset: i64 },
@@ -25,7 +25,7 @@ pub enum Windows {
 }
 
 impl Windows {
-    /// Returns SQL for these windows over a table with a time column.
+    /// Returns the SQL of these windows over a table with a time column.
     pub fn of(self, table: &str, time: &str) -> String {
         let span = |minutes: i64| format!("INTERVAL '{minutes}' MINUTES");
         let time = format!("DESCRIPTOR({time})");
@@ -50,8 +50,8 @@ impl Windows {
         format!("TABLE({call})")
     }
 
-    /// Assigns rows to windows, given each row's key and local time. Returns index of the row, start and end
-    /// for each pair.
+    /// Assigns rows to windows, given each row's key and local time. Returns the index of the row, the start
+    /// and the end for each pair of row and window.
     pub fn assign(self, rows: &[(&str, i64)]) -> Vec<(usize, i64, i64)> {
         let mut found = Vec::new();
         match self {
@@ -87,7 +87,7 @@ impl Windows {
         found
     }
 
-    /// Returns all windows that contain a local time, for kinds of windows without sessions.
+    /// Returns all windows that contain a local time; for kinds of windows that are not sessions.
     fn around(self, reading: i64) -> Vec<(i64, i64)> {
         let begins = |size: i64, offset: i64| {
             let (size, offset) = (size * MINUTE_MS, offset * MINUTE_MS);
@@ -113,41 +113,41 @@ impl Windows {
     }
 }
 
-/// The local times of a zone, by the minute.
+/// The local times of a time zone, minute by minute.
 pub struct Clocks {
     zone: Tz,
-    /// Instants, each a minute after the previous one.
+    /// The instants in milliseconds, each one minute after the previous one.
     minutes: Vec<i64>,
 }
 
 impl Clocks {
-    /// Creates the local times for some days around an instant.
+    /// Creates the local times of a zone for some days around an instant.
     pub fn new(zone: Tz, around_ms: i64) -> Self {
         let days = 5 * 24 * 60;
         Clocks { zone, minutes: (-days..days).map(|minute| around_ms + minute * MINUTE_MS).collect() }
     }
 
-    /// Returns the local time of an instant.
+    /// Returns the local time of an instant, in milliseconds.
     pub fn reading(&self, instant_ms: i64) -> i64 {
         let instant = DateTime::<Utc>::from_timestamp_millis(instant_ms).expect("an instant of our days");
         let offset = self.zone.offset_from_utc_datetime(&instant.naive_utc()).fix().local_minus_utc();
         instant_ms + i64::from(offset) * 1_000
     }
 
-    /// Returns `window_time` of a window that ends on a whole minute: the last millisecond whose local time is
-    /// below its end.
+    /// Returns `window_time` of a window that ends on a whole minute. It is the last millisecond whose local
+    /// time is below the window's end.
     pub fn time_of(&self, end: i64) -> i64 {
         let last = self.minutes.iter().rev().find(|minute| self.reading(**minute) < end);
         last.expect("windows lie within some days") + MINUTE_MS - 1
     }
 
-    /// Shows an instant in local time.
+    /// Formats an instant as local time.
     pub fn shown(&self, instant_ms: i64) -> String {
         shown(self.reading(instant_ms))
     }
 }
 
-/// Shows a local time as text.
+/// Formats a local time as text.
 pub fn shown(reading: i64) -> String {
     let time = DateTime::<Utc>::from_timestamp_millis(reading).expect("a reading of our days");
     time.format("%Y-%m-%d %H:%M:%S%.3f").to_string()

@@ -1,5 +1,5 @@
-//! Segments that end in a deferred operator, whose results come later. It begins a task, and the operators behind it
-//! may share that task.
+//! Segments that end in a deferred operator, such as a lookup join, whose results come later. Such an
+//! operator begins a task, and the operators behind it may share this task.
 
 use std::marker::PhantomData;
 
@@ -11,7 +11,7 @@ use thalweg_runtime::{EdgeKind, InputHandle, OutputPlan};
 use super::{Allowed, Cut, Gathers, Isolated, Planner, Segment, join};
 use crate::draft::Label;
 
-/// A segment followed by a deferred operator, whose results come later.
+/// A segment followed by a deferred operator, such as a lookup join, whose results come later.
 pub struct Awaited<H, In, D> {
     pub(crate) head: H,
     pub(crate) operator: D,

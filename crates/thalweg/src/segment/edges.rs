@@ -16,34 +16,34 @@ use thalweg_runtime::{EdgeKind, InputHandle, InputPlan, OutputPlan};
 use super::{Allowed, Gathers, Isolated, PartitionOf, Planner, Segment};
 use crate::draft::Label;
 
-/// The edges that a segment begins with.
+/// The edges from other streams that a segment begins with.
 pub trait EdgeInputs<T: Send + 'static>: Sized + 'static {
-    /// The sharing that any such edges may allow, see [`Segment::MAY`].
+    /// The ways of sharing that edges of this type may allow, see [`Segment::MAY`].
     const MAY: Allowed;
 
-    /// Returns the sharing that these edges allow.
+    /// Returns the ways in which several workers may share the operators behind these edges.
     fn allowed(&self, planner: &Planner) -> Allowed;
 
-    /// Input handle of one instance of a keyed operator.
+    /// Input handle by which one instance of a keyed operator reads these edges.
     type Instance: InputPlan<T>;
 
-    /// Plans the streams before the edges up to an exchange by the keys of `operator`. Returns the input handle of
-    /// each instance.
+    /// Plans the streams that end in these edges up to an exchange by the keys of `operator`. Returns the
+    /// input handle of each instance of the operator.
     fn exchange<P>(from: FromEdges<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
     where
         P: Operator<T> + 'static;
 
-    /// Input handle of a task that reads the edges.
+    /// Input handle of a task that reads all these edges.
     type Input: InputPlan<T>;
 
-    /// Plans the streams before the edges.
+    /// Plans the streams that end in these edges, and returns the handle of the task that reads them.
     fn input(self, planner: &mut Planner) -> Self::Input;
 }
 
-/// A segment that begins at edges and has no operator.
+/// A segment of a stream that begins at edges from other streams, and has no operator.
 pub struct FromEdges<E> {
     pub(crate) edges: E,
-    /// Name of a task that holds no operator.
+    /// Name of the task if it holds no operator.
     pub(crate) label: Label,
 }
 
@@ -111,7 +111,7 @@ impl<E> Slot<E> {
     }
 }
 
-/// A branch of a shared stream, which sees all its values.
+/// The edge of a shared stream, which each of its branches begins with.
 pub struct Branch<T: Clone + Send + Sync + 'static>(pub(crate) Slot<SharedEdge<T>>);
 
 impl<T: Clone + Send + Sync + 'static> EdgeInputs<T> for Branch<T> {
@@ -140,7 +140,7 @@ impl<T: Clone + Send + Sync + 'static> EdgeInputs<T> for Branch<T> {
     }
 }
 
-/// One part of a stream that was split.
+/// The edge to one of the two streams that a stream was split into.
 pub struct Part<T: Send + 'static>(pub(crate) Slot<InputHandle<T>>);
 
 impl<T: Send + 'static> EdgeInputs<T> for Part<T> {
@@ -167,7 +167,7 @@ impl<T: Send + 'static> EdgeInputs<T> for Part<T> {
     }
 }
 
-/// Union of two streams of one type.
+/// The edges of a union of two streams of one type.
 pub struct BothOf<C, D>(pub(crate) C, pub(crate) D);
 
 impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> EdgeInputs<T> for BothOf<C, D> {
@@ -199,7 +199,7 @@ impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> EdgeInputs<T> for BothOf<C
     }
 }
 
-/// Union of any number of streams of one type.
+/// The edges of a union of any number of streams of one type.
 pub struct SeveralOf<C>(pub(crate) Vec<C>);
 
 impl<T: Send + 'static, C: Segment<T>> EdgeInputs<T> for SeveralOf<C> {
@@ -230,7 +230,7 @@ impl<T: Send + 'static, C: Segment<T>> EdgeInputs<T> for SeveralOf<C> {
     }
 }
 
-/// Two streams whose values keep their side.
+/// The edges of two streams that are joined; a value tells whether it comes from the left or the right one.
 pub struct SidesOf<C, D, L, R> {
     left: C,
     right: D,

@@ -14,18 +14,18 @@ use thalweg_runtime::{EdgeKind, Graph, InputHandle, InputPlan, OutputHandle, Out
 use super::{Allowed, Chaining, FromSource, Layout, Parallel, Segment};
 use crate::draft::{Label, free_name};
 
-/// Most partitions of a stream; a source with more splits is read by one task. The bound lets one task read four such
-/// streams.
+/// Largest number of partitions of a stream. A source with more splits is read by one task. With this bound,
+/// one task can read four streams of so many partitions.
 pub(super) const PARTITIONS_MAX: usize = limits::INPUTS_PER_TASK.max as usize / 4;
 
-/// A graph that is being built.
+/// Builds the graph of a query, and holds the rules by which its streams are cut into tasks.
 pub struct Planner {
     pub(crate) graph: Graph,
     pub(crate) chaining: Chaining,
     parallel: Parallel,
-    /// Names of operators, by [`Label`].
+    /// Names of all operators; a [`Label`] is an index into this list.
     names: Vec<String>,
-    /// Names of tasks that are taken.
+    /// Names of the tasks that were added to the graph so far.
     tasks: HashSet<String>,
 }
 
@@ -70,7 +70,8 @@ impl Planner {
         self.graph.source(name, source, watermarks, tail, output);
     }
 
-    /// Returns the output handle of one task: one partition, if `output` has several.
+    /// Returns the output handle of one task: a new partition if `output` has partitions, otherwise `output`
+    /// itself.
     pub(super) fn one_of<T, X: OutputPlan<T>>(&mut self, output: X) -> X {
         match output.kind() {
             EdgeKind::Partitions => {
@@ -93,7 +94,7 @@ impl Planner {
         self.graph.operator(name, input, operator, output);
     }
 
-    /// Ends `segment` at `output`; the chaining decides the tasks of its operators.
+    /// Ends `segment` at `output`; the chaining decides which operators of the segment share a task.
     pub(crate) fn end<T: Send + 'static>(&mut self, segment: impl Segment<T>, output: OutputHandle<T>) {
         match self.chaining {
             Chaining::None => segment.split(self, output),
@@ -101,7 +102,7 @@ impl Planner {
         }
     }
 
-    /// Ends `segment` at a new edge of this kind, and returns its input handle.
+    /// Ends `segment` at a new edge of the given kind, and returns the input handle of this edge.
     pub(super) fn end_at_edge<T: Send + 'static>(
         &mut self,
         segment: impl Segment<T>,
@@ -112,7 +113,8 @@ impl Planner {
         input
     }
 
-    /// Ends `segment` at an edge, from which `tail`, the first operator of another task, reads.
+    /// Ends `segment` at a new edge. The operator `tail` reads from there as the first operator of another
+    /// task.
     pub(super) fn cut<T, P, X>(&mut self, segment: impl Segment<T>, tail: P, tail_name: &str, output: X)
     where
         T: Send + 'static,
@@ -120,13 +122,14 @@ impl Planner {
         P::Out: Send + 'static,
         X: OutputPlan<P::Out>,
     {
-        // A split without an operator before it has no name of its own.
+        // A stream that is separated into two streams without an operator before it has no operator to be
+        // named after, so its task is called `part`.
         let name = if tail_name.is_empty() { "part" } else { tail_name };
         self.follow(segment, tail, name, output);
     }
 
-    /// Ends `segment` at an edge, from which `operator` reads in a task of this name, or in several tasks that share
-    /// it.
+    /// Ends `segment` at a new edge. The operator `operator` reads from there, in a task called `name`, or in
+    /// several tasks that share the work.
     pub(crate) fn follow<T, C, P, X>(&mut self, segment: C, operator: P, name: &str, output: X)
     where
         T: Send + 'static,
@@ -136,7 +139,8 @@ impl Planner {
         X: OutputPlan<P::Out>,
     {
         let allowed = segment.allowed(self);
-        // Decided at compile time, so that an operator that cannot be shared is compiled as one task only.
+        // The condition is evaluated at compile time, so an operator that cannot be shared is compiled only
+        // once, for one task.
         if const {
             let can_be_shared = match P::SHARING {
                 Sharing::Keyed | Sharing::Serial => false,
@@ -172,7 +176,8 @@ impl Planner {
         self.operator(name, input, operator, output);
     }
 
-    /// Reads each partition with its own instance of `operator`, which writes a partition of the output.
+    /// Adds a task for each partition, with an instance of `operator` that reads this partition and writes a
+    /// partition of the output.
     fn follow_each<T, N, P, X>(&mut self, partitions: Vec<N>, operator: &P, name: &str, output: &X)
     where
         T: Send + 'static,
@@ -189,18 +194,19 @@ impl Planner {
         }
     }
 
-    /// Returns true if a segment that allows this sharing ends in several tasks, one per partition.
+    /// Returns true if a segment with these ways of sharing ends in several tasks, one per partition.
     pub(crate) fn spreads(&self, allowed: Allowed) -> bool {
         self.is_parallel() && allowed.spread
     }
 
-    /// Returns true if several workers share a keyed operator, each with its own keys, behind a segment that allows this
-    /// sharing.
+    /// Returns true if a keyed operator behind a segment with these ways of sharing has an instance for each
+    /// worker, with keys of its own.
     pub(super) fn exchanges(&self, allowed: Allowed) -> bool {
         self.keyed_copies() > 1 && allowed.exchange
     }
 
-    /// Returns the number of workers that share a keyed operator. A reader of their output reads as many partitions.
+    /// Returns the number of instances of each keyed operator. The operator behind them reads as many
+    /// partitions.
     pub(super) fn keyed_copies(&self) -> u32 {
         match self.parallel {
             Parallel::Serial => 1,
@@ -208,13 +214,13 @@ impl Planner {
         }
     }
 
-    /// Assigns a preferred worker to the task that was added last, so that each worker gets equally many of these
-    /// tasks.
+    /// Assigns a preferred worker to the task that was added last. Workers are assigned in turn by `number`,
+    /// so each gets equally many tasks.
     pub(super) fn settle(&mut self, number: u32) {
         self.graph.prefer_worker(number % self.keyed_copies());
     }
 
-    /// Plans a segment with an exchange by key: each record goes to the instance of `operator`, its only reader, that
+    /// Plans a segment with an exchange by key behind it: each record goes to the instance of `operator` that
     /// has its key.
     pub(super) fn exchange_by_key<T, C, Q>(
         &mut self,
@@ -229,8 +235,8 @@ impl Planner {
         self.exchange_of(segment, Address::<_, Only>::new(operator.keys()))
     }
 
-    /// Plans a segment with an exchange: each record goes to the instance of the next operator to which `address`
-    /// addresses it.
+    /// Plans a segment with an exchange behind it: `address` tells for each record which instance of the next
+    /// operator takes it.
     pub(super) fn exchange_of<T, C, A>(&mut self, segment: C, address: A) -> Vec<Several<InputHandle<T>>>
     where
         T: Send + 'static,
@@ -242,7 +248,8 @@ impl Planner {
         inputs.into_iter().map(|input| Several(input.partitions())).collect()
     }
 
-    /// Ends a segment with `address`, which addresses its records.
+    /// Ends a segment with the operator `address`, which tells for each record which instance of the next
+    /// operator takes it.
     pub(super) fn address<T, C, A>(&mut self, segment: C, address: A, output: AddressedOutputHandle<T>)
     where
         T: Send + 'static,
@@ -255,12 +262,12 @@ impl Planner {
         }
     }
 
-    /// Returns the kind of edge for the two parts of a stream that splits behind this segment.
+    /// Returns the kind of the edges to the two streams that a stream is split into behind this segment.
     pub(crate) fn kind_of_parts<T: Send + 'static>(&self, segment: &impl Segment<T>) -> EdgeKind {
         if self.spreads(segment.allowed(self)) { EdgeKind::Partitions } else { EdgeKind::Ordered }
     }
 
-    /// Plans a segment up to one task that reads it, beside other inputs.
+    /// Plans a segment whose reader is one task that also reads other inputs, such as a join.
     pub(super) fn input_of<T, C>(&mut self, segment: C) -> Several<PartitionOf<T, C>>
     where
         T: Send + 'static,
@@ -274,7 +281,8 @@ impl Planner {
         matches!(self.parallel, Parallel::Epochs { .. })
     }
 
-    /// Returns the kind of edge of a shared stream. `all_gather` is true if all its readers gather.
+    /// Returns the kind of edge for a shared stream. `all_gather` is true if a merging operator comes first
+    /// in all its branches.
     pub(crate) fn kind_of_shared<T: Send + 'static>(
         &self,
         segment: &impl Segment<T>,
@@ -290,7 +298,8 @@ impl Planner {
         }
     }
 
-    /// Returns the number of workers that share an operator with this output, if several may.
+    /// Returns the number of workers that share an operator which writes to this output, if several workers
+    /// may share it.
     fn sharing<P, T, X>(&self, output: &X) -> Option<usize>
     where
         P: Operator<T>,

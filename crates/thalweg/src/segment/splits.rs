@@ -10,15 +10,15 @@ use thalweg_runtime::{EdgeKind, InputHandle, OutputPlan};
 use super::{Allowed, Cut, FromSource, Gathers, Isolated, PARTITIONS_MAX, Planner, Segment};
 use crate::draft::Label;
 
-/// The splits of a source, without operators.
+/// A segment of a source with several splits, without operators.
 pub struct FromSplits<S, W = WatermarkStrategy> {
     pub(crate) splits: Vec<FromSource<S, W>>,
-    /// Name of a task that unites the splits and holds nothing else.
+    /// Name of a task that only unites the splits.
     pub(crate) label: Label,
 }
 
 impl<S, W> FromSplits<S, W> {
-    /// Returns the split, if it is the only one.
+    /// Returns the only split of the source, if it has no others.
     fn alone(&mut self) -> Option<FromSource<S, W>> {
         if self.splits.len() == 1 { self.splits.pop() } else { None }
     }
@@ -76,7 +76,8 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
             return source.fuse(planner, tail, tail_name, output);
         }
         if matches!(P::SHARING, Sharing::Stateless) && output.kind() != EdgeKind::Ordered {
-            // A stateless operator before containers or partitions runs in the task of each split.
+            // A stateless operator in front of containers or partitions has an instance in the task of each
+            // split.
             let is_partition = output.kind() == EdgeKind::Partitions;
             for (source, number) in self.splits.into_iter().zip(0..) {
                 let output = output
@@ -84,8 +85,8 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
                     .expect("containers and partitions take any number of writers");
                 source.fuse(planner, tail.fork(), tail_name, output);
                 if is_partition {
-                    // The keys of an exchange may remember records, and edges must know whether they cross workers:
-                    // so set a preferred worker.
+                    // The function for the keys of an exchange may remember records, and an edge must know
+                    // whether it crosses workers. So the task of each split gets a preferred worker.
                     planner.settle(number);
                 }
             }

@@ -1,5 +1,5 @@
-//! Cutting of streams into tasks, checked by name, since a task is called after its operators; and equal results for
-//! every cut.
+//! Tests of how streams are cut into tasks: tasks are checked by name, since a task is called after its
+//! operators, and results must be the same for every cut.
 
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::stream::Stream;
 
 const EVERY_CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
-/// A sink that collects its records as text.
+/// A sink that collects the values of its records as text.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<String>>>);
 
@@ -29,15 +29,16 @@ impl<T: std::fmt::Debug> Sink<T> for Seen {
     }
 }
 
-/// Forty numbers, one a second. Every fourth is stamped five seconds too early, so that it is late for its window.
+/// Begins a stream of forty numbers, one a second. Every fourth is stamped five seconds earlier, so that it
+/// is late for its window.
 fn numbers(query: &Query) -> Stream<i64, FromSource<Given<i64>>> {
     let at = |number: i64| EventTime::from_secs(if number % 4 == 3 { number - 5 } else { number });
     let records = (0..40).map(|number| Record::new(at(number), number)).collect();
     query.source("source", Given::new(records), WatermarkStrategy::ascending())
 }
 
-/// Checks the tasks of a query under each chaining. Results and counts of operators must be the same under all of
-/// them, with edges of every size.
+/// Checks the names of the tasks of a query under each chaining. Results and counts of operators must be the
+/// same under all of them, also with the smallest edges.
 fn check(write: impl Fn(&Query, Seen), none: &str, default: &str, all: &str) {
     let tiny = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
     let mut first: Option<(Vec<String>, Vec<(String, Counts)>)> = None;
@@ -102,7 +103,7 @@ fn chains_break_before_the_first_operator_with_state() {
     check(|query, seen| numbers(query).sink("sink", seen), "source | sink", "source-sink", "source-sink");
 }
 
-/// Behind a window a stream goes on like any other, also into a further window.
+/// Operators behind a window are chained like any others, also a further window.
 #[test]
 fn a_chain_goes_on_behind_a_window() {
     check(
@@ -220,7 +221,8 @@ fn names_can_be_given_everywhere_and_others_make_way() {
     );
 }
 
-/// A task's name consists of its operators' names. If two tasks get the same name, that is not an error of the user.
+/// Tasks that would have the same name get numbers. A task's name consists of its operators' names, so equal
+/// names are not an error of the user.
 #[test]
 fn tasks_that_would_be_called_the_same_are_numbered() {
     check(
@@ -238,10 +240,11 @@ fn tasks_that_would_be_called_the_same_are_numbered() {
     );
 }
 
-/// A single split is a source, however the query goes on; several splits are numbered.
+/// A source with a single split has the same tasks and names as a source without splits, however the query
+/// continues. Several splits have numbered names.
 #[test]
 fn a_split_alone_is_a_source() {
-    /// Returns the names of the tasks of a query.
+    /// Returns the names of the tasks of a query over a source with this number of splits.
     fn tasks(write: &dyn Fn(&Query, Vec<Given<i64>>, Seen), splits: usize, layout: Layout) -> Vec<String> {
         let query = Query::new("q");
         let split = |first: i64| {
@@ -291,7 +294,8 @@ fn a_split_alone_is_a_source() {
     goes_on!(numbers: .share().branch().map(|value| value));
 }
 
-/// Checks the tasks of a query over two splits that several workers share, under each chaining.
+/// Checks the names of the tasks of a query over two splits under each chaining, with operators that several
+/// workers share.
 fn check_spread(
     write: impl Fn(Stream<i64, FromSplits<Given<i64>>>, Seen),
     none: &str,
@@ -327,7 +331,7 @@ fn check_spread(
     }
 }
 
-/// Stateless operators run with their split, up to the first operator that needs all splits.
+/// Stateless operators run in a task per split, up to the first operator that needs all splits.
 #[test]
 fn splits_have_partitions_up_to_what_is_serial() {
     check_spread(
@@ -362,7 +366,7 @@ fn splits_have_partitions_up_to_what_is_serial() {
     );
 }
 
-/// Process function that sums the values of each key.
+/// Process function that adds up the values of each key, and emits the sum by a timer.
 struct Sums;
 
 impl KeyedProcess<i64, i64> for Sums {
@@ -380,7 +384,7 @@ impl KeyedProcess<i64, i64> for Sums {
     }
 }
 
-/// A keyed operator has an instance for each worker, to which all splits write.
+/// A keyed operator has an instance for each worker, and the tasks of all splits write to each instance.
 #[test]
 fn what_works_per_key_has_copies() {
     let gap = || SessionGap::new(Span::from_secs(3)).unwrap();
@@ -399,7 +403,7 @@ fn what_works_per_key_has_copies() {
         "s-1-map-key_by | s-2-map-key_by | process-map-2-filter#1 | process-map-2-filter#2 | sink",
         "s-1-map-key_by | s-2-map-key_by | process-map-2-filter#1 | process-map-2-filter#2 | sink",
     );
-    // A second exchange, by another key.
+    // A second exchange, by another key, follows a keyed operator that has several instances.
     check_spread(
         |numbers, seen| {
             let distinct = numbers.isolate().key_by(|value| *value % 7).distinct(seconds(4));
@@ -410,7 +414,7 @@ fn what_works_per_key_has_copies() {
         "s-1 | s-2 | key_by#1 | key_by#2 | distinct-key_by#1 | distinct-key_by#2 | count_windows#1 | count_windows#2 | sink",
         "s-1 | s-2 | key_by#1 | key_by#2 | distinct-key_by#1 | distinct-key_by#2 | count_windows#1 | count_windows#2 | sink",
     );
-    // An operator that needs all keys reads all instances, and so does a merging operator.
+    // A serial or merging operator behind a keyed one reads the output of all its instances.
     check_spread(
         |numbers, seen| {
             let sessions = numbers.key_by(|value| *value % 7).session(gap()).aggregate(Count);
@@ -431,7 +435,7 @@ fn what_works_per_key_has_copies() {
     );
 }
 
-/// Both sides of a join are exchanged by key, and so are all streams of a union.
+/// Both sides of a join are exchanged by key, and so are all streams of a union in front of a keyed operator.
 #[test]
 fn what_meets_per_key_has_copies() {
     check_spread(
@@ -459,7 +463,7 @@ fn what_meets_per_key_has_copies() {
     );
 }
 
-/// Streams that split and meet are partitioned as well.
+/// Streams that are split, shared or united behind a source with several splits are partitioned as well.
 #[test]
 fn partitions_part_and_meet() {
     check_spread(
@@ -485,7 +489,7 @@ fn partitions_part_and_meet() {
     );
 }
 
-/// A boxed stream ends at an edge and goes on from there; functions can take and return it.
+/// A boxed stream ends at an edge and continues from there; functions can take and return such streams.
 #[test]
 fn boxes_forget_what_a_stream_is_made_of() {
     fn twice(stream: Stream<i64>) -> Stream<i64> {
@@ -536,7 +540,7 @@ fn boxes_forget_what_a_stream_is_made_of() {
     );
 }
 
-/// Emits each value twice; at a watermark, the number of values since the last one.
+/// Operator that emits each value twice, and at a watermark the number of values since the last one.
 #[derive(Default)]
 struct Twice {
     left: Vec<Record<i64>>,
@@ -612,7 +616,8 @@ impl Operator<i64> for Twice {
     }
 }
 
-/// Operators that expand may stand anywhere, one behind the other, and behind windows.
+/// Operators that emit several records per record may be anywhere in a chain, one behind the other, and
+/// behind windows.
 #[test]
 fn operators_that_expand_chain_like_others() {
     check(

@@ -22,7 +22,7 @@ use super::pair::KeyedPair;
 use super::{Stream, stateful};
 use crate::segment::{Chained, Erased, Segment, SidesOf, Stateful};
 
-/// Values of type `T`, grouped by a key of type `K`.
+/// A stream of values of type `T` that are grouped by a key of type `K`.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
 pub struct KeyedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K> {
     pub(super) stream: Stream<T, C>,
@@ -200,7 +200,8 @@ where
     }
 }
 
-/// Values of type `T`, grouped by a key of type `K` and a window. `Late` is the rule for late values.
+/// A stream of values of type `T` that are grouped by a key of type `K` and a window. `Late` is the rule for
+/// late values.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
 pub struct WindowedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K, Late = DropLate> {
     keyed: KeyedStream<K, T, C, KeyOf>,
@@ -209,7 +210,7 @@ pub struct WindowedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) ->
     late: PhantomData<fn() -> Late>,
 }
 
-/// Segment of an aggregate over windows.
+/// Type of the segment that ends in an aggregate over tumbling or sliding windows.
 type Aggregated<K, T, C, KeyOf, F, Late> =
     Stateful<<C as Segment<T>>::BeforeState, T, SlidingAggregate<K, T, KeyOf, F, Late>>;
 
@@ -319,7 +320,8 @@ where
     }
 }
 
-/// Values of type `T`, grouped by a key of type `K` and its sessions. `Late` is the rule for late values.
+/// A stream of values of type `T` that are grouped by a key of type `K` and into sessions. `Late` is the rule
+/// for late values.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
 pub struct SessionStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K, Late = DropLate> {
     keyed: KeyedStream<K, T, C, KeyOf>,
@@ -328,7 +330,7 @@ pub struct SessionStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> 
     late: PhantomData<fn() -> Late>,
 }
 
-/// Segment of an aggregate over sessions.
+/// Type of the segment that ends in an aggregate over sessions.
 type SessionsOf<K, T, C, KeyOf, F, Late> =
     Stateful<<C as Segment<T>>::BeforeState, T, SessionAggregate<K, T, KeyOf, F, Late>>;
 

@@ -20,10 +20,10 @@ use thalweg_operators::{
 use super::{Stream, stateful};
 use crate::segment::{FromEdges, Segment, SidesOf, Stateful};
 
-/// Segment that reads both streams.
+/// Type of the segment of two streams that are joined, without the join itself.
 type Sides<L, R, C, D> = FromEdges<SidesOf<C, D, L, R>>;
 
-/// Two streams, of values `L` and `R`, grouped by keys of one type.
+/// Two streams to be joined, with values of types `L` and `R` that are grouped by keys of the same type.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
 pub struct KeyedPair<K, L: Clone + Send + 'static, R: Clone + Send + 'static, C, D, KeyL, KeyR> {
     pub(super) stream: Stream<Either<L, R>, Sides<L, R, C, D>>,
@@ -75,28 +75,29 @@ where
     }
 }
 
-/// Rule by which values with equal keys match.
+/// Rule by which two values with equal keys match, and the join operator that works by this rule.
 pub trait Matching<K, L, R, KeyL, KeyR> {
-    /// Operator that joins matching values.
+    /// The join operator for this rule; `M` says which pairs and single values become results.
     type Join<M: Combine<L, R, Out: Send + 'static> + 'static>: Operator<Either<L, R>, Out = M::Out>
         + Named
         + 'static;
 
-    /// Creates the operator.
+    /// Creates the join operator for this rule.
     fn join<M>(self, left_key: KeyL, right_key: KeyR, combine: M) -> Self::Join<M>
     where
         M: Combine<L, R, Out: Send + 'static> + 'static;
 }
 
-/// Values match if they share a window.
+/// Rule that values with equal keys match if they fall into the same window.
 #[derive(Clone, Copy, Debug)]
 pub struct InWindows(SlidingWindows);
 
-/// Values match if the right one is within an interval of the left one.
+/// Rule that values with equal keys match if the event time of the right one is within an interval of the
+/// left one's.
 #[derive(Clone, Copy, Debug)]
 pub struct Within(Interval);
 
-/// Implements [`Matching`] for a rule by the join operator that performs it.
+/// Implements [`Matching`] for a rule by the join operator that works by this rule.
 macro_rules! matching {
     ($way:ident, $join:ident) => {
         impl<K, L, R, KeyL, KeyR> Matching<K, L, R, KeyL, KeyR> for $way
@@ -129,7 +130,7 @@ pub struct MatchedPair<K, L: Clone + Send + 'static, R: Clone + Send + 'static, 
     matching: W,
 }
 
-/// Segment of a join.
+/// Type of the segment that ends in a join.
 type Joined<K, L, R, C, D, KeyL, KeyR, W, M> =
     Stateful<Sides<L, R, C, D>, Either<L, R>, <W as Matching<K, L, R, KeyL, KeyR>>::Join<M>>;
 
@@ -141,7 +142,7 @@ where
     D: Segment<R>,
     W: Matching<K, L, R, KeyL, KeyR>,
 {
-    /// Emits a result for each two values that match, as soon as both are there.
+    /// Emits a result for every two values that match, as soon as both have arrived.
     pub fn inner<U, F>(self, combine: F) -> Stream<U, Joined<K, L, R, C, D, KeyL, KeyR, W, Inner<F>>>
     where
         U: Send + 'static,
@@ -191,7 +192,7 @@ where
     }
 }
 
-/// Segment of a co-group.
+/// Type of the segment that ends in a co-group.
 type CoGrouped<K, L, R, C, D, KeyL, KeyR, F, I> =
     Stateful<Sides<L, R, C, D>, Either<L, R>, CoGroup<K, L, R, KeyL, KeyR, F, I>>;
 

@@ -32,12 +32,12 @@ pub type Parts<A, B> = (Stream<A, FromEdges<Part<A>>>, Stream<B, FromEdges<Part<
 pub struct SharedStream<T: Clone + Send + Sync + 'static> {
     draft: Rc<RefCell<Draft>>,
     edge: Slot<thalweg_runtime::graph::SharedEdge<T>>,
-    /// True if all known branches gather.
+    /// True if, in every branch so far, a merging operator comes before any keyed or serial one.
     all_gather: Rc<Cell<bool>>,
 }
 
 impl<T: Clone + Send + Sync + 'static> SharedStream<T> {
-    /// Begins a stream of all the values, in their order.
+    /// Begins a branch: a stream that sees all values of the shared stream, in their order.
     pub fn branch(&self) -> Stream<T, FromEdges<Branch<T>>> {
         let (index, label) = self.draft.borrow_mut().begin_branch(&self.all_gather);
         let segment = FromEdges { edges: Branch(self.edge.clone()), label };
@@ -65,7 +65,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         let (edge, all_gather) = (Slot::new(), Rc::new(Cell::new(true)));
         let (filled, do_all_gather) = (edge.clone(), Rc::clone(&all_gather));
         let lower = move |planner: &mut Planner| {
-            // All streams have ended when the first is planned, so `all_gather` is final.
+            // All branches have ended when the first stream is planned, so the value of `all_gather` is final
+            // here.
             let kind = planner.kind_of_shared(&segment, do_all_gather.get());
             let (output, edge) = planner.graph.shared_edge(kind);
             planner.end(segment, output);
@@ -130,7 +131,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         Stream { draft, index, segment: FromEdges { edges: SeveralOf(segments), label }, value: PhantomData }
     }
 
-    /// Begins a stream with two others; if it needs a name, it is called after `kind`.
+    /// Begins a stream with this stream and another one. If a task needs a name for it, the name is `kind`.
     pub(crate) fn meet<R, U, D, E>(
         self,
         other: Stream<R, D>,
@@ -152,8 +153,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
 }
 
 impl<A: Send + 'static, B: Send + 'static, C: Segment<Either<A, B>>> Stream<Either<A, B>, C> {
-    /// Separates the values of either kind into two streams: for operators with a side output, such as results and
-    /// late records.
+    /// Separates the left and the right values into two streams. This is for operators with a side output,
+    /// such as results and late records.
     pub fn part(self) -> Parts<A, B> {
         let Stream { draft, index, segment, .. } = self;
         let (left, right) = (Slot::new(), Slot::new());
@@ -183,7 +184,8 @@ impl<A: Send + 'static, B: Send + 'static, C: Segment<Either<A, B>>> Stream<Eith
     }
 }
 
-/// Returns true if two streams are of one query, as streams that meet must be; otherwise records the error.
+/// Returns true if two streams belong to one query, as streams that are united or joined must. Otherwise
+/// keeps the error for when the query is planned.
 fn is_same(draft: &Rc<RefCell<Draft>>, other: &Rc<RefCell<Draft>>) -> bool {
     let is_same = Rc::ptr_eq(draft, other);
     if !is_same {

@@ -1,11 +1,12 @@
-//! The table is sound, and a dependency that it does not allow is found.
+//! Tests of the rule for dependencies between packages: the table has no mistakes, and a dependency that it
+//! does not allow is found.
 
 use crate::workspace::Dependency;
 
 use super::super::assert_findings;
 use super::*;
 
-/// A workspace in which `package` has one dependency, on another member.
+/// Checks a workspace in which `package` has one dependency, on another package of the workspace.
 #[track_caller]
 fn check(package: &str, kind: DependencyKind, dependency: &str, expected: &[&str]) {
     let member = |name: &str, dependencies| Package {
@@ -81,7 +82,8 @@ fn every_arrow_points_at_a_room() {
     }
 }
 
-/// A room must not depend on a room that depends on it, directly or through others.
+/// The table of allowed dependencies has no cycle: no package may depend on one that depends on it, directly
+/// or through others.
 #[test]
 fn table_has_no_circle() {
     let mut settled: Vec<&str> = Vec::new();

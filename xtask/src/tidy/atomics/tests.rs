@@ -1,4 +1,4 @@
-//! Every way in which `use` can name an atomic of std.
+//! Tests of the rule for atomics: every way in which `use` can name an atomic of std is found.
 
 use super::super::assert_findings;
 use super::*;

@@ -1,4 +1,4 @@
-//! Complete cards, and cards that lack something.
+//! Tests of the rule for operators' cards: complete cards, and cards that lack something.
 
 use super::super::assert_findings;
 use super::*;
@@ -40,7 +40,7 @@ fn page_of(head: &str) -> String {
     page(&Tree::of(&[(MAP, &format!("{head}{CODE}"))]))
 }
 
-/// Returns the findings of a file with this head, beside the page that is generated from it.
+/// Checks a file with this head, beside the page that is generated from it.
 fn check(head: &str, expected: &[&str]) {
     let text = format!("{head}{CODE}");
     assert_findings(findings(&Tree::of(&[(MAP, &text), (PAGE, &page_of(head))])), expected);
@@ -73,7 +73,7 @@ fn a_page_that_is_out_of_date_is_found() {
     assert_findings(findings(&Tree::of(&[(MAP, &text)])), &[stale]);
 }
 
-/// Files that only mention operators need no cards, nor do other rooms and tests.
+/// Files that only mention operators need no card, and neither do files of other rooms and tests.
 #[test]
 fn only_operators_have_cards() {
     let speaks = "//! Not one.\nfn f<P: Operator<u8>>(p: P) {}\nimpl<P: Operator<u8>> Bed<P> {}\n";

@@ -1,9 +1,11 @@
-//! Runs and sequences that are none, in files in which every character stands for a line.
+//! Tests of finding runs of equal lines, and of lines that are no run. In the test files every character
+//! stands for a line.
 
 use super::super::assert_findings;
 use super::*;
 
-/// Returns a file of these lines. A letter is a call. The other characters are lines that a run passes over, or punctuation.
+/// Returns a file in which each character of `lines` stands for a line. A letter is a call. The other
+/// characters are lines that a run passes over, or punctuation.
 fn file(lines: &str) -> String {
     let line = |c: char| match c {
         '}' | ')' => format!("  {c}\n"),
@@ -61,7 +63,8 @@ fn three_places_are_three_pairs() {
     );
 }
 
-/// Rows of one table are equal to the rows below them. That is no code in two places until the places are apart.
+/// The two places of a run do not overlap. Rows of one table are equal to the rows below them, but count as a
+/// run only if the places are apart.
 #[test]
 fn the_two_places_do_not_overlap() {
     check(&[(A, "aaaaaaaaaaaaaaaaaaaaaaa")], &[]);
@@ -128,11 +131,11 @@ fn the_number_of_runs_may_not_rise_and_slack_is_bounded() {
     assert!(told(21).starts_with("21 equal runs of 12 lines or more, 20 are the most"), "{}", told(21));
     assert_eq!((told(20), told(15)), (String::new(), String::new()));
     assert!(told(14).contains("set RUNS_MAX to 14"), "{}", told(14));
-    // A small constant leaves no number that is too low.
+    // If the allowed number is smaller than the slack, no number of runs is too low.
     assert_eq!(refusal(0, 3), None);
 }
 
-/// Equal files: each pair of them is a run.
+/// Too many runs are reported at the line of the constant. Each pair of equal files is a run here.
 #[test]
 fn too_many_runs_are_found_at_the_constant() {
     let text = file("abcdefghijkl");

@@ -1,4 +1,5 @@
-//! A declared file, a forgotten one, and layouts that are not used here. The tests of `modules` show how files are reached.
+//! Tests of the rule for dead files: a declared file, a forgotten one, and layouts that are not used here.
+//! The tests of `modules` show how files are reached.
 
 use super::super::assert_findings;
 use super::*;

@@ -1,4 +1,4 @@
-//! Parts of names where a word is refused, and texts where it may stand.
+//! Tests of the rule for the glossary: parts of names where a word is refused, and texts where it is allowed.
 
 use super::super::assert_findings;
 use super::*;
@@ -68,7 +68,8 @@ fn only_sources_of_rooms_are_read_and_some_are_allowed() {
     check_with(LANE, "crates/a/src/tests.rs", text, &["crates/a/src/tests.rs:1: `lane`"]);
 }
 
-/// A word in capitals or in the plural would never be found.
+/// The list of refused words has small letters and no word twice. A word in capitals or in the plural would
+/// never be found.
 #[test]
 fn the_list_has_small_letters_and_no_word_twice() {
     let words: Vec<&str> = RETIRED.iter().map(|retired| retired.word).collect();

@@ -1,4 +1,4 @@
-//! Files with a head, without a head, and with a head that comes too late.
+//! Tests of the rule for heads: files with a head, without a head, and with a head that comes too late.
 
 use super::super::assert_findings;
 use super::*;

@@ -1,9 +1,9 @@
-//! Links and paths with a target, and similar ones without.
+//! Tests of the rule for links: links and paths with a target, and similar ones without.
 
 use super::super::assert_findings;
 use super::*;
 
-/// Checks a page `docs/page.md` of one line in a small tree.
+/// Checks a page `docs/page.md` of one line in a small tree of files.
 #[track_caller]
 fn check(page: &str, expected: &[&str]) {
     let tree = Tree::of(&[

@@ -1,4 +1,4 @@
-//! The line is found in the section of the right kind.
+//! Tests of finding a dependency's line in a manifest: it is found in the section of the right kind.
 
 use super::*;
 

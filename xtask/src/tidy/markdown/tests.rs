@@ -1,4 +1,4 @@
-//! Links, spans and headings, and texts that only resemble them.
+//! Tests of reading Markdown: links, spans and headings, and texts that only resemble them.
 
 use super::*;
 

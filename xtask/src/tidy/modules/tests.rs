@@ -1,8 +1,9 @@
-//! Files are found where the compiler looks for them.
+//! Tests of finding source files: they are found where the compiler looks for them.
 
 use super::*;
 
-/// Checks which files of a package with the library `lib` are reached; a star marks those for tests only.
+/// Checks which files of a package are reached from the root of its library. A star in `expected` marks files
+/// that are compiled for tests only.
 #[track_caller]
 fn check(files: &[(&str, &str)], expected: &str) {
     let files: Vec<(String, &str)> =

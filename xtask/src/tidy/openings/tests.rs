@@ -1,4 +1,4 @@
-//! Each refused opening, and openings that may stand.
+//! Tests of the rule for openings of comments: each refused opening, and openings that are allowed.
 
 use super::super::assert_findings;
 use super::*;

@@ -1,4 +1,5 @@
-//! Core rooms with a package on their list, a package that is not, and a package under the wrong condition.
+//! Tests of the rule for packages from outside: core rooms with a package on their list, a package that is
+//! not, and a package under the wrong condition.
 
 use super::super::assert_findings;
 use super::*;

@@ -1,4 +1,4 @@
-//! Each kind of panic without a reason, and panics that may stand.
+//! Tests of the rule for panics: each kind of panic without a reason, and panics that are allowed.
 
 use super::super::assert_findings;
 use super::*;
@@ -31,7 +31,8 @@ fn reasons_have_some_words() {
     check("fn f() { panic!(\"the page asks for {name}\") }\n", &[]);
 }
 
-/// A parser may have a function `expect`, and some messages are made elsewhere.
+/// The rule leaves other functions alone, such as a parser's function `expect`, and messages that are made
+/// elsewhere.
 #[test]
 fn other_functions_and_made_messages_are_left_alone() {
     check(

@@ -1,8 +1,9 @@
-//! Comments, strings and test items, each where a careless scanner would go wrong.
+//! Tests of separating code from comments, strings and test items, each where a careless scanner would go
+//! wrong.
 
 use super::*;
 
-/// Checks the code of `text`. A run of blanks counts as one.
+/// Checks the code that is found in `text`. A run of blanks counts as one.
 #[track_caller]
 fn check_code(text: &str, expected: &str) {
     let rust = RustText::new(text.to_owned());
@@ -42,7 +43,7 @@ fn comments_are_kept_apart() {
     assert_eq!(rust.comments.trim(), "// yes");
 }
 
-/// Checks that names with `t_` in `text` stand in a test item, and names with `f_` do not.
+/// Checks that names with `t_` in `text` are in a test item, and names with `f_` are not.
 #[track_caller]
 fn check_tests(text: &str) {
     let rust = RustText::new(text.to_owned());

@@ -1,4 +1,4 @@
-//! Files on both sides of the bound.
+//! Tests of the rule for the size of files, with files on both sides of the bound.
 
 use super::super::assert_findings;
 use super::*;

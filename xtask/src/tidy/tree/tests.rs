@@ -1,4 +1,4 @@
-//! Places of files, and paths that exist.
+//! Tests of the tree of files: the places of files, and which paths exist.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn directories_exist_with_their_files() {
     assert!(!tree.exists("docs/a/c.md") && !tree.exists("doc"));
 }
 
-/// A picture must not be read as text. It only exists for links.
+/// A file that is not text, such as a picture, is not read. It exists only as a target of links.
 #[test]
 fn bytes_that_are_not_text_are_opaque() {
     let tree = Tree::of(&[("zeros.bin", "\0\0")]);

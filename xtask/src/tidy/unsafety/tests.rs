@@ -1,4 +1,5 @@
-//! Roots with and without their line, and unsafe code with comments in the right and in the wrong place.
+//! Tests of the rule for unsafe code: crate roots with and without their line, and unsafe code with comments
+//! in the right and in the wrong place.
 
 use super::super::assert_findings;
 use super::*;
@@ -28,7 +29,7 @@ fn memory_denies_careless_unsafe_code() {
     );
 }
 
-/// Checks a file of memory, in which unsafe code on line `finding` lacks its argument.
+/// Checks a file of the room memory, in which the unsafe code on line `finding` lacks its argument.
 #[track_caller]
 fn check_memory(text: &str, finding: Option<usize>) {
     let expected: Vec<String> =

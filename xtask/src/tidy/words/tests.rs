@@ -1,4 +1,5 @@
-//! Each refused word in places where it is refused, and in places where it may stand.
+//! Tests of the rule for refused words, with each word in places where it is refused, and in places where it
+//! is allowed.
 
 use super::super::assert_findings;
 use super::*;

@@ -1,8 +1,8 @@
-//! The rule of 1 %, at its limits. The handling of bad lines is tested through the source.
+//! Tests of the limit of 1 % bad lines. The handling of bad lines is tested through the source.
 
 use super::*;
 
-/// Returns the first of the bad lines `numbers` that exceeds the limit.
+/// Adds bad lines with these numbers, and returns the first number that exceeds the limit.
 fn first_too_many(numbers: impl IntoIterator<Item = u64>) -> Option<u64> {
     let mut recent = RecentBad::new();
     numbers.into_iter().find(|&number| recent.is_one_too_many(number))
@@ -11,7 +11,7 @@ fn first_too_many(numbers: impl IntoIterator<Item = u64>) -> Option<u64> {
 #[test]
 fn a_hundred_in_a_window_are_fine() {
     assert_eq!(first_too_many(1..=100), None);
-    // 100 in every window of 10,000 stay within the limit, however long the file.
+    // 100 bad lines among any 10,000 lines stay within the limit, however long the file is.
     assert_eq!(first_too_many((1..=10_000).map(|n| n * 100)), None);
     assert_eq!(first_too_many((0..50).flat_map(|window| window * 10_000 + 1..=window * 10_000 + 100)), None);
 }

@@ -1,11 +1,11 @@
-//! Framing, in the form `number@offset:line`, with reads of any size.
+//! Tests of framing a file into lines, shown in the form `number@offset:line`, with reads of any size.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::testing::{Faults, MemDisk};
 
-/// Returns lines as `number@offset:bytes`, escaped; a cut line ends in `...`.
+/// Returns the lines of a file as `number@offset:bytes`, escaped; a cut line ends in `...`.
 fn framed(file: &[u8], faults: Faults) -> String {
     let disk = MemDisk::with("f", file);
     disk.set(faults);
@@ -55,7 +55,8 @@ fn a_byte_order_mark_is_skipped_at_the_start_only() {
     check(b"\xef\xbb", "1@0:\\xef\\xbb");
 }
 
-/// A line of the greatest length is whole; with one byte more it is cut, and the next line is not affected.
+/// A line of the greatest length is read whole. A line with one byte more is cut, and the next line is not
+/// affected.
 #[test]
 fn over_long_lines() {
     for (length, is_cut) in [(LINE_BYTES_MAX, false), (LINE_BYTES_MAX + 1, true), (3 * LINE_BYTES_MAX, true)]
@@ -63,7 +64,8 @@ fn over_long_lines() {
         let mut file = vec![b'x'; length];
         file.extend_from_slice(b"\nnext\n");
         let disk = MemDisk::with("f", &file);
-        // Reads of an odd size, with which a plain doubling would exceed the bound.
+        // Each read returns an odd number of bytes, with which plain doubling of the buffer would exceed its
+        // bound.
         disk.set(Faults { read_bytes_max: 100_003, ..Faults::default() });
         let mut lines = Lines::open(disk, Path::new("f")).unwrap();
         let line = lines.next().unwrap().unwrap();
@@ -77,7 +79,7 @@ fn over_long_lines() {
     }
 }
 
-/// The bytes before the cut stay as they are: a `\r` there does not belong to a line end.
+/// The bytes before the cut of a line stay as they are: a `\r` there does not belong to a line end.
 #[test]
 fn a_cut_line_keeps_its_last_byte() {
     let mut file = vec![b'x'; LINE_BYTES_MAX + 5];
@@ -87,7 +89,7 @@ fn a_cut_line_keeps_its_last_byte() {
 }
 
 proptest! {
-    /// The oracle splits the whole file at once.
+    /// Lines equal those of an oracle that splits the whole file at once.
     #[test]
     fn as_if_the_file_were_split_at_once(
         file in prop::collection::vec(prop::sample::select(&b"a\n\r,"[..]), 0..40), read_bytes_max in 0..9usize,

@@ -1,4 +1,4 @@
-//! Rows as text, and back through the splitter.
+//! Tests of writing rows as text, and of reading them back through the splitter.
 
 use proptest::prelude::*;
 
@@ -45,7 +45,8 @@ fn text_is_quoted_where_it_must_be() {
     }
 }
 
-/// An empty line would not read back as a row, so a single empty field is quoted; a row without fields writes nothing.
+/// A row with one empty field is written as `""`, because an empty line would not read back as a row. A row
+/// without fields writes nothing.
 #[test]
 fn rows_of_nothing() {
     check(|row| row.push_str(""), "\"\"\n");
@@ -79,7 +80,8 @@ fn rows_follow_each_other() {
 const COLUMNS: [&str; 4] = ["0", "1", "2", "3"];
 
 proptest! {
-    /// Written fields read back the same, except line breaks, since a record is one line.
+    /// Fields that were written read back the same, except those with line breaks, since a record is one
+    /// line.
     #[test]
     fn rows_read_back(fields in prop::collection::vec("[ab,\"\r\u{e4}\u{feff}\0 ]{0,6}", 1..=4)) {
         let mut rows = RowWriter::new();

@@ -1,4 +1,4 @@
-//! Existence and content of the sink's files.
+//! Tests of the CSV sink: which files exist when, and what they contain.
 
 use thalweg_model::EventTime;
 
@@ -32,7 +32,7 @@ fn a_file_appears_when_it_is_whole() {
     assert_eq!(disk.text("out.csv.inprogress"), None);
 }
 
-/// A sink without records makes an empty file.
+/// A CSV sink that got no record makes an empty file.
 #[test]
 fn no_records_make_an_empty_file() {
     let disk = Arc::new(MemDisk::default());
@@ -50,7 +50,7 @@ fn a_sink_that_is_dropped_leaves_nothing() {
     assert_eq!((disk.text("out.csv.inprogress"), disk.text("out.csv")), (None, None));
 }
 
-/// With any number of rows, the buffer is written out when it is full.
+/// The sink's buffer does not grow with the number of rows: it is written out when it is full.
 #[test]
 fn the_buffer_is_bounded() {
     let disk = Arc::new(MemDisk::default());
@@ -62,7 +62,7 @@ fn the_buffer_is_bounded() {
     assert!(disk.text("out.csv").unwrap() == expected);
 }
 
-/// With any failure, the fault names the file, nothing is published, and no file is left.
+/// If any call to the disk fails, the error names the file, nothing is published, and no file is left.
 #[test]
 fn faults_of_the_disk() {
     let fail = |faults: Faults| {

@@ -1,4 +1,5 @@
-//! Files into records, in the form `key@time=value`, and every defect that a file can have.
+//! Tests of reading CSV files into records, shown as `key@time=value`, and of every defect that a file can
+//! have.
 
 mod faults;
 mod position;
@@ -41,7 +42,7 @@ fn shown(records: &[Record<(String, f64)>]) -> String {
     records.iter().map(show).collect::<Vec<_>>().join(" ")
 }
 
-/// Polls to the end, `limit` lines at a time.
+/// Polls a source to its end, `limit` lines at a time.
 fn drain(
     source: &mut CsvSource<(String, f64), Parse>,
     limit: usize,
@@ -51,8 +52,8 @@ fn drain(
     Ok(output.records)
 }
 
-/// Returns all records of a file, with `bad N` behind them if there are bad lines; or the code and message of the
-/// error.
+/// Reads a file. Returns all records, followed by `bad N` if there are bad lines, or the code and message of
+/// the error.
 fn read(file: &[u8], header: Header, on_bad: OnBad) -> String {
     let disk = MemDisk::with("f.csv", file);
     let outcome = open(&disk, options(header, on_bad)).map_err(Fault::from).and_then(|mut source| {
@@ -103,7 +104,7 @@ fn headers() {
     assert_eq!(read(long.as_bytes()), told(&format!("`{}`", "x".repeat(HEADER_SHOWN_CHARS_MAX))));
 }
 
-/// Each kind of bad line is reported with its place.
+/// Each kind of bad line fails the query with an error that tells the place of the line.
 #[test]
 fn bad_lines_fail_the_query() {
     let check = |line: &[u8], reason: &str| {
@@ -141,7 +142,7 @@ fn a_quoted_line_break_is_two_bad_lines() {
     check(b"1,a,2\n3,\"b\nb\",4\n5,c,6\n", "a@1=2 c@5=6 bad 2");
 }
 
-/// The diverted file is CSV itself: line number, reason, and the line, exact to the byte.
+/// The file of diverted lines is CSV itself: the line number, the reason, and the line, exact to the byte.
 #[test]
 fn bad_lines_are_diverted() {
     let disk = MemDisk::with("f.csv", b"1,a,2\n\"x\n3,b,4\n5,c,-6\n\n");
@@ -159,7 +160,7 @@ fn bad_lines_are_diverted() {
     assert_eq!((disk.text("bad.csv.inprogress"), source.bad_count()), (None, 2));
 }
 
-/// Diverted lines wait in a buffer, which is written before the end if it is full.
+/// Diverted lines are gathered in a buffer, which is written before the end of the source if it is full.
 #[test]
 fn diverted_lines_are_written_on_the_way() {
     let disk = MemDisk::with("f.csv", &[vec![b'x'; 2_000], vec![b'\n']].concat().repeat(99));
@@ -176,7 +177,8 @@ fn a_file_without_bad_lines_diverts_none() {
     assert_eq!(disk.text("bad.csv"), None);
 }
 
-/// The first MiB of a line that is too long is kept, and memory stays within its bound meanwhile.
+/// The first MiB of a line that is too long is diverted, and memory stays within its bound while the line is
+/// read.
 #[test]
 fn an_over_long_line_is_diverted_in_part() {
     let file = [vec![b'"'; 5 * LINE_BYTES_MAX], b"\n1,a,2\n".to_vec()].concat();
@@ -194,8 +196,8 @@ fn file_with_bad(count: u64, is_bad: impl Fn(u64) -> bool) -> Vec<u8> {
     (1..=count).flat_map(|n| if is_bad(n) { b"bad\n".to_vec() } else { b"1,a,2\n".to_vec() }).collect()
 }
 
-/// 1 % of any 10,000 lines: 100 bad lines are accepted, the 101st is not, unless it lies outside the window of the
-/// first.
+/// A query fails at more than 1 % bad lines among any 10,000 lines: 100 bad lines are accepted, and the 101st
+/// is not, unless it lies outside the window of the first.
 #[test]
 fn too_many_bad_lines_fail_the_query() {
     let check = |last: u64, expected: &str, told_if_diverted: &str| {
@@ -234,7 +236,7 @@ fn limit_and_room() {
     assert_eq!(poll(9, 9), (String::new(), SourceStatus::Ended));
 }
 
-/// Buffers are allocated once: later reads hold no more memory than opening and the first poll did.
+/// Memory does not grow with the file: later reads hold no more than opening and the first poll did.
 #[test]
 fn memory_does_not_grow_with_the_file() {
     let disk = MemDisk::with("f.csv", &b"1,a,2\n".repeat(300_000));
@@ -250,7 +252,7 @@ fn memory_does_not_grow_with_the_file() {
 }
 
 proptest! {
-    /// For any bytes, every line is a record or counted as bad.
+    /// For any bytes in a file, every line becomes a record or is counted as bad.
     #[test]
     fn every_line_is_accounted_for(file in prop::collection::vec(prop::sample::select(&b"1,a2\"\n\r\xff\0"[..]), 0..200)) {
         let disk = MemDisk::with("f.csv", &file);
@@ -266,7 +268,7 @@ proptest! {
         prop_assert_eq!(records.len() as u64 + source.bad_count(), lines.len() as u64);
     }
 
-    /// The source reads every record that the sink has written, in order, exact to the bit.
+    /// A CSV source reads every record that a CSV sink has written, in order, exact to the bit.
     #[test]
     fn a_sink_s_file_reads_back(
         values in prop::collection::vec((any::<i64>(), "[ab,\"\r\u{e4}\u{feff}\0 ]{0,6}", 0.0..f64::MAX), 0..20),

@@ -1,10 +1,10 @@
-//! Fields of single lines, in the form `a|b|c`, or the defect of the line.
+//! Tests of splitting single lines into fields, shown as `a|b|c`, or as the defect of the line.
 
 use super::*;
 
 fn check(line: &[u8], expected: &str) {
     let mut splitter = Splitter::new(&["a", "b", "c"]);
-    // A line must not affect the next one through the reader's state, so each case runs twice.
+    // Each case runs twice, because a line must not affect the next one through the state of the reader.
     for pass in 1..=2 {
         let shown = match splitter.split(line) {
             Ok(row) => [row.text(0), row.text(1), row.text(2)].join("|"),
@@ -28,7 +28,7 @@ fn quotes() {
     check(br#""1,2",3,"4""#, "1,2|3|4");
     check(br#""say ""so""",,"""""#, "say \"so\"||\"");
     check(br#""","",""#, "malformed: a quote is left open at the line end");
-    // A quote inside an unquoted field is text: csv-core is lenient, as most readers are.
+    // A quote inside an unquoted field is text: csv-core is lenient here, as most readers are.
     check(br#"5" pipe,2,3"#, "5\" pipe|2|3");
 }
 
@@ -42,7 +42,7 @@ fn field_counts() {
     check(br#"1,2,3,4,"open"#, "long: more than 3 fields");
 }
 
-/// A quote that is never closed spoils only its own line.
+/// A quote that is never closed makes only its own line bad.
 #[test]
 fn lone_quotes() {
     for line in [&b"\""[..], b"1,2,\"3", b"\"1,2,3", b"1,2,\"3\"\""] {
@@ -50,14 +50,15 @@ fn lone_quotes() {
     }
 }
 
-/// Two halves of a character on either side of a comma are two invalid halves, not a character.
+/// If a comma separates the two bytes of a character, the line has two invalid bytes and no character.
 #[test]
 fn not_utf8() {
     check(b"1,2,\xff", "not UTF-8 after 4 bytes");
     check(b"1,\xc3,\xa4", "not UTF-8 after 2 bytes");
 }
 
-/// None of these bytes has a meaning inside a line; a byte order mark has one only at the start of a file.
+/// Bytes such as NUL and `\r` have no meaning inside a line and are text. A byte order mark has a meaning
+/// only at the start of a file.
 #[test]
 fn bytes_without_meaning_are_text() {
     check(b"\0,\r,\x1a", "\0|\r|\x1a");
@@ -65,7 +66,7 @@ fn bytes_without_meaning_are_text() {
     check("\u{feff}\"1\",2,\"3\"".as_bytes(), "\u{feff}\"1\"|2|3");
 }
 
-/// The buffer grows to the greatest line length allowed and not beyond.
+/// The buffer for fields grows to the greatest length of a line and not beyond.
 #[test]
 fn the_longest_line() {
     let mut splitter = Splitter::new(&["a", "b"]);

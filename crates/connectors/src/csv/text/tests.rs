@@ -1,4 +1,5 @@
-//! Files into texts, and their defects. Framing, faults and bad lines have tests of their own.
+//! Tests of reading files into texts, and of their defects. Framing, faults and bad lines have tests of their
+//! own.
 
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use crate::testing::{Faults, MemDisk, VecOutput};
 
 type Parse = fn(u64, &str) -> Result<Record<Range<usize>>, RowError>;
 
-/// Returns the part behind the first blank, with the line number as event time; a line without a blank is bad.
+/// Parser of the tests: the wanted part of a line comes after its first blank, and the event time is the line
+/// number. A line without a blank is bad.
 fn behind_blank(number: u64, line: &str) -> Result<Record<Range<usize>>, RowError> {
     let blank = line.find(' ').ok_or(RowError { field: "line", reason: "no blank".to_owned() })?;
     Ok(Record::new(EventTime::from_micros(number as i64), blank + 1..line.len()))
@@ -17,7 +19,7 @@ fn open(disk: &Arc<MemDisk>, on_bad: OnBad) -> TextSource<Parse> {
     TextSource::open("f.txt".into(), on_bad, Arc::<MemDisk>::clone(disk), behind_blank as Parse).unwrap()
 }
 
-/// Polls for at most `room` records.
+/// Polls a source for at most `room` records.
 fn poll(source: &mut TextSource<Parse>, room: usize) -> Result<(Vec<Record<Text>>, SourceStatus), Fault> {
     let mut output = VecOutput::with_room(room);
     let polled = source.poll(ProcessingTime::ZERO, room, &mut output)?;
@@ -54,13 +56,14 @@ fn lines_become_texts() {
     check(b"", "", 0);
     check(b"1 a\n2 \"b, c\r\n3 d e", "a@0|\"b, c@1|d e@2", 0);
     check(b"\xef\xbb\xbf1 caf\xc3\xa9\n\n", "caf\u{e9}@0", 0);
-    // An empty line has no blank, and a line that is not UTF-8 is bad; both have a number.
+    // An empty line is bad, because it has no blank, and so is a line that is not UTF-8. Both count as
+    // numbered lines.
     check(b"\n1 a\n2 \xff\n4 d\n", "a@1|d@3", 2);
     let long = format!("1 {}\n2 b\n", "x".repeat(1 << 20));
     check(long.as_bytes(), "b@1", 1);
 }
 
-/// More lines than a buffer holds, long and short.
+/// A file with more lines than one buffer holds, long and short, is read right.
 #[test]
 fn buffers_follow_one_another() {
     let line = |number: usize| format!("{number} {}", "word ".repeat(number % 60));
@@ -75,13 +78,13 @@ fn buffers_follow_one_another() {
     assert!(held > expected.iter().map(|text| text.len()).sum(), "texts are alive, and counted");
     drop(records);
 
-    // If no record is kept, a few buffers serve the whole file.
+    // If no record is kept alive, a few buffers serve the whole file.
     let mut source = open(&disk, OnBad::Fail);
     while poll(&mut source, 700).unwrap().1 != SourceStatus::Ended {}
     assert!(source.held_bytes() < held / 2, "{} bytes of {held}", source.held_bytes());
 }
 
-/// Lines that were read ahead are neither counted nor saved: only emitted records are.
+/// A text source counts and saves only records that were emitted, and not the lines that it has read ahead.
 #[test]
 fn it_goes_on_behind_the_last_record_given_out() {
     let file: Vec<u8> = (0..50)

@@ -1,5 +1,5 @@
-//! The course of a load, which is the times at which its messages are sent and arrive: compared with times worked out by
-//! hand, in milliseconds, and with a recomputation in integers of any size.
+//! Tests of the times at which messages of a load are sent and arrive. They are compared with times worked
+//! out by hand, in milliseconds, and with a recomputation in integers of any size.
 
 use proptest::prelude::*;
 use thalweg_model::Span;
@@ -12,7 +12,7 @@ fn steps(steps: &[(i64, u64)]) -> Vec<RateStep> {
     steps.iter().map(step).collect()
 }
 
-/// Returns the times of the first records of a load at this rate.
+/// Returns the times of the first `count` records of a load at this rate.
 fn times(load: &Load, rate_per_s: u64, count: u64) -> Vec<Times> {
     load.check(rate_per_s).unwrap();
     let mut walk = Walk::new(&Course::new(load, rate_per_s));
@@ -25,7 +25,8 @@ fn times(load: &Load, rate_per_s: u64, count: u64) -> Vec<Times> {
     times
 }
 
-/// Returns the first records as text: when each is sent, `+` its delay if it has one, `!` if it is marked.
+/// Returns the first records of a load as text: the millisecond at which each is sent, `+` and its delay if
+/// it has one, and `!` if a latency marker follows.
 fn shown(load: &Load, rate_per_s: u64, count: u64) -> String {
     let shown = |times: Times| {
         let [sent_ms, late_ms] = [times.sent_ns, times.due_ns - times.sent_ns].map(|ns| ns as f64 / 1e6);
@@ -44,20 +45,21 @@ fn a_steady_rate() {
     assert_eq!(marked, [1_000, 2_000], "the first of every 50 ms");
 }
 
-/// Work of a message that is not done at a step is done after it: 200/s give two records by 10 ms and half of the
-/// third by 12.5 ms; the rest takes 5 ms at 100/s.
+/// Work on a message that is not done at a step of the rate is done after the step. Here 200 records/s give
+/// two records by 10 ms and half of the third by 12.5 ms; the rest takes 5 ms at 100 records/s.
 #[test]
 fn steps_of_the_rate() {
     let load = Load { steps: steps(&[(10, 100), (32, 1_000)]), ..Load::default() };
     assert_eq!(shown(&load, 200, 7), "0! 5! 10! 20! 30! 32.8! 33.8!");
     let load = Load { steps: vec![RateStep { from: Span::from_micros(12_500), rate_per_s: 100 }], ..load };
     assert_eq!(shown(&load, 200, 5), "0! 5! 10! 17.5! 27.5!");
-    // Steps that all lie between two messages.
+    // Several steps of the rate may lie between two messages.
     let load = Load { steps: steps(&[(1, 2), (2, 3), (3, 1_000)]), ..Load::default() };
     assert_eq!(shown(&load, 1, 2), "0! 3.994!", "0.001, 0.002 and 0.003 records, and 0.994 ms for the rest");
 }
 
-/// Cameo's sources: one message a second, of several records, with one marker.
+/// Messages of several records have one time and one latency marker, as Cameo's sources send them: one
+/// message a second.
 #[test]
 fn messages() {
     let load = Load { message_records: Some(3), ..Load::default() };
@@ -66,7 +68,8 @@ fn messages() {
     assert_eq!(shown(&load, 3, 8), "0 0 0! 1000 1000 1000! 1750 1750", "half of it at half the pace");
 }
 
-/// Messages 1 ms apart do not overtake each other; without messages, all records sent within 40 ms have one delay.
+/// Messages 1 ms apart with random delays do not overtake each other. Without messages, all records sent
+/// within 40 ms have one delay.
 #[test]
 fn delays() {
     let delay = Delay::Uniform { max: Span::from_millis(40) };
@@ -82,8 +85,8 @@ fn delays() {
     let ticks = times(&load, 1_000, 10_000);
     let late = |times: &Times| times.due_ns - times.sent_ns;
     for tick in ticks.chunks(40) {
-        // Records that wait for the tick before arrive with its last record; the others have the delay of their own
-        // tick.
+        // Records that wait for those of the tick before arrive with its last record. The others have the
+        // delay that was drawn for their own tick.
         let own = late(&tick[39]);
         assert!(tick.iter().all(|times| late(times) == own || own < late(times)));
     }
@@ -93,7 +96,7 @@ fn delays() {
     assert_eq!(times(&zero, 1_000, 100), times(&Load::default(), 1_000, 100));
 }
 
-/// 100 s apart, no message waits for another: the delays are those that were drawn.
+/// Messages 100 s apart never wait for one another, so their delays are those that were drawn.
 #[test]
 fn delays_as_they_are_drawn() {
     let late_ms = |delay| {
@@ -108,13 +111,13 @@ fn delays_as_they_are_drawn() {
     assert!(uniform.iter().any(|ms| *ms < 1.0) && uniform.iter().any(|ms| *ms > 39.0));
     let zipf = late_ms(Delay::Zipf { exponent: 0.99 });
     assert!(zipf.iter().all(|ms| ms.fract() == 0.0 && (1.0..=1_000.0).contains(ms)));
-    // With exponent 0.99 the mean rank is 137.3, and 13 % of the delays have the first rank.
+    // With exponent 0.99 and 1,000 ranks, the mean rank is 137.3, and 13 % of the delays have the first rank.
     assert!((mean(&zipf) - 137.3).abs() < 15.0, "{}", mean(&zipf));
     let first = zipf.iter().filter(|ms| **ms == 1.0).count();
     assert!((200..320).contains(&first), "{first} of 2000");
 }
 
-/// Checks gaps by their mean and by the share above it: `1/e`.
+/// Random gaps between messages have the expected mean, and the share of gaps above the mean is `1/e`.
 #[test]
 fn random_gaps() {
     let load = Load { arrivals: Arrivals::Poisson, seed: 7, ..Load::default() };
@@ -129,7 +132,7 @@ fn random_gaps() {
     assert_ne!(times(&load, 1_000, 5), times(&Load { seed: 8, ..load }, 1_000, 5));
 }
 
-/// Each second has a rate of its own, and their mean is the rate of the load.
+/// With bursts each second has a rate of its own, and the mean of these rates is the rate of the load.
 #[test]
 fn bursts() {
     let load = Load { arrivals: Arrivals::Pareto { shape: 2.0 }, seed: 1, ..Load::default() };
@@ -149,7 +152,7 @@ fn bursts() {
     assert!((of_second - seconds[3] as f64).abs() <= 1.0, "{of_second} and {}", seconds[3]);
 }
 
-/// A load with a very low rate reaches the end of time, and stays there.
+/// The times of a load with a very low rate reach the end of time and stay there.
 #[test]
 fn the_end_of_time() {
     let load = Load { message_records: Some(100_000), ..Load::default() };
@@ -161,7 +164,8 @@ fn the_end_of_time() {
 }
 
 proptest! {
-    /// A record is sent in the first nanosecond by whose end the rate, summed over all pieces, has produced it.
+    /// A record is sent in the first nanosecond by whose end the rate, summed over all steps, has produced
+    /// it.
     #[test]
     fn sums_of_the_rate(
         rate_per_s in prop_oneof![1..50u64, 1_000..1_000_000_000u64],
@@ -174,7 +178,7 @@ proptest! {
         let mut pieces = vec![(0u128, u128::from(rate_per_s))];
         pieces.extend(steps.iter().map(|&(ms, rate)| (ms as u128 * 1_000_000, u128::from(rate))));
         for (index, times) in (0u128..).zip(times(&load, rate_per_s, 500)) {
-            // In billionths of a record.
+            // The rest of this recomputation counts in billionths of a record.
             let mut need = index / u128::from(message_records) * u128::from(message_records) * 1_000_000_000;
             let mut expected = 0;
             for (place, &(from, rate)) in pieces.iter().enumerate() {
@@ -188,7 +192,8 @@ proptest! {
         }
     }
 
-    /// In every walk times rise, no record arrives before it is sent, and a seed repeats the walk.
+    /// In every walk over a load, times rise and no record arrives before it is sent; the same seed repeats
+    /// the walk.
     #[test]
     fn a_seed_repeats_it(
         kind in 0..3u8,

@@ -1,4 +1,4 @@
-//! Valid loads, and the errors of invalid ones.
+//! Tests of valid loads, and of the errors for invalid ones.
 
 use super::*;
 
@@ -67,8 +67,8 @@ fn what_may_not_be_is_told() {
     check(delayed(Delay::Zipf { exponent: 8.5 }), bounds, "the exponent is 8.5, but must be from 0 to 8");
 }
 
-/// The mean over three seconds, a quarter of them at 100/s and the rest at 400/s; and the mean with bursts as they
-/// are drawn.
+/// The mean rate over a part of a load is right: over three seconds, of which a quarter has 100 records/s and
+/// the rest 400, and with bursts as they are drawn.
 #[test]
 fn the_mean_is_that_of_a_part() {
     let load = steps(&[(4, 400)]);

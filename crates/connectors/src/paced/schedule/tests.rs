@@ -1,10 +1,12 @@
-//! The arithmetic against exact division in 128 bits, and against counting one by one.
+//! Tests of the arithmetic of a steady rate against exact division in 128 bits, and against counting one by
+//! one.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Oracle: returns the instant of `index` in units of `1 / unit` seconds after the start.
+/// Oracle for the times of records: returns the instant of record `index` in units of `1 / unit` seconds
+/// after the start.
 fn exact(index: u64, rate: u64, unit: u64) -> u128 {
     u128::from(index) * u128::from(unit) / u128::from(rate)
 }
@@ -15,7 +17,8 @@ fn drained(rate: u64, start: i64) -> EventTimes {
 
 const RATES: [u64; 10] = [1, 2, 3, 7, 1_000, 1_000_003, 10_000_000, 999_999_937, 999_999_999, 1_000_000_000];
 
-/// Checks every offset of a stretch, for many rates, and for first records near the start and far from it.
+/// Event times that are computed by multiplication equal exact division for every offset of a stretch, for
+/// many rates, and for first records near the start and far from it.
 #[test]
 fn multiplying_is_dividing() {
     for rate in RATES {
@@ -34,7 +37,7 @@ fn multiplying_is_dividing() {
     }
 }
 
-/// Near the end of time the stamps stay at the last instant: they neither wrap nor go back.
+/// Near the end of time, event times stay at the last instant: they neither wrap nor go back.
 #[test]
 fn the_end_of_time_is_the_last_instant() {
     let mut last = EventTime::MIN;
@@ -51,7 +54,8 @@ fn the_end_of_time_is_the_last_instant() {
     assert_eq!(drained(1, i64::MAX - 5).at(6), EventTime::MAX);
 }
 
-/// Above 10,000 records/s: the first record at or past every 50 ms, found by counting.
+/// At rates above 10,000 records/s, the first record at or after every 50 ms is followed by a latency marker.
+/// The expected records are found by counting.
 #[test]
 fn markers_stand_behind_the_first_record_of_every_50_ms() {
     for rate in [10_001, 12_345, 20_000, 999_983] {
@@ -77,7 +81,7 @@ fn at_low_rates_every_record_is_marked() {
     assert_eq!([0, 1, 2, 777].map(|index| send_times.marked_index(index)), [0, 1, 2, 777]);
 }
 
-/// With extreme arguments the result is an instant or a count, and no arithmetic overflows.
+/// With extreme arguments the results are instants or counts, and no arithmetic overflows.
 #[test]
 fn extremes() {
     for rate in RATES {
@@ -102,7 +106,8 @@ proptest! {
         prop_assert_eq!(i128::from(found), expected.min(i128::from(i64::MAX)));
     }
 
-    /// In real time the event time is the intended time, truncated to microseconds.
+    /// At a rate of processing time, the event time of a record is its intended time, truncated to
+    /// microseconds.
     #[test]
     fn event_times_are_intended_times(
         rate in 1..=RATE_PER_S_MAX, first in 0..1u64 << 33, offset in 0..=STRETCH_RECORDS_MAX, start in 0..1u64 << 61,
@@ -113,7 +118,8 @@ proptest! {
         prop_assert_eq!(found.as_micros(), (intended.as_nanos() / 1_000) as i64);
     }
 
-    /// Under a time scale event time begins at the same instant as without one, and its distance from there is scaled.
+    /// With a time scale, event time begins at the same instant as without one, and its distance from there
+    /// is multiplied by the scale.
     #[test]
     fn event_times_are_scaled(
         event_rate in 1..=1_000_000u64, time_scale in 1..=1_000u64, index in 0..1u64 << 33, start_us in 0..1u64 << 50,
@@ -127,7 +133,7 @@ proptest! {
         prop_assert_eq!(i128::from(EventTimes::new(pace).at(index).as_micros()), expected);
     }
 
-    /// The due records are exactly those whose intended time has come.
+    /// The records counted as due are exactly those whose intended time has come.
     #[test]
     fn due_records_are_counted(rate in 1..=RATE_PER_S_MAX, start in 0..1u64 << 60, elapsed in 0..1u64 << 50) {
         let send_times = SendTimes::new(rate, ProcessingTime::from_nanos(start));

@@ -1,5 +1,5 @@
-//! Sources under a load: they emit the records of their `course`, as one source, in splits, and after going back to a
-//! position.
+//! Tests of sources under a load: they emit the records of the load as one source, in splits, and after going
+//! back to a saved position.
 
 use super::super::course::Walk;
 use super::*;
@@ -8,12 +8,13 @@ fn messages(records: u64) -> Load {
     Load { message_records: Some(records), ..Load::default() }
 }
 
-/// Returns a source at this rate from second 10 on, under this load.
+/// Returns a source under this load, whose first record is due at second 10 and which begins at this rate.
 fn under(load: &Load, rate_per_s: u64) -> Paced<Indices<false>> {
     rate(rate_per_s).with_load(load).unwrap()
 }
 
-/// Returns all records and markers that come by an instant, in as many polls as needed, and the last status.
+/// Polls a source as often as needed, and returns all records and latency markers that come by an instant,
+/// and the last status.
 fn drained_by(
     source: &mut Paced<impl Generate<Item = (u64, EventTime)>>,
     now_ns: u64,
@@ -36,7 +37,8 @@ fn a_message_comes_whole_with_one_marker() {
     let first = "0@10000000 1@10000000 2@10000000 L10000000000 idle until 11000000000";
     assert_eq!(shown(&mut source, 10 * SECOND - 1, 9), "idle until 10000000000");
     assert_eq!(shown(&mut source, 10 * SECOND, 9), first);
-    // After a stall of two seconds the records have the same stamps as without it, and come as they are taken.
+    // After a stall of two seconds the records have the same event times as without it, and come as fast as
+    // they are taken.
     assert_eq!(shown(&mut source, 13 * SECOND, 2), "3@11000000 4@11000000 due since 11000000000");
     assert_eq!(shown(&mut source, 13 * SECOND, 9), "5@11000000 L11000000000 due since 12000000000");
     assert_eq!(shown(&mut source, 13 * SECOND, 0), "due since 12000000000");
@@ -45,8 +47,8 @@ fn a_message_comes_whole_with_one_marker() {
     assert_eq!(status, SourceStatus::IdleUntil(ProcessingTime::from_nanos(14 * SECOND)));
 }
 
-/// A delayed record is stamped with the time at which it was sent, comes when it arrives, and is late by the
-/// difference.
+/// A delayed record has the event time at which it was sent, and comes when it arrives. The latency marker
+/// behind it shows the difference.
 #[test]
 fn what_is_on_its_way_has_not_come() {
     let delay = Delay::Uniform { max: Span::from_millis(40) };
@@ -78,7 +80,8 @@ fn it_ends_as_any_source() {
     assert_eq!(shown(&mut source, 20 * SECOND, 9), "2@11000000 ended");
 }
 
-/// Memory of 128 records with their times, and a thousand sums of Zipf's shares.
+/// A source under a load holds the memory of 128 records with their times, and of a thousand sums of Zipf's
+/// shares.
 #[test]
 fn what_is_held_has_a_bound() {
     let load = Load { delay: Delay::Zipf { exponent: 1.0 }, ..messages(1_000) };
@@ -131,7 +134,7 @@ fn any_load() -> impl Strategy<Value = Load> {
 }
 
 proptest! {
-    /// A load that does not change is a steady rate, including its markers.
+    /// A load without changes gives the same records and latency markers as a steady rate.
     #[test]
     fn a_steady_load_is_a_rate(
         rate_per_s in prop_oneof![1..50u64, 9_999..10_003u64, 10_000..300_000u64],

@@ -1,5 +1,6 @@
-//! Co-groups: hand-made cases, and comparison with a recomputation from the whole input. Values are keyed by their
-//! last digit; `1,11+2@9` is the result of the left values 1 and 11 and the right value 2.
+//! Tests of co-groups: hand-made cases, and comparison with a recomputation from the whole input. The key of
+//! a value is its last digit; `1,11+2@9` is the result at time 9 of the left values 1 and 11 and the right
+//! value 2.
 
 use proptest::prelude::*;
 use thalweg_model::Span;
@@ -14,7 +15,7 @@ fn even(size: i64, slide: i64, offset: i64) -> EvenWindows {
     EvenWindows::new(size, slide, offset)
 }
 
-/// Formats both sides, each sorted, so that the order of arrival does not matter.
+/// Formats the values of both sides, each side sorted, so that the order of arrival does not matter.
 fn sides(lefts: &[i64], rights: &[i64]) -> String {
     let side = |values: &[i64]| {
         let mut values = values.to_vec();
@@ -69,7 +70,8 @@ fn values_come_in_the_order_in_which_they_came() {
     assert_eq!(bed.run("L21@9 L1@5 R31@4 L11@7 R41@1 R1@0 END"), "21@9 1@9 11@9 31@9 41@9 1@9 END");
 }
 
-/// Results of a function are taken one by one; there may be none.
+/// The results of one call of the function are emitted one by one, as there is room; a call may also have
+/// none.
 #[test]
 fn a_function_may_make_more_than_there_is_room_for() {
     let function = |_: Window, key: &i64, lefts: &[i64], _: &[i64]| 0..*key * lefts.len() as i64;
@@ -109,7 +111,8 @@ fn values_side_by_side_are_paid_for() {
 }
 
 proptest! {
-    /// Results equal a recomputation with any room, in any interleaving, saved and loaded at every watermark or not.
+    /// The results of a co-group equal a recomputation, with any room, with the streams interleaved in any
+    /// way, and with the state saved and loaded at every watermark or not.
     #[test]
     fn equals_recomputation(
         size in 1..40i64, slide in prop_oneof![Just(0), 1..20i64], offset in -20..20i64,

@@ -1,6 +1,7 @@
-//! The look-up of a record ahead of its turn: its bucket and those that it reaches into, the words of their indexes,
-//! and the entries of its key. One step is done for all records of a batch, then the next, so that a batch waits for
-//! memory about as long as one record would.
+//! The look-up of a record ahead of its turn in an interval join: the record's bucket and the buckets where
+//! its matches may lie, the words of their indexes, and the entries of the record's key. Each step is done
+//! for all records of a batch before the next step, so that a batch waits for memory about as long as one
+//! record would.
 
 use std::hash::Hash;
 
@@ -11,18 +12,20 @@ use crate::join::dense_table::{NOWHERE, Tag};
 use crate::join::funds::Funds;
 use crate::join::interval_side::{NEAR_MAX, Near, Side};
 
-/// The look-up of a record ahead of its turn. It is written in place and never copied: the processor stalls on
-/// reading a whole which was written in parts just before.
+/// The look-up of a record ahead of its turn. It is written in place and never copied: if a struct is read as
+/// a whole soon after its parts were written, the processor stalls.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) is_left: bool,
     pub(super) is_late: bool,
     pub(super) tag: Tag,
-    /// The record's own bucket, and the entry of its key there, if `candidate` found it; otherwise `NOWHERE`.
+    /// The bucket that the record itself is stored in, and the entry of its key there. The entry is `NOWHERE`
+    /// if `candidate` did not find it.
     pub(super) own_place: u32,
     pub(super) own_entry: u32,
     own_word: u64,
-    /// The buckets that the record reaches into on the other side, and the entry and index word of its key in each.
+    /// The buckets of the other side where matches may lie, and the entry and the index word of the record's
+    /// key in each.
     pub(super) near: Near,
     pub(super) near_entries: [u32; NEAR_MAX],
     near_words: [u64; NEAR_MAX],
@@ -43,7 +46,8 @@ impl Seen {
         }
     }
 
-    /// Finds the buckets that matter, and opens the record's own one if a match may still come.
+    /// Finds the buckets for the record and its matches. Opens the record's own bucket if a match may still
+    /// come.
     #[inline(always)]
     pub(super) fn look<K: Eq + Hash, V, N: Fate, W, M: Fate>(
         &mut self,
@@ -61,13 +65,13 @@ impl Seen {
         }
     }
 
-    /// Marks all entries as not found.
+    /// Marks the entries of the record's key as not looked up yet, in all buckets.
     pub(super) fn forget_entries(&mut self) {
         self.own_entry = NOWHERE;
         self.near_entries = [NOWHERE; NEAR_MAX];
     }
 
-    /// Loads the index words at the home slots of the key.
+    /// Loads the index words at the home slots of the record's key in all its buckets.
     #[inline(always)]
     pub(super) fn peek<K: Eq + Hash, V, N: Fate, W, M: Fate>(
         &mut self,
@@ -84,7 +88,7 @@ impl Seen {
         }
     }
 
-    /// Loads the entries that the index words point to.
+    /// Loads the table entries that the index words of the record's key point to.
     #[inline(always)]
     pub(super) fn find<K: Eq + Hash, V, N: Fate, W, M: Fate>(
         &mut self,
@@ -103,13 +107,14 @@ impl Seen {
         }
     }
 
-    /// Loads the first rows that the record may meet.
+    /// Loads the first rows in each bucket that the record may match.
     #[inline(always)]
     pub(super) fn touch<K: Eq + Hash, W, M: Fate>(&mut self, theirs: &Side<K, W, M>) {
         let near = self.near_entries.iter().zip(&self.near.places[..self.near.count]);
         for (word, (&entry, &place)) in self.near_words.iter_mut().zip(near) {
             if place != NOWHERE && entry != NOWHERE {
-                // Stored only so that the load is not optimised away.
+                // The value is stored only so that the compiler does not remove the load, which brings the
+                // row into the cache.
                 *word = u64::from(theirs.bucket(place).table.value(entry).touch());
             }
         }

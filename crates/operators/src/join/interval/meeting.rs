@@ -1,5 +1,5 @@
-//! How a record meets rows of the other side, stops when there is no room and continues, and how records without a
-//! match are emitted.
+//! The comparison of a record with the rows of the other side: the record stops when there is no room for
+//! results, and continues later. Also emits records without a match.
 
 use std::hash::Hash;
 
@@ -12,18 +12,19 @@ use crate::join::funds::Funds;
 use crate::join::interval_side::{Near, Side};
 use crate::join::timeline::{Place, Row, Timeline};
 
-/// A record that meets rows of the other side, one bucket after the other.
+/// A record that is being compared with the rows of the other side, one bucket after the other.
 #[derive(Debug)]
 pub(super) struct Meeting<K, V, N> {
     row: Row<V, N>,
     tag: Tag,
     key: K,
-    /// The bucket that it is in, and where in that bucket it continues.
+    /// Number of the bucket that the record has reached on the other side, and the place in that bucket from
+    /// which to continue.
     bucket: i64,
     place: Option<Place>,
 }
 
-/// A record that arrives, with the results of its look-up.
+/// A record that has just arrived, with the results of its look-up ahead.
 pub(super) struct Fresh<'a, K> {
     pub(super) seen: &'a Seen,
     pub(super) key: K,
@@ -31,8 +32,8 @@ pub(super) struct Fresh<'a, K> {
     pub(super) funds: &'a mut Funds,
 }
 
-/// Lets a record of `own` meet rows of `theirs`, and keeps it. Returns the record if it has not met all, because
-/// there was no room.
+/// Compares a record of the side `own` with the matching rows of `theirs`, and stores the record. Returns the
+/// record if there was no room for the results of all its matches.
 #[inline(always)]
 pub(super) fn arrive_at<K, V, N, W, M, U, O>(
     own: &mut Side<K, V, N>,
@@ -67,13 +68,13 @@ where
         }
     }
     if own.is_over(row.time, watermark) {
-        // All buckets are done: continue after the last.
+        // The record has passed all buckets of the other side, so it continues behind the last of them.
         let bucket = seen.near.first.saturating_add_unsigned(seen.near.count as u64);
         let meeting = Meeting { row, tag: seen.tag, key, bucket, place: None };
         return part(meeting, alone, output);
     }
     let entry = match (seen.own_place, seen.own_entry) {
-        // There was no memory for a bucket.
+        // Without memory for the record's own bucket, the record is not stored.
         (NOWHERE, _) => None,
         (place, NOWHERE) => own.entry_of(place, seen.tag, key, funds),
         (_, known) => Some(known),
@@ -84,7 +85,7 @@ where
     None
 }
 
-/// Continues as [`arrive_at`] does, for a record that has met some rows.
+/// Continues as [`arrive_at`] does, for a record that is compared with some of its matches already.
 pub(super) fn go_on_at<K, V, N, W, M, U, O>(
     own: &mut Side<K, V, N>,
     theirs: &mut Side<K, W, M>,
@@ -130,7 +131,7 @@ where
     None
 }
 
-/// Lets a row meet those after `place` up to the instant `last`.
+/// Emits results of a row and the matching rows of the other side, from `place` up to the instant `last`.
 #[inline(always)]
 fn meet_rows<V, N: Fate, W, M: Fate, U, O: Output<U>>(
     timeline: &mut Timeline<W, M>,
@@ -155,8 +156,8 @@ fn meet_rows<V, N: Fate, W, M: Fate, U, O: Output<U>>(
     }
 }
 
-/// Ends a record for which no match can come any more: emits a result if it had no match and such results are asked
-/// for.
+/// Ends a record for which no match can come any more. Emits a result if the record had no match and the kind
+/// of join asks for such results.
 fn part<K, V, N: Fate, U, O: Output<U>>(
     meeting: Meeting<K, V, N>,
     alone: impl Fn(&V) -> U,
@@ -171,7 +172,7 @@ fn part<K, V, N: Fate, U, O: Output<U>>(
     None
 }
 
-/// Emits the rows of a side that had no match and can have none any more.
+/// Emits the rows of one side that had no match and can have none any more.
 pub(super) fn give_up<K: Eq + Hash, V, N: Fate, U, O: Output<U>>(
     side: &mut Side<K, V, N>,
     watermark: EventTime,

@@ -1,5 +1,6 @@
-//! Interval joins: hand-made cases, and comparison with nested loops over the whole input. Values are keyed by their
-//! last digit; `1+2@9` is the result of the left 1 and the right 2, `1+-` of a left one without a match.
+//! Tests of interval joins: hand-made cases, and comparison with nested loops over the whole input. The key
+//! of a value is its last digit. `1+2@9` is the result at time 9 of the left value 1 and the right value 2,
+//! and `1+-` the result of a left value without a match.
 
 use proptest::prelude::*;
 use thalweg_model::staged::Held;
@@ -27,7 +28,7 @@ fn inner(left: &i64, right: &i64) -> String {
     pair(Some(left), Some(right))
 }
 
-/// Checks with plenty of room and with room for one result.
+/// Checks the output of an interval join with plenty of room and with room for one result.
 fn check<C>((lower, upper): (i64, i64), combine: C, input: &str, expected: &str)
 where
     C: Combine<i64, i64, Out = String> + Copy,
@@ -56,7 +57,8 @@ fn pairs_within_the_interval_meet_as_soon_as_both_are_there() {
     check((-6, -4), Inner(inner), "L1@0 R1@-7 R11@-6 R21@-4 R31@-3", "1+11@0 1+21@0");
 }
 
-/// A left record at `l` waits until the watermark is above `l + upper`: at that watermark, a match may still come.
+/// A left record at time `l` without a match is emitted once the watermark is above `l + upper`. At the
+/// watermark `l + upper` itself, a match may still come.
 #[test]
 fn whoever_met_nobody_is_emitted_when_nobody_can_come_any_more() {
     let left = LeftOuter(|l: &i64, r: Option<&i64>| pair(Some(l), r));
@@ -68,7 +70,7 @@ fn whoever_met_nobody_is_emitted_when_nobody_can_come_any_more() {
     check((-2, 3), FullOuter(pair), "END", "END");
 }
 
-/// A record whose interval lies in the past is emitted at once: no match can come.
+/// A record whose interval has already passed is emitted at once without a match, since no match can come.
 #[test]
 fn an_interval_that_has_passed_is_not_waited_for() {
     let left = LeftOuter(|l: &i64, r: Option<&i64>| pair(Some(l), r));
@@ -88,7 +90,7 @@ fn the_watermark_is_held_back_by_what_may_be_emitted() {
     check((2, 3), right, "W10 END", "W10 END");
 }
 
-/// A record is late by the watermark of its own input.
+/// The watermark of a record's own input decides whether the record is late.
 #[test]
 fn late_records_are_counted_and_meet_nobody() {
     let mut bed = Bed::of_two(join(interval(-5, 5), FullOuter(pair)));
@@ -103,12 +105,12 @@ fn the_ends_of_time() {
     let expected = format!("1+1@{last} 11+11@{first} 2+-@{last} -+2@{first} END");
     let shown = Bed::of_two(join(interval(0, 0), FullOuter(pair))).run(&format!("{input} END"));
     assert_eq!(shown, expected);
-    // An interval as wide as possible: all records match, except those at the other end of time.
+    // In an interval as wide as possible all records match, except those at the two opposite ends of time.
     let all = Interval::new(Span::from_micros(first), Span::MAX).unwrap();
     let shown =
         Bed::of_two(join(all, Inner(inner))).run(&format!("R1@0 L1@{last} L11@{first} R11@{last} END"));
     assert_eq!(shown, format!("1+1@{last} 1+11@{last} END"));
-    // One microsecond beyond the end.
+    // Matches of a record at the end of time would lie one microsecond beyond the end, so there are none.
     check(
         (1, 2),
         FullOuter(pair),
@@ -117,7 +119,8 @@ fn the_ends_of_time() {
     );
 }
 
-/// Buckets are a quarter of the interval wide: rows of one bucket lie in two buckets of a narrower interval.
+/// State that was saved under another interval is refused: buckets are a quarter of the interval wide, so
+/// rows of one saved bucket would lie in two buckets of a narrower interval.
 #[test]
 fn state_of_another_interval_is_refused() {
     let mut wide = join(interval(0, 800_000), Inner(inner));
@@ -149,7 +152,7 @@ fn many(from: i64, stamp: i64) -> String {
     (from..from + 300).map(|n| format!("L{}@{} R{}@{stamp} ", n % 50, stamp + n, n % 50)).collect()
 }
 
-/// Memory of expired buckets is given back, and their tables are reused.
+/// The memory of expired buckets is given back, and their tables are reused.
 #[test]
 fn state_is_paid_before_it_grows_and_freed_as_time_goes_by() {
     let bounded_grant = BoundedGrant::of(1 << 30);
@@ -162,11 +165,12 @@ fn state_is_paid_before_it_grows_and_freed_as_time_goes_by() {
         assert!(bed.state_bytes() <= bounded_grant.granted());
     }
     assert!(held[0] > 600 * 24, "{held:?}");
-    // Bytes of two seconds of records and of their spare tables, however long it goes on.
+    // The join holds the bytes of two seconds of records and of their spare tables, however long the stream
+    // goes on.
     assert!(held.iter().all(|&bytes| bytes <= 3 * held[0]), "{held:?}");
 }
 
-/// A join that is refused memory drops records, and nothing else breaks until the query ends.
+/// A join that is refused memory drops records without a panic until the query ends.
 #[test]
 fn refusals_lose_records_and_nothing_else() {
     for bytes in [0, 300, 1_000, 3_000, 10_000, 30_000] {
@@ -180,7 +184,8 @@ fn refusals_lose_records_and_nothing_else() {
     }
 }
 
-/// Nested loops over the records that were on time, in 128 bits. Behind the end of the stream nothing matches.
+/// Recomputes an interval join by nested loops over the records that were on time, with times in 128 bits.
+/// After the end of a stream no record matches.
 fn recompute(
     streams: &TwoStreams,
     (lower, upper): (i64, i64),
@@ -217,7 +222,7 @@ fn bounds() -> impl Strategy<Value = (i64, i64)> {
     (-20..20i64, prop_oneof![Just(0i64), 0..30i64]).prop_map(|(lower, length)| (lower, lower + length))
 }
 
-/// A small bound, or one nearly as large as the range.
+/// Draws a bound of an interval: a small one, or one nearly as large as the range of time.
 fn bound() -> impl Strategy<Value = i64> {
     prop_oneof![
         -20..20i64,
@@ -226,7 +231,7 @@ fn bound() -> impl Strategy<Value = i64> {
     ]
 }
 
-/// Returns the same streams with time running faster, so that they span many buckets.
+/// Returns the same two streams with all times multiplied by `factor`, so that they span many buckets.
 fn stretched(streams: &TwoStreams, factor: i64) -> TwoStreams {
     let stretch = |said: &Said| match *said {
         Said::Value { value, time } => Said::Value { value, time: time * factor },
@@ -236,8 +241,9 @@ fn stretched(streams: &TwoStreams, factor: i64) -> TwoStreams {
 }
 
 proptest! {
-    /// Results equal nested loops with any room, in any interleaving, saved and loaded at every watermark or not, in
-    /// one bucket or in many.
+    /// The results of an interval join equal those of nested loops, with any room, with the streams
+    /// interleaved in any way, with state saved and loaded at every watermark or not, in one bucket or in
+    /// many.
     #[test]
     fn equals_nested_loops(
         (lower, upper) in bounds(), streams in TwoStreams::any(), run in Run::any(), kind in 0..4u8,
@@ -261,7 +267,8 @@ proptest! {
         prop_assert_eq!(got, recompute(&streams, (lower, upper), outer.0, outer.1));
     }
 
-    /// Records and watermarks at both ends of the range, each side at one or the other, and bounds that reach across it.
+    /// Results equal those of nested loops for records and watermarks at both ends of the range of time, and
+    /// for bounds that reach from one end to the other.
     #[test]
     fn the_ends_of_time_equal_nested_loops(
         bounds in [bound(), bound()], streams in TwoStreams::any(), ends in [ends_of_time(), ends_of_time()],
@@ -286,7 +293,7 @@ proptest! {
         prop_assert_eq!(there, runs[1].results(&streams.swapped(), back));
     }
 
-    /// One key, so that its timelines are long.
+    /// Results equal those of nested loops when all records have one key, whose list of rows is then long.
     #[test]
     fn one_hot_key_equals_nested_loops(
         (lower, upper) in bounds(),

@@ -1,5 +1,6 @@
-//! Window joins: hand-made cases, and comparison with nested loops over the whole input. Values are keyed by their
-//! last digit; `1+2@9` is the result of the left 1 and the right 2, `1+-` of a left one without a match.
+//! Tests of window joins: hand-made cases, and comparison with nested loops over the whole input. The key of
+//! a value is its last digit. `1+2@9` is the result at time 9 of the left value 1 and the right value 2, and
+//! `1+-` the result of a left value without a match.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,8 @@ fn inner(left: &i64, right: &i64) -> String {
     pair(Some(left), Some(right))
 }
 
-/// Checks tumbling windows of 10, with plenty of room and with room for one result.
+/// Checks the output of a join over tumbling windows of 10 µs, with plenty of room and with room for one
+/// result.
 fn check<C: Combine<i64, i64, Out = String> + Copy>(combine: C, input: &str, expected: &str) {
     check_windows(even(10, 10, 0), combine, input, expected);
 }
@@ -71,7 +73,8 @@ fn one_side_may_be_empty() {
     check(FullOuter(pair), "END", "END");
 }
 
-/// A record is late by the watermark of its own input, whatever state the join still keeps.
+/// The watermark of a record's own input decides whether the record is late, whatever state the join still
+/// keeps.
 #[test]
 fn late_records_are_counted_and_meet_nobody() {
     let mut bed = Bed::of_two(join(even(10, 10, 0), FullOuter(pair)));
@@ -98,7 +101,8 @@ fn the_last_window_of_time_closes_at_the_end() {
     );
 }
 
-/// Windows of 10 every 5: a pair is a result once for each window that has both.
+/// With windows of 10 µs that begin every 5 µs, a pair is a result once for each window that both values fall
+/// into.
 #[test]
 fn a_pair_meets_in_each_common_window() {
     check_windows(even(10, 5, 0), Inner(inner), "L1@5 R1@7 END", "1+1@9 1+1@14 END");
@@ -107,7 +111,8 @@ fn a_pair_meets_in_each_common_window() {
     check_windows(even(10, 5, 0), FullOuter(pair), "L1@4 R1@7 END", "1+1@9 1+-@4 -+1@14 END");
 }
 
-/// The record is on time for the second of its windows only.
+/// A record may be late for the first of its windows and on time for the second; it then has results in the
+/// second only.
 #[test]
 fn a_record_may_be_late_for_some_of_its_windows() {
     let input = "L1@7 I10 R1@7 END";
@@ -116,7 +121,8 @@ fn a_record_may_be_late_for_some_of_its_windows() {
     check_windows(even(10, 5, 0), FullOuter(pair), "L1@7 W10 R1@7 END", "1+-@9 W10 1+1@14 END");
 }
 
-/// Each of these records counts for eighty-six billion windows; when these close, the join does not visit each.
+/// Windows that begin at every microsecond are not visited one by one when they close. Each record here falls
+/// into eighty-six billion windows.
 #[test]
 fn windows_that_begin_at_every_instant_close_at_once() {
     let day = 86_400_000_000;
@@ -167,8 +173,8 @@ impl Shape {
         even(self.size, self.slide, self.offset)
     }
 
-    /// Returns the starts of the windows that a record counts for, in 128 bits: of its windows, those that end after
-    /// its watermark. No window ends beyond the range.
+    /// Returns the starts of the windows in which a record has results, in 128 bits: the record falls into
+    /// them, and they end after its own stream's watermark. No window ends beyond the range of time.
     fn starts(self, record: Judged) -> Vec<i128> {
         let [size, slide, offset] = [self.size, self.slide, self.offset].map(i128::from);
         let (time, late_by) = (i128::from(record.time), i128::from(record.late_by));
@@ -178,7 +184,7 @@ impl Shape {
         of_record.filter(|start| late_by < (start + size).min(i64::MAX.into())).collect()
     }
 
-    /// Nested loops, window by window.
+    /// Recomputes a window join by nested loops, window by window.
     fn recompute(self, streams: &TwoStreams, is_left_outer: bool, is_right_outer: bool) -> Vec<String> {
         let sides = [0, 1].map(|side| {
             let with_starts = |record: Judged| (record.value, self.starts(record));
@@ -212,7 +218,8 @@ impl Shape {
 }
 
 proptest! {
-    /// Results equal nested loops with any room, in any interleaving, saved and loaded at every watermark or not.
+    /// The results of a window join equal those of nested loops, with any room, with the streams interleaved
+    /// in any way, and with the state saved and loaded at every watermark or not.
     #[test]
     fn equals_nested_loops(
         shape in Shape::any(), streams in TwoStreams::any(), run in Run::any(), kind in 0..4u8,
@@ -233,14 +240,15 @@ proptest! {
         prop_assert_eq!(got, shape.recompute(&streams, outer.0, outer.1));
     }
 
-    /// Records and watermarks at one end of the range, in windows that reach beyond it, or across it.
+    /// Results equal those of nested loops for records and watermarks at one end of the range of time, in
+    /// windows that reach beyond the end or across the whole range.
     #[test]
     fn the_ends_of_time_equal_nested_loops(
         shape in Shape::any(), is_wide: bool, streams in TwoStreams::any(), end in ends_of_time(), run in Run::any(),
         is_outer: bool,
     ) {
         let Shape { size, slide, offset } = shape;
-        // If windows begin every microsecond, those before the range are left out.
+        // If windows begin every microsecond, those that begin before the range of time are left out.
         let wide = Shape { size: i64::MAX - size, slide: i64::MAX - slide, offset };
         let shape = if is_wide { wide } else { Shape { size, slide: slide.max(2), offset } };
         let streams = streams.moved_to(end);
@@ -276,7 +284,8 @@ mod funding {
         WindowJoin::new("join", even(10, 10, 0), |value: &i64| *value, |value: &i64| *value, combine)
     }
 
-    /// Bytes held never exceed bytes lent; tables of closed windows are reused.
+    /// The bytes that a window join holds never exceed the bytes granted to it, and tables of closed windows
+    /// are reused.
     #[test]
     fn state_is_paid_before_it_grows_and_used_again() {
         let bounded_grant = BoundedGrant::of(1 << 30);
@@ -285,7 +294,7 @@ mod funding {
         assert_eq!(bed.state_bytes(), 0);
         bed.run(&many(0, 0));
         let (full, first) = (bed.state_bytes(), bounded_grant.granted());
-        // Bytes of a key and two values with their tags, and a linked value, for 500 keys.
+        // 500 keys take at least the bytes of a key, of two values with their tags, and of a linked value.
         assert!(full >= 500 * (8 + 16 + 16 + 16), "{full} bytes");
         assert!(full <= first && first < 3 * full, "{full} bytes held, {first} lent");
         for window in 1..10 {
@@ -295,7 +304,7 @@ mod funding {
         }
     }
 
-    /// A join that is refused memory drops records, and nothing else breaks until the query ends.
+    /// A join that is refused memory drops records without a panic until the query ends.
     #[test]
     fn refusals_lose_records_and_nothing_else() {
         for bytes in [0, 200, 1_000, 3_000, 10_000, 30_000] {
@@ -311,7 +320,8 @@ mod funding {
         }
     }
 
-    /// A window of many keys does not cost later ones: tables too large for them are given back.
+    /// After a window with many keys, later windows cost no more than before: tables that are too large for
+    /// them are given back.
     #[test]
     fn what_a_burst_needed_is_given_back() {
         let mut bed = Bed::of_two(by_value(Inner(inner)));

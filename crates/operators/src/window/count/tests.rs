@@ -1,5 +1,5 @@
-//! Count windows: hand-made cases, and comparison with a recomputation from the whole input. Values are keyed by
-//! their last digit and summed; `key=sum@stamp` is a result.
+//! Tests of count windows: hand-made cases, and comparison with a recomputation from the whole input. The key
+//! of a value is its last digit, and values are summed; `key=sum@stamp` is a result.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -69,7 +69,7 @@ fn a_panic_is_blamed_on_it() {
     assert_eq!(Bed::new(broken).panics("0@0"), "broken");
 }
 
-/// Values of a window lie in the order in which they came.
+/// The values of a count window are in the order in which they came.
 #[test]
 fn values_keep_their_order() {
     let all = CountAggregate::new("all", windows(4, 2), |_: &i64| 0, Values);
@@ -79,7 +79,7 @@ fn values_keep_their_order() {
     assert_eq!(bed.run("1@0 2@9 3@8 4@1 5@2 6@3"), "1234@1 3456@3");
 }
 
-/// A key that has completed its window takes no slot.
+/// A key takes no slot of the table once its window is complete, and until the next window begins.
 #[test]
 fn state_is_that_of_windows_that_are_not_complete() {
     let all = CountAggregate::new("all", windows(2, 2), |value: &i64| *value, Values);
@@ -114,7 +114,7 @@ fn what_panes_and_accumulators_hold_is_counted() {
     }
 }
 
-/// Keeps a buffer that it does not need.
+/// A fold whose accumulators hold a buffer that they do not need.
 struct Roomy;
 
 impl Fold<i64> for Roomy {
@@ -142,7 +142,8 @@ impl Fold<i64> for Roomy {
     }
 }
 
-/// The bytes of a sum of panes are counted when it is made: the complete pane and the open one are counted in full.
+/// The bytes that the sum of panes holds are counted when the sum is made: in full, like those of the
+/// complete pane and the open one.
 #[test]
 fn what_a_sum_of_panes_holds_at_first_is_counted() {
     let mut bed = Bed::new(over(3, 1, Roomy));
@@ -193,7 +194,8 @@ fn recompute(size: usize, slide: usize, values: &[i64]) -> Vec<String> {
 }
 
 proptest! {
-    /// Sums may be continued or made anew, and the state may be saved and loaded anywhere.
+    /// Results equal a recomputation, whether sums of panes are continued or made anew, and wherever the
+    /// state is saved and loaded.
     #[test]
     fn equals_recomputation(
         size in 1..12u64,

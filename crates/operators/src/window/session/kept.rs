@@ -23,12 +23,12 @@ use super::of_key::{Folded, Melt, Reach, Session, end_of};
 use super::timed::TimedSessions;
 use super::timers::{Timer, Timers};
 
-/// Content of a kept session: its accumulator, and, if it has changed since it was emitted, the instant of the timer
-/// for its update. An instant without such a timer counts as none: an open session which meets the session will ask
-/// for the update.
+/// The content of a kept session: its accumulator, and the instant of the timer for its update if the session
+/// has changed since it was emitted. An instant for which there is no such timer counts as none: an open
+/// session which meets this session will ask for the update.
 type Kept<A> = (A, Option<EventTime>);
 
-/// Rule by which kept sessions are merged.
+/// The rule by which two kept sessions of a key are merged.
 struct KeptFolded<'a, V, F>(Folded<'a, V, F>);
 
 impl<'a, V, F: Fold<V>> KeptFolded<'a, V, F> {
@@ -48,14 +48,15 @@ impl<V, F: Fold<V>> Melt<Kept<F::Accumulator>> for KeptFolded<'_, V, F> {
     }
 }
 
-/// The kept sessions of all keys.
+/// The sessions of all keys that have fired and may still be updated.
 #[derive(Debug)]
 pub(super) struct KeptSessions<K, A> {
-    /// The sessions, each with a timer for its expiry, except for those that wait for an open session.
+    /// The kept sessions, each with a timer for the end of its allowed lateness, except for sessions that
+    /// wait for an open one.
     sessions: TimedSessions<K, Kept<A>>,
-    /// Timers for updates of changed sessions.
+    /// The timers for the updates of changed sessions.
     updates: Timers<K>,
-    /// Time after its end in which a session takes updates.
+    /// The allowed lateness: how long after its end a session takes updates.
     lateness: Span,
 }
 
@@ -65,28 +66,29 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         KeptSessions { sessions: TimedSessions::new(), updates, lateness: Span::ZERO }
     }
 
-    /// Returns the time after its end in which a session takes updates.
+    /// Returns the allowed lateness: how long after its end a session takes updates.
     pub(super) fn lateness(&self) -> Span {
         self.lateness
     }
 
-    /// Takes updates until this long after the end of a session; allowed only before the first record.
+    /// Sets the allowed lateness, for which a session takes updates after its end; possible only before the
+    /// first record.
     pub(super) fn allow(&mut self, lateness: Span) {
         self.lateness = lateness;
     }
 
-    /// Pays from `allowance` from now on; allowed only before the first record.
+    /// Pays for sessions and timers from `allowance` from now on; allowed only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         self.sessions.fund(allowance);
         self.updates = Timers::new(allowance.clone());
     }
 
-    /// Hashes with this seed from now on; allowed only before the first record.
+    /// Seeds the hash of the table of sessions; allowed only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
         self.sessions.seed(seed);
     }
 
-    /// Folds a late value into the kept session that it belongs to.
+    /// Folds a late value into the kept session that it belongs to, or into a new one.
     pub(super) fn fold<V, F>(&mut self, fold: &F, key: K, reach: &Reach, value: &V)
     where
         F: Fold<V, Accumulator = A>,
@@ -115,7 +117,8 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         }
     }
 
-    /// Keeps a session that has fired. If it meets others, they become one session, which is to be updated.
+    /// Keeps a session that has fired. If it overlaps with other kept sessions, they become one session,
+    /// which is to be updated.
     pub(super) fn keep<V, F>(&mut self, fold: &F, key: K, fired: Session<A>)
     where
         F: Fold<V, Accumulator = A>,
@@ -126,20 +129,20 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         let mut last = None;
         self.sessions.change(&melt, &key, &reach, |session| {
             let Some(mut fired) = fired.take() else { return };
-            // The earlier content lies in front.
+            // The content of the earlier session comes first in the merged session.
             if session.start == start {
                 std::mem::swap(&mut session.content.0, &mut fired.content);
             }
             fold.merge(&mut session.content.0, fired.content);
             session.content.1 = Some(session.last);
-            // It may have had no timer any more.
+            // The session is given a timer again, because it may have waited for an open session without one.
             session.timer = session.last;
             last = Some(session.last);
         });
         if let Some(fired) = fired {
             let Session { from, last, start, timer, content } = fired;
             let kept = Session { from, last, start, timer, content: (content, None) };
-            // If there is no memory for it, the query is about to fail.
+            // A refusal of memory is ignored here, since the query is then about to fail.
             let _is_granted = self.sessions.begin(&melt, key, kept);
         } else if let Some(last) = last {
             let _is_granted = self.sessions.set_timer(key.clone(), last);
@@ -153,12 +156,12 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
             let session = sessions.at(&timer.key, timer.last);
             session.is_some_and(|session| session.content.1 == Some(timer.last))
         };
-        // If there is no memory for it, the query is about to fail.
+        // A refusal of memory is ignored here, since the query is then about to fail.
         let _is_granted = self.updates.set(Timer { last, key }, session_count, is_asked_for);
     }
 
-    /// Returns whether a session is to be updated at a watermark; all sessions that ended by then in `open` must have
-    /// fired.
+    /// Returns whether an update of a session is due at a watermark. All sessions in `open` that ended by
+    /// then must have fired before.
     pub(super) fn has_update(&mut self, watermark: EventTime, open: &mut TimedSessions<K, A>) -> bool {
         while let Some(mut timer) = self.updates.first() {
             if end_of(timer.last) > watermark {
@@ -181,7 +184,7 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         false
     }
 
-    /// Returns the session that [is to be updated](Self::has_update), with its present content.
+    /// Returns the session whose [update is due](Self::has_update), with its present content.
     pub(super) fn take_update(&mut self) -> Option<(K, Session<A>)>
     where
         A: Clone,
@@ -193,7 +196,8 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         Some((key, Session { from, last, start, timer, content: accumulator.clone() }))
     }
 
-    /// Drops the sessions that take no more updates at a watermark, except for those that a session in `open` meets.
+    /// Drops the kept sessions that take no more updates at a watermark, except for those that a session in
+    /// `open` overlaps.
     pub(super) fn forget<V, F>(&mut self, fold: &F, watermark: EventTime, open: &mut TimedSessions<K, A>)
     where
         F: Fold<V, Accumulator = A>,
@@ -203,7 +207,7 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
             && let Some((key, session)) = self.sessions.take(&melt)
         {
             if open.meet(&key, &session.reach()) {
-                // If there is no memory for it, the query is about to fail.
+                // A refusal of memory is ignored here, since the query is then about to fail.
                 let _is_granted = self.sessions.put(&melt, key, session);
             }
         }
@@ -219,7 +223,7 @@ impl<K: Clone + Eq + Hash + State, A: State> KeptSessions<K, A> {
         self.sessions.save(state)
     }
 
-    /// Loads the sessions; timers are set anew.
+    /// Loads the kept sessions. Their timers are not part of the state and are set anew.
     pub(super) fn load<V, F>(&mut self, fold: &F, state: &mut StateReader<'_>) -> Result<(), StateError>
     where
         F: Fold<V, Accumulator = A>,

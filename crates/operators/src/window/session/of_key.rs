@@ -1,6 +1,7 @@
-//! The sessions of one key, which never overlap: a record that overlaps several merges them.
+//! The sessions of one key. They never overlap: a record that overlaps several sessions merges them.
 //!
-//! A key seldom has more than one session: one lies in the key's slot of the table, the others in a tree beside it.
+//! A key seldom has more than one session. So one session lies in the key's slot of the table, and the others
+//! lie in a tree beside it.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -9,18 +10,18 @@ use thalweg_model::{EventTime, Fold, SessionGap, Span, Window};
 
 use crate::window::held::held;
 
-/// Span of a record: the instants in which it meets other records, and its own event time.
+/// The span of a record, in which it meets other records of its key, and the record's own event time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
-    /// The first and the last instant of the span.
+    /// The first and the last instant of the span in which a record meets other records.
     from: EventTime,
     last: EventTime,
     start: EventTime,
 }
 
 impl Reach {
-    /// Returns the span of a record at `instant`, for which sessions that have ended by `over` are over; its own
-    /// session has not ended by then.
+    /// Returns the span of a record at `instant`. Sessions that ended at `over` or before are closed to this
+    /// record; the session of this record alone ends later.
     #[inline(always)]
     pub(super) fn of(gap: SessionGap, instant: EventTime, over: EventTime) -> Self {
         let last = instant.plus(Span::from_micros(gap.span().as_micros() - 1));
@@ -28,16 +29,16 @@ impl Reach {
     }
 }
 
-/// Rule by which the content of one session is merged into that of another.
+/// The rule by which the contents of two sessions are merged.
 pub(super) trait Melt<A> {
-    /// Merges the content of a later session into `content`.
+    /// Merges the content of a later session into `content`, which is that of the earlier one.
     fn melt(&self, content: &mut A, later: A);
 
-    /// Returns the bytes that the content holds beyond itself.
+    /// Returns the bytes that the content of a session holds beyond itself.
     fn held(&self, content: &A) -> usize;
 }
 
-/// Merges the accumulators of a fold.
+/// The rule that merges the contents of sessions as accumulators of a fold.
 #[derive(Debug)]
 pub(super) struct Folded<'a, V, F> {
     fold: &'a F,
@@ -62,22 +63,22 @@ impl<V, F: Fold<V>> Melt<F::Accumulator> for Folded<'_, V, F> {
     }
 }
 
-/// A session.
+/// A session of a key: its span of time, its timer and its content.
 #[derive(Debug)]
 pub(super) struct Session<A> {
-    /// The first instant of the span in which it meets records: the union of its records' spans. The last one
-    /// follows.
+    /// The first instant of the span in which the session meets records; this span is the union of the spans
+    /// of its records. The next field is the last instant.
     pub(super) from: EventTime,
     pub(super) last: EventTime,
-    /// The first instant of the window.
+    /// The first event time of the session's records, where its window starts.
     pub(super) start: EventTime,
-    /// The last instant of the session when its timer was set.
+    /// The last instant that the session contained when its timer was set.
     pub(super) timer: EventTime,
     pub(super) content: A,
 }
 
 impl<A> Session<A> {
-    /// Creates a session whose timer is to be set to its end.
+    /// Creates a session whose timer is to be set to its present last instant.
     pub(super) fn of(&Reach { from, last, start }: &Reach, content: A) -> Self {
         Session { from, last, start, timer: last, content }
     }
@@ -86,7 +87,7 @@ impl<A> Session<A> {
         Window { start: self.start, end: end_of(self.last) }
     }
 
-    /// Returns the union of its records' spans.
+    /// Returns the span in which the session meets records: the union of the spans of its records.
     pub(super) fn reach(&self) -> Reach {
         Reach { from: self.from, last: self.last, start: self.start }
     }
@@ -103,7 +104,8 @@ impl<A> Session<A> {
         self.start = self.start.min(reach.start);
     }
 
-    /// Merges another session into this one; that one's timer stays behind. The earlier content lies in front.
+    /// Merges another session into this one. The other session's timer stays in the heap without a session.
+    /// The content of the earlier session comes first.
     fn absorb(&mut self, melt: &impl Melt<A>, mut other: Session<A>) {
         if other.start < self.start {
             std::mem::swap(&mut self.content, &mut other.content);
@@ -113,36 +115,39 @@ impl<A> Session<A> {
     }
 }
 
-/// Returns the end of a session with this last instant; at the end of time, the last instant itself.
+/// Returns the end of a session with this last instant: the next microsecond, or the last instant itself at
+/// the end of time.
 pub(super) fn end_of(last: EventTime) -> EventTime {
     last.plus(Span::from_micros(1))
 }
 
-/// Effects of merging sessions into another one.
+/// The effects that merging sessions had, by which the owner corrects its counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Merged {
-    /// Number of sessions merged, and of trees that became empty.
+    /// Number of sessions that were merged into another one, and of keys whose trees of sessions became
+    /// empty.
     pub(super) count: usize,
     pub(super) tree_count: usize,
-    /// Bytes that their contents held before, and hold now.
+    /// Bytes that the contents of these sessions held before the merge, and that the merged content holds
+    /// now.
     pub(super) held_before: usize,
     pub(super) held_after: usize,
 }
 
-/// The sessions of a key.
+/// All sessions of one key.
 #[derive(Debug)]
 pub(super) struct Sessions<A> {
-    /// One of the sessions; for most keys the only one.
+    /// One of the key's sessions, stored in the key's slot of the table; for most keys the only one.
     here: Session<A>,
-    /// The other sessions, by the starts of their spans.
+    /// The other sessions of the key, sorted by the starts of their spans.
     beside: BTreeMap<EventTime, Session<A>>,
 }
 
 impl<A> Sessions<A> {
-    /// Bytes of the first node of a tree, which has room for eleven, and of its links.
+    /// Bytes of the first node of a tree of sessions: the node has room for eleven sessions, and has links.
     pub(super) const TREE_BYTES: usize = 11 * size_of::<(EventTime, Session<A>)>() + 2 * size_of::<usize>();
 
-    /// Bytes of one more session in a tree: nodes that others follow are at least half full.
+    /// Bytes of one more session in a tree that has several nodes: such nodes are at least half full.
     pub(super) const BESIDE_BYTES: usize = 2 * size_of::<(EventTime, Session<A>)>();
 
     pub(super) fn of(session: Session<A>) -> Self {
@@ -157,18 +162,19 @@ impl<A> Sessions<A> {
         std::iter::once(&self.here).chain(self.beside.values())
     }
 
-    /// Returns the start of the last session in the tree that meets the instants `from` to `last`.
+    /// Returns the start of the last session in the tree that overlaps the instants `from` to `last`.
     fn met(&self, from: EventTime, last: EventTime) -> Option<EventTime> {
         let (begin, session) = self.beside.range(..=last).next_back()?;
         (from <= session.last).then_some(*begin)
     }
 
-    /// Returns whether one of the sessions meets a record.
+    /// Returns whether a session of the key overlaps the span of a record.
     pub(super) fn meet(&self, reach: &Reach) -> bool {
         self.here.meets(reach) || self.met(reach.from, reach.last).is_some()
     }
 
-    /// Returns the session that a record belongs to, merged from all that it meets; `None` if it meets none.
+    /// Returns the session that a record belongs to, merged from all sessions that overlap the record's span;
+    /// `None` if none does.
     #[inline(always)]
     pub(super) fn gather(
         &mut self,
@@ -193,8 +199,8 @@ impl<A> Sessions<A> {
         if !self.here.meets(reach) {
             let met = self.met(reach.from, reach.last)?;
             if met <= reach.from {
-                // It is the only one, for the session before it ends before this begins; and its place in the tree is
-                // unchanged.
+                // Only this session overlaps the record, for the session before it in the tree ends before
+                // the record's span begins. Its start and so its place in the tree are unchanged.
                 return self.beside.get_mut(&met);
             }
             let session = self.beside.remove(&met)?;
@@ -212,13 +218,14 @@ impl<A> Sessions<A> {
         Some(&mut self.here)
     }
 
-    /// Puts a session in the slot of the key; it overlaps with no other.
+    /// Puts a new session into the slot of the key, and moves the one that was there to the tree. The new
+    /// session must overlap no other.
     pub(super) fn begin(&mut self, session: Session<A>) {
         let previous = std::mem::replace(&mut self.here, session);
         self.beside.insert(previous.from, previous);
     }
 
-    /// Returns the session that contains an instant.
+    /// Returns the session of the key that contains an instant.
     pub(super) fn at(&mut self, instant: EventTime) -> Option<&mut Session<A>> {
         if self.here.from <= instant && instant <= self.here.last {
             return Some(&mut self.here);
@@ -227,12 +234,12 @@ impl<A> Sessions<A> {
         self.beside.get_mut(&begin)
     }
 
-    /// Returns the session whose timer was set to this instant, which it still contains.
+    /// Returns the session whose timer is set to this instant, if the session still contains the instant.
     pub(super) fn timed(&mut self, timer: EventTime) -> Option<&mut Session<A>> {
         self.at(timer).filter(|session| session.timer == timer)
     }
 
-    /// Removes the session that contains an instant, if there are others.
+    /// Removes and returns the session that contains an instant, if the key has other sessions as well.
     pub(super) fn remove(&mut self, instant: EventTime) -> Option<Session<A>> {
         let session = match self.met(instant, instant) {
             Some(begin) => self.beside.remove(&begin)?,
@@ -242,12 +249,13 @@ impl<A> Sessions<A> {
         Some(session)
     }
 
-    /// Returns the only session.
+    /// Returns the session of a key that has only one, to be taken out of the table.
     pub(super) fn into_only(self) -> Session<A> {
         self.here
     }
 
-    /// Frees an empty tree, which would keep a node; returns whether it was empty.
+    /// Frees the tree of sessions if it is empty, because an empty tree keeps a node. Returns whether it was
+    /// empty.
     fn drop_tree_if_empty(&mut self) -> bool {
         let is_empty = self.beside.is_empty();
         if is_empty {

@@ -1,6 +1,7 @@
-//! Session windows: hand-made cases; comparison with the definition of records that belong together, and with the
-//! rule by which a record joins sessions; and interleavings of two inputs. Values are keyed by their last digit and
-//! summed; `key=sum@stamp` is a result, stamped with the last instant of its session.
+//! Tests of session windows: hand-made cases, comparison with the definition of records that belong together
+//! and with the rule by which a record joins sessions, and interleavings of two inputs. The key of a value is
+//! its last digit, and values are summed; `key=sum@stamp` is a result, stamped with the last instant of its
+//! session.
 
 mod allowed_lateness;
 
@@ -22,7 +23,7 @@ fn sums(gap: i64) -> Summed {
     SessionAggregate::new("sums", gap, |value| value.rem_euclid(10), Sum)
 }
 
-/// Sorts sessions that end together by key: their order is not promised.
+/// Sorts results of sessions that end together by key, since their order is not promised.
 fn sorted(shown: &str) -> String {
     let mut tokens: Vec<&str> = shown.split_whitespace().collect();
     let stamp = |token: &str| token.split_once('@').map(|(_, stamp)| stamp.to_owned());
@@ -32,7 +33,8 @@ fn sorted(shown: &str) -> String {
     tokens.join(" ")
 }
 
-/// Checks with a gap of ten, at several rooms, and with the state saved and loaded wherever possible.
+/// Checks sessions with a gap of 10 µs, with different amounts of room, and with the state saved and loaded
+/// wherever possible.
 fn check(input: &str, expected: &str) {
     for room in [1, 100_000] {
         let bed = || Bed::new(sums(10)).with_room(room);
@@ -49,7 +51,8 @@ fn a_session_ends_a_gap_behind_its_last_record() {
     check("END", "END");
 }
 
-/// Records exactly a gap apart stay apart: this must not depend on the watermark in between.
+/// Two records that are exactly the gap apart make two sessions, whether or not a watermark comes between
+/// them.
 #[test]
 fn sessions_that_touch_stay_apart() {
     check("1@0 11@10 W30", "1=1@9 1=11@19 W30");
@@ -61,13 +64,13 @@ fn a_record_between_two_sessions_makes_them_one() {
     check("1@0 11@15 21@8 W30", "1=33@24 W30");
     check("11@15 1@0 21@30 31@8 41@23 W60", "1=105@39 W60");
     check("1@0 11@15 21@30 31@45 41@8 W60", "1=53@24 1=21@39 1=31@54 W60");
-    // The record joins nothing else if it touches only one of them.
+    // A record that overlaps only one of two sessions joins that session and does not merge the two.
     check("1@0 11@15 21@5 W30", "1=22@14 1=11@24 W30");
 }
 
 #[test]
 fn sessions_end_in_order_whatever_was_extended() {
-    // The timer of the first session goes off at 10, and finds that the session lasts until 27.
+    // The timer of the first session goes off at 10, and finds that the session lasts until 27 by now.
     check("1@0 2@5 1@8 1@17 W40", "2=2@14 1=3@26 W40");
     check("1@0 2@5 1@8 1@17 W20 3@21 W40", "2=2@14 W20 1=3@26 3=3@30 W40");
 }
@@ -77,18 +80,22 @@ fn a_record_whose_own_session_would_be_over_is_late() {
     let mut bed = Bed::new(sums(10));
     assert_eq!(bed.run("1@0 1@9 W12 1@2 1@3 W40"), "W12 1=3@18 W40");
     assert_eq!(bed.counts(), "sums: 4 read, 3 folded, 1 late");
-    // The record alone is not late, and the session that it would have joined has ended.
+    // A record joins no session that has ended. It is not late and starts a new session, if its own session,
+    // taken alone, has not ended.
     check("1@0 W10 11@5 W40", "1=1@9 W10 1=11@14 W40");
 }
 
 #[test]
 fn lateness_is_that_of_its_own_edge() {
-    // Behind another input: late by its own watermark, though the session is open.
+    // The record's own input is ahead of the other: the record is late by its own input's watermark, although
+    // the session is open.
     check("1@9 I12 1@2 1@3 W40", "1=2@18 W40");
-    // The first record's session is over by the second's input, so they stay apart in either order.
+    // The first record's session has ended by the watermark of the second record's input, so the two records
+    // make two sessions, in either order.
     check("1@0 I10 11@5 W40", "1=1@9 1=11@14 W40");
     check("I10 11@5 I0 1@0 W40", "1=1@9 1=11@14 W40");
-    // A third record joins both: neither was over when it came, nor is its own session over for them.
+    // A third record joins both sessions: neither had ended by its own input's watermark, nor had its session
+    // by theirs.
     check("I10 11@5 I0 1@0 21@1 W40", "1=33@14 W40");
     check("21@1 1@0 I10 11@5 W40", "1=33@14 W40");
 }
@@ -122,7 +129,7 @@ fn a_panic_is_blamed_on_it() {
     assert_eq!(bed.panics("0@0"), "broken");
 }
 
-/// Merged sessions keep the order of time.
+/// The values of merged sessions are in the order of the sessions' times.
 #[test]
 fn values_of_merged_sessions_lie_one_behind_the_other() {
     let gap = SessionGap::new(Span::from_micros(10)).unwrap();
@@ -134,8 +141,8 @@ fn values_of_merged_sessions_lie_one_behind_the_other() {
     assert_eq!(bed.run("1@100 2@103 5@115 6@116 9@108 W150"), "12569@125 W150");
 }
 
-/// A hot key with as many sessions as records: each is counted, and none is searched for linearly. A record that
-/// joins two leaves a timer behind, which does not stay for ever.
+/// One key may have as many sessions as records: all are counted in the state's bytes, and finding one takes
+/// no linear search. When a record merges two sessions, the timer that is left over is removed in the end.
 #[test]
 fn a_hundred_thousand_sessions_of_one_key() {
     let bounded_grant = BoundedGrant::of(usize::MAX);
@@ -155,7 +162,8 @@ fn a_hundred_thousand_sessions_of_one_key() {
     assert_eq!(bed.run("END"), format!("1=199999@{} END", 99_999 * 15 + 9));
 }
 
-/// A tree of one session takes one node, which has room for eleven.
+/// A key's second session takes a whole tree node, which has room for eleven sessions, and its bytes are
+/// counted.
 #[test]
 fn second_sessions_of_many_keys_are_counted() {
     let gap = SessionGap::new(Span::from_micros(10)).unwrap();
@@ -170,7 +178,7 @@ fn second_sessions_of_many_keys_are_counted() {
     assert!(bed.state_bytes() <= two_each - 1_000 * 11 * 48, "{} bytes of {two_each}", bed.state_bytes());
 }
 
-/// Sessions are opened and merged without end, far ahead of the watermark: memory does not grow.
+/// Memory does not grow if sessions are opened and merged without end, far ahead of the watermark.
 #[test]
 fn timers_without_a_session_are_swept_out() {
     let mut bed = Bed::new(sums(1_000));
@@ -187,7 +195,8 @@ fn timers_without_a_session_are_swept_out() {
     assert_eq!(bed.run("END").matches("1=").count(), 1);
 }
 
-/// State that is refused is not kept, and all state kept was granted.
+/// A session aggregate does not keep state for which memory was refused, and all state that it keeps was
+/// granted.
 #[test]
 fn state_stays_within_its_allowance() {
     for limit in [0, 1_000, 10_000, 100_000, usize::MAX] {
@@ -216,7 +225,7 @@ fn what_accumulators_hold_is_counted() {
     let mut bed = Bed::new(Then::new(all, lengths)).funded_by(&bounded_grant);
     bed.run("1@100");
     let little = bed.state_bytes();
-    // Two sessions, which are merged into one.
+    // Two sessions with a thousand values each are merged into one.
     bed.run(&format!("{} {} 1@8", ["1@0"; 1_000].join(" "), ["1@16"; 1_000].join(" ")));
     let much = bed.state_bytes();
     assert!((little + 2_001 * 8..=bounded_grant.granted()).contains(&much), "{much} bytes after {little}");
@@ -231,11 +240,11 @@ struct Came {
     late_by: i64,
 }
 
-/// Sums of sessions by key, start and end.
+/// Sessions found by a test: the sum of each, by its key, start and end.
 type Found = BTreeMap<(i64, i64, i64), i64>;
 
-/// Finds sessions by definition: pairs of records that belong together, then all records that are connected by such
-/// pairs.
+/// Finds sessions by definition: first pairs of records that belong together, then groups of records that are
+/// connected by such pairs.
 fn by_definition(gap: i64, records: &[Came]) -> Found {
     let on_time: Vec<Came> = records.iter().copied().filter(|it| it.stamp + gap > it.late_by).collect();
     let mut groups: Vec<usize> = (0..on_time.len()).collect();
@@ -264,8 +273,8 @@ fn by_definition(gap: i64, records: &[Came]) -> Found {
     found
 }
 
-/// Finds sessions by the rule for one input: a record that is not late joins the sessions of its key that it overlaps
-/// and that have not ended.
+/// Finds sessions by the rule for one input: a record that is not late joins the sessions of its key that it
+/// overlaps and that have not ended.
 fn by_the_rule(gap: i64, records: &[Came]) -> Found {
     let mut sessions: Vec<((i64, i64, i64), i64)> = Vec::new();
     for came in records.iter().filter(|it| it.stamp + gap > it.late_by) {
@@ -287,7 +296,8 @@ fn by_the_rule(gap: i64, records: &[Came]) -> Found {
     sessions.into_iter().collect()
 }
 
-/// Returns the sessions that were emitted; asserts that each came at the first watermark that reached its end.
+/// Returns the sessions that were emitted. Asserts that each came at the first watermark that had reached its
+/// end.
 fn found(gap: i64, events: &[(Came, Option<i64>)], room: usize) -> Found {
     let fresh = move || sums(gap);
     let mut bed = Bed::new(fresh()).with_room(room).with_restores(fresh);
@@ -300,7 +310,8 @@ fn found(gap: i64, events: &[(Came, Option<i64>)], room: usize) -> Found {
             let end = stamp.parse::<i64>().unwrap() + 1;
             assert!(last_end <= end && end <= watermark && end > last, "{shown} at {watermark}");
             last_end = end;
-            // The start is not shown; the oracles drop it too.
+            // Results do not show the start of a session, so the expected sessions are compared without
+            // starts as well.
             *found.entry((key.parse().unwrap(), 0, end)).or_insert(0) += sum.parse::<i64>().unwrap();
         }
         last = watermark;
@@ -315,7 +326,7 @@ fn found(gap: i64, events: &[(Came, Option<i64>)], room: usize) -> Found {
     found
 }
 
-/// Returns sessions without their starts. Two may end together.
+/// Returns the sessions without their starts. Two sessions of a key that end together are added up.
 fn ends(found: Found) -> Found {
     let mut ends = Found::new();
     for ((key, _, end), sum) in found {
@@ -324,7 +335,8 @@ fn ends(found: Found) -> Found {
     ends
 }
 
-/// Generates records around a rising watermark; those of an input that is ahead are late by more.
+/// Draws records around a rising watermark. Records of an input that is ahead are judged by a later
+/// watermark.
 fn events(ahead: impl Strategy<Value = i64>) -> impl Strategy<Value = Vec<(Came, Option<i64>)>> {
     let event = (0..50i64, -30..40i64, ahead, 0..12i64);
     proptest::collection::vec(event, 0..60).prop_map(|events| {
@@ -338,7 +350,7 @@ fn events(ahead: impl Strategy<Value = i64>) -> impl Strategy<Value = Vec<(Came,
     })
 }
 
-/// Generates one of two inputs.
+/// Draws the events of one of two inputs: records and watermarks.
 fn input() -> impl Strategy<Value = Vec<Event>> {
     proptest::collection::vec((0..4u8, 0..30i64, -30..30i64), 0..40).prop_map(|events| {
         let mut watermark = 0;
@@ -368,7 +380,7 @@ proptest! {
         prop_assert_eq!(found(gap, &events, room), ends(sessions));
     }
 
-    /// Sessions and late records do not depend on how two inputs interleave.
+    /// Sessions and the number of late records are the same however two inputs interleave.
     #[test]
     fn interleavings_make_no_difference(
         gap in 1..25i64,

@@ -14,12 +14,13 @@ use super::timers::{Timer, Timers};
 use crate::key_table::{KeyHash, KeyTable};
 use crate::window::held::Held;
 
-/// Sessions of all keys.
+/// The sessions of all keys, and the timers for the ends of these sessions.
 #[derive(Debug)]
 pub(super) struct TimedSessions<K, A> {
     keys: KeyTable<K, Sessions<A>>,
     timers: Timers<K>,
-    /// Sessions in trees, beside the one in the slot of their key, and the number of keys with trees.
+    /// Number of sessions in trees, which a key has from its second session on, and the number of keys with
+    /// trees.
     beside_count: usize,
     tree_count: usize,
     held: Held,
@@ -44,13 +45,13 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         }
     }
 
-    /// Pays from `allowance` from now on; allowed only before the first record.
+    /// Pays for sessions and timers from `allowance` from now on; allowed only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         debug_assert!(self.keys.is_empty(), "only before the first record");
         *self = TimedSessions::with(self.hash.clone(), allowance.clone());
     }
 
-    /// Hashes with this seed from now on; allowed only before the first record.
+    /// Seeds the hash of the table of sessions; allowed only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
         debug_assert!(self.keys.is_empty(), "only before the first record");
         *self = TimedSessions::with(KeyHash::new(seed), self.allowance.clone());
@@ -60,7 +61,7 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         self.keys.len() + self.beside_count
     }
 
-    /// Folds a value into the session of its key that it belongs to.
+    /// Folds a value into the session of its key that it belongs to, or into a new session.
     #[inline(always)]
     pub(super) fn fold<V, F>(&mut self, fold: &F, key: K, reach: &Reach, value: &V)
     where
@@ -74,7 +75,8 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         }
     }
 
-    /// Changes the session that a record belongs to; returns `false` if there is none.
+    /// Changes the session that a record belongs to, after merging all that the record overlaps; returns
+    /// `false` if there is none.
     #[inline(always)]
     pub(super) fn change(
         &mut self,
@@ -96,14 +98,16 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         true
     }
 
-    /// Opens a session that overlaps with no other of its key; returns `false` if there is no memory for it.
+    /// Adds a session that overlaps no other of its key, and sets its timer; returns `false` if there is no
+    /// memory.
     #[cold]
     #[inline(never)]
     pub(super) fn begin(&mut self, melt: &impl Melt<A>, key: K, session: Session<A>) -> bool {
         self.set_timer(key.clone(), session.timer) && self.put(melt, key, session)
     }
 
-    /// Sets a timer for a session which has this `timer`, or will have it.
+    /// Sets a timer for the last instant of a session. The timer serves the session whose field `timer` has
+    /// this instant.
     pub(super) fn set_timer(&mut self, key: K, last: EventTime) -> bool {
         let (session_count, keys) = (self.len(), &mut self.keys);
         let is_live =
@@ -111,7 +115,7 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         self.timers.set(Timer { last, key }, session_count, is_live)
     }
 
-    /// Adds a session without a timer; returns `false` if there is no memory for it.
+    /// Adds a session without setting a timer; returns `false` if there is no memory.
     pub(super) fn put(&mut self, melt: &impl Melt<A>, key: K, session: Session<A>) -> bool {
         let held_bytes = melt.held(&session.content);
         match self.keys.get_mut(&key) {
@@ -131,18 +135,18 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         true
     }
 
-    /// Returns whether a session meets a record of its key.
+    /// Returns whether a session of `key` overlaps the span of a record.
     pub(super) fn meet(&mut self, key: &K, reach: &Reach) -> bool {
         self.keys.get_mut(key).is_some_and(|sessions| sessions.meet(reach))
     }
 
-    /// Returns the session of a key that contains an instant.
+    /// Returns the session of `key` that contains an instant.
     pub(super) fn at(&mut self, key: &K, instant: EventTime) -> Option<&mut Session<A>> {
         self.keys.get_mut(key)?.at(instant)
     }
 
-    /// Returns whether the first session has ended this long before a watermark; timers that go off before it are set
-    /// anew or dropped.
+    /// Returns whether the session with the earliest timer ended at least `ago` before a watermark. Timers
+    /// that go off too early are set anew, and timers without a session are dropped.
     pub(super) fn has_ended(&mut self, watermark: EventTime, ago: Span) -> bool {
         while let Some(mut timer) = self.timers.first() {
             if end_of(timer.last).plus(ago) > watermark {
@@ -160,7 +164,7 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         false
     }
 
-    /// Removes and returns the session that [has ended](Self::has_ended).
+    /// Removes and returns the session for which [`has_ended`](Self::has_ended) returned true.
     pub(super) fn take(&mut self, melt: &impl Melt<A>) -> Option<(K, Session<A>)> {
         let Timer { last, key } = self.timers.pop()?;
         let sessions = self.keys.get_mut(&key)?;
@@ -176,7 +180,7 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         Some((key, session))
     }
 
-    /// Iterates over every session, in no particular order.
+    /// Iterates over every session of every key, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &Session<A>)> {
         self.keys.iter().flat_map(|(key, sessions)| sessions.iter().map(move |session| (key, session)))
     }
@@ -197,7 +201,7 @@ impl<K: Clone + Eq + Hash + State, A: State> TimedSessions<K, A> {
         })
     }
 
-    /// Loads the sessions; timers are set anew.
+    /// Loads the sessions. Their timers are not part of the state and are set anew.
     pub(super) fn load(
         &mut self,
         melt: &impl Melt<A>,
@@ -206,7 +210,7 @@ impl<K: Clone + Eq + Hash + State, A: State> TimedSessions<K, A> {
         *self = TimedSessions::with(self.hash.clone(), self.allowance.clone());
         for _ in 0..state.take::<usize>()? {
             let (key, from, last, start, content): (K, _, _, _, A) = state.take()?;
-            // If there is no memory for it, the query is about to fail.
+            // A refusal of memory is ignored here, since the query is then about to fail.
             let _is_granted = self.begin(melt, key, Session { from, last, start, timer: last, content });
         }
         Ok(())

@@ -10,10 +10,10 @@ use thalweg_model::{Allowance, EventTime};
 
 use crate::funded::room_in_heap;
 
-/// Number of timers without a session up to which none are removed.
+/// Number of timers without a session up to which no timers are removed.
 const STALE_TIMERS_MAX: usize = 64;
 
-/// A timer of a session: one of its instants, the last one when the timer was set.
+/// The timer of a session. Its instant is the last one that the session contained when the timer was set.
 #[derive(Debug)]
 pub(super) struct Timer<K> {
     pub(super) last: EventTime,
@@ -21,7 +21,7 @@ pub(super) struct Timer<K> {
 }
 
 impl<K> Ord for Timer<K> {
-    /// Orders the earliest timer as the greatest, so that a heap gives it first.
+    /// Orders timers for a max-heap: the greatest is the one with the earliest instant.
     fn cmp(&self, other: &Self) -> Ordering {
         other.last.cmp(&self.last)
     }
@@ -41,7 +41,7 @@ impl<K> PartialEq for Timer<K> {
 
 impl<K> Eq for Timer<K> {}
 
-/// Timers of sessions.
+/// The timers of sessions in a heap, the earliest first.
 #[derive(Debug)]
 pub(super) struct Timers<K> {
     heap: BinaryHeap<Timer<K>>,
@@ -53,8 +53,8 @@ impl<K> Timers<K> {
         Timers { heap: BinaryHeap::new(), allowance }
     }
 
-    /// Sets a timer; returns `false` if there is no memory for it. Timers that are not live are removed, if there are
-    /// more of them than sessions.
+    /// Sets a timer; returns `false` if there is no memory for it. If most timers have no session any more,
+    /// those are removed first.
     pub(super) fn set(
         &mut self,
         timer: Timer<K>,
@@ -71,12 +71,12 @@ impl<K> Timers<K> {
         has_room
     }
 
-    /// Returns the first timer to go off.
+    /// Returns the timer of a session that goes off first, for changing.
     pub(super) fn first(&mut self) -> Option<PeekMut<'_, Timer<K>>> {
         self.heap.peek_mut()
     }
 
-    /// Removes and returns the first timer.
+    /// Removes and returns the timer that goes off first.
     pub(super) fn pop(&mut self) -> Option<Timer<K>> {
         self.heap.pop()
     }

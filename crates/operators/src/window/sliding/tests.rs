@@ -1,5 +1,6 @@
-//! Sliding windows: hand-made cases, comparison with a recomputation from the whole input, and interleavings of two
-//! inputs. Values are keyed by their last digit and summed; `key=sum@stamp` is a result, `key=sum!@stamp` an update.
+//! Tests of sliding windows: hand-made cases, comparison with a recomputation from the whole input, and
+//! interleavings of two inputs. The key of a value is its last digit, and values are summed. `key=sum@stamp`
+//! is a result, and `key=sum!@stamp` an update.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::bounded_grant::BoundedGrant;
 use crate::map::Map;
 use crate::test_bed::{Bed, Event, Sum, sum, together};
 
-/// A sum that subtracts values which leave a window.
+/// A sum that can subtract the values which leave a window.
 #[derive(Clone, Copy, Debug)]
 struct Inverting;
 
@@ -55,7 +56,7 @@ fn sums<F: Fold<i64>>(spans: Spans, fold: F) -> Summed<F> {
     aggregate.allow_lateness(Span::from_micros(lateness))
 }
 
-/// Sorts results between two marks by stamp and key: the order within one window is not promised.
+/// Sorts the results between two marks by stamp and key, since the order within one window is not promised.
 fn sorted(shown: &str) -> String {
     let mut tokens: Vec<&str> = shown.split_whitespace().collect();
     let run_of =
@@ -66,7 +67,8 @@ fn sorted(shown: &str) -> String {
     tokens.join(" ")
 }
 
-/// Checks with sums made anew and continued, at several rooms, and with the state saved and loaded wherever possible.
+/// Checks windows with sums that are made anew and sums that are continued, with different amounts of room,
+/// and with the state saved and loaded wherever possible.
 fn check(spans: Spans, input: &str, expected: &str) {
     for room in [1, 2, 100_000] {
         check_one(spans, Sum, room, input, expected);
@@ -102,7 +104,7 @@ fn a_record_counts_in_each_of_its_windows() {
 
 #[test]
 fn a_key_whose_panes_have_left_has_no_result() {
-    // The key's sum is zero while it is in the window, and the key is gone afterwards.
+    // A key whose sum is zero has a result as long as the window contains its values, and none afterwards.
     check(TEN_BY_FIVE, "-4@0 6@3 1@7 W30", "6=2@4 1=1@9 6=2@9 1=1@14 W30");
     check(TEN_BY_FIVE, "-4@0 4@3 1@7 W30", "4=4@4 6=-4@4 1=1@9 4=4@9 6=-4@9 1=1@14 W30");
 }
@@ -118,14 +120,14 @@ fn spans_without_records_are_skipped_however_long() {
 #[test]
 fn windows_at_the_ends_of_time_fire() {
     let (first, last) = (i64::MIN, i64::MAX);
-    // The epoch is the edge of a window, and 2^63 is 3 above a multiple of 5.
+    // The least instant is the start of a window; the last instant, 2^63, is 3 above a multiple of 5.
     let input = format!("1@{first} 2@{last} END");
     let (end, stamp) = (first + 3, last - 1);
     let expected = format!("1=1@{} 1=1@{} 2=2@{stamp} 2=2@{stamp} END", end - 1, end + 4);
     check(TEN_BY_FIVE, &input, &expected);
 }
 
-/// Windows that do not touch: records between two of them are filtered.
+/// If the slide is greater than the size, records between two windows are counted as filtered.
 #[test]
 fn samples() {
     let samples = Spans { size: 2, slide: 5, offset: 1, lateness: 0 };
@@ -138,8 +140,8 @@ fn samples() {
 #[test]
 fn a_record_that_is_late_for_some_of_its_windows_counts_for_the_others() {
     check(TEN_BY_FIVE, "W5 1@3 W10 1@3 W20", "W5 1=1@9 W10 W20");
-    // Behind another input the record is late by its own watermark: the first window does not hold it, though it has
-    // not fired.
+    // The record's own input is ahead of the other, so the record is late by its own watermark: the first
+    // window does not contain it, although the window has not fired.
     check(TEN_BY_FIVE, "I5 1@3 I0 11@3 W20", "1=11@4 1=12@9 W20");
     let mut bed = Bed::new(sums(TEN_BY_FIVE, Sum));
     bed.run("I5 1@3 I10 1@3 I4 1@3");
@@ -150,11 +152,14 @@ fn a_record_that_is_late_for_some_of_its_windows_counts_for_the_others() {
 fn updates_replace_what_has_fired() {
     let spans = Spans { lateness: 10, ..TEN_BY_FIVE };
     check(spans, "1@3 W5 11@3 W6 W20", "1=1@4 W5 1=12!@4 W6 1=12@9 W20");
-    // Both windows have fired, and both are updated; a key that was not there is new.
+    // Both windows of a late record have fired, and both are updated; a key without an earlier result gets
+    // its first one as an update.
     check(spans, "1@3 W10 11@3 2@3 W11", "1=1@4 1=1@9 W10 1=12!@4 2=2!@4 1=12!@9 2=2!@9 W11");
-    // Only windows within the allowed lateness are updated: the first window is over at 15.
+    // Only windows within the allowed lateness are updated; the first window takes no updates from the
+    // watermark 15 on.
     check(spans, "1@3 W15 1@3 W16 1@3 W20 1@3 W21", "1=1@4 1=1@9 W15 1=2!@9 W16 1=3!@9 W20 W21");
-    // One update per watermark, and none without a change.
+    // Several late records before one watermark make one update, and a watermark without a late record makes
+    // none.
     check(
         spans,
         "1@3 W10 1@4 1@4 W10 W11 1@2 END",
@@ -165,8 +170,8 @@ fn updates_replace_what_has_fired() {
     assert_eq!(bed.counts(), "sums: 3 read, 2 folded, 1 late");
 }
 
-/// Behind another input, a late record may come before its window has fired: it does not count on time, but right
-/// after.
+/// A record that is late by its own input may come before its window has fired. It then counts in no result
+/// on time, but in an update right after it.
 #[test]
 fn updates_wait_for_their_window() {
     let spans = Spans { lateness: 10, ..TEN_BY_FIVE };
@@ -175,8 +180,8 @@ fn updates_wait_for_their_window() {
     check(spans, "I15 1@3 I0 1@3 W20", "1=1@4 1=1@9 1=2!@9 W20");
 }
 
-/// Records alternate between two adjacent panes, two that are not adjacent, three, and back to one whose neighbour
-/// has fired.
+/// Results are right when records alternate between two adjacent panes, between two that are not adjacent,
+/// between three, and back to one whose neighbour has fired.
 #[test]
 fn records_go_to_and_fro() {
     let spans = Spans { slide: 10, ..TEN_BY_FIVE };
@@ -195,7 +200,8 @@ fn records_go_to_and_fro() {
     );
 }
 
-/// The watermark by which records are late may fall again: a pane that was current before no longer is.
+/// The watermark by which records are late may fall again when another input's records come: a pane that was
+/// current by the former watermark then is not.
 #[test]
 fn inputs_take_turns() {
     let spans = Spans { size: 20, slide: 5, offset: 0, lateness: 2 };
@@ -203,8 +209,9 @@ fn inputs_take_turns() {
     check(spans, "I12 1@3 I14 1@3 I15 1@3 I2 1@3 W5 W10 W15", "1=1@4 W5 1=1@9 W10 1=3@14 1=4!@14 W15");
 }
 
-/// Records that get later, one microsecond at a time, in one pane: a new part begins with each window that is closed
-/// to them, on time or for updates.
+/// Records of one pane that get later, one microsecond at a time, start a new part of the pane with each
+/// window that is closed to them, on time or for updates. There are never more than two parts for each
+/// window.
 #[test]
 fn a_pane_has_no_more_than_two_parts_for_each_window() {
     let spans = Spans { size: 30, slide: 5, offset: 0, lateness: 12 };
@@ -234,7 +241,7 @@ fn late_records_are_diverted() {
     assert_eq!(bed.run("1@3 W10 7@2 W15 8@2 W16"), "1=1@4 1=1@9 W10 7=7!@9 W15 right:8@2 W16");
 }
 
-/// No window ends behind the end of time.
+/// After the end of the stream every record is late, since no window ends later than the end of time.
 #[test]
 fn after_the_end_all_is_late() {
     for lateness in [0, 10] {
@@ -255,13 +262,13 @@ fn a_panic_is_blamed_on_it() {
     let windows = SlidingWindows::of_size(Span::from_micros(10)).every(Span::from_micros(5)).unwrap();
     let broken = || SlidingAggregate::new("broken", windows, |value: &i64| 1 / value, Sum);
     assert_eq!(Bed::new(broken()).panics("0@0"), "broken");
-    // A panic while panes are merged: an accumulator that overflows.
+    // The accumulator overflows while panes are merged, and this panic is blamed on the aggregate.
     let most = i64::MAX;
     let overflowing = SlidingAggregate::new("broken", windows, |_: &i64| 0, Sum);
     assert_eq!(Bed::new(overflowing).panics(&format!("{most}@0 {most}@5 W20")), "broken");
 }
 
-/// Values of one pane lie in the order of arrival, and panes in the order of time.
+/// The values of one pane are in the order of arrival, and the panes of a window are in the order of time.
 #[test]
 fn values_lie_in_order() {
     for lateness in [0, 7] {
@@ -275,7 +282,8 @@ fn values_lie_in_order() {
     }
 }
 
-/// Scattered stamps: as many panes as records; each is counted, and none is searched for linearly.
+/// If stamps are scattered there may be as many panes as records: all are counted in the state's bytes, and
+/// finding one takes no linear search.
 #[test]
 fn a_hundred_thousand_panes() {
     let bounded_grant = BoundedGrant::of(usize::MAX);
@@ -295,7 +303,8 @@ fn a_hundred_thousand_panes() {
     assert!(bed.state_bytes() <= 4 * 1_024, "{} bytes when all is over", bed.state_bytes());
 }
 
-/// State that is refused is not kept, and all state kept was granted.
+/// A sliding aggregate does not keep state for which memory was refused, and all state that it keeps was
+/// granted.
 #[test]
 fn state_stays_within_its_allowance() {
     for limit in [0, 100, 1_000, 10_000, 100_000, usize::MAX] {
@@ -317,8 +326,8 @@ fn state_stays_within_its_allowance() {
     }
 }
 
-/// Windows so close that their number is practically unlimited: an operator that is refused memory returns, so that
-/// the query can fail.
+/// If windows are so close that their number is practically unlimited, an operator that is refused memory
+/// still returns, so that the query can fail.
 #[test]
 fn more_windows_than_memory() {
     for lateness in [0, 1 << 50] {
@@ -335,7 +344,7 @@ fn more_windows_than_memory() {
             assert!(bed.state_bytes() <= bounded_grant.granted());
         }
     }
-    // Memory for the pane, and none for the sum of panes.
+    // The memory granted is enough for the pane, and not for the sum of panes.
     for limit in (0..6_000).step_by(100) {
         let mut operator = sums(Spans { size: 1 << 50, slide: 1 << 37, offset: 0, lateness: 0 }, Sum);
         operator.fund(&BoundedGrant::of(limit).allowance());
@@ -346,7 +355,7 @@ fn more_windows_than_memory() {
     }
 }
 
-/// A fold whose accumulators hold memory: all of it is counted, and given back.
+/// All bytes that accumulators hold are counted while they are held, and given back afterwards.
 #[test]
 fn what_accumulators_hold_is_counted() {
     for lateness in [0, 7] {
@@ -370,7 +379,8 @@ fn what_accumulators_hold_is_counted() {
     }
 }
 
-/// The table in hand is emptied as well: it then has less than when it was taken in hand for the second time.
+/// A table that records currently go to is emptied as well, so it then has fewer bytes than were noted for
+/// it. The count of bytes stays right.
 #[test]
 fn what_a_table_in_hand_gives_back_is_counted() {
     let lengths = Map::new("lengths", |result: Windowed<i64, Vec<i64>>| result.value.len() as i64);
@@ -385,14 +395,15 @@ fn what_a_table_in_hand_gives_back_is_counted() {
     );
 }
 
-/// An event of an operator.
+/// An event that a test sends to the aggregate: a record or a watermark.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Record { value: i64, stamp: i64, late_by: i64 },
     Watermark(i64),
 }
 
-/// Expected results per watermark: on time, and as updates; by definition, window by window and record by record.
+/// Expected results at each watermark, on time and as updates. They are computed by definition, window by
+/// window and record by record.
 #[derive(Debug, Default, PartialEq)]
 struct Expected {
     at_watermarks: Vec<[BTreeMap<(i64, i64), i64>; 2]>,
@@ -403,7 +414,8 @@ struct Expected {
 fn recompute(spans: Spans, steps: &[Step]) -> Expected {
     let Spans { size, slide, offset, lateness } = spans;
     let mut expected = Expected::default();
-    // By end and key: the sum on time, the whole sum, and whether that has changed.
+    // For each window end and key: the sum on time, the whole sum, and whether the whole sum has changed
+    // since it was emitted.
     let mut windows: BTreeMap<(i64, i64), (Option<i64>, i64, bool)> = BTreeMap::new();
     let mut last = i64::MIN;
     for step in steps {
@@ -453,7 +465,8 @@ fn recompute(spans: Spans, steps: &[Step]) -> Expected {
     expected
 }
 
-/// Runs the steps, saved and loaded at every watermark if asked for, and parses the output.
+/// Runs the steps through an aggregate and parses its output. If asked for, the state is saved and loaded at
+/// every watermark.
 fn run<F: Fold<i64, Result = i64> + Copy>(
     spans: Spans,
     fold: F,
@@ -503,7 +516,7 @@ fn spans() -> impl Strategy<Value = Spans> {
         .prop_map(|(size, slide, offset, lateness)| Spans { size, slide, offset, lateness })
 }
 
-/// Generates records around a rising watermark, some of an input that is ahead of it.
+/// Draws records around a rising watermark; some records come from an input that is ahead of it.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = (0..6u8, 0..30i64, -40..40i64, 0..40i64);
     proptest::collection::vec(step, 0..80).prop_map(|steps| {
@@ -525,7 +538,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// At any room, saved and loaded or not, with sums made anew or continued.
+    /// Results equal a recomputation with any room, with the state saved and loaded or not, with sums made
+    /// anew or continued.
     #[test]
     fn equals_recomputation(spans in spans(), steps in steps(), room in 1..20usize, restores: bool) {
         let expected = recompute(spans, &steps);
@@ -535,7 +549,8 @@ proptest! {
         prop_assert_eq!(&got, &expected);
     }
 
-    /// Tumbling windows equal sliding ones of the same slide, with late records.
+    /// Tumbling windows have the same results as sliding windows whose slide is their size, also for late
+    /// records.
     #[test]
     fn tumbling_equals_sliding_by_its_size(size in 1..30i64, lateness in 0..30i64, steps in steps()) {
         let spans = Spans { size, slide: size, offset: 0, lateness };
@@ -552,7 +567,7 @@ proptest! {
         }
     }
 
-    /// Results on time, and the last update of each window, do not depend on how two inputs interleave.
+    /// Results on time, and the last update of each window, are the same however two inputs interleave.
     #[test]
     fn interleavings_make_no_difference(
         spans in spans(),
@@ -580,7 +595,7 @@ proptest! {
     }
 }
 
-/// Generates one of two inputs.
+/// Draws the events of one of two inputs: records and watermarks.
 fn inputs() -> impl Strategy<Value = Vec<Event>> {
     let event = (0..4u8, 0..30i64, -30..30i64);
     proptest::collection::vec(event, 0..40).prop_map(|events| {
@@ -605,7 +620,7 @@ fn late_by_is_saved() {
     assert_eq!(bed.counts(), "sums: 1 read, 1 late");
 }
 
-/// An operator and its copies: the operator sees the watermarks, the copies the records.
+/// An operator and its copies: the operator sees only the watermarks, and the copies see the records.
 struct Copies<P> {
     whole: P,
     copies: Vec<P>,

@@ -1,5 +1,5 @@
-//! Tumbling windows: hand-made cases, and comparison with a recomputation from the whole input. Values are keyed by
-//! their last digit and summed; `key=sum@stamp` is a result.
+//! Tests of tumbling windows: hand-made cases, and comparison with a recomputation from the whole input. The
+//! key of a value is its last digit, and values are summed; `key=sum@stamp` is a result.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,12 @@ fn sums(size: i64) -> Summed {
     TumblingAggregate::new("sums", windows, |value| value % 10, Sum)
 }
 
-/// Sorts results between two marks by stamp and key: the order within one window is not promised.
+/// Sorts the results between two marks by stamp and key, since the order within one window is not promised.
 fn sorted(shown: &str) -> String {
     let mut tokens: Vec<&str> = shown.split_whitespace().collect();
     let stamp = |token: &str| token.split_once('@').map(|(_, stamp)| stamp.parse::<i64>().unwrap());
-    // A window's results are neighbours: sorting runs of equal stamps leaves the order of windows as it was.
+    // The results of one window are neighbours, so sorting runs of results with equal stamps leaves the order
+    // of windows as it was.
     for run in tokens.chunk_by_mut(|a, b| stamp(a).is_some() && stamp(a) == stamp(b)) {
         run.sort_unstable();
     }
@@ -53,8 +54,8 @@ fn the_end_fires_everything() {
     check("END", "END");
 }
 
-/// A record is late if its window is closed by the watermark at its position; a record behind the watermark whose
-/// window is open is not late.
+/// A record is late if the watermark at its position has closed its window. A record that is behind the
+/// watermark is not late if its window is still open.
 #[test]
 fn late_records_are_counted_and_merged_into_nothing() {
     let mut bed = Bed::new(sums(10));
@@ -75,7 +76,8 @@ fn a_panic_is_blamed_on_it() {
     assert_eq!(bed.panics("0@0"), "broken");
 }
 
-/// In the middle of a chain: the operator before it feeds it, and the one behind it sees its results.
+/// A window aggregate works in the middle of a chain: the operator before it feeds it, and the operator
+/// behind it gets its results.
 #[test]
 fn in_a_chain_it_emits_through_what_follows() {
     let before = Filter::new("positive", |value: &i64| *value > 0);
@@ -105,7 +107,8 @@ fn state_grows_with_keys_and_tables_are_used_again() {
     }
 }
 
-/// Recomputes the sums in a map, by definition; the watermark before a record decides whether it is late.
+/// Recomputes the sums of windows in a map, by definition. The watermark before a record decides whether the
+/// record is late.
 fn recompute(events: &[(i64, i64)], watermarks: &[i64], size: i64) -> BTreeMap<(i64, i64), i64> {
     let mut sums = BTreeMap::new();
     for (place, &(value, stamp)) in events.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Files that change, or that cannot be read: always an error with code and place, never a shorter file.
+//! Tests of CSV files that change while they are read, or cannot be read. The result is always an error with
+//! code and place, never a shorter file.
 
 use std::io::Write;
 
@@ -8,10 +9,11 @@ use flate2::write::GzEncoder;
 use super::*;
 use crate::testing::Faults;
 
-/// Number of lines of 6 bytes: more than one read buffer, so that opening does not read to the end.
+/// Number of lines of 6 bytes in the file: more than one read buffer, so that opening does not read to the
+/// end.
 const LINES: usize = 100_000;
 
-/// Opens `path`, calls `happen`, reads to the end; returns code and message.
+/// Opens a file, calls `happen` on its disk, and reads to the end. Returns code and message of the error.
 fn after(path: &str, file: &[u8], happen: impl FnOnce(&MemDisk)) -> String {
     let disk = MemDisk::with(path, file);
     let options = CsvOptions { path: path.into(), ..options(Header::None, OnBad::Fail) };
@@ -43,7 +45,7 @@ fn a_file_that_changes_fails_the_query() {
              query again when it is complete"
         )
     };
-    // Opening read 262,144 bytes, which end in line 43,691.
+    // Opening has read 262,144 bytes, which end in line 43,691, so the error names this line.
     let truncated = told(43_691, 262_140, "its length went from 600000 to 300 bytes");
     check(|disk| disk.truncate("f.csv", 300), &truncated);
     let replaced = told(100_001, 600_000, "another file took its place");
@@ -61,7 +63,7 @@ fn a_file_that_changes_fails_the_query() {
 fn a_file_that_ends_early_fails_the_query() {
     check(
         |disk| {
-            // Shorter for the open reader, but with the same length and times as before in its metadata.
+            // The open reader sees a shorter file, while the file's metadata keep the same length and times.
             disk.hide("f.csv", 300);
         },
         "SOURCE_CHANGED: f.csv, line 43691 (byte 262140): the file changed while it was read: it ends after 262144 of \
@@ -69,7 +71,7 @@ fn a_file_that_ends_early_fails_the_query() {
     );
 }
 
-/// A change of a long file is noticed before it is read to its end.
+/// A change of a long file is noticed before the file is read to its end.
 #[test]
 fn a_change_is_noticed_on_the_way() {
     let file = b"1,a,2\n".repeat(1_000_000);
@@ -102,7 +104,8 @@ fn a_file_that_cannot_be_opened_or_read() {
     check(|disk| disk.set(Faults { fails_read: true, ..Faults::default() }), on_the_way);
 }
 
-/// Diverting fails at the first bad line or at the end, and never overwrites the file that is read.
+/// A query whose bad lines cannot be diverted fails, at the first bad line or at the end. It never overwrites
+/// the file that is read.
 #[test]
 fn a_diverted_file_that_cannot_be_written() {
     for (what, faults) in [
@@ -129,8 +132,8 @@ fn a_diverted_file_that_cannot_be_written() {
     assert_eq!(error.to_string(), told);
 }
 
-/// Reads `lines` lines of `file`, calls `happen` on the disk, and reads on to the failure; returns its code and the
-/// diverted file.
+/// Reads `lines` lines of a file, calls `happen` on its disk, and reads on until the source fails. Returns
+/// the code of the failure and the diverted file.
 fn diverted_at_failure(
     file: &[u8],
     lines: usize,
@@ -146,7 +149,8 @@ fn diverted_at_failure(
     (fault.code(), disk.text("bad.csv"))
 }
 
-/// When a source fails, all bad lines up to the one over the limit are published.
+/// When a source fails because of too many bad lines, all bad lines up to the one over the limit are
+/// published.
 #[test]
 fn what_was_diverted_up_to_a_failure_is_published() {
     let (code, diverted) = diverted_at_failure(&b"bad\n".repeat(200), 1, |_| {});
@@ -159,7 +163,8 @@ fn what_was_diverted_up_to_a_failure_is_published() {
     assert_eq!(changed, ("SOURCE_CHANGED", Some("1,short: 1 of 3 fields,bad\n".to_owned())));
 }
 
-/// A diverted file that cannot be published is removed, and the reported failure stays the first one.
+/// Diverted lines that cannot be published when a source fails are removed, and the failure of the source is
+/// still the one that is reported.
 #[test]
 fn a_failure_is_told_also_if_what_was_diverted_cannot_be_published() {
     let fails_sync = |disk: &MemDisk| disk.set(Faults { fails_sync: true, ..Faults::default() });
@@ -169,7 +174,7 @@ fn a_failure_is_told_also_if_what_was_diverted_cannot_be_published() {
     }
 }
 
-/// A diverted file lacks a line that could not be written, so it is not published.
+/// A file of diverted lines that lacks a line which could not be written is not published.
 #[test]
 fn a_diverted_file_that_refused_a_line_is_not_published() {
     let file = [b"bad\n".to_vec(), [vec![b'x'; 10_000], vec![b'\n']].concat().repeat(50)].concat();
@@ -177,8 +182,8 @@ fn a_diverted_file_that_refused_a_line_is_not_published() {
     assert_eq!(diverted_at_failure(&file, 1, fails_once), ("DIVERT_FAILED", None));
 }
 
-/// A source that is dropped before its end belongs to a query that was cancelled, or failed elsewhere: its file is
-/// removed.
+/// A source that is dropped before its end removes its file of diverted lines, since its query was cancelled
+/// or has failed elsewhere.
 #[test]
 fn a_source_that_is_dropped_takes_its_diverted_file_away() {
     let disk = MemDisk::with("f.csv", b"bad\n1,a,2\n");
@@ -214,7 +219,7 @@ fn gzip_files() {
     check_gzip(&gzip(b""), "0 records");
 }
 
-/// Damage and an early end, wherever it falls, are never taken for the end of the data.
+/// Damage to a gzip file or an early end, at any place, is never taken for the end of the data.
 #[test]
 fn damaged_gzip_files() {
     let text: Vec<u8> =

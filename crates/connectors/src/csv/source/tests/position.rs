@@ -1,4 +1,5 @@
-//! Saving a position and going back to it: the records that follow are those of an uninterrupted run.
+//! Tests of saving a position of a CSV source and going back to it: the records that follow are those of an
+//! uninterrupted run.
 
 use super::*;
 
@@ -40,7 +41,7 @@ fn going_back_to_any_position_gives_the_rest() {
     }
 }
 
-/// The position of one file is refused for another file, and under another rule for bad lines.
+/// A position in one file is refused for another file, and with another rule for bad lines.
 #[test]
 fn another_file_is_refused() {
     let disk = MemDisk::with("f.csv", FILE);
@@ -61,7 +62,8 @@ fn another_file_is_refused() {
     assert_eq!(load(&mut source, &bytes).unwrap_err().to_string(), told);
 }
 
-/// A run that cannot go on from its position must not replace the lines that an earlier run has diverted.
+/// A run that cannot continue from its saved position does not replace the lines that an earlier run has
+/// diverted.
 #[test]
 fn going_back_in_vain_leaves_the_diverted_file_alone() {
     let disk = MemDisk::with("f.csv", &b"bad\n1,a,2\n".repeat(100_000));

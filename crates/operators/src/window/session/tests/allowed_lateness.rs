@@ -1,5 +1,5 @@
-//! Sessions with allowed lateness: hand-made cases, at the borders, and comparison with sessions without it.
-//! `key=sum!@stamp` is an update.
+//! Tests of sessions with allowed lateness: hand-made cases, cases at the borders, and comparison with
+//! sessions without allowed lateness. A result `key=sum!@stamp` is an update.
 
 use super::*;
 
@@ -7,7 +7,8 @@ fn lenient(gap: i64, lateness: i64) -> Summed {
     sums(gap).allow_lateness(Span::from_micros(lateness))
 }
 
-/// Checks with a gap of ten, at several rooms, and with the state saved and loaded wherever possible.
+/// Checks sessions with a gap of 10 µs, with different amounts of room, and with the state saved and loaded
+/// wherever possible.
 fn check(lateness: i64, input: &str, expected: &str) {
     for room in [1, 100_000] {
         let bed = || Bed::new(lenient(10, lateness)).with_room(room);
@@ -29,11 +30,12 @@ fn a_late_record_may_make_a_session_of_its_own() {
     check(20, "1@0 W30 1@15 11@16 W31", "1=1@9 W30 1=12!@25 W31");
 }
 
-/// The sessions that it joins were emitted, and are not retracted.
+/// A late record merges two sessions that were emitted already: one update covers both, and the earlier
+/// results are not retracted.
 #[test]
 fn a_late_record_between_two_sessions_makes_them_one() {
     check(20, "1@0 11@15 W25 21@8 W26", "1=1@9 1=11@24 W25 1=33!@24 W26");
-    // The record joins nothing else if it touches only one of them.
+    // A late record that overlaps only one of two sessions updates this one alone.
     check(20, "1@0 11@15 W25 21@5 W26", "1=1@9 1=11@24 W25 1=22!@14 W26");
 }
 
@@ -48,17 +50,20 @@ fn at_the_borders_of_what_is_allowed() {
     assert_eq!(counts(5, "1@0 W15 1@0"), "sums: 2 read, 1 folded, 1 late");
     assert_eq!(counts(0, "1@0 W10 1@0"), "sums: 2 read, 1 folded, 1 late");
     assert_eq!(counts(-5, "1@0 W9 1@0 W10 1@0"), "sums: 3 read, 2 folded, 1 late");
-    // A session that has ended this long ago is over, though the record reaches into it.
+    // A session that ended longer ago than the allowed lateness takes no update, although the record's span
+    // overlaps it.
     check(5, "1@0 W14 11@4 W15 21@1 W16", "1=1@9 W14 1=12!@13 W15 1=33!@13 W16");
     check(5, "1@0 W15 11@5 W16", "1=1@9 W15 1=11!@14 W16");
 }
 
-/// Results on time are those without allowed lateness. The update comes after all records that belong together.
+/// Results on time are the same as without allowed lateness. The update comes when all sessions that belong
+/// together have ended.
 #[test]
 fn an_update_waits_for_an_open_session() {
     check(20, "1@0 W10 11@15 W18 21@8 W19 W25", "1=1@9 W10 W18 W19 1=11@24 1=33!@24 W25");
     check(20, "11@15 W18 21@8 W19 31@20 W25 W30", "W18 W19 W25 1=42@29 1=63!@29 W30");
-    // The update waits longer than the session itself would take updates.
+    // An update that waits for an open session may come later than the allowed lateness of the session
+    // itself.
     check(2, "1@0 W10 11@10 W11 21@1 W15 W20 W25", "1=1@9 W10 W11 W15 1=11@19 1=33!@19 W20 W25");
     check(
         2,
@@ -67,7 +72,7 @@ fn an_update_waits_for_an_open_session() {
     );
 }
 
-/// The record at 5 belongs to no session that had ended by 10; the one at 1 belongs to both.
+/// The record at 5 belongs to no session that had ended by 10; the late record at 1 belongs to both sessions.
 #[test]
 fn records_in_time_join_what_has_fired_only_by_way_of_late_ones() {
     check(20, "1@0 W10 11@5 W15", "1=1@9 W10 1=11@14 W15");
@@ -76,7 +81,8 @@ fn records_in_time_join_what_has_fired_only_by_way_of_late_ones() {
 
 #[test]
 fn each_input_by_its_own_watermark() {
-    // The record is late by its own input's watermark, though nothing has ended yet.
+    // The record is late by its own input's watermark, although no session has ended by the operator's
+    // watermark.
     check(25, "I30 1@0 W5 W10", "W5 1=1!@9 W10");
     check(25, "2@1 I30 1@0 12@1 W5 W11", "W5 2=2@10 1=1!@9 2=14!@10 W11");
 }
@@ -101,7 +107,8 @@ fn records_that_are_too_late_are_diverted() {
     assert_eq!(bed.counts(), "sums: 3 read, 2 folded, 1 late");
 }
 
-/// Merged sessions keep the order of time, and late values lie behind.
+/// The values of merged sessions are in the order of the sessions' times, and late values come after the
+/// others.
 #[test]
 fn values_of_an_update_lie_one_behind_the_other() {
     let gap = SessionGap::new(Span::from_micros(10)).unwrap();
@@ -134,8 +141,8 @@ fn state_does_not_grow() {
     assert!(most <= bounded_grant.granted(), "{most} bytes of {}", bounded_grant.granted());
 }
 
-/// One input is far ahead of the other and has records late by its watermark. Their sessions are opened and merged
-/// without end, and none is due.
+/// Timers that are left over from merged sessions are removed, even if no timer is ever due. One input is far
+/// ahead of the other, and its late records open and merge sessions without end.
 #[test]
 fn timers_of_updates_are_swept_out() {
     let mut bed = Bed::new(lenient(1_000, 1 << 40));
@@ -151,7 +158,8 @@ fn timers_of_updates_are_swept_out() {
     assert_eq!(bed.run("END").matches("!").count(), 1);
 }
 
-/// State that is refused is not kept, and all state kept was granted.
+/// A session aggregate with allowed lateness does not keep state for which memory was refused, and all state
+/// that it keeps was granted.
 #[test]
 fn state_stays_within_its_allowance() {
     for limit in [0, 1_000, 10_000, 100_000, usize::MAX] {
@@ -191,8 +199,8 @@ fn on_time_and_last(shown: &str) -> (Vec<String>, BTreeMap<String, (i64, String)
 }
 
 proptest! {
-    /// However late records come, results on time are those without allowed lateness; only the order among results
-    /// that end together may differ.
+    /// Results on time are the same with allowed lateness and without, whenever late records come. Only the
+    /// order among results that end together may differ.
     #[test]
     fn what_fires_on_time_is_the_same(
         gap in 1..25i64, lateness in 1..60i64, events in events(0..30i64), room in 1..5usize,
@@ -212,8 +220,8 @@ proptest! {
         prop_assert_eq!(strict, on_time);
     }
 
-    /// Results on time, late records, and the last update of records that belong together do not depend on how two
-    /// inputs interleave.
+    /// Results on time, the number of late records, and the last update of records that belong together are
+    /// the same however two inputs interleave.
     #[test]
     fn interleavings_make_no_difference(
         gap in 1..25i64,
