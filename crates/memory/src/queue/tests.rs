@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::appender::Append;
 use crate::Admission;
 use crate::chunk::BlockShape;
 use crate::edge::{EdgeOptions, edge, shared_edge};
