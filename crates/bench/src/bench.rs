@@ -12,7 +12,7 @@
 //! alike.
 //!
 //! [`drive`] runs the queries for a while, [`by_hand`] the loops that they are measured against. [`ablate`]
-//! lists the mechanisms that can be switched off. [`target`] finds a rate by its output delay. [`rows`] keeps
+//! lists the mechanisms that can be switched off. [`target_delay`] finds a rate by its output delay. [`rows`] keeps
 //! the results, [`digests`] a digest of them where they are too many. [`report`] writes the figures as text or
 //! JSON. [`observe`] samples queries while they run, [`calls`] keeps the calls to the policy, [`compare`] puts
 //! runs side by side, and [`experiment`] repeats the papers' experiments.
@@ -23,6 +23,7 @@ mod by_hand;
 pub mod calls;
 mod chain;
 mod compare;
+mod comparison;
 mod digests;
 mod distinct;
 mod drive;
@@ -33,6 +34,7 @@ mod fit;
 mod grep;
 mod ipq;
 mod join;
+mod latency;
 mod linear_road;
 mod lines;
 mod load;
@@ -51,8 +53,11 @@ mod recorded;
 mod report;
 mod rows;
 mod target;
+mod target_delay;
 mod tenants;
 mod tweets;
+mod verdict;
+mod windows;
 mod wordcount;
 mod workload;
 mod ysb;
@@ -71,11 +76,11 @@ use thalweg_scheduling::Trace;
 pub use args::BenchArgs;
 
 use args::Format;
-use compare::{Comparison, Run};
-use experiment::Target;
+use comparison::{Comparison, Run};
 use explained::Explained;
 use observe::Observer;
 use report::Figures;
+use target::Target;
 use workload::{Facts, Workload};
 
 /// Runs the workload as often as asked; returns `false` if a result is wrong. Ctrl-C ends the current run,
@@ -97,11 +102,12 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
         return experiment::run(experiment, &args, folder, interrupt, |args| run_once(args, interrupt));
     }
     let args = &tenants::with_rate(args, interrupt)?;
+    fit::check(args)?;
     let mut runs = Vec::new();
     for args in by_turns(args) {
         let run = |args: &BenchArgs| run_once(args, interrupt);
         let figures = match args.target_delay {
-            Some(target) => target::find(&args, target, run),
+            Some(target) => target_delay::find(&args, target, run),
             None => run(&args),
         };
         if let Err(error) = &figures
@@ -131,7 +137,7 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     }
     let all_ok = runs.iter().all(|run| run.figures.ok);
     if let Some(folder) = &args.out {
-        comparison(args, runs).write(folder)?;
+        compare::write(&comparison(args, runs), folder)?;
         console::note(&format!("wrote {}", folder.join("index.html").display()));
     }
     Ok(all_ok)
@@ -196,10 +202,4 @@ fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> 
         Workload::Mixed => mixed::run(args, interrupt),
         Workload::Tenants => tenants::run(args, interrupt),
     }
-}
-
-/// Reserves memory for the cache of a generator in the engine's budget, until the reservation is dropped.
-fn reserve_cache(engine: &Engine, generator: &impl Generate) -> Result<Reservation> {
-    let reserved = engine.budget().reserve(generator.cache_bytes());
-    reserved.context("BUDGET_TOO_SMALL: the generator's cache does not fit into --memory-budget")
 }

@@ -2,9 +2,6 @@
 
 use clap::ValueEnum;
 use thalweg_runtime::Ablations;
-use thalweg_scheduling::policy::streambox;
-
-use super::args::BenchArgs;
 
 /// A mechanism of the engine that can be switched off, to measure what it is worth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -27,13 +24,6 @@ pub fn of_engine(ablate: &[Ablate]) -> Ablations {
         no_epoch_boundaries: has(Ablate::NoEpochBoundaries),
         no_locality: has(Ablate::NoLocality),
     }
-}
-
-/// Returns why the mechanisms to be switched off do not fit the policy; `None` if they fit.
-pub fn problem(args: &BenchArgs) -> Option<String> {
-    let other = args.policy.iter().find(|policy| *policy != streambox::NAME);
-    let policy = other.filter(|_| args.ablate.contains(&Ablate::NoPriority))?;
-    Some(format!("--ablate no-priority is for --policy streambox: {policy} has no passes to do without"))
 }
 
 /// Returns the names of the mechanisms that are switched off, in the order of their declaration.

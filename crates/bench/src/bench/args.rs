@@ -12,22 +12,19 @@ use thalweg::{
 };
 use thalweg_cli::failure::{self, WrongOption};
 use thalweg_cli::options;
-use thalweg_connectors::{Arrivals, Delay, EarlyShare, MARKER_EVERY, MARKER_PER_RECORD_RATE_MAX, RateStep};
+use thalweg_connectors::{Arrivals, Delay, EarlyShare, RateStep};
 use thalweg_runtime::limits;
 use thalweg_scheduling::{Policy, StreamBox, Trace, Traced, policy};
 use thalweg_workloads::loops::LoopKind;
 
 use super::ablate::{self, Ablate};
 use super::chain;
-use super::drive::Until;
-use super::experiment::Target;
 use super::explained::Explained;
-use super::load;
 use super::modes::{ExecutionOption, MemoryOption};
 use super::observe::Observer;
 use super::parallel::ParallelOption;
+use super::target::Target;
 use super::workload::{Facts, Workload};
-use super::{mixed, tenants};
 use crate::values::load::{self as changes, ShareStep, Steps};
 use crate::values::{self, Aggressor, OnBadOption, Rate};
 
@@ -381,15 +378,6 @@ impl BenchArgs {
         self.queries.unwrap_or(self.workload().facts().queries)
     }
 
-    /// Returns the options of each part of the workload whose queries are alike; most workloads have one part.
-    pub fn parts(&self) -> Vec<BenchArgs> {
-        match self.workload() {
-            Workload::Mixed => mixed::parts(self),
-            Workload::Tenants => tenants::parts(self),
-            _ => vec![self.clone()],
-        }
-    }
-
     /// Returns the names of the queries: the workload's, followed by a number if there are several.
     pub fn query_names(&self) -> Vec<String> {
         let workload = self.workload().facts().name;
@@ -449,39 +437,6 @@ impl BenchArgs {
         self.nominal_rate.unwrap_or(self.workload().facts().nominal_rate_per_s)
     }
 
-    /// Returns how long a generated workload runs: its warm-up and its measured time.
-    pub fn until(&self) -> Until {
-        let [warmup, measured] = [self.warmup, self.seconds].map(Duration::from_secs_f64);
-        Until::Measured {
-            deployed: load::deployments(self),
-            warmup,
-            measured,
-            observer: self.observer.clone(),
-            marker_every: self.marker_every(),
-        }
-    }
-
-    /// Returns the time between two latency markers of a query, if it is the same for every query. At a
-    /// steady rate up to 10,000 records/s a marker stands behind every record of a stream; at higher rates,
-    /// behind one record every 50 ms. Streams have markers at the same instants, and the splits of a stream
-    /// share its markers.
-    fn marker_every(&self) -> Option<Duration> {
-        let is_steady = self.message_records.is_none()
-            && self.rate_steps.is_none()
-            && self.arrivals == Arrivals::Constant
-            && self.skew == 0.0
-            && !matches!(self.workload(), Workload::Mixed | Workload::Tenants);
-        let Rate::PerSecond(rate_per_s) = self.rate else { return None };
-        let of_stream = rate_per_s / self.workload().facts().streams;
-        is_steady.then(|| {
-            if of_stream <= MARKER_PER_RECORD_RATE_MAX {
-                Duration::from_secs(1) / u32::try_from(of_stream.max(1)).unwrap_or(u32::MAX)
-            } else {
-                MARKER_EVERY
-            }
-        })
-    }
-
     /// Returns the path of the file `name` in the folder of results, and makes the folder if it does not exist;
     /// `None` if no results are wanted.
     pub fn results_file(&self, name: &str) -> Result<Option<PathBuf>> {
@@ -496,30 +451,5 @@ impl BenchArgs {
             bail!("--results: {} is a folder, but a file of that name is to be written", file.display());
         }
         Ok(Some(file))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The time between two latency markers follows from the rate of one stream, as in the connectors.
-    #[test]
-    fn markers_go_by_the_rate_of_a_stream() {
-        let every = |words: &str| BenchArgs::parsed(words).marker_every();
-        let of_each = Some(Duration::from_micros(100));
-        assert_eq!(every("ysb --rate 10000"), of_each);
-        assert_eq!(every("ysb --rate 10001"), Some(MARKER_EVERY));
-        assert_eq!(every("join --rate 20000"), of_each, "10,000 of each of two streams");
-        assert_eq!(every("join --rate 20002"), Some(MARKER_EVERY));
-        assert_eq!(
-            every("ysb --rate 20000 --workers 2"),
-            Some(MARKER_EVERY),
-            "splits have those of their stream"
-        );
-        assert_eq!(
-            (every("ysb"), every("ysb --rate 10 --skew 1"), every("mixed --rate 10")),
-            (None, None, None)
-        );
     }
 }

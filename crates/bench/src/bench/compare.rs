@@ -11,137 +11,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
 
-use super::experiment::verdict::Claim;
-use super::observe::Series;
-use super::part::GroupFigures;
-use super::report::Figures;
-
-/// Runs to be compared, with the description of the comparison.
-#[derive(Serialize)]
-pub struct Comparison {
-    /// Subject of the comparison, in a few words.
-    pub title: String,
-    /// Description of the compared runs, in a sentence or two.
-    pub about: String,
-    /// Command line that repeats the compared runs.
-    pub command: String,
-    /// Description of the machine: processor, cores and seed.
-    pub machine: String,
-    /// Claims of the paper about these runs, with their verdicts.
-    pub claims: Vec<Claim>,
-    /// Name and unit of the parameter that was varied besides policy or mode, if there was one.
-    pub axis: Option<String>,
-    pub runs: Vec<Run>,
-}
-
-/// One of the runs that are compared.
-#[derive(Serialize)]
-pub struct Run {
-    /// Name of the policy or mode that ran.
-    pub label: String,
-    /// Value of the varied parameter in this run, if there is such a parameter.
-    pub at: Option<f64>,
-    /// Number of this repetition, from 0 on.
-    pub repetition: u32,
-    pub figures: Figures,
-    pub series: Series,
-}
-
-impl Comparison {
-    /// Writes `figures.csv`, `series.csv`, `comparison.json` and `index.html` into a folder, which is made if
-    /// it does not exist. If queries are not all alike, also writes `groups.csv`.
-    pub fn write(&self, folder: &Path) -> Result<()> {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("--out: the folder {} cannot be made", folder.display()))?;
-        let json = serde_json::to_string_pretty(self).context("figures are numbers and names")?;
-        let mut files = vec![
-            ("figures.csv", tables::figures(&self.runs)),
-            ("series.csv", tables::series(&self.runs)),
-            ("comparison.json", json),
-            ("index.html", page::page(self)?),
-        ];
-        if !self.groups().is_empty() {
-            files.push(("groups.csv", tables::groups(&self.runs)));
-        }
-        for (name, text) in files {
-            let path = folder.join(name);
-            fs::write(&path, text).with_context(|| format!("--out: {} cannot be written", path.display()))?;
-        }
-        Ok(())
-    }
-
-    /// Returns the names of the policies or modes, in the order in which they first ran.
-    pub fn labels(&self) -> Vec<&str> {
-        let mut labels: Vec<&str> = Vec::new();
-        for run in &self.runs {
-            if !labels.contains(&run.label.as_str()) {
-                labels.push(&run.label);
-            }
-        }
-        labels
-    }
-
-    /// Returns the names of the groups of queries, for workloads whose queries are not all alike.
-    pub fn groups(&self) -> Vec<&'static str> {
-        self.runs
-            .first()
-            .map_or(Vec::new(), |run| run.figures.groups.iter().map(|group| group.name).collect())
-    }
-
-    /// Returns the median of a figure of one group of queries, over all runs of a policy or mode with this
-    /// value of the parameter.
-    pub fn median_of_group(
-        &self,
-        label: &str,
-        at: Option<f64>,
-        group: &str,
-        figure: impl Fn(&GroupFigures) -> Option<f64>,
-    ) -> Option<f64> {
-        self.median(label, at, |figures| figure(figures.groups.iter().find(|known| known.name == group)?))
-    }
-
-    /// Returns the values of the varied parameter, ascending. Returns a single `None` if no parameter was
-    /// varied.
-    pub fn places(&self) -> Vec<Option<f64>> {
-        let mut places: Vec<Option<f64>> = self.runs.iter().map(|run| run.at).collect();
-        places.sort_by(|a, b| a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0)));
-        places.dedup();
-        places
-    }
-
-    /// Returns a figure of two policies or modes side by side, for each repetition; `None` for a repetition
-    /// in which one of them lacks the figure.
-    pub fn pairs(
-        &self,
-        [first, second]: [(&str, Option<f64>); 2],
-        figure: impl Fn(&Figures) -> Option<f64>,
-    ) -> Vec<Option<(f64, f64)>> {
-        let of = |(label, at): (&str, Option<f64>), repetition| {
-            let is_it = |run: &&Run| run.label == label && run.at == at && run.repetition == repetition;
-            self.runs.iter().find(is_it).and_then(|run| figure(&run.figures))
-        };
-        self.repetitions().map(|repetition| Some((of(first, repetition)?, of(second, repetition)?))).collect()
-    }
-
-    /// Returns the numbers of all repetitions, ascending.
-    pub fn repetitions(&self) -> impl Iterator<Item = u32> + use<> {
-        0..self.runs.iter().map(|run| run.repetition + 1).max().unwrap_or(0)
-    }
-
-    /// Returns the median of a figure over the runs of a policy or mode with this value of the parameter.
-    /// Runs without the figure are left out.
-    pub fn median(
-        &self,
-        label: &str,
-        at: Option<f64>,
-        figure: impl Fn(&Figures) -> Option<f64>,
-    ) -> Option<f64> {
-        let runs = self.runs.iter().filter(|run| run.label == label && run.at == at);
-        median(runs.filter_map(|run| figure(&run.figures)).collect())
-    }
-}
+use super::comparison::Comparison;
 
 /// Describes the machine of a run: its processor, its cores, and the seed.
 pub fn machine(seed: u64) -> String {
@@ -151,18 +22,6 @@ pub fn machine(seed: u64) -> String {
     let name = processor.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let name = name.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
     format!("{name}, {cores} cores; seed {seed}")
-}
-
-/// Returns the median of some numbers: the middle one, or the mean of the two in the middle; `None` if there
-/// are none.
-pub fn median(mut of: Vec<f64>) -> Option<f64> {
-    of.sort_by(f64::total_cmp);
-    let middle = of.len() / 2;
-    match of.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(of[middle]),
-        _ => Some(f64::midpoint(of[middle - 1], of[middle])),
-    }
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use thalweg_workloads::reference::distinct::{DistinctRow, distinct_rows, recorde
 use thalweg_workloads::reference::lines::LineInput;
 
 use super::args::BenchArgs;
-use super::fit;
 use super::lines::{self, LineWorkload};
 use super::report::Figures;
 use super::rows::{Kept, Rows};
+use super::windows;
 
 /// Runs the query `distinct`, or its hand-written loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
@@ -43,7 +43,7 @@ impl LineWorkload for Distinct {
         let file = args.results_file(&format!("{name}.csv"))?;
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
-        query::different_per_window(&query, splits, args.strategy(), fit::tumbling_windows(args), sink);
+        query::different_per_window(&query, splits, args.strategy(), windows::tumbling_windows(args), sink);
         Ok((args.plan(query)?, kept))
     }
 
@@ -53,7 +53,7 @@ impl LineWorkload for Distinct {
         inputs: &mut dyn Iterator<Item = LineInput>,
         lines: &[&str],
     ) -> Vec<DistinctRow> {
-        distinct_rows(inputs, lines, fit::reference_windows(args))
+        distinct_rows(inputs, lines, windows::reference_windows(args))
     }
 
     fn keep_part(_number: u64, line: &str) -> Result<Record<Range<usize>>, RowError> {

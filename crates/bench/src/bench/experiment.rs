@@ -2,7 +2,7 @@
 //! paper's claims stand beside what was found.
 //!
 //! The papers' machines had more and other cores, so loads are chosen for two of today's, and a claim is a factor between two
-//! figures of the same machine, which [`verdict`] judges: it *holds*, is *weaker* or *reversed*.
+//! figures of the same machine, which [`verdict`](super::verdict) judges: it *holds*, is *weaker* or *reversed*.
 //!
 //! * The literal form of a policy bears the paper's name; ours stands beside it under its own.
 //! * A run is long enough if every window of its queries fires [`FIRINGS_MIN`] times and every mechanism that adapts does so
@@ -14,14 +14,12 @@
 //!
 //! [`tenants`] is that of Cameo's two groups.
 
+mod evidence;
 mod tenants;
-pub mod verdict;
 
 use std::path::Path;
 
 use anyhow::Result;
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
 use thalweg::Span;
 use thalweg_cli::console;
 use thalweg_cli::interrupt::Interrupt;
@@ -29,87 +27,18 @@ use thalweg_cli::show;
 use thalweg_scheduling::policy::enjima;
 use thalweg_workloads::tenants::Group;
 
+use self::evidence::{Evidence, Plan, TooShort, factors, told};
 use self::tenants::Panel;
-use self::verdict::Claim;
 use super::args::BenchArgs;
-use super::compare::{self, Comparison, Run};
+use super::compare;
+use super::comparison::{Comparison, Run};
 use super::modes::{ExecutionOption, MemoryOption};
 use super::observe::Observer;
 use super::parallel::ParallelOption;
-use super::part::GroupFigures;
-use super::report::Figures;
-use super::target::KEPT_UP;
-use super::workload::Workload;
+use super::report::{Figures, GroupFigures, KEPT_UP};
+use super::target::{Experiment, Target};
+use super::verdict::{Claim, median};
 use crate::values::Rate;
-
-/// A workload to run, or an experiment of a paper to repeat.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
-    Workload(Workload),
-    Experiment(Experiment),
-}
-
-/// All workloads and experiments that can be run.
-const ALL: &[Target] = &[
-    Target::Workload(Workload::Ysb),
-    Target::Workload(Workload::Nyt),
-    Target::Workload(Workload::Lrb),
-    Target::Workload(Workload::LrbFull),
-    Target::Workload(Workload::Grep),
-    Target::Workload(Workload::Wordcount),
-    Target::Workload(Workload::Distinct),
-    Target::Workload(Workload::Tweets),
-    Target::Workload(Workload::Netmon),
-    Target::Workload(Workload::Join),
-    Target::Workload(Workload::Ipq1),
-    Target::Workload(Workload::Ipq2),
-    Target::Workload(Workload::Ipq3),
-    Target::Workload(Workload::Ipq4),
-    Target::Workload(Workload::Mixed),
-    Target::Workload(Workload::Tenants),
-    Target::Experiment(Experiment::EnjimaFig5b),
-    Target::Experiment(Experiment::EnjimaFig9a),
-    Target::Experiment(Experiment::EnjimaFig9b),
-    Target::Experiment(Experiment::CameoFig8),
-    Target::Experiment(Experiment::CameoFig8b),
-    Target::Experiment(Experiment::CameoFig8c),
-];
-
-impl ValueEnum for Target {
-    fn value_variants<'a>() -> &'a [Self] {
-        ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        match self {
-            Target::Workload(workload) => workload.to_possible_value(),
-            Target::Experiment(experiment) => experiment.to_possible_value(),
-        }
-    }
-}
-
-/// An experiment of a paper that `bench` can repeat.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Experiment {
-    /// Enjima, Fig. 5b: policies, while more and more YSB queries run.
-    #[value(name = "enjima-fig5b")]
-    EnjimaFig5b,
-    /// Enjima, Fig. 9a: threads or workers, queues or blocks, at rising rates of LRB.
-    #[value(name = "enjima-fig9a")]
-    EnjimaFig9a,
-    /// Enjima, Fig. 9b: the same of YSB.
-    #[value(name = "enjima-fig9b")]
-    EnjimaFig9b,
-    /// Cameo, Fig. 8a: jobs that are to be in time, beside bulk jobs that are offered more and more.
-    #[value(name = "cameo-fig8")]
-    CameoFig8,
-    /// Cameo, Fig. 8b: the same beside more and more bulk jobs.
-    #[value(name = "cameo-fig8b")]
-    CameoFig8b,
-    /// Cameo, Fig. 8c: the same with fewer and fewer workers.
-    #[value(name = "cameo-fig8c")]
-    CameoFig8c,
-}
 
 /// The four modes of Enjima's ablation under its literal policy, and modes that the paper does not have: queues
 /// that pass batches, and our own form of the policy.
@@ -157,25 +86,7 @@ const ADAPTATION_S: f64 = 0.1;
 /// The mode with which Enjima's Figure 5 compares: threads and queues.
 const BASELINE: &str = "TQ";
 
-/// The runs that make up an experiment.
-struct Plan {
-    title: &'static str,
-    about: &'static str,
-    axis: &'static str,
-    places: &'static [f64],
-    labels: Vec<&'static str>,
-}
-
 impl Experiment {
-    /// Returns the workload that the experiment runs, and whose options it takes.
-    pub const fn workload(self) -> Workload {
-        match self {
-            Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => Workload::Ysb,
-            Experiment::EnjimaFig9a => Workload::Lrb,
-            Experiment::CameoFig8 | Experiment::CameoFig8b | Experiment::CameoFig8c => Workload::Tenants,
-        }
-    }
-
     /// Returns the panel of Cameo's Figure 8 that the experiment repeats, if it is one of them.
     const fn panel(self) -> Option<Panel> {
         match self {
@@ -355,7 +266,7 @@ impl Experiment {
         } else {
             None
         };
-        let claims = self.claims(Evidence { experiment: self, found }).into_iter();
+        let claims = self.claims(Evidence { found, too_short_of: &|run| self.too_short(run) }).into_iter();
         claims.map(|claim| claim.unless(why.map(str::to_owned))).collect()
     }
 
@@ -442,34 +353,6 @@ impl Experiment {
     }
 }
 
-/// A run that is too short for a claim to be judged by it.
-struct TooShort {
-    /// The least value of `--seconds` that would suffice; infinite if none does.
-    option_s: f64,
-    why: String,
-}
-
-/// The runs of an experiment, by which the claims of the paper are judged.
-#[derive(Clone, Copy)]
-struct Evidence<'a> {
-    experiment: Experiment,
-    found: &'a Comparison,
-}
-
-impl Evidence<'_> {
-    /// Returns why runs of these policies or modes are too short, at one value of the parameter. The reason
-    /// is that of the shortest run; `None` if all runs are long enough.
-    fn too_short(self, labels: &[&str], at: Option<f64>) -> Option<String> {
-        let runs = self.found.runs.iter();
-        self.worst(runs.filter(|run| run.at == at && labels.contains(&run.label.as_str())))
-    }
-
-    fn worst<'r>(self, runs: impl Iterator<Item = &'r Run>) -> Option<String> {
-        let too_short = runs.filter_map(|run| self.experiment.too_short(run));
-        too_short.max_by(|one, other| one.option_s.total_cmp(&other.option_s)).map(|too_short| too_short.why)
-    }
-}
-
 /// Returns the share of its offered records that the slowest query of a run took, at most 1. Event time advances with
 /// the records that are taken, so this is also the speed of event time. Returns 1 if nothing was offered at a rate.
 fn share_taken(figures: &Figures) -> f64 {
@@ -549,28 +432,6 @@ fn latency(runs: Evidence<'_>, at: Option<f64>, paper: &str, claimed: f64, other
     claim.unless(runs.too_short(&labels, at))
 }
 
-/// Returns the factor between two figures for each repetition; `None` for a repetition that lacks a figure.
-fn factors(pairs: &[Option<(f64, f64)>], factor: fn(f64, f64) -> f64) -> Vec<Option<f64>> {
-    let of = |(one, other): (f64, f64)| factor(one.max(f64::MIN_POSITIVE), other.max(f64::MIN_POSITIVE));
-    pairs.iter().map(|pair| pair.map(of)).collect()
-}
-
-/// Describes the medians of a figure of two policies or modes in words.
-fn told(
-    pairs: &[Option<(f64, f64)>],
-    labels: [&str; 2],
-    at: Option<f64>,
-    shown: impl Fn(f64) -> String,
-) -> String {
-    let [first, second] = labels;
-    let median = |of: fn(&(f64, f64)) -> f64| compare::median(pairs.iter().flatten().map(of).collect());
-    let (Some(one), Some(other)) = (median(|pair| pair.0), median(|pair| pair.1)) else {
-        return "not measured".to_owned();
-    };
-    let place = at.map_or("at the best place of each".to_owned(), |at| format!("at {at}"));
-    format!("{place}: {first} {}, {second} {}", shown(one), shown(other))
-}
-
 /// Runs an experiment and writes its page of results. Returns `false` if a result of a run is wrong.
 pub fn run(
     experiment: Experiment,
@@ -632,7 +493,7 @@ pub fn run(
         let each = if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) };
         console::out(&format!("\npaper: {paper}\nhere:  {found}{each}\n       {}\n", claim.verdict_text()))?;
     }
-    found.write(folder)?;
+    compare::write(&found, folder)?;
     console::note(&format!("wrote {}", folder.join("index.html").display()));
     Ok(found.runs.iter().all(|run| run.figures.ok))
 }

@@ -7,21 +7,21 @@
 use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use thalweg::{Chaining, SlidingWindows, Span, TumblingWindows};
+use thalweg::{Chaining, SlidingWindows, Span};
 use thalweg_cli::failure::WrongOption;
 use thalweg_connectors::{Arrivals, Delay, PARETO_TIMES_MAX, zipf_parts};
 use thalweg_runtime::limits;
-use thalweg_scheduling::policy::{cameo, klink};
-use thalweg_workloads::reference;
+use thalweg_scheduling::policy::{cameo, klink, streambox};
 
 use super::ablate::{self, Ablate};
 use super::args::{Api, BenchArgs};
 use super::chain;
-use super::experiment::{Experiment, Target};
 use super::files;
 use super::load::{self, QueryLoad};
+use super::mixed;
 use super::modes::{ExecutionOption, MemoryOption};
 use super::parallel::ParallelOption;
+use super::target::{Experiment, Target};
 use super::tenants;
 use super::workload::{Facts, Windows, Workload};
 use crate::values::Rate;
@@ -40,6 +40,15 @@ const REPETITIONS: u32 = 3;
 /// Highest rate of a stream in records per second, the limit of any generator.
 const RATE_PER_S_MAX: u64 = 1_000_000_000;
 
+/// Returns the options of each part of the workload whose queries are alike; most workloads have one part.
+pub fn parts(args: &BenchArgs) -> Vec<BenchArgs> {
+    match args.workload() {
+        Workload::Mixed => mixed::parts(args),
+        Workload::Tenants => tenants::parts(args),
+        _ => vec![args.clone()],
+    }
+}
+
 /// Refuses options of `bench` that do not fit the workload or each other.
 pub fn check(args: &BenchArgs) -> Result<()> {
     let refusal = || {
@@ -49,18 +58,25 @@ pub fn check(args: &BenchArgs) -> Result<()> {
             .or_else(|| of_files(args, facts))
             .or_else(|| of_generator(args, facts))
             .or_else(|| of_groups(args, facts))
-            .or_else(|| args.parts().iter().find_map(|part| of_rate(part, part.workload().facts())))
+            .or_else(|| parts(args).iter().find_map(|part| of_rate(part, part.workload().facts())))
             .or_else(|| of_memory(args))
-            .or_else(|| args.parts().iter().find_map(|part| of_load(part, part.workload().facts())))
+            .or_else(|| parts(args).iter().find_map(|part| of_load(part, part.workload().facts())))
             .or_else(|| of_time_scale(args))
             .or_else(|| of_trace(args))
             .or_else(|| of_explain(args))
-            .or_else(|| ablate::problem(args))
+            .or_else(|| of_ablate(args))
     };
     refusal()
         .or_else(|| of_loop(args))
         .or_else(|| of_sql(args))
         .map_or(Ok(()), |problem| Err(WrongOption(problem).into()))
+}
+
+/// Returns why the mechanisms to be switched off do not fit the policy; `None` if they fit.
+fn of_ablate(args: &BenchArgs) -> Option<String> {
+    let other = args.policy.iter().find(|policy| *policy != streambox::NAME);
+    let policy = other.filter(|_| args.ablate.contains(&Ablate::NoPriority))?;
+    Some(format!("--ablate no-priority is for --policy streambox: {policy} has no passes to do without"))
 }
 
 /// Returns the reason why `--explain` cannot be used with these options, if there is one.
@@ -418,41 +434,6 @@ fn of_sql(args: &BenchArgs) -> Option<String> {
     Some(format!(
         "--{option}: in SQL the events come in order and as fast as they are taken, into windows of 10 s, and no file is written; leave it away with --api sql, or take typed"
     ))
-}
-
-/// Returns the windows that the options ask for, which may overlap.
-///
-/// # Panics
-/// If the workload's windows cannot be chosen.
-pub fn windows(args: &BenchArgs) -> SlidingWindows {
-    let (size, slide) = sizes(args);
-    SlidingWindows::of_size(size)
-        .every(slide)
-        .expect("`of_windows` refuses windows and slides below their unit, which is above zero")
-}
-
-/// Returns the windows that the options ask for, for a workload whose windows do not overlap.
-///
-/// # Panics
-/// If the workload's windows cannot be chosen.
-pub fn tumbling_windows(args: &BenchArgs) -> TumblingWindows {
-    let (size, _) = sizes(args);
-    TumblingWindows::new(size).expect("`of_windows` refuses windows below their unit, which is above zero")
-}
-
-/// Returns the windows that the options ask for, in the form that the reference takes.
-pub fn reference_windows(args: &BenchArgs) -> reference::Windows {
-    let (size, slide) = sizes(args);
-    reference::Windows { size_us: size.as_micros(), slide_us: slide.as_micros() }
-}
-
-/// Returns the size and the slide of the windows that the options ask for.
-fn sizes(args: &BenchArgs) -> (Span, Span) {
-    let Facts { name, windows, .. } = args.workload().facts();
-    let windows = windows.as_ref().unwrap_or_else(|| panic!("the windows of {name} cannot be chosen"));
-    let size = args.window.unwrap_or(windows.size);
-    // The default slide may be longer than the chosen window size. Then windows lie back to back.
-    (size, args.slide.or(windows.slide).unwrap_or(size).min(size))
 }
 
 /// Returns the options of an experiment: two workers and a few seconds for each run, unless the command line

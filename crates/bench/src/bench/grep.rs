@@ -10,10 +10,10 @@ use thalweg_workloads::reference::grep::{GrepRow, grep_rows};
 use thalweg_workloads::reference::lines::LineInput;
 
 use super::args::BenchArgs;
-use super::fit;
 use super::lines::{self, LineWorkload};
 use super::report::Figures;
 use super::rows::{Kept, Rows};
+use super::windows;
 
 /// Runs the query `grep`, or its hand-written loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
@@ -41,7 +41,7 @@ impl LineWorkload for Grep {
         let file = args.results_file(&format!("{name}.csv"))?;
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
-        query::occurrences_per_window(&query, splits, args.strategy(), fit::windows(args), sink);
+        query::occurrences_per_window(&query, splits, args.strategy(), windows::sliding_windows(args), sink);
         Ok((args.plan(query)?, kept))
     }
 
@@ -51,7 +51,7 @@ impl LineWorkload for Grep {
         inputs: &mut dyn Iterator<Item = LineInput>,
         lines: &[&str],
     ) -> Vec<GrepRow> {
-        grep_rows(inputs, lines, fit::reference_windows(args))
+        grep_rows(inputs, lines, windows::reference_windows(args))
     }
 }
 

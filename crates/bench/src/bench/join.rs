@@ -18,6 +18,7 @@ use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
 use super::digests::{Digested, Digests};
 use super::drive::drive;
+use super::load;
 use super::offered::{self, Offered};
 use super::report::{Checked, Figures};
 use super::rows;
@@ -49,7 +50,7 @@ fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures
         planned.push(plan(args, name, sides, offered)?);
     }
     let (graphs, digests): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
-    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
+    let driven = drive(&engine, graphs, &load::until(args), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && digests.iter().all(Digests::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
             // The left source is planned before the right one, so it comes first in the report.

@@ -18,10 +18,11 @@ use thalweg_workloads::reference::lines::LineInput;
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
 use super::drive::{Until, drive};
+use super::load;
+use super::offered::reserve_cache;
 use super::offered::{self, Offered};
 use super::recorded::Recorded;
 use super::report::{Checked, Figures};
-use super::reserve_cache;
 use super::rows::{self, Kept};
 
 /// Number of records of all queries above which a run is only checked for lost records: the reference must
@@ -115,7 +116,7 @@ fn run_generated<W: LineWorkload>(
         planned.push(workload.plan(args, name, splits)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
-    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
+    let driven = drive(&engine, graphs, &load::until(args), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.iter().all(Kept::is_whole) {
         let lines = lines_of(generator);
         Checked::by_reference(driven.first_wrong(|index, report| {

@@ -17,12 +17,13 @@ use thalweg_workloads::reference::lrb_full::LrbColumns;
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
 use super::drive::{Until, drive};
+use super::linear_road;
+use super::offered::reserve_cache;
 use super::offered::{self, Offered};
 use super::part::{Check, Part};
 use super::recorded::Recorded;
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
-use super::{linear_road, reserve_cache};
 
 /// Runs Linear Road's short form, or its hand-written loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {

@@ -20,11 +20,13 @@ use thalweg_workloads::reference::lrb_full::{
 
 use super::args::BenchArgs;
 use super::drive::{Until, drive};
+use super::load;
+use super::offered::reserve_cache;
 use super::offered::{self, Offered};
 use super::recorded::Recorded;
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
-use super::{files, linear_road, reserve_cache};
+use super::{files, linear_road};
 use tolls::Tolls;
 
 /// Names of the files of Linear Road's results, without the extension `.csv`.
@@ -65,7 +67,7 @@ fn run_generated(args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt
         planned.push(plan(args, name, offered.splits(args, &generator)?, &tolls)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
-    let driven = drive(engine, graphs, &args.until(), interrupt)?;
+    let driven = drive(engine, graphs, &load::until(args), interrupt)?;
     let checked = if driven.is_comparable(GENERATED_RECORDS_MAX) && kept.iter().all(KeptRows::are_whole) {
         let tolls = tolls.for_the_reference()?;
         Checked::by_reference(driven.first_wrong(|index, report| {

@@ -13,17 +13,14 @@ use thalweg_connectors::RateStep;
 use thalweg_workloads::nyt::NytGenerator;
 
 use super::args::BenchArgs;
-use super::experiment::Target;
 use super::offered::Offered;
 use super::part::run_by_turns;
 use super::report::Figures;
+use super::target::Target;
 use super::workload::Workload;
 use super::{linear_road, load, lrb, nyt, ysb};
 use crate::values::Rate;
 use crate::values::load::Steps;
-
-/// Number of queries, unless a run asks for another: the least that the paper runs.
-pub const QUERIES: u64 = 6;
 
 /// The workloads, with each one's share of the rate of three queries: in the paper 12, 3 and 8 million events
 /// per second.

@@ -9,7 +9,7 @@ use thalweg::{Clock, ProcessingTime, QueryHandle, SystemClock};
 use thalweg_runtime::Latencies;
 use thalweg_scheduling::{Completion, Logged, Policy, RunLog};
 
-use super::report::Latency;
+use super::latency::Latency;
 
 /// Time between two samples of a running benchmark.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);

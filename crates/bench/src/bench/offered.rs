@@ -274,6 +274,12 @@ pub fn stamp(rate_per_s: u64, start_us: i64, index: u64) -> EventTime {
     EventTime::from_micros(start_us + i64::try_from(offset_us).expect("a run lies in the range of times"))
 }
 
+/// Reserves memory for the cache of a generator in the engine's budget, until the reservation is dropped.
+pub fn reserve_cache(engine: &Engine, generator: &impl Generate) -> Result<Reservation> {
+    let reserved = engine.budget().reserve(generator.cache_bytes());
+    reserved.context("BUDGET_TOO_SMALL: the generator's cache does not fit into --memory-budget")
+}
+
 #[cfg(test)]
 mod tests {
     use thalweg::{Output, ProcessingTime, Record, Source};

@@ -4,18 +4,15 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use serde::Serialize;
 use thalweg::{Engine, Graph};
 use thalweg_cli::interrupt::Interrupt;
-use thalweg_cli::show;
 use thalweg_memory::Reservation;
 
 use super::args::BenchArgs;
 use super::drive::{Driven, Reports, drive};
 use super::load;
 use super::offered::{self, Offered};
-use super::report::{Checked, Figures, Latency, OverdueFigures};
-use super::target::KEPT_UP;
+use super::report::{Checked, Figures, GroupFigures, KEPT_UP, OverdueFigures};
 
 /// A part of a run: queries that are alike, ready to be submitted.
 pub struct Part {
@@ -35,72 +32,11 @@ pub struct Part {
 /// A check of results, which is called once, after all queries have ended.
 pub type Check = Box<dyn Fn(&Reports<'_>) -> Checked>;
 
-/// Figures of the queries of one part of a run.
-#[derive(Clone, Debug, Serialize)]
-pub struct GroupFigures {
-    pub name: &'static str,
-    pub queries: u64,
-    /// Rate that was offered on average during the measured time; `null` if records came as fast as they were
-    /// taken.
-    pub offered_per_s: Option<u64>,
-    pub throughput_per_s: f64,
-    /// Throughput of the slowest query and of the fastest query of the group.
-    pub query_throughput_per_s: Option<[f64; 2]>,
-    /// Latency from the intended send time of a record to the sink, measured by latency markers.
-    pub latency_us: Option<Latency>,
-    /// Delay from the intake of a watermark that closes a window until the sinks have seen this watermark.
-    pub output_delay_us: Option<Latency>,
-    /// Latency from the end of a window, by the event times of records, until its results are out.
-    pub result_latency_us: Option<Latency>,
-    /// Overdue results and markers, as in [`Overdue`](super::drive::Overdue); `null` if records came as fast
-    /// as they were taken.
-    pub overdue: Option<OverdueFigures>,
-    /// Time within which results are to be out, in microseconds.
-    pub latency_target_us: Option<i64>,
-    /// Share of closed windows whose results were out within the latency target; share of markers if no
-    /// window was closed.
-    pub deadlines_met: Option<f64>,
-    /// Share of the offered load that was out within the latency target from its intended send time. It is
-    /// the share of markers. If sources are further behind than the target, this share is multiplied by the
-    /// share of the load that was taken, because records that wait in front of the engine have no marker yet.
-    pub in_time: Option<f64>,
-}
-
-impl GroupFigures {
-    /// Returns the latency of results, in which overdue results count with their age.
-    pub fn results_us(&self) -> Option<Latency> {
-        self.overdue.and_then(|overdue| overdue.result_latency_us)
-    }
-
-    /// Returns the figures of the group as two lines of text.
-    pub fn text(&self) -> String {
-        let throughput = show::rate(self.throughput_per_s);
-        let mut text = format!("  {:11} {throughput} by {} queries", self.name, self.queries);
-        for (name, share) in [("deadlines met", self.deadlines_met), ("in time", self.in_time)] {
-            text += &share.map_or(String::new(), |share| format!(", {:.1} % {name}", share * 100.0));
-        }
-        text += "\n";
-        let overdue = self.overdue.and_then(|overdue| overdue.results).unwrap_or(0);
-        let overdue = if overdue == 0 { String::new() } else { format!(", {overdue} overdue") };
-        for (name, latency, what) in [
-            ("latency", self.latency_us, "markers".to_owned()),
-            ("results", self.result_latency_us, format!("closings{overdue}")),
-        ] {
-            let Some(Latency { mean, p50, p99, max, count, .. }) = latency else { continue };
-            let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
-            text += &format!(
-                "              {name} mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} {what})\n"
-            );
-        }
-        text
-    }
-}
-
 impl Part {
     /// Runs the queries of this part alone.
     pub fn run(self, args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt>) -> Result<Figures> {
         let Part { graphs, offered, check, .. } = self;
-        let driven = drive(engine, graphs, &args.until(), interrupt)?;
+        let driven = drive(engine, graphs, &load::until(args), interrupt)?;
         let checked = check(&driven.all());
         Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
     }
@@ -123,7 +59,7 @@ pub fn run_by_turns(
     for &part in turns {
         graphs.push(rest[part].0.next().expect("there are as many queries of each part as it has turns"));
     }
-    let driven = drive(engine, graphs, &args.until(), interrupt)?;
+    let driven = drive(engine, graphs, &load::until(args), interrupt)?;
     let last = load::deployments(args).last().copied().unwrap_or_default();
     let (mut groups, mut checks) = (Vec::new(), Vec::new());
     for (index, (_, ran)) in rest.iter().enumerate() {

@@ -4,15 +4,18 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
-use thalweg::LatencySummary;
 use thalweg_cli::show;
 
 use super::ablate;
 use super::args::BenchArgs;
 use super::chain;
 use super::drive::{Driven, Overdue};
+use super::latency::Latency;
 use super::modes::ExecutionOption;
-use super::part::GroupFigures;
+
+/// Least share of the offered load that a run must take to count as keeping up. A little may be missing,
+/// because a run ends within a step of the source.
+pub const KEPT_UP: f64 = 0.98;
 
 /// Settings and figures of a run. Rates are totals over all queries.
 #[derive(Clone, Debug, Serialize)]
@@ -114,30 +117,64 @@ impl OverdueFigures {
     }
 }
 
-/// Mean and percentiles of latencies, in microseconds.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Latency {
-    pub mean: f64,
-    pub p50: f64,
-    pub p90: f64,
-    pub p99: f64,
-    pub p999: f64,
-    pub max: f64,
-    pub count: u64,
+/// Figures of the queries of one part of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupFigures {
+    pub name: &'static str,
+    pub queries: u64,
+    /// Rate that was offered on average during the measured time; `null` if records came as fast as they were
+    /// taken.
+    pub offered_per_s: Option<u64>,
+    pub throughput_per_s: f64,
+    /// Throughput of the slowest query and of the fastest query of the group.
+    pub query_throughput_per_s: Option<[f64; 2]>,
+    /// Latency from the intended send time of a record to the sink, measured by latency markers.
+    pub latency_us: Option<Latency>,
+    /// Delay from the intake of a watermark that closes a window until the sinks have seen this watermark.
+    pub output_delay_us: Option<Latency>,
+    /// Latency from the end of a window, by the event times of records, until its results are out.
+    pub result_latency_us: Option<Latency>,
+    /// Overdue results and markers, as in [`Overdue`](super::drive::Overdue); `null` if records came as fast
+    /// as they were taken.
+    pub overdue: Option<OverdueFigures>,
+    /// Time within which results are to be out, in microseconds.
+    pub latency_target_us: Option<i64>,
+    /// Share of closed windows whose results were out within the latency target; share of markers if no
+    /// window was closed.
+    pub deadlines_met: Option<f64>,
+    /// Share of the offered load that was out within the latency target from its intended send time. It is
+    /// the share of markers. If sources are further behind than the target, this share is multiplied by the
+    /// share of the load that was taken, because records that wait in front of the engine have no marker yet.
+    pub in_time: Option<f64>,
 }
 
-impl From<LatencySummary> for Latency {
-    fn from(summary: LatencySummary) -> Self {
-        let micros = |nanos: u64| nanos as f64 / 1e3;
-        Latency {
-            mean: (summary.mean_ns / 10.0).round() / 100.0,
-            p50: micros(summary.p50_ns),
-            p90: micros(summary.p90_ns),
-            p99: micros(summary.p99_ns),
-            p999: micros(summary.p999_ns),
-            max: micros(summary.max_ns),
-            count: summary.count,
+impl GroupFigures {
+    /// Returns the latency of results, in which overdue results count with their age.
+    pub fn results_us(&self) -> Option<Latency> {
+        self.overdue.and_then(|overdue| overdue.result_latency_us)
+    }
+
+    /// Returns the figures of the group as two lines of text.
+    pub fn text(&self) -> String {
+        let throughput = show::rate(self.throughput_per_s);
+        let mut text = format!("  {:11} {throughput} by {} queries", self.name, self.queries);
+        for (name, share) in [("deadlines met", self.deadlines_met), ("in time", self.in_time)] {
+            text += &share.map_or(String::new(), |share| format!(", {:.1} % {name}", share * 100.0));
         }
+        text += "\n";
+        let overdue = self.overdue.and_then(|overdue| overdue.results).unwrap_or(0);
+        let overdue = if overdue == 0 { String::new() } else { format!(", {overdue} overdue") };
+        for (name, latency, what) in [
+            ("latency", self.latency_us, "markers".to_owned()),
+            ("results", self.result_latency_us, format!("closings{overdue}")),
+        ] {
+            let Some(Latency { mean, p50, p99, max, count, .. }) = latency else { continue };
+            let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
+            text += &format!(
+                "              {name} mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} {what})\n"
+            );
+        }
+        text
     }
 }
 

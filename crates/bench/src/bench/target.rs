@@ -1,80 +1,86 @@
-//! `--target-delay`: the highest rate at which the mean output delay stays within a bound (StreamBox, section 9: throughput
-//! at a target output delay).
-//!
-//! The mean is bounded, as in the paper, and because a short run closes too few windows for a quantile. First
-//! the generator is drained, which gives an upper bound of the rate. Then the rate is bisected: a probe is met
-//! if the whole load is taken and the mean delay is within the bound. The last probe that was met is the
-//! result.
+//! The first word of `bench`: the name of a workload, or of an experiment of a paper.
 
-use anyhow::{Result, bail};
-use thalweg::Span;
-use thalweg_cli::console;
-use thalweg_cli::show;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 
-use super::args::BenchArgs;
-use super::report::Figures;
-use crate::values::Rate;
+use super::workload::Workload;
 
-/// Largest number of probes of a rate. After eight probes the rate is known to 0.5 % of what the generator
-/// gives.
-const PROBES_MAX: u32 = 8;
+/// A workload to run, or an experiment of a paper to repeat.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    Workload(Workload),
+    Experiment(Experiment),
+}
 
-/// Least share of the offered load that a run must take to count as keeping up. A little may be missing,
-/// because a run ends within a step of the source.
-pub const KEPT_UP: f64 = 0.98;
+/// All workloads and experiments that can be run.
+const ALL: &[Target] = &[
+    Target::Workload(Workload::Ysb),
+    Target::Workload(Workload::Nyt),
+    Target::Workload(Workload::Lrb),
+    Target::Workload(Workload::LrbFull),
+    Target::Workload(Workload::Grep),
+    Target::Workload(Workload::Wordcount),
+    Target::Workload(Workload::Distinct),
+    Target::Workload(Workload::Tweets),
+    Target::Workload(Workload::Netmon),
+    Target::Workload(Workload::Join),
+    Target::Workload(Workload::Ipq1),
+    Target::Workload(Workload::Ipq2),
+    Target::Workload(Workload::Ipq3),
+    Target::Workload(Workload::Ipq4),
+    Target::Workload(Workload::Mixed),
+    Target::Workload(Workload::Tenants),
+    Target::Experiment(Experiment::EnjimaFig5b),
+    Target::Experiment(Experiment::EnjimaFig9a),
+    Target::Experiment(Experiment::EnjimaFig9b),
+    Target::Experiment(Experiment::CameoFig8),
+    Target::Experiment(Experiment::CameoFig8b),
+    Target::Experiment(Experiment::CameoFig8c),
+];
 
-/// Finds the highest rate within the target delay by repeated calls of `run`. Returns the figures of the run
-/// at this rate.
-pub fn find(
-    args: &BenchArgs,
-    target: Span,
-    mut run: impl FnMut(&BenchArgs) -> Result<Figures>,
-) -> Result<Figures> {
-    let streams = args.workload().facts().streams;
-    let drained = run(args)?;
-    if drained.interrupted || !drained.ok {
-        return Ok(drained);
+impl ValueEnum for Target {
+    fn value_variants<'a>() -> &'a [Self] {
+        ALL
     }
-    let most = (drained.throughput_per_s / args.queries() as f64) as u64;
-    let most = args.workload().facts().rate_per_s_max.map_or(most, |max| most.min(max)) / streams;
-    let (mut met, mut missed, mut best) = (0, most + 1, None);
-    for _ in 0..PROBES_MAX {
-        let rate_per_s = (met + missed) / 2;
-        if rate_per_s == met {
-            break;
-        }
-        let probe = BenchArgs { rate: Rate::PerSecond(rate_per_s * streams), ..args.clone() };
-        let figures = run(&probe)?;
-        if figures.interrupted || !figures.ok {
-            return Ok(figures);
-        }
-        let Some(delay) = figures.output_delay_us else {
-            bail!(
-                "--target-delay: nothing was closed in {} s; take a longer --seconds or a shorter --window",
-                args.seconds
-            );
-        };
-        let offered_per_s = figures.offered_per_s.unwrap_or(0) as f64;
-        let has_kept_up = KEPT_UP * offered_per_s <= figures.throughput_per_s;
-        let is_met = has_kept_up && delay.mean <= target.as_micros() as f64;
-        let verdict = match (has_kept_up, is_met) {
-            (_, true) => "met",
-            (true, false) => "missed",
-            (false, _) => "missed, for not all was taken",
-        };
-        let (offered, mean) = (show::rate(offered_per_s), show::latency(delay.mean * 1e3));
-        console::note(&format!("{offered} offered: output delay {mean} on average, {verdict}"));
-        if is_met {
-            (met, best) = (rate_per_s, Some(figures));
-        } else {
-            missed = rate_per_s;
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Target::Workload(workload) => workload.to_possible_value(),
+            Target::Experiment(experiment) => experiment.to_possible_value(),
         }
     }
-    match best {
-        Some(figures) => Ok(Figures { target_delay_us: Some(target.as_micros()), ..figures }),
-        None => bail!(
-            "--target-delay: not met at {} records/s either, the least that was tried",
-            missed * streams
-        ),
+}
+
+/// An experiment of a paper that `bench` can repeat.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Experiment {
+    /// Enjima, Fig. 5b: policies, while more and more YSB queries run.
+    #[value(name = "enjima-fig5b")]
+    EnjimaFig5b,
+    /// Enjima, Fig. 9a: threads or workers, queues or blocks, at rising rates of LRB.
+    #[value(name = "enjima-fig9a")]
+    EnjimaFig9a,
+    /// Enjima, Fig. 9b: the same of YSB.
+    #[value(name = "enjima-fig9b")]
+    EnjimaFig9b,
+    /// Cameo, Fig. 8a: jobs that are to be in time, beside bulk jobs that are offered more and more.
+    #[value(name = "cameo-fig8")]
+    CameoFig8,
+    /// Cameo, Fig. 8b: the same beside more and more bulk jobs.
+    #[value(name = "cameo-fig8b")]
+    CameoFig8b,
+    /// Cameo, Fig. 8c: the same with fewer and fewer workers.
+    #[value(name = "cameo-fig8c")]
+    CameoFig8c,
+}
+
+impl Experiment {
+    /// Returns the workload that the experiment runs, and whose options it takes.
+    pub const fn workload(self) -> Workload {
+        match self {
+            Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => Workload::Ysb,
+            Experiment::EnjimaFig9a => Workload::Lrb,
+            Experiment::CameoFig8 | Experiment::CameoFig8b | Experiment::CameoFig8c => Workload::Tenants,
+        }
     }
 }

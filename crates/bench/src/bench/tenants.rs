@@ -16,13 +16,12 @@ use thalweg_workloads::tenants::Group;
 
 use super::args::BenchArgs;
 use super::drive::{Until, drive};
-use super::experiment::Target;
-use super::fit;
 use super::ipq::revenue;
 use super::load;
 use super::offered::Offered;
 use super::part::run_by_turns;
 use super::report::Figures;
+use super::target::Target;
 use super::workload::Workload;
 use crate::values::{Aggressor, Rate};
 
@@ -113,7 +112,6 @@ pub fn with_rate(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Benc
     if let Some(problem) = problem(&args) {
         return Err(WrongOption(problem).into());
     }
-    fit::check(&args)?;
     Ok(args)
 }
 

@@ -70,7 +70,7 @@ impl LineWorkload for Tweets {
         let file = args.results_file(&format!("{name}.csv"))?;
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
-        let (windows, lexicon) = (fit::tumbling_windows(args), Arc::clone(&self.lexicon));
+        let (windows, lexicon) = (windows::tumbling_windows(args), Arc::clone(&self.lexicon));
         query::moods_and_words(&query, splits, args.strategy(), windows, lexicon, sink);
         Ok((args.plan(query)?, kept))
     }
@@ -82,7 +82,7 @@ impl LineWorkload for Tweets {
         lines: &[&str],
     ) -> Vec<TweetsRow> {
         let lexicon = self.text.as_deref().map_or(SCORED.to_vec(), lexicon_of_lines);
-        tweets_rows(inputs, lines, &lexicon, fit::reference_windows(args))
+        tweets_rows(inputs, lines, &lexicon, windows::reference_windows(args))
     }
 }
 

@@ -10,10 +10,10 @@ use thalweg_workloads::reference::wordcount::{WordRow, word_rows};
 use thalweg_workloads::wordcount::{self, loops, query};
 
 use super::args::BenchArgs;
-use super::fit;
 use super::lines::{self, LineWorkload};
 use super::report::Figures;
 use super::rows::{Kept, Rows};
+use super::windows;
 
 /// Runs word count, or its hand-written loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
@@ -41,7 +41,7 @@ impl LineWorkload for WordCount {
         let file = args.results_file(&format!("{name}.csv"))?;
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
-        query::words_per_window(&query, splits, args.strategy(), fit::windows(args), sink);
+        query::words_per_window(&query, splits, args.strategy(), windows::sliding_windows(args), sink);
         Ok((args.plan(query)?, kept))
     }
 
@@ -51,7 +51,7 @@ impl LineWorkload for WordCount {
         inputs: &mut dyn Iterator<Item = LineInput>,
         lines: &[&str],
     ) -> Vec<WordRow> {
-        word_rows(inputs, lines, fit::reference_windows(args))
+        word_rows(inputs, lines, windows::reference_windows(args))
     }
 }
 

@@ -16,10 +16,11 @@ use thalweg_workloads::ysb::{Phase, YsbEvent, YsbGenerator, YsbOptions, YsbPhase
 use super::args::{Api, BenchArgs};
 use super::by_hand::{self, Settings};
 use super::offered::Offered;
+use super::offered::reserve_cache;
 use super::part::{Check, Part};
 use super::report::{Checked, Figures};
 use super::rows::{Kept, Rows, difference};
-use super::{fit, reserve_cache};
+use super::windows;
 use crate::values::load::ShareStep;
 
 mod sql;
@@ -81,7 +82,7 @@ fn checker(
     kept: Vec<Kept<YsbCount>>,
 ) -> Check {
     let (args, generator, offered) = (args.clone(), Arc::clone(generator), offered.to_vec());
-    let windows = fit::reference_windows(&args);
+    let windows = windows::reference_windows(&args);
     let events_max = offered.iter().map(|offered| offered.records_max(u64::MAX, ONE_BY_ONE_MAX)).min();
     Box::new(move |reports| {
         if !reports.is_comparable(events_max.unwrap_or(0)) || !kept.iter().all(Kept::is_whole) {
@@ -127,7 +128,7 @@ where
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
-    let windows = fit::windows(args).with_offset(offered.windows_from());
+    let windows = windows::sliding_windows(args).with_offset(offered.windows_from());
     query::views_per_campaign(&query, splits, args.strategy(), windows, sink);
     Ok((args.plan(query)?, kept))
 }
@@ -141,7 +142,7 @@ fn add_whole(
     offered: &Offered,
     made: &[u64],
 ) {
-    let (whole, windows) = (offered.whole(made), fit::reference_windows(args));
+    let (whole, windows) = (offered.whole(made), windows::reference_windows(args));
     let (rate_per_s, start_us) = offered.stamps_from(whole.start);
     let total = whole.end - whole.start;
     let steps = args.selectivity_steps.iter().flat_map(|steps| &steps.0);

@@ -3,8 +3,10 @@
 use anyhow::{Context, Result};
 use thalweg_cli::show;
 
-use super::{Claim, Comparison, GroupFigures, plots};
-use crate::bench::experiment::verdict::Verdict;
+use super::plots;
+use crate::bench::comparison::Comparison;
+use crate::bench::report::GroupFigures;
+use crate::bench::verdict::{Claim, Verdict};
 
 /// The frame of the page, into which tables and plots are filled.
 const PAGE: &str = include_str!("../../../assets/compare.html");

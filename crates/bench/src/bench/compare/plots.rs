@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Comparison, GroupFigures, Run};
+use crate::bench::comparison::{Comparison, Run};
 use crate::bench::observe::Ran;
+use crate::bench::report::GroupFigures;
 
 /// The version of Vega-Lite's schema that the plots follow.
 const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";

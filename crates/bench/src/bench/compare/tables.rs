@@ -1,7 +1,7 @@
 //! The figures of runs as CSV, one row per run, and the samples taken while they ran, one row per sample.
 
-use super::Run;
-use crate::bench::report::Latency;
+use crate::bench::comparison::Run;
+use crate::bench::latency::Latency;
 
 /// Header of the CSV file of figures.
 const FIGURES: &str = "label,at,repetition,workload,policy,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\

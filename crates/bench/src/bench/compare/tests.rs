@@ -4,8 +4,9 @@ use clap::Parser;
 
 use super::*;
 use crate::bench::observe::{Ran, Sample};
-use crate::bench::part::GroupFigures;
-use crate::bench::report::Checked;
+use crate::bench::comparison::Run;
+use crate::bench::report::{Checked, GroupFigures};
+use crate::bench::verdict::{Claim, median};
 use crate::bench::{BenchArgs, report};
 
 #[derive(Parser)]

@@ -18,12 +18,14 @@ use thalweg_cli::console;
 use thalweg_cli::show;
 use thalweg_workloads::tenants::Group;
 
-use super::verdict::Claim;
-use super::{BenchArgs, Evidence, Interrupt, Plan, factors, told};
-use crate::bench::compare;
-use crate::bench::part::GroupFigures;
-use crate::bench::report::{Figures, Latency};
+use thalweg_cli::interrupt::Interrupt;
+
+use super::evidence::{Evidence, Plan, factors, told};
+use crate::bench::args::BenchArgs;
+use crate::bench::latency::Latency;
+use crate::bench::report::{Figures, GroupFigures};
 use crate::bench::tenants::capacity_per_s;
+use crate::bench::verdict::{Claim, median};
 use crate::values::Aggressor;
 
 /// The name of the group of jobs whose latencies are compared.
@@ -260,7 +262,7 @@ fn worse(runs: Evidence<'_>, at: Option<f64>, label: &str, claimed: [f64; 2]) ->
 fn kept(paper: &str, runs: Evidence<'_>, at: Option<f64>, bound: f64) -> Claim {
     let pairs = runs.found.pairs([("Cameo", at), ("Cameo", at)], in_time);
     let shares: Vec<Option<f64>> = pairs.into_iter().map(|pair| Some(pair?.0)).collect();
-    let median = compare::median(shares.iter().copied().flatten().collect());
+    let median = median(shares.iter().copied().flatten().collect());
     let text = median.map_or("not measured".to_owned(), |share| {
         format!("at {}: {:.1} % in time", at.unwrap_or(0.0), share * 100.0)
     });

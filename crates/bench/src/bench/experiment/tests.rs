@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::bench::observe::Series;
-use crate::bench::report::{Checked, Latency, OverdueFigures};
+use crate::bench::latency::Latency;
+use crate::bench::report::{Checked, OverdueFigures};
 
 /// Everything that an experiment plans can be run: each label is a known mode or policy, and each value of
 /// the parameter is above zero.

@@ -13,10 +13,11 @@ use thalweg_workloads::reference::ipq::{ErrorsRow, RequestInput, errors_rows};
 
 use crate::bench::args::BenchArgs;
 use crate::bench::drive::drive;
-use crate::bench::fit;
+use crate::bench::load;
 use crate::bench::offered::{self, Offered};
 use crate::bench::report::{Checked, Figures};
 use crate::bench::rows::{Kept, Rows, difference};
+use crate::bench::windows;
 
 /// Number of events of all queries above which a run is only checked for lost records: the reference must not
 /// take much longer than the run.
@@ -25,7 +26,7 @@ const REFERENCE_EVENTS_MAX: u64 = 50_000_000;
 /// Runs the queries of IPQ4 on an engine.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
-    let size_us = fit::reference_windows(args).size_us;
+    let size_us = windows::reference_windows(args).size_us;
     // Each query has one load per stream. The generator draws from as many request numbers as its rate
     // requires.
     let of_query = |offered: &Offered| {
@@ -40,7 +41,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
         planned.push(plan(args, name, sides, offered)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
-    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
+    let driven = drive(&engine, graphs, &load::until(args), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_EVENTS_MAX) && kept.iter().all(Kept::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
             // The source of requests is planned before the source of errors, so it comes first in the report.
@@ -74,7 +75,7 @@ fn plan(
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(row_of, file, write_row)?;
     let query = Query::new(name);
-    let windows = fit::tumbling_windows(args);
+    let windows = windows::tumbling_windows(args);
     query::errors_per_job(&query, requests, errors, args.strategy(), windows, sink);
     Ok((args.plan(query)?, kept))
 }

@@ -12,10 +12,11 @@ use thalweg_workloads::reference::ipq::{EventsRow, events_rows};
 
 use crate::bench::args::BenchArgs;
 use crate::bench::drive::drive;
-use crate::bench::fit;
+use crate::bench::load;
 use crate::bench::offered::{self, Offered};
 use crate::bench::report::{Checked, Figures};
 use crate::bench::rows::{Kept, Rows, difference};
+use crate::bench::windows;
 
 /// Number of events of all queries above which a run is only checked for lost records: the reference must not
 /// take longer than the run.
@@ -31,13 +32,13 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
         planned.push(plan(args, name, offered.splits(args, &generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
-    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
+    let driven = drive(&engine, graphs, &load::until(args), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_EVENTS_MAX) && kept.iter().all(Kept::is_whole) {
         let event = |(index, event_time)| {
             let event = generator.value(index, event_time);
             (event_time.as_micros(), event.job, event.level)
         };
-        let size_us = fit::reference_windows(args).size_us;
+        let size_us = windows::reference_windows(args).size_us;
         Checked::by_reference(driven.first_wrong(|index, report| {
             let events = offered[index].records(&report.made).map(event);
             difference(&events_rows(events, size_us), &kept[index].take())
@@ -52,7 +53,7 @@ fn plan(args: &BenchArgs, name: &str, splits: Vec<Paced<LogGenerator>>) -> Resul
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(row_of, file, write_row)?;
     let query = Query::new(name);
-    query::events_per_job(&query, splits, args.strategy(), fit::tumbling_windows(args), sink);
+    query::events_per_job(&query, splits, args.strategy(), windows::tumbling_windows(args), sink);
     Ok((args.plan(query)?, kept))
 }
 

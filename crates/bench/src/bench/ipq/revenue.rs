@@ -12,10 +12,11 @@ use thalweg_workloads::reference::ipq::{RevenueDrain, RevenueRow, Revenues};
 
 use crate::bench::args::BenchArgs;
 use crate::bench::offered::Offered;
+use crate::bench::offered::reserve_cache;
 use crate::bench::part::{Check, Part};
 use crate::bench::report::{Checked, Figures};
 use crate::bench::rows::{Kept, Rows, difference};
-use crate::bench::{fit, reserve_cache};
+use crate::bench::windows;
 
 /// Number of events of all queries above which a run is only checked for lost records. It applies if the
 /// reference has to take events one by one, of which it takes some 10 million a second.
@@ -53,7 +54,7 @@ fn plan(args: &BenchArgs, name: &str, splits: Vec<Paced<AdGenerator>>) -> Result
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(row_of, file, write_row)?;
     let query = Query::new(name);
-    query::revenue_per_window(&query, splits, args.strategy(), fit::windows(args), sink)?;
+    query::revenue_per_window(&query, splits, args.strategy(), windows::sliding_windows(args), sink)?;
     Ok((args.plan(query)?, kept))
 }
 
@@ -64,7 +65,7 @@ fn checker(
     kept: Vec<Kept<RevenueRow>>,
 ) -> Check {
     let (windows, generator, offered) =
-        (fit::reference_windows(args), Arc::clone(generator), offered.to_vec());
+        (windows::reference_windows(args), Arc::clone(generator), offered.to_vec());
     let events_max = offered.iter().map(|offered| offered.records_max(u64::MAX, ONE_BY_ONE_MAX)).min();
     Box::new(move |reports| {
         if !reports.is_comparable(events_max.unwrap_or(0)) || !kept.iter().all(Kept::is_whole) {

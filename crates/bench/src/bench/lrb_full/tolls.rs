@@ -13,8 +13,8 @@ use thalweg_memory::Reservation;
 use thalweg_workloads::lrb::csv;
 use thalweg_workloads::lrb::full::HistoricalTolls;
 
-use super::linear_road;
 use crate::bench::args::BenchArgs;
+use crate::bench::linear_road;
 use crate::bench::plain_lines::plain_lines;
 use crate::bench::recorded::bytes_of;
 

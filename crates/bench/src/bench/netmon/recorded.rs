@@ -14,12 +14,12 @@ use thalweg_workloads::netmon::Probe;
 use thalweg_workloads::netmon::csv::{self, COLUMNS};
 use thalweg_workloads::reference::netmon::{NetmonSums, netmon_input_of_line};
 
-use super::plan;
+use super::query::plan;
 use crate::bench::args::BenchArgs;
 use crate::bench::drive::{Until, drive};
-use crate::bench::fit;
 use crate::bench::recorded::{Layout, Recorded};
 use crate::bench::report::{Checked, Figures};
+use crate::bench::windows;
 
 /// Largest number of bytes of the first line that are read to check that the file has probes.
 const FIRST_LINE_BYTES_MAX: u64 = 1_000;
@@ -36,7 +36,7 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
     let (graph, kept) = plan(args, "netmon", [recorded.open(probe_of_row)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
     let checked = if driven.is_comparable(u64::MAX) && kept.are_whole() {
-        let mut sums = NetmonSums::new(fit::reference_windows(args));
+        let mut sums = NetmonSums::new(windows::reference_windows(args));
         let (mut read, mut bad) = (0, 0);
         recorded.with_lines(&driven, |lines| {
             sums.add(lines.filter_map(|line| {

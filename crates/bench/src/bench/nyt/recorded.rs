@@ -11,12 +11,12 @@ use thalweg_workloads::nyt::Trip;
 use thalweg_workloads::nyt::tlc::{self, TlcError};
 use thalweg_workloads::reference::nyt::nyt_rows_of_tlc_csv;
 
-use super::{difference, plan};
+use super::query::{difference, plan};
 use crate::bench::args::BenchArgs;
 use crate::bench::drive::{Until, drive};
-use crate::bench::fit;
 use crate::bench::recorded::{Layout, Recorded};
 use crate::bench::report::{Checked, Figures};
+use crate::bench::windows;
 
 /// Runs the query from recorded trips, to the end of the file `input`.
 pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Result<Figures> {
@@ -26,7 +26,7 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
     let (graph, kept) = plan(args, "nyt", [recorded.open(trip_of_row)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
     let checked = if driven.is_comparable(u64::MAX) && kept.is_whole() {
-        let windows = fit::reference_windows(args);
+        let windows = windows::reference_windows(args);
         let answer =
             recorded.with_lines(&driven, |lines| nyt_rows_of_tlc_csv(&plain_trips(lines), windows))?;
         Checked::by_reference(driven.first_wrong(|_, report| difference(&answer, &kept.take(), report)))

@@ -18,11 +18,12 @@ use thalweg_sql::job::{BATCH_EDGES, assemble};
 use thalweg_sql::session::{Action, Session};
 use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, ysb_counts_of_drain};
 
-use super::difference;
 use crate::bench::args::BenchArgs;
 use crate::bench::drive::drive;
-use crate::bench::fit;
+use crate::bench::load;
 use crate::bench::report::{Checked, Figures};
+use crate::bench::rows::difference;
+use crate::bench::windows;
 
 /// Number of events after which the events of the connector repeat, with new event times.
 const PERIOD: u64 = 1 << 20;
@@ -42,7 +43,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
         graphs.push(args.plan(query)?);
         counted.push(rows);
     }
-    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
+    let driven = drive(&engine, graphs, &load::until(args), interrupt)?;
     let period = period(args)?;
     let reports = driven.all();
     let checked = if reports.is_comparable(u64::MAX) {
@@ -52,7 +53,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
                 events: report.events_in,
                 rate_per_s: args.nominal_rate_per_s(),
                 start_us: 0,
-                windows: fit::reference_windows(args),
+                windows: windows::reference_windows(args),
             });
             difference(&expected, &counts_of(&taken(&counted[index])))
         }))

@@ -13,8 +13,6 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::bench::compare::median;
-
 /// The least share of a claimed factor, on a logarithmic scale, with which the claim holds.
 const SHARE_MIN: f64 = 0.5;
 
@@ -129,6 +127,18 @@ impl Claim {
             (verdict, 1) => format!("{} (1 repetition)", verdict.name()),
             (verdict, repetitions) => format!("{} ({repetitions} repetitions)", verdict.name()),
         }
+    }
+}
+
+/// Returns the median of some numbers: the middle one, or the mean of the two in the middle; `None` if there
+/// are none.
+pub fn median(mut of: Vec<f64>) -> Option<f64> {
+    of.sort_by(f64::total_cmp);
+    let middle = of.len() / 2;
+    match of.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(of[middle]),
+        _ => Some(f64::midpoint(of[middle - 1], of[middle])),
     }
 }
 

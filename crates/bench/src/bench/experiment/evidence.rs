@@ -1,0 +1,64 @@
+//! The runs of an experiment, and what its claims are judged by.
+
+use crate::bench::comparison::{Comparison, Run};
+use crate::bench::verdict::median;
+
+/// The runs that make up an experiment.
+pub struct Plan {
+    pub title: &'static str,
+    pub about: &'static str,
+    pub axis: &'static str,
+    pub places: &'static [f64],
+    pub labels: Vec<&'static str>,
+}
+
+/// A run that is too short for a claim to be judged by it.
+pub struct TooShort {
+    /// The least value of `--seconds` that would suffice; infinite if none does.
+    pub option_s: f64,
+    pub why: String,
+}
+
+/// The runs of an experiment, by which the claims of the paper are judged.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
+    pub found: &'a Comparison,
+    /// Returns why nothing can be said by a run; `None` if it is long enough.
+    pub too_short_of: &'a dyn Fn(&Run) -> Option<TooShort>,
+}
+
+impl Evidence<'_> {
+    /// Returns why runs of these policies or modes are too short, at one value of the parameter. The reason
+    /// is that of the shortest run; `None` if all runs are long enough.
+    pub fn too_short(self, labels: &[&str], at: Option<f64>) -> Option<String> {
+        let runs = self.found.runs.iter();
+        self.worst(runs.filter(|run| run.at == at && labels.contains(&run.label.as_str())))
+    }
+
+    pub fn worst<'r>(self, runs: impl Iterator<Item = &'r Run>) -> Option<String> {
+        let too_short = runs.filter_map(|run| (self.too_short_of)(run));
+        too_short.max_by(|one, other| one.option_s.total_cmp(&other.option_s)).map(|too_short| too_short.why)
+    }
+}
+
+/// Returns the factor between two figures for each repetition; `None` for a repetition that lacks a figure.
+pub fn factors(pairs: &[Option<(f64, f64)>], factor: fn(f64, f64) -> f64) -> Vec<Option<f64>> {
+    let of = |(one, other): (f64, f64)| factor(one.max(f64::MIN_POSITIVE), other.max(f64::MIN_POSITIVE));
+    pairs.iter().map(|pair| pair.map(of)).collect()
+}
+
+/// Describes the medians of a figure of two policies or modes in words.
+pub fn told(
+    pairs: &[Option<(f64, f64)>],
+    labels: [&str; 2],
+    at: Option<f64>,
+    shown: impl Fn(f64) -> String,
+) -> String {
+    let [first, second] = labels;
+    let median = |of: fn(&(f64, f64)) -> f64| median(pairs.iter().flatten().map(of).collect());
+    let (Some(one), Some(other)) = (median(|pair| pair.0), median(|pair| pair.1)) else {
+        return "not measured".to_owned();
+    };
+    let place = at.map_or("at the best place of each".to_owned(), |at| format!("at {at}"));
+    format!("{place}: {first} {}, {second} {}", shown(one), shown(other))
+}
