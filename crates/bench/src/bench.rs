@@ -64,13 +64,11 @@ mod ysb;
 
 use std::io::{self, IsTerminal};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ArgMatches;
-use thalweg::{Engine, Generate};
 use thalweg_cli::console;
 use thalweg_cli::failure::WrongOption;
 use thalweg_cli::interrupt::Interrupt;
-use thalweg_memory::Reservation;
 use thalweg_scheduling::Trace;
 
 pub use args::BenchArgs;

@@ -11,7 +11,7 @@ use thalweg::{
     QueryReport, QueryState, Record, Sink, Span, TumblingWindows, VirtualClock, WatermarkStrategy,
 };
 use thalweg_connectors::{CsvSink, Pace, Paced, RowWriter};
-use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool, Stamp};
+use thalweg_memory::{Append, BlockShape, Budget, EdgeOptions, Pool, Stamp};
 use thalweg_model::source::Given;
 use thalweg_model::{Generate, Mark, SeededEntropy};
 use thalweg_runtime::edge::EdgeMarks;

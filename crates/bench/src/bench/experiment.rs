@@ -37,7 +37,7 @@ use super::observe::Observer;
 use super::parallel::ParallelOption;
 use super::report::{Figures, GroupFigures, KEPT_UP};
 use super::target::{Experiment, Target};
-use super::verdict::{Claim, median};
+use super::verdict::Claim;
 use crate::values::Rate;
 
 /// The four modes of Enjima's ablation under its literal policy, and modes that the paper does not have: queues

@@ -23,6 +23,7 @@ use super::modes::{ExecutionOption, MemoryOption};
 use super::parallel::ParallelOption;
 use super::target::{Experiment, Target};
 use super::tenants;
+use super::windows;
 use super::workload::{Facts, Windows, Workload};
 use crate::values::Rate;
 
@@ -126,7 +127,7 @@ fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
 /// there is one.
 fn of_window_count(args: &BenchArgs, facts: &Facts) -> Option<String> {
     facts.windows.as_ref()?;
-    let (size, slide) = sizes(args);
+    let (size, slide) = windows::sizes(args);
     SlidingWindows::of_size(size).every(slide).err().map(|error| format!("--window, --slide: {error}"))
 }
 

@@ -4,7 +4,6 @@
 mod query;
 mod recorded;
 
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use anyhow::Result;

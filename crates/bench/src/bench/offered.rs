@@ -10,10 +10,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
-use thalweg::{Clock, EventTime, Generate, ProcessingTime, Span, SystemClock};
+use anyhow::{Context, Result};
+use thalweg::{Clock, Engine, EventTime, Generate, ProcessingTime, Span, SystemClock};
 use thalweg_cli::failure;
 use thalweg_connectors::{Disorder, Load, Pace, Paced, SplitShares, Stamps};
+use thalweg_memory::Reservation;
 
 use super::args::BenchArgs;
 use super::drive::Driven;

@@ -139,7 +139,8 @@ mod tests {
             Rate::Max => None,
             Rate::PerSecond(rate_per_s) => Some(rate_per_s),
         };
-        let parts: Vec<_> = args.parts().iter().map(|part| (part.queries(), rate(part))).collect();
+        let parts: Vec<_> =
+            crate::bench::fit::parts(&args).iter().map(|part| (part.queries(), rate(part))).collect();
         assert_eq!(parts, expected, "{options}");
     }
 

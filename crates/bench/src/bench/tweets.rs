@@ -17,7 +17,7 @@ use super::args::BenchArgs;
 use super::lines::{self, LineWorkload};
 use super::report::Figures;
 use super::rows::{Kept, Rows};
-use super::{files, fit};
+use super::{files, windows};
 
 /// Runs the query of tweets, or its hand-written loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {

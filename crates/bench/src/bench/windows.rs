@@ -33,7 +33,7 @@ pub fn reference_windows(args: &BenchArgs) -> reference::Windows {
 }
 
 /// Returns the size and the slide of the windows that the options ask for.
-fn sizes(args: &BenchArgs) -> (Span, Span) {
+pub fn sizes(args: &BenchArgs) -> (Span, Span) {
     let Facts { name, windows, .. } = args.workload().facts();
     let windows = windows.as_ref().unwrap_or_else(|| panic!("the windows of {name} cannot be chosen"));
     let size = args.window.unwrap_or(windows.size);

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::appender::Append;
 use crate::Admission;
+use crate::appender::Append;
 use crate::chunk::BlockShape;
 use crate::edge::{EdgeOptions, edge, shared_edge};
 use crate::pool::Pool;

@@ -359,7 +359,7 @@ fn growth_of_tables_is_foreseen() {
         [(0, 1), (0, 5_000), (7, 1), (448, 4_096), (3_584, 1), (57_344, 1), (60_000, 4_096), (100, 70_000)]
     {
         let mut table = HashTable::<(u64, u64)>::new();
-        let mut insert = |table: &mut HashTable<(u64, u64)>, key: u64| {
+        let insert = |table: &mut HashTable<(u64, u64)>, key: u64| {
             let hash = hash_of(key as i64, 7);
             table.insert_unique(hash, (hash, key), |entry| entry.0);
         };

@@ -5,8 +5,8 @@ use thalweg_cli::show;
 
 use super::plots;
 use crate::bench::comparison::Comparison;
-use crate::bench::report::GroupFigures;
-use crate::bench::verdict::{Claim, Verdict};
+use crate::bench::report::{Figures, GroupFigures};
+use crate::bench::verdict::{Claim, Verdict, median};
 
 /// The frame of the page, into which tables and plots are filled.
 const PAGE: &str = include_str!("../../../assets/compare.html");
@@ -95,7 +95,7 @@ fn table(comparison: &Comparison) -> String {
             if runs == 0 {
                 continue;
             }
-            let of = |figure: fn(&super::Figures) -> Option<f64>| comparison.median(label, at, figure);
+            let of = |figure: fn(&Figures) -> Option<f64>| comparison.median(label, at, figure);
             let micros =
                 |micros: Option<f64>| micros.map_or("-".to_owned(), |micros| show::latency(micros * 1e3));
             let share =
@@ -132,7 +132,7 @@ fn throughput(comparison: &Comparison, label: &str, at: Option<f64>) -> String {
     let runs = comparison.runs.iter().filter(|run| run.label == label && run.at == at);
     let mut all: Vec<f64> = runs.map(|run| run.figures.throughput_per_s).collect();
     all.sort_by(f64::total_cmp);
-    let Some(median) = super::median(all.clone()) else { return "-".to_owned() };
+    let Some(median) = median(all.clone()) else { return "-".to_owned() };
     match (all.first(), all.last()) {
         (Some(least), Some(most)) if least < most => {
             format!("{} ({} to {})", show::rate(median), show::rate(*least), show::rate(*most))

@@ -3,11 +3,12 @@
 use clap::Parser;
 
 use super::*;
-use crate::bench::observe::{Ran, Sample};
+use crate::bench::BenchArgs;
 use crate::bench::comparison::Run;
-use crate::bench::report::{Checked, GroupFigures};
-use crate::bench::verdict::{Claim, median};
-use crate::bench::{BenchArgs, report};
+use crate::bench::latency;
+use crate::bench::observe::{Ran, Sample, Series};
+use crate::bench::report::{Checked, Figures, GroupFigures};
+use crate::bench::verdict::Claim;
 
 #[derive(Parser)]
 struct Options {
@@ -19,7 +20,7 @@ fn run(label: &str, at: Option<f64>, throughput_per_s: f64) -> Run {
     let args = Options::parse_from(["bench", "ysb"]).args;
     let figures = Figures::new(&args, "typed", Checked::by_conservation());
     let latency =
-        report::Latency { mean: 900.0, p50: 800.0, p90: 900.0, p99: 1_500.0, p999: 2e3, max: 3e3, count: 9 };
+        latency::Latency { mean: 900.0, p50: 800.0, p90: 900.0, p99: 1_500.0, p999: 2e3, max: 3e3, count: 9 };
     let sample = Sample { at_s: 0.1, throughput_per_s, latency_us: Some(latency), pending: vec![3, 4] };
     let series = Series {
         tasks: vec!["source".to_owned(), "window<1>".to_owned()],

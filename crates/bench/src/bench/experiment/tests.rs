@@ -1,10 +1,13 @@
 //! Tests of the policies and claims of planned experiments, and of verdicts on runs that are made up for the
 //! test.
 
+use clap::ValueEnum;
+
 use super::*;
-use crate::bench::observe::Series;
 use crate::bench::latency::Latency;
+use crate::bench::observe::Series;
 use crate::bench::report::{Checked, OverdueFigures};
+use crate::bench::workload::Workload;
 
 /// Everything that an experiment plans can be run: each label is a known mode or policy, and each value of
 /// the parameter is above zero.
@@ -36,12 +39,14 @@ fn the_literal_form_bears_the_name_of_the_paper() {
 
 #[test]
 fn workloads_and_experiments_have_names_of_their_own() {
-    let mut names: Vec<String> =
-        ALL.iter().filter_map(|target| Some(target.to_possible_value()?.get_name().to_owned())).collect();
+    let mut names: Vec<String> = Target::value_variants()
+        .iter()
+        .filter_map(|target| Some(target.to_possible_value()?.get_name().to_owned()))
+        .collect();
     assert_eq!(names.len(), Workload::value_variants().len() + Experiment::value_variants().len());
     names.sort();
     names.dedup();
-    assert_eq!(names.len(), ALL.len());
+    assert_eq!(names.len(), Target::value_variants().len());
 }
 
 /// Makes up runs of an experiment in which all of the offered load was taken: results are right, and the runs

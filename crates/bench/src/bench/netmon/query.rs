@@ -1,5 +1,7 @@
 //! The query of `bench netmon` with its sink, and the comparison of its results with the reference.
 
+use std::net::Ipv4Addr;
+
 use anyhow::Result;
 use thalweg::{Fault, Graph, Query, Record, Sink, Source, Windowed};
 use thalweg_connectors::RowWriter;

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
 
 use thalweg_memory::sync::AtomicBool;
-use thalweg_memory::{BlockPool, BlockShape, EdgeOptions};
+use thalweg_memory::{Append, BlockPool, BlockShape, EdgeOptions};
 use thalweg_model::Weighed;
 
 use super::*;
