@@ -32,6 +32,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    thalweg_memory::allocator::give_large_buffers_back();
     thalweg_sql::panics::keep_quiet();
     let matches = Cli::command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());

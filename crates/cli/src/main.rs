@@ -40,6 +40,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    thalweg_memory::allocator::give_large_buffers_back();
     thalweg_sql::panics::keep_quiet();
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if hand_over::is_asked_for_help(&words) {

@@ -14,6 +14,7 @@
 //! 8. [`block_pool`]: the block pool, for many writers and without order; `run`: consecutive values in one block.
 //! 9. [`queue`]: queues of other libraries in place of blocks, for comparison.
 //! 10. [`task_cell`]: the task cell, which holds a value that one party at a time takes, such as a task between workers.
+//! 11. [`allocator`]: settings of the C library's allocator, for programs.
 //!
 //! `README.md` beside this crate describes the protocols, the races that they close and why they hold.
 //!
@@ -40,6 +41,7 @@
 //!   Its chunk lives as long as the lists of the cores, and each owner holds one of them.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+pub mod allocator;
 mod appender;
 mod block;
 pub mod block_pool;
