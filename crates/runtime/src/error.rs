@@ -154,7 +154,7 @@ impl fmt::Display for PlanError {
             PlanError::Unread { operator } => {
                 write!(
                     f,
-                    "nobody reads what `{operator}` puts out: end the stream in a sink, if only one that drops"
+                    "no operator reads the output of `{operator}`: end the stream in a sink, for example one that drops its records"
                 )
             }
             PlanError::Unfed { operator } => {
@@ -270,7 +270,7 @@ impl fmt::Display for QueryError {
             QueryError::Stuck { operator, waits_for } => {
                 write!(
                     f,
-                    "`{operator}` has something to do and does nothing; who waits for whom: {waits_for}; an operator that leaves an input unread must not read what parts from the same stream as the others"
+                    "`{operator}` has input and does nothing; the tasks wait for each other: {waits_for}; an operator that leaves an input unread must not read branches of one stream on several inputs"
                 )
             }
             QueryError::Cancelled => write!(f, "the query was cancelled"),

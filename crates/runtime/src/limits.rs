@@ -44,7 +44,7 @@ pub const BLOCK_RECORDS: Limit = Limit {
     default: 384,
     min: 1,
     max: 1 << 20,
-    reason: "a block of 384 YSB events is 21 KB and stays in a first-level cache (Enjima, section 5.3: 256 to 2048 do well)",
+    reason: "a block of 384 YSB events has 21 KB and fits a first-level cache (Enjima, section 5.3: 256 to 2048 do well)",
 };
 
 /// Number of blocks in a chunk, which is K in the Enjima paper.
@@ -54,7 +54,7 @@ pub const CHUNK_BLOCKS: Limit = Limit {
     default: 4,
     min: 1,
     max: 1 << 8,
-    reason: "the unit of growth: small enough that an idle edge holds little, large enough that mapping is rare (Enjima, section 5.3: 4 to 16 do well)",
+    reason: "an edge grows by chunks: they are small, so that an idle edge holds little, and large enough that memory is mapped seldom (Enjima, section 5.3: 4 to 16 do well)",
 };
 
 /// Maximum number of chunks that one edge may own.
@@ -64,7 +64,7 @@ pub const CHUNKS_PER_EDGE: Limit = Limit {
     default: 32,
     min: 2,
     max: 1 << 10,
-    reason: "backpressure: two are reserved at submit, more absorb bursts; with the most blocks each, the list of an edge's blocks is 4 MiB; 32 chunks of YSB events are 2.75 MiB, more than a second-level cache and less than a third-level one's share",
+    reason: "a full edge slows its writer down; two chunks are reserved when the query is submitted, further ones absorb bursts; the list of an edge's blocks has at most 4 MiB; 32 chunks of YSB events have 2.75 MiB, more than a second-level cache and less than one core's share of a third-level cache",
 };
 
 /// Maximum number of marks (watermarks, latency markers) that wait on one edge.
@@ -74,7 +74,7 @@ pub const MARKS_PER_EDGE: Limit = Limit {
     default: 512,
     min: 1,
     max: 1 << 16,
-    reason: "a watermark behind every record must not throttle a block; a full ring holds the writer back, drops latency markers and keeps 4 more slots for barriers and the end",
+    reason: "a block may have a watermark behind each record; when all places are taken, the writer waits, and latency markers are dropped; 4 further places are kept for barriers and the end",
 };
 
 /// Capacity in records of a queue that replaces the blocks of an edge.
@@ -84,7 +84,7 @@ pub const QUEUE_RECORDS: Limit = Limit {
     default: BLOCK_RECORDS.default * CHUNK_BLOCKS.default * CHUNKS_PER_EDGE.default,
     min: 1,
     max: BLOCK_RECORDS.default * CHUNK_BLOCKS.default * CHUNKS_PER_EDGE.default,
-    reason: "as many as the blocks may hold in whose place it stands, but no more than these hold by default, since all of a queue is reserved at submit",
+    reason: "a queue takes the place of an edge's blocks and holds as many records, but at most as many as the blocks hold by default, because all of its memory is reserved when the query is submitted",
 };
 
 /// Maximum number of epochs that are open at once in front of one task which several workers run.
@@ -94,7 +94,7 @@ pub const EPOCHS: Limit = Limit {
     default: 64,
     min: 64,
     max: 64,
-    reason: "each may hold partial state of every worker; a split that is so far ahead of the others goes on in its youngest epoch, and one that falls silent there waits until the oldest is closed, neither of which changes a result",
+    reason: "each open epoch may hold partial state of every worker; a split that is this many epochs ahead of the others stays in its youngest epoch, and a silent one waits there until the oldest epoch is closed; results do not depend on it",
 };
 
 /// Memory budget of an engine: bytes that edges, the state of operators and buffers may hold together.
@@ -104,7 +104,7 @@ pub const MEMORY_BUDGET_BYTES: Limit = Limit {
     default: 256 << 20,
     min: 1 << 16,
     max: 1 << 42,
-    reason: "blocks, caches of generators, state, results of expressions and pages of files never exceed it, and the process holds at most 64 MiB more; state asks before it grows, results before they are built, buffers of sources and sinks are counted after each step; not counted are what keys and values hold on the heap themselves, unless an aggregate tells, and tables to join with",
+    reason: "blocks, caches of generators, state, results of expressions and pages of files never exceed it, and the process holds at most 64 MiB more; state is paid before it grows and results before they are built; buffers of sources and sinks are counted after each step; memory behind pointers in keys and values of the typed interface is counted only if an aggregate reports it, and static tables to join with are not counted",
 };
 
 /// Number of worker threads that run tasks.
@@ -125,7 +125,7 @@ pub const RUN_BYTES: Limit = Limit {
     default: 768 << 10,
     min: 1,
     max: 1 << 42,
-    reason: "who runs next finds what was written in a second-level cache of 1 MiB; at least one record",
+    reason: "the next task finds the records in a second-level cache of 1 MiB; a run has at least one record",
 };
 
 /// Shortest time between two polls of a source that has caught up with its pace, and shortest sleep of a
@@ -136,7 +136,7 @@ pub const SOURCE_GRAIN_NS: Limit = Limit {
     default: 50_000,
     min: 0,
     max: 1_000_000_000,
-    reason: "at 5 M records/s a source is due every 200 ns: a worker that came for each would use a whole core, and one that comes every 50 us a tenth; with 0 it comes for each, and latency at such rates is 1 us instead of 40",
+    reason: "at 5 M records/s a record is due every 200 ns: a worker that ran the source for each record would use a whole core, and one that runs it every 50 us uses a tenth; with 0 it runs for each record, and latency at such rates is 1 us instead of 40 us",
 };
 
 /// Interval between measured steps of a task. In one step of this many, the first block is processed
@@ -147,7 +147,7 @@ pub const MEASURED_STEPS: Limit = Limit {
     default: 256,
     min: 0,
     max: 1 << 30,
-    reason: "that block's records are held between operators, in memory allocated for it; with none nothing is known of what an operator inside a chain takes",
+    reason: "one step of this many is measured operator by operator, and its records are kept in memory of their own between operators; with 0, the time of the operators inside a chain is not known",
 };
 
 /// Maximum number of queries that run at once in an engine.
@@ -157,7 +157,7 @@ pub const QUERIES: Limit = Limit {
     default: 1 << 12,
     min: 1,
     max: 1 << 12,
-    reason: "each has histograms of latencies once it has measured some, and a round of the policy passes over all of them",
+    reason: "each query has histograms of latencies once some are measured, and the policy looks at all queries in each round",
 };
 
 /// Maximum number of tasks of all queries of an engine together.
@@ -167,7 +167,7 @@ pub const TASKS: Limit = Limit {
     default: 1 << 14,
     min: 1,
     max: 1 << 14,
-    reason: "their places on the boards of ranks and due times are made when the engine starts, 28 bytes each",
+    reason: "the tables of ranks and due times are allocated when the engine starts, 28 bytes for each task",
 };
 
 /// Maximum number of task threads of all queries together, if each task has a thread of its own.
@@ -177,7 +177,7 @@ pub const THREADS: Limit = Limit {
     default: 1 << 12,
     min: 1,
     max: 1 << 12,
-    reason: "each has a stack of its own, of which it uses a few pages that are not in the budget, and systems allow some ten thousand of them",
+    reason: "each thread has a stack, of which it uses a few pages that the budget does not count, and systems allow some ten thousand threads",
 };
 
 /// Maximum number of notes (about ended runs and tasks) that a worker keeps while another worker holds the
@@ -188,7 +188,7 @@ pub const NOTES_PER_WORKER: Limit = Limit {
     default: 1 << 8,
     min: 1 << 8,
     max: 1 << 8,
-    reason: "of runs and ends; a worker with so many waits for the policy, which another then has held for as many runs",
+    reason: "notes on runs and on ended tasks, which the policy has not read yet; a worker with this many waits for the policy, which another worker has then held for as many runs",
 };
 
 /// Maximum number of tasks in one query.
@@ -198,7 +198,7 @@ pub const TASKS_PER_QUERY: Limit = Limit {
     default: 1 << 8,
     min: 1,
     max: 1 << 8,
-    reason: "a plan of more operators than this was made by a loop that went wrong",
+    reason: "a plan of more operators was made by a loop that went wrong",
 };
 
 /// Maximum number of edges that one task may read.
@@ -208,7 +208,7 @@ pub const INPUTS_PER_TASK: Limit = Limit {
     default: 128,
     min: 1,
     max: 128,
-    reason: "every one is looked at in every step; with several workers a stream may come on as many edges as there are, 32 at most: of more streams unite some first, and box what comes of them",
+    reason: "each step looks at all inputs; with several workers a stream may have as many edges as there are workers, at most 32; to join more streams, unite some of them first and box the result",
 };
 
 /// Maximum number of readers of one edge.
@@ -218,7 +218,7 @@ pub const READERS_PER_EDGE: Limit = Limit {
     default: 64,
     min: 1,
     max: 64,
-    reason: "the writer looks at all of them before it uses a block again; of more branches let some share a second stream",
+    reason: "the writer looks at all readers before it uses a block again; of more branches, let some read a second stream",
 };
 
 /// Longest time for which the runs of a task may move no record and no mark, before its query fails as
@@ -229,7 +229,7 @@ pub const STUCK_AFTER_NS: Limit = Limit {
     default: 1_000_000_000,
     min: 1_000_000_000,
     max: 1_000_000_000,
-    reason: "a task is run when it has something to do and room to do it: one that does nothing for so long, and in a thousand runs, waits for something that cannot come, and its query fails",
+    reason: "a task runs when it has input and room for output; if it does nothing for this long and in a thousand runs, it waits for something that cannot come, and its query fails",
 };
 
 /// Latency target of a query: the time within which a result should reach the sink.
@@ -239,7 +239,7 @@ pub const LATENCY_TARGET_NS: Limit = Limit {
     default: 1_000_000_000,
     min: 1_000,
     max: 7 * 86_400 * 1_000_000_000,
-    reason: "policies that go by deadlines take a second, which people wait for, where a query has no target; below a microsecond nothing is ever on time (Cameo's bulk queries have 7200 s)",
+    reason: "policies with deadlines use one second for queries without a target, as long as people like to wait; no result is on time below a microsecond (Cameo's bulk queries have 7200 s)",
 };
 
 /// Number of records per second that the sources of a query may make with tokens. Records with a token run
@@ -250,7 +250,7 @@ pub const TOKENS_PER_S: Limit = Limit {
     default: 0,
     min: 0,
     max: 1_000_000_000_000,
-    reason: "a token for each record (Cameo, section 5.4); nobody makes more than a thousand in a nanosecond",
+    reason: "one token for each record (Cameo, section 5.4); no query makes more than a thousand records in a nanosecond",
 };
 
 /// Maximum number of windows to which one record may belong.
@@ -260,7 +260,7 @@ pub const WINDOWS_PER_RECORD: Limit = Limit {
     default: WINDOWS_PER_RECORD_MAX,
     min: WINDOWS_PER_RECORD_MAX,
     max: WINDOWS_PER_RECORD_MAX,
-    reason: "each window fires with a result per key: sliding windows of a day by 1 ms would fire 86 million times for one record; a day by 10 s is 8,640; more are refused when the query is planned",
+    reason: "each window fires with a result for each key: sliding windows of a day every 1 ms would fire 86 million times for one record; a day every 10 s is 8,640; more are refused when the query is planned",
 };
 
 /// Bytes that a job of `thalweg run` is charged against the memory budget before it is planned.
@@ -270,7 +270,7 @@ pub const JOB_BYTES: Limit = Limit {
     default: 1 << 20,
     min: 1 << 20,
     max: 1 << 20,
-    reason: "a job that reads a table holds its plan, its tasks and two batches on each of its edges before it holds any state, about 1 MiB in all (300 of them took 0.8 to 1.0 MiB each), and is charged this; one that reads none is charged a thirty-second of it; the first job of a run is charged nothing",
+    reason: "a job that reads a table holds its plan, its tasks and two batches on each edge before it has state, about 1 MiB in all (300 jobs took 0.8 to 1.0 MiB each), and pays this from the budget; a job without tables pays a thirty-second of it; the first job of a run pays nothing",
 };
 
 /// All bounds of the engine, in the order of the reference page.

@@ -35,7 +35,9 @@ fn run(query: Query) -> Result<QueryReport, Box<dyn std::error::Error>> {
 #[test]
 fn a_stream_without_a_sink() {
     let words = |name: &str| {
-        format!("nobody reads what `{name}` puts out: end the stream in a sink, if only one that drops")
+        format!(
+            "no operator reads the output of `{name}`: end the stream in a sink, for example one that drops its records"
+        )
     };
     check(|query| drop(numbers(query)), "UNREAD_STREAM", &words("numbers"));
     check(|query| drop(numbers(query).map(|value| value)), "UNREAD_STREAM", &words("map"));
@@ -50,7 +52,7 @@ fn a_stream_without_a_sink() {
 /// A key without windows is no operator, so the error for the missing sink names the operator before it.
 #[test]
 fn a_key_without_windows() {
-    let words = "nobody reads what `numbers` puts out: end the stream in a sink, if only one that drops";
+    let words = "no operator reads the output of `numbers`: end the stream in a sink, for example one that drops its records";
     check(|query| drop(numbers(query).key_by(|value| *value)), "UNREAD_STREAM", words);
 }
 
@@ -226,7 +228,7 @@ fn two_queries_of_one_name_are_fine() {
 fn submit_is_plan_and_submit() {
     let query = Query::new("q");
     drop(numbers(&query));
-    assert!(run(query).unwrap_err().to_string().starts_with("nobody reads what `numbers` puts out"));
+    assert!(run(query).unwrap_err().to_string().starts_with("no operator reads the output of `numbers`"));
     let query = Query::new("q");
     numbers(&query).sink("sink", Discard::new());
     assert_eq!(run(query).unwrap().results_out, 10);

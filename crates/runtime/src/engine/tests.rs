@@ -428,7 +428,7 @@ fn plans_that_cannot_run_are_refused_before_anything_runs() {
         let (output, _entry) = graph.edge();
         graph.source("a", records(0..1), strategy(), Repeat::new(1), output);
     });
-    assert!(unread.starts_with("nobody reads what `a` puts out"), "{unread}");
+    assert!(unread.starts_with("no operator reads the output of `a`"), "{unread}");
     let unfed = refuse(&|graph| {
         let (_output, entry) = graph.edge();
         source(graph, "a");

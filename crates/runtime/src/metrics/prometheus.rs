@@ -121,19 +121,19 @@ const ALL: [Metric; 49] = [
     gauge(
         "thalweg_memory_relieving",
         "0 or 1",
-        "Whether the policy chooses by memory now, for lack of it, as klink does",
+        "1 while the policy prefers tasks that free memory because little is left, as klink does",
         Of::Engine(|engine| whole(engine.is_relieving_memory.into())),
     ),
     counter(
         "thalweg_memory_reliefs_total",
         "times",
-        "How often the policy has begun to choose by memory",
+        "Number of times that the policy began to prefer tasks that free memory",
         Of::Engine(|engine| whole(engine.memory_reliefs)),
     ),
     counter(
         "thalweg_memory_relief_seconds_total",
         "seconds",
-        "For how long the policy has chosen by memory",
+        "Time during which the policy preferred tasks that free memory",
         Of::Engine(|engine| nanos(engine.memory_relief_ns)),
     ),
     gauge(
@@ -187,7 +187,7 @@ const ALL: [Metric; 49] = [
     gauge(
         "thalweg_query_state",
         "0 or 1",
-        "How the query stands: 1 for its state, 0 for the others",
+        "1 for the state in which the query is, 0 for the others",
         Of::QueryState,
     ),
     counter(
@@ -223,7 +223,7 @@ const ALL: [Metric; 49] = [
     gauge(
         "thalweg_query_latency_target_seconds",
         "seconds",
-        "How soon its results are to be out, if it has a target",
+        "The latency target of the query, if it has one",
         Of::Query(|query| query.aims.latency_target_ns().map(Value::Nanos)),
     ),
     counter(
@@ -265,7 +265,7 @@ const ALL: [Metric; 49] = [
     counter(
         "thalweg_task_idled_total",
         "times",
-        "Times that a source fell silent, and was left out by those who wait for several inputs",
+        "Number of times that a source fell silent, so that operators with several inputs stopped waiting for it",
         Of::Task(|task| whole(task.idled)),
     ),
     counter(
@@ -289,7 +289,7 @@ const ALL: [Metric; 49] = [
     counter(
         "thalweg_task_blocked_seconds_total",
         "seconds",
-        "Time in which it had something to do, but no room for what would come of it: somebody downstream is slow",
+        "Time in which the task had input, but no room for its output: an operator downstream is slow",
         Of::Task(|task| nanos(task.blocked_ns)),
     ),
     counter(
