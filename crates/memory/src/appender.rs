@@ -1,4 +1,5 @@
-//! Appending values to blocks: the loop that fills slots, for the writer of an edge and for a block writer.
+//! Appending values to blocks: the loop that fills slots, for the writer of an edge and for a block writer of
+//! a block pool.
 //!
 //! The writer of an edge and the block writer each have an appender type of their own. The fields of an
 //! appender live in registers while the loop around it is inlined. A single generic appender over both kinds
