@@ -1,25 +1,28 @@
-//! Settings of the C library's allocator, which serves everything that is not a chunk: state of operators, batches,
-//! results.
+//! Settings of the C library's memory allocator. It serves all memory that is not a chunk of an edge or block
+//! pool: the state of operators, batches of rows, and results.
 //!
-//! By default glibc raises the size from which a buffer gets a mapping of its own to that of the largest buffer freed so
-//! far, up to 32 MiB. From then on a table of that size lies in the heap of one thread, and when it is freed while
-//! something lies behind it, its pages stay with the process. So state that moves to larger and larger tables takes memory
-//! that no budget counts: with two workers some 25 MiB of 256.
+//! By default glibc gives a buffer a memory mapping of its own if the buffer is larger than a threshold. It
+//! raises this threshold to the size of the largest buffer freed so far, up to 32 MiB. From then on a hash
+//! table of that size lies in the heap of one thread. If the table is freed while another buffer lies behind
+//! it in the heap, its pages stay with the process. So state that moves to larger and larger hash tables
+//! takes memory that no budget counts: with 2 workers, about 25 MiB at a memory budget of 256 MiB.
 
-/// Buffers from this size on are mappings of their own, and go back to the system when they are freed.
+/// Size from which the C library's allocator gives a buffer a memory mapping of its own. Such a buffer goes
+/// back to the operating system as soon as it is freed.
 #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 const MAPPED_FROM_BYTES: i32 = 4 << 20;
 
-/// Free bytes at the end of a heap from which they go back to the system. Fewer are kept for the next batches: a page that
-/// is given back must be filled with zeros again.
+/// Number of free bytes at the end of a heap from which the C library's allocator gives them back to the
+/// operating system. Fewer free bytes are kept for the next batches, because the operating system fills each
+/// page with zeros before the process gets it again.
 #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 const KEPT_BYTES: i32 = 16 << 20;
 
-/// Makes the allocator give large buffers back to the system when they are freed. To be called by a program, as the first
-/// thing that it does: the setting is that of the whole process.
+/// Makes the C library's allocator give large buffers back to the operating system when they are freed. A
+/// program calls this function first of all, because the setting applies to the whole process.
 ///
-/// Returns false, and changes nothing, if the process has several threads already, or if its C library is not glibc, whose
-/// allocators have other rules.
+/// Returns false, and changes nothing, if the process already has several threads, or if its C library is not
+/// glibc: other allocators have other rules.
 pub fn give_large_buffers_back() -> bool {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {
@@ -28,8 +31,8 @@ pub fn give_large_buffers_back() -> bool {
             return false;
         }
         let set = |parameter, bytes| {
-            // SAFETY: `mallopt` takes any numbers. It must not run beside other threads that allocate, and there are none:
-            // the process has one thread, which is here.
+            // SAFETY: `mallopt` takes any numbers. It must not run beside other threads that allocate, and
+            // there are none: the process has one thread, which runs this function.
             unsafe { libc::mallopt(parameter, bytes) == 1 }
         };
         set(libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES) && set(libc::M_TRIM_THRESHOLD, KEPT_BYTES)

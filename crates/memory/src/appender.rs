@@ -1,17 +1,20 @@
-//! Appending values to blocks: the loop that fills slots, for the writer of an edge and for a block writer.
+//! Appending values to blocks: the loop that fills slots, for the writer of an edge and for a block writer of
+//! a block pool.
 //!
-//! Each of them has an appender of its own, whose fields live in registers while the loop around it is inlined. One
-//! generic appender over both kinds of owners kept its length in memory, and operators took up to twice as long.
+//! The writer of an edge and the block writer each have an appender type of their own. The fields of an
+//! appender live in registers while the loop around it is inlined. A single generic appender over both kinds
+//! of owners kept its length in memory, and operators took up to twice as long.
 
-/// The slots of open blocks. The writers of this crate implement it, and nobody else can.
+/// Access to the slots of the blocks that a writer has open for appending. Only the appenders of this crate
+/// implement this trait.
 pub trait Slots<T> {
-    /// Returns how many values may be pushed, into this block and the next ones.
+    /// Returns the number of values that may still be pushed, into the current block and the blocks after it.
     fn room_in_all(&self) -> usize;
 
-    /// Returns how many more values the current block takes.
+    /// Returns the number of values that may still be pushed into the current block.
     fn room_in_block(&self) -> usize;
 
-    /// Begins the next block if the current one is full.
+    /// Makes sure that the current block has an empty slot: begins the next block if the current one is full.
     ///
     /// # Panics
     /// If there is no further block.
@@ -20,13 +23,15 @@ pub trait Slots<T> {
     /// Writes a value to the next slot of the current block, which is not full.
     fn fill(&mut self, value: T);
 
-    /// Counts the slots that were filled: 0 or 1.
+    /// Adds the number of slots filled just now, 0 or 1, to the length of the current block. A slot that is
+    /// not counted is filled again by the next value.
     fn count(&mut self, filled: usize);
 }
 
-/// Open blocks: values pushed here belong to their owner when the appender is dropped.
+/// Pushing of values into the open blocks of an edge or of a block writer. Pushed values belong to the edge
+/// or the block writer when the appender is dropped.
 pub trait Append<T>: Slots<T> {
-    /// Returns how many values may be pushed.
+    /// Returns the number of values that may still be pushed into the open blocks.
     #[inline(always)]
     fn room(&self) -> usize {
         self.room_in_all()

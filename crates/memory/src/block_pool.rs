@@ -298,13 +298,14 @@ impl<T: Send + 'static> BlockWriter<T> {
 }
 
 impl<T: Send + 'static> BlockWriter<T> {
-    /// Returns the slots of every block.
+    /// Returns the number of slots in every block of the block pool.
     #[inline(always)]
     fn slots(&self) -> usize {
         self.block_pool.block_records()
     }
 
-    /// Ends the current block, which has `filled` values, and begins the next one.
+    /// Ends the current block, of which `filled` slots are filled, and begins the next block that the writer
+    /// has in hand.
     #[cold]
     #[inline(never)]
     fn next_block(&mut self, filled: usize) -> BlockRef<T> {
@@ -319,15 +320,17 @@ impl<T: Send + 'static> BlockWriter<T> {
     }
 }
 
-/// An open block writer: values pushed here belong to its blocks when this is dropped.
+/// A block writer that is open for filling: values pushed here belong to its blocks when this value is
+/// dropped.
 pub struct BlockAppender<'a, T: Send + 'static> {
-    /// The block being filled; dangling while `len == end == 0`.
+    /// The block that is being filled; dangling while `len == end == 0`.
     block: BlockRef<T>,
-    /// Slots of the block that are filled.
+    /// Number of slots of the block being filled that already hold a value.
     len: usize,
-    /// Capacity of the block.
+    /// Number of slots in the block being filled; 0 if there is no such block.
     end: usize,
-    /// Records that find room in the blocks in hand behind it.
+    /// Number of values that fit into the empty blocks that the block writer fills after the block being
+    /// filled.
     further: usize,
     block_writer: &'a mut BlockWriter<T>,
 }
@@ -355,7 +358,8 @@ impl<T: Send + 'static> Slots<T> for BlockAppender<'_, T> {
 
     #[inline(always)]
     fn fill(&mut self, value: T) {
-        // SAFETY: callers have seen `len < end`, the block's capacity; the block writer owns the block (B7).
+        // SAFETY: callers have seen `len < end`, where `end` is the block's capacity; the block writer owns
+        // the block (B7).
         let slot = unsafe { self.block.slot(self.len) };
         // SAFETY: the block writer is borrowed, and no other party accesses its block (B7).
         unsafe { slot.write(value) };

@@ -14,7 +14,7 @@
 //! 8. [`block_pool`]: the block pool, for many writers and without order; `run`: consecutive values in one block.
 //! 9. [`queue`]: queues of other libraries in place of blocks, for comparison.
 //! 10. [`task_cell`]: the task cell, which holds a value that one party at a time takes, such as a task between workers.
-//! 11. [`allocator`]: settings of the C library's allocator, for programs.
+//! 11. [`allocator`]: settings of the C library's memory allocator, which a program makes when it starts.
 //!
 //! `README.md` beside this crate describes the protocols, the races that they close and why they hold.
 //!

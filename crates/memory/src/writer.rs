@@ -333,7 +333,8 @@ impl<T: Send + 'static, R: MarkRules> MarkWriter<R> for Writer<T, R> {
 }
 
 impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
-    /// Begins the block of position `written`.
+    /// Begins the next block of the edge, whose first slot has the position `written`, and stores the stamp
+    /// of its values.
     #[cold]
     #[inline(never)]
     fn next_block(&mut self, written: u64, stamp: Stamp) -> BlockRef<T> {
@@ -356,18 +357,18 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 }
 
-/// An open edge: values pushed here are published when it is dropped.
+/// An edge that is open for writing: values pushed here are published when this value is dropped.
 ///
-/// Its fields live in registers while everything around it is inlined: functions called out of line get copies of
-/// them, never a reference to the appender.
+/// The fields of an appender live in registers while all code around it is inlined. Functions that are called
+/// out of line get copies of the fields, never a reference to the appender.
 pub struct EdgeAppender<'a, T: Send + 'static, R: MarkRules> {
-    /// The current block; dangling while `len == end == 0`.
+    /// The block that is being filled; dangling while `len == end == 0`.
     block: BlockRef<T>,
-    /// Slots of the block that are filled.
+    /// Number of slots of the block being filled that already hold a value.
     len: usize,
-    /// Capacity of the block, or `len` if nothing may be appended to it.
+    /// Capacity of the block being filled, or `len` if nothing may be appended to it.
     end: usize,
-    /// Position of the first slot of the block.
+    /// Position in the edge of the first slot of the block being filled.
     base: u64,
     stamp: Stamp,
     writer: &'a mut Writer<T, R>,
@@ -400,10 +401,11 @@ impl<T: Send + 'static, R: MarkRules> Slots<T> for EdgeAppender<'_, T, R> {
 
     #[inline(always)]
     fn fill(&mut self, value: T) {
-        // SAFETY: callers have seen `len < end`, the block's capacity; the block is in use (B5).
+        // SAFETY: callers have seen `len < end`, which is at most the block's capacity; the block is in use
+        // (B5).
         let slot = unsafe { self.block.slot(self.len) };
-        // SAFETY: the position `base + len` is at or above `written`, where by B3 no other party accesses a slot; the
-        // writer is ours (B1).
+        // SAFETY: the position `base + len` is at or above `written`, where by B3 no other party accesses a
+        // slot; the writer is ours (B1).
         unsafe { slot.write(value) };
     }
 

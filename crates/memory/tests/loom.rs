@@ -431,8 +431,9 @@ fn a_starved_writer_is_noticed() {
     });
 }
 
-/// Two writers at two cores share two blocks: each takes free blocks of its own core first and then those of the other,
-/// fills one, empties it and gives it back to its core. No block is held by both, and in the end both are free.
+/// Two writers at two cores share the 2 blocks of a block pool. Each writer takes free blocks of its own core
+/// first and then those of the other core, fills a block, empties it and gives it back. No block is held by
+/// both writers, and in the end both blocks are free.
 #[test]
 fn two_writers_at_two_cores_share_blocks() {
     model(|| {

@@ -41,13 +41,14 @@ pub(crate) type QueueWriter<T> = thalweg_memory::QueueWriter<Record<T>, EdgeMark
 /// Reading end of an edge that is implemented as a queue instead of blocks.
 pub(crate) type QueueReader<T> = thalweg_memory::QueueReader<Record<T>, EdgeMarks>;
 
-/// Open blocks, of an edge or of a block writer, as an operator's output.
+/// Adapts blocks that are being filled, of an edge or of a block writer, to the output interface of
+/// operators.
 pub struct BlocksOutput<A>(pub(crate) A);
 
-/// An open edge as an operator's output.
+/// Adapts an edge that is open for writing to the output interface of operators.
 pub type EdgeOutput<'a, T> = BlocksOutput<EdgeAppender<'a, Record<T>, EdgeMarks>>;
 
-/// An open block writer as an operator's output.
+/// Adapts a block writer that is open for filling to the output interface of operators.
 pub type BlockOutput<'a, T> = BlocksOutput<BlockAppender<'a, Record<T>>>;
 
 impl<T, A: Append<Record<T>>> Output<T> for BlocksOutput<A> {

@@ -119,9 +119,9 @@ impl BoundAggregate {
 
 /// Accumulators of all groups of one aggregate call.
 ///
-/// Argument columns have the types that the call was bound to, and one value per entry of `groups`.
+/// Argument columns have the types to which the call was bound, and one value per entry of `groups`.
 pub trait Accumulator: Any + Send {
-    /// Makes room for groups `0..groups`; new groups are empty. Never removes groups.
+    /// Makes room for the accumulators of groups `0..groups`; new groups are empty. Never removes groups.
     fn resize(&mut self, groups: usize);
 
     /// Adds one row per entry of `groups` to the group of that number; with FILTER, only rows whose `keep` is
@@ -193,16 +193,16 @@ pub trait Accumulator: Any + Send {
     /// Returns the heap bytes that the accumulator holds.
     fn bytes(&self) -> usize;
 
-    /// Returns the additional bytes that adding `rows` rows may take for a moment, while a table is copied into a
-    /// larger one. The arguments of the rows have at most `value_bytes` bytes.
+    /// Returns the additional bytes that adding `rows` rows may take for a moment, while a table of the
+    /// accumulator is copied into a larger one. The arguments of the rows have at most `value_bytes` bytes.
     fn growth_bytes(&self, rows: usize, value_bytes: usize) -> usize {
         let _ = (rows, value_bytes);
         0
     }
 
-    /// Returns an estimate of the additional bytes that [`merge`](Self::merge) takes. Part of them stays, and shows in
-    /// [`bytes`](Self::bytes) afterwards. By default it is a copy of both accumulators, since a list which grows is
-    /// copied.
+    /// Returns an estimate of the additional bytes that [`merge`](Self::merge) takes. The accumulator keeps a
+    /// part of them, which [`bytes`](Self::bytes) counts afterwards. The default is the bytes of both
+    /// accumulators, because a list is copied when it grows.
     ///
     /// # Panics
     /// Panics if `other` is of another call.
@@ -210,7 +210,7 @@ pub trait Accumulator: Any + Send {
         self.bytes() + other.bytes()
     }
 
-    /// Saves all groups.
+    /// Saves the state of all groups.
     ///
     /// # Errors
     /// [`StateError`] if a value cannot be written.

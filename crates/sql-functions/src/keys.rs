@@ -47,14 +47,16 @@ pub fn heap_bytes(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
 }
 
-/// Returns the bytes which a hash table takes beside those it holds while it grows for `more` entries of `entry_bytes`
-/// bytes each: a larger table, and the one from which its entries are copied. Returns 0 if the entries fit.
+/// Returns the bytes that a hash table takes for a moment, beyond those it holds, while it grows for `more`
+/// entries of `entry_bytes` bytes each. They are the bytes of the larger table, and of the table from which
+/// its entries are copied if that is not the one held now. Returns 0 if the entries fit.
 pub fn growth_bytes(len: usize, capacity: usize, entry_bytes: usize, more: usize) -> usize {
     let entries = len.saturating_add(more);
     if entries <= capacity {
         return 0;
     }
-    // Seven of eight places are used; the control bytes are one for each place and one group.
+    // A hash table uses at most 7 of 8 places. It has one control byte for each place, and one more group of
+    // 16 control bytes.
     let table_bytes = |entries: usize| {
         let places = if entries < 8 { 8 } else { entries.saturating_mul(8) / 7 };
         places
@@ -68,8 +70,9 @@ pub fn growth_bytes(len: usize, capacity: usize, entry_bytes: usize, more: usize
     larger_bytes.saturating_add((larger_bytes / 2).saturating_sub(held_bytes))
 }
 
-/// Returns the bytes which a vector takes beside those it holds while it grows for `more` items of `item_bytes` bytes
-/// each. Its capacity doubles, and the items are copied. Returns 0 if the items fit.
+/// Returns the bytes that a vector takes for a moment, beyond those it holds, while it grows for `more` items
+/// of `item_bytes` bytes each. The items are copied into an allocation whose capacity has doubled, if need be
+/// several times. Returns 0 if the items fit.
 pub fn list_growth_bytes(len: usize, capacity: usize, item_bytes: usize, more: usize) -> usize {
     let items = len.saturating_add(more);
     if items <= capacity {
@@ -86,11 +89,12 @@ pub fn list_growth_bytes(len: usize, capacity: usize, item_bytes: usize, more: u
 /// and then saved rows cannot be read back.
 pub const ROW_FORMAT: u32 = 59;
 
-/// Returns the seed of the hash tables of this process. It is drawn anew for each process, so that senders of rows
-/// cannot know which keys collide. Results do not depend on it.
+/// Returns the seed of the hash tables of this process. The seed is drawn anew for each process, so that
+/// senders of rows cannot know which keys collide. Results of queries do not depend on it.
 ///
-/// A seed that spreads whole numbers in a row badly is drawn again, because a look-up would take twice as long: up to
-/// [`SEEDS_DRAWN_MAX`] times, which leaves four of five seeds out and some 10^18 seeds for senders to guess.
+/// If a seed spreads consecutive whole numbers badly over a hash table, a look-up takes twice as long. Then
+/// another seed is drawn, up to [`SEEDS_DRAWN_MAX`] seeds in all. Four of five seeds are left out this way,
+/// and about 10^18 seeds remain for senders to guess.
 pub fn process_seed() -> u64 {
     static SEED: LazyLock<u64> = LazyLock::new(|| {
         let drawn = || RandomState::new().hash_one(0_u64);
@@ -99,11 +103,11 @@ pub fn process_seed() -> u64 {
     *SEED
 }
 
-/// Greatest number of seeds that are drawn. One in five spreads well, so the last one is needed once in a million
-/// processes.
+/// Greatest number of seeds for hash tables that a process draws until one spreads keys well. One seed in
+/// five does, so the last draw is needed once in a million processes.
 const SEEDS_DRAWN_MAX: usize = 64;
 
-/// Greatest number of keys of one index, because key numbers have 32 bits. A full index holds about 100 GiB.
+/// Greatest number of keys in one index, because key numbers have 32 bits. A full index holds about 100 GiB.
 pub const KEYS_MAX: usize = u32::MAX as usize;
 
 /// Creates a converter from columns of the given types to comparable rows. The types must come from
@@ -272,21 +276,23 @@ impl KeyIndex {
         self.len() == 0
     }
 
-    /// Returns the bytes which indexing `rows` rows may take beside those held, if their key columns have at most
-    /// `value_bytes` bytes.
+    /// Returns the additional bytes that indexing `rows` rows may take for a moment, beyond the bytes held.
+    /// The key columns of the rows have at most `value_bytes` bytes.
     pub fn growth_bytes(&self, rows: usize, value_bytes: usize) -> usize {
         match &self.keys {
             Keys::None { .. } => 0,
             Keys::Whole(index) => index.growth_bytes(rows),
             Keys::Bytes(index) => index.growth_bytes(rows, value_bytes),
-            // Comparable rows put a byte before each value and one behind every eight bytes of text, which they fill up.
+            // Arrow's comparable rows put a byte before each value. They cut text into blocks of at least 8
+            // bytes, pad the last block, and put a byte behind each block.
             Keys::Rows { keys, .. } => {
                 keys.growth_bytes(rows, 2 * value_bytes + 16 * rows * self.types.len())
             }
         }
     }
 
-    /// Returns the bytes which indexing all keys of `other`, an index over the same columns, may take beside those held.
+    /// Returns the additional bytes that indexing all keys of `other` may take for a moment, beyond the bytes
+    /// held. `other` is an index over columns of the same types.
     pub fn merge_bytes(&self, other: &KeyIndex) -> usize {
         match (&self.keys, &other.keys) {
             (Keys::Bytes(own), Keys::Bytes(other))

@@ -163,7 +163,8 @@ pub fn hold(value: &ColumnarValue) -> Result<(), EvaluationError> {
 /// it shares.
 pub fn value_bytes(array: &dyn Array) -> usize {
     let rows = array.len();
-    // Most columns are flat. They are counted without an `ArrayData`, which allocates.
+    // Most columns have no nested values. Their bytes are counted without an `ArrayData`, because creating
+    // one allocates memory.
     let flat_bytes = match array.data_type() {
         _ if rows == 0 => return 0,
         DataType::Utf8 => text_bytes(array.as_string::<i32>()),
@@ -176,7 +177,8 @@ pub fn value_bytes(array: &dyn Array) -> usize {
     flat_bytes + array.nulls().map_or(0, |_| rows.div_ceil(8))
 }
 
-/// Returns the bytes of the offsets and of the values of a column of text or bytes that has rows.
+/// Returns the bytes of the offsets and of the values of a column of text or byte strings, which must have at
+/// least one row.
 fn text_bytes<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> usize {
     let offsets = array.value_offsets();
     size_of_val(offsets) + (offsets[array.len()] - offsets[0]) as usize

@@ -198,8 +198,8 @@ pub fn batch_of(
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(arrow_error)
 }
 
-/// Reserves `bytes` of the memory budget for a moment, for example while a hash table is copied into a larger one. The
-/// payment is to be held until the copy is over. Few bytes cost nothing.
+/// Reserves `bytes` of the memory budget for a moment, for example while a hash table is copied into a larger
+/// one. The caller holds the returned payment until the copy is over. Up to 1 MiB costs nothing.
 ///
 /// # Errors
 /// `STATE_LIMIT` if there is no room.

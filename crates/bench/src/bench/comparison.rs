@@ -1,4 +1,4 @@
-//! Runs to be compared: the figures of several policies or modes under the same load.
+//! Benchmark runs to be compared: the figures of several policies or modes under the same load.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::observe::Series;
 use super::report::{Figures, GroupFigures};
 use super::verdict::{Claim, median};
 
-/// Runs to be compared, with the description of the comparison.
+/// Benchmark runs to be compared, with the description of the comparison.
 #[derive(Serialize)]
 pub struct Comparison {
     /// Subject of the comparison, in a few words.
@@ -24,14 +24,14 @@ pub struct Comparison {
     pub runs: Vec<Run>,
 }
 
-/// One of the runs that are compared.
+/// One of the benchmark runs that are compared.
 #[derive(Serialize)]
 pub struct Run {
     /// Name of the policy or mode that ran.
     pub label: String,
     /// Value of the varied parameter in this run, if there is such a parameter.
     pub at: Option<f64>,
-    /// Number of this repetition, from 0 on.
+    /// Number of the repetition of the comparison to which this run belongs, counted from 0.
     pub repetition: u32,
     pub figures: Figures,
     pub series: Series,
@@ -91,7 +91,7 @@ impl Comparison {
         self.repetitions().map(|repetition| Some((of(first, repetition)?, of(second, repetition)?))).collect()
     }
 
-    /// Returns the numbers of all repetitions, ascending.
+    /// Returns the numbers of all repetitions of the comparison, ascending.
     pub fn repetitions(&self) -> impl Iterator<Item = u32> + use<> {
         0..self.runs.iter().map(|run| run.repetition + 1).max().unwrap_or(0)
     }

@@ -1,8 +1,9 @@
 //! Experiments of the papers, by name: the load is raised step by step, each mode or policy runs at each step, and the
 //! paper's claims stand beside what was found.
 //!
-//! The papers' machines had more and other cores, so loads are chosen for two of today's, and a claim is a factor between two
-//! figures of the same machine, which [`verdict`](super::verdict) judges: it *holds*, is *weaker* or *reversed*.
+//! The papers' machines had more and other cores than ours. So loads are chosen for two cores of today, and a
+//! claim is a factor between two figures of the same machine. The module [`verdict`](super::verdict) judges
+//! each claim: it *holds*, is *weaker* or *reversed*.
 //!
 //! * The literal form of a policy bears the paper's name; ours stands beside it under its own.
 //! * A run is long enough if every window of its queries fires [`FIRINGS_MIN`] times and every mechanism that adapts does so

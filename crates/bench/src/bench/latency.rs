@@ -1,4 +1,4 @@
-//! Latencies in figures, in microseconds.
+//! Latencies in the figures of a benchmark run: the mean and percentiles, in microseconds.
 
 use serde::Serialize;
 use thalweg::LatencySummary;

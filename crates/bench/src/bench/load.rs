@@ -154,7 +154,8 @@ mod tests {
         assert_ne!(drawn, instants("--deploy-within 20s --seed 2"));
     }
 
-    /// The time between two latency markers follows from the rate of one stream, as in the connectors.
+    /// The time between two latency markers of a query follows from the rate of one of its streams, and not
+    /// from the total rate.
     #[test]
     fn markers_go_by_the_rate_of_a_stream() {
         let every = |words: &str| marker_every(&args(words));

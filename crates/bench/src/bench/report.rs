@@ -117,7 +117,7 @@ impl OverdueFigures {
     }
 }
 
-/// Figures of the queries of one part of a run.
+/// Figures of one group of queries of a benchmark run, whose queries are alike.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupFigures {
     pub name: &'static str,
@@ -137,7 +137,7 @@ pub struct GroupFigures {
     /// Overdue results and markers, as in [`Overdue`](super::drive::Overdue); `null` if records came as fast
     /// as they were taken.
     pub overdue: Option<OverdueFigures>,
-    /// Time within which results are to be out, in microseconds.
+    /// Latency target: the time within which results are to reach the sink, in microseconds.
     pub latency_target_us: Option<i64>,
     /// Share of closed windows whose results were out within the latency target; share of markers if no
     /// window was closed.

@@ -1,4 +1,4 @@
-//! The first word of `bench`: the name of a workload, or of an experiment of a paper.
+//! The first argument of the command `bench`: the name of a workload, or of an experiment of a paper.
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;

@@ -1,10 +1,10 @@
-//! `--target-delay`: the highest rate at which the mean output delay stays within a bound (StreamBox, section 9: throughput
-//! at a target output delay).
+//! The option `--target-delay`: finds the highest rate at which the mean output delay stays within a bound
+//! (StreamBox, section 9: throughput at a target output delay).
 //!
-//! The mean is bounded, as in the paper, and because a short run closes too few windows for a quantile. First
-//! the generator is drained, which gives an upper bound of the rate. Then the rate is bisected: a probe is met
-//! if the whole load is taken and the mean delay is within the bound. The last probe that was met is the
-//! result.
+//! The mean is bounded, as in the paper, and because a short run closes too few windows for a quantile. The
+//! first run takes records as fast as it can, which gives an upper bound of the rate. Then the rate is
+//! bisected by further runs, the probes. A probe is met if the whole load is taken and the mean delay is
+//! within the bound. The last probe that was met is the result.
 
 use anyhow::{Result, bail};
 use thalweg::Span;
@@ -15,8 +15,8 @@ use super::args::BenchArgs;
 use super::report::{Figures, KEPT_UP};
 use crate::values::Rate;
 
-/// Largest number of probes of a rate. After eight probes the rate is known to 0.5 % of what the generator
-/// gives.
+/// Largest number of runs that probe a rate for `--target-delay`. After 8 probes the rate is known to 0.5 %
+/// of the highest rate at which records are taken.
 const PROBES_MAX: u32 = 8;
 
 /// Finds the highest rate within the target delay by repeated calls of `run`. Returns the figures of the run

@@ -1,4 +1,5 @@
-//! Verdicts on the claims of a paper: how a claim is judged by what several repetitions of an experiment found.
+//! Verdicts on the claims of a paper. A claim is judged by the figures of several repetitions of an
+//! experiment.
 //!
 //! | verdict | meaning |
 //! |---|---|
@@ -7,25 +8,27 @@
 //! | reversed | the direction of the median is wrong |
 //! | not tested | runs are too short, a repetition lacks a figure, or nothing may be said by these runs: the reason says which |
 //!
-//! A factor above 1 is in favour of the paper's system. The logarithm makes a claim of 4 times that is found as 2 times
-//! count as half of it, whatever the unit. A claim without a factor ("90 % are in time") has a bound instead, which the
-//! median and every repetition either keep or not.
+//! A factor above 1 is in favour of the paper's system. Factors are compared by their logarithms, so a factor
+//! of 2 counts as half of a claimed factor of 4. A claim without a factor ("90 % are in time") has a lower
+//! bound instead, which the median and every repetition either keep or not.
 
 use serde::{Serialize, Serializer};
 
-/// The least share of a claimed factor, on a logarithmic scale, with which the claim holds.
+/// The least share of a claimed factor that must be found, on a logarithmic scale, so that the claim of a
+/// paper holds.
 const SHARE_MIN: f64 = 0.5;
 
-/// A claim of a paper, and what was found here.
+/// A claim of a paper, with the figures that our repetitions of the experiment found and the verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
-    /// The claim in words of the paper where they are short.
+    /// The claim in words; in the paper's own words where they are short.
     pub paper: String,
-    /// The figures on which the verdict is based, in words.
+    /// The figures on which the verdict on the claim is based, in words.
     pub found: String,
-    /// The factor that the paper claims; `None` if the claim is a bound.
+    /// The factor between two figures that the paper claims; `None` if the claim is a bound of one figure.
     pub claimed: Option<f64>,
-    /// One value for each repetition that has it: the factor found, or the figure that has a bound.
+    /// The factor found by each repetition of the experiment, or the figure that the claim bounds.
+    /// Repetitions that lack the figure are left out.
     pub repetitions: Vec<f64>,
     pub verdict: Verdict,
 }
@@ -112,7 +115,8 @@ impl Claim {
         Claim { paper, found, claimed: None, repetitions, verdict }
     }
 
-    /// Returns the claim as not tested if there is a reason `why`.
+    /// Returns the claim with the verdict "not tested" if `why` gives a reason; otherwise returns it
+    /// unchanged.
     pub fn unless(self, why: Option<String>) -> Self {
         match why {
             Some(why) => Claim { verdict: Verdict::NotTested(why), ..self },
@@ -153,8 +157,9 @@ mod tests {
         assert_eq!(claim.verdict.name(), expected, "{claimed} claimed, {repetitions:?} found");
     }
 
-    /// A claim of a factor of 6.3 does not hold if 1.05 is found. Half of the factor on a logarithmic scale
-    /// is enough, in every repetition.
+    /// A claim of a factor of 6.3 is judged weaker if a factor of 1.05 is found. The claim holds if the
+    /// median is at least half of the claimed factor on a logarithmic scale, and every repetition finds a
+    /// factor above 1.
     #[test]
     fn factors_are_judged_by_their_logarithm() {
         check_factor(6.3, &[1.05], "weaker");

@@ -1,4 +1,4 @@
-//! The windows of a run, by its options.
+//! The windows of a benchmark run, as its command line options choose them.
 
 use thalweg::{SlidingWindows, Span, TumblingWindows};
 use thalweg_workloads::reference;
@@ -6,7 +6,7 @@ use thalweg_workloads::reference;
 use super::args::BenchArgs;
 use super::workload::Facts;
 
-/// Returns the windows that the options ask for, which may overlap.
+/// Returns the windows that the command line options ask for. The windows may overlap.
 ///
 /// # Panics
 /// If the workload's windows cannot be chosen.
@@ -17,7 +17,7 @@ pub fn sliding_windows(args: &BenchArgs) -> SlidingWindows {
         .expect("`fit` refuses windows and slides below their unit, which is above zero")
 }
 
-/// Returns the windows that the options ask for, for a workload whose windows do not overlap.
+/// Returns the windows that the command line options ask for, for a workload whose windows do not overlap.
 ///
 /// # Panics
 /// If the workload's windows cannot be chosen.
@@ -26,13 +26,14 @@ pub fn tumbling_windows(args: &BenchArgs) -> TumblingWindows {
     TumblingWindows::new(size).expect("`fit` refuses windows below their unit, which is above zero")
 }
 
-/// Returns the windows that the options ask for, in the form that the reference takes.
+/// Returns the windows that the command line options ask for, in the form that the reference computation of
+/// results takes.
 pub fn reference_windows(args: &BenchArgs) -> reference::Windows {
     let (size, slide) = sizes(args);
     reference::Windows { size_us: size.as_micros(), slide_us: slide.as_micros() }
 }
 
-/// Returns the size and the slide of the windows that the options ask for.
+/// Returns the size and the slide of the windows that the command line options ask for.
 pub fn sizes(args: &BenchArgs) -> (Span, Span) {
     let Facts { name, windows, .. } = args.workload().facts();
     let windows = windows.as_ref().unwrap_or_else(|| panic!("the windows of {name} cannot be chosen"));

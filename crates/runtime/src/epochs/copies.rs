@@ -63,8 +63,9 @@ pub(crate) struct Pair<C> {
 
 struct Own<C> {
     gathered: Vec<Gathered<C>>,
-    /// Bytes of the chain that is being merged. The copy pays for them until it gets the emptied chain back. There is
-    /// at most one such chain, because one epoch is merged at a time.
+    /// State bytes of this copy's chain that is being merged with the chains of other copies. The copy pays
+    /// for them until it gets the emptied chain back. There is at most one such chain, because one epoch is
+    /// merged at a time.
     merging_bytes: usize,
     spare: Vec<C>,
 }
@@ -113,7 +114,8 @@ impl<C> Copies<C> {
         own.held_bytes()
     }
 
-    /// Returns the bytes of all state that a copy has gathered and that is not merged yet.
+    /// Returns the bytes of all state for which a copy of the chain pays: its gathered state, and the state
+    /// that is being merged until the emptied chain is back.
     pub(crate) fn held_bytes(&self, copy: usize) -> usize {
         self.own[copy].lock().held_bytes()
     }

@@ -113,7 +113,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
     fn put_down(&mut self) {
         let Some(InHand { mut gathered, counts, consumed }) = self.hand.take() else {
             if self.held_bytes > 0 {
-                // Chains may have been merged since.
+                // Other tasks may have merged chains of this copy since its last step, so its bytes are
+                // counted again.
                 self.held_bytes = self.copies.held_bytes(self.index);
             }
             return;

@@ -338,7 +338,8 @@ impl Accumulator for Distinct {
             (Numbering::Index(own), Numbering::Index(other)) => own.merge_bytes(other),
             _ => 0,
         };
-        // The other's pairs are sorted in a vector of their own.
+        // The pairs of group and distinct value in the other accumulator are copied into a vector of their
+        // own to be sorted.
         let sorted = other.pairs.len() * size_of::<Pair>();
         self.inner.merge_bytes(&*other.inner) + numbering + sorted + self.pair_growth_bytes(other.pairs.len())
     }

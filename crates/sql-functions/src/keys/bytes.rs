@@ -89,7 +89,8 @@ impl BytesKeys {
         self.ends.len()
     }
 
-    /// Returns the bytes that `more` new keys of `more_bytes` bytes in all may take beside those held.
+    /// Returns the additional bytes that indexing `more` new keys may take for a moment, beyond the bytes
+    /// held. The new keys have `more_bytes` bytes in all.
     pub(super) fn growth_bytes(&self, more: usize, more_bytes: usize) -> usize {
         let (table, bytes) = (&self.table, &self.bytes);
         growth_bytes(table.len(), table.capacity(), size_of::<u32>(), more)
@@ -98,7 +99,7 @@ impl BytesKeys {
             + list_growth_bytes(self.hashes.len(), self.hashes.capacity(), size_of::<u64>(), more)
     }
 
-    /// Returns the bytes of all keys.
+    /// Returns the number of bytes of all byte strings in the index together.
     pub(super) fn key_bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -250,7 +251,8 @@ pub(crate) fn offset(end: usize) -> Result<i32, EvaluationError> {
 mod tests {
     use super::*;
 
-    /// The keys' text grows at other moments than the list of their ends, and both are foreseen.
+    /// The buffer with the text of all keys and the list of their ends grow at different moments. The
+    /// estimate of the memory for one more key covers both.
     #[test]
     fn growth_of_texts_is_foreseen() {
         let mut index = BytesKeys::new(7);

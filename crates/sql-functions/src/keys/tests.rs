@@ -351,8 +351,8 @@ fn keys_beyond_their_numbers_are_refused() {
     }
 }
 
-/// A hash table that grows by one entry after the other never takes more bytes beside those held than was said before:
-/// the larger table, and the one from which entries are copied.
+/// While entries are inserted one by one, a hash table never takes more additional bytes than were estimated
+/// before. The additional bytes are those of the larger table and of the table from which entries are copied.
 #[test]
 fn growth_of_tables_is_foreseen() {
     for (held, more) in
@@ -378,7 +378,8 @@ fn growth_of_tables_is_foreseen() {
     }
 }
 
-/// A seed is drawn again until keys in a row are spread well, which one seed in five does.
+/// The seed of the process spreads consecutive whole numbers well over hash tables. About one random seed in
+/// five does, so the process draws seeds until it finds such a seed.
 #[test]
 fn the_seed_of_the_process_spreads_keys_in_a_row() {
     assert!(spreads_well(process_seed()));

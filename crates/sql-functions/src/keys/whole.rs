@@ -8,7 +8,7 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::{growth_bytes, list_growth_bytes};
 
-/// Whole-number keys with their numbers.
+/// Distinct whole-number keys, each with a number by which accumulators find its slot.
 pub(super) struct WholeKeys {
     /// Hash table that finds the number of a key by the key's hash.
     table: HashTable<u32>,
@@ -154,10 +154,12 @@ pub(crate) fn hash_of(key: i64, seed: u64) -> u64 {
     (product as u64) ^ (product >> 64) as u64
 }
 
-/// Returns whether nearly all of the whole numbers from 0 on are found by one step of a look-up: in tables of 64 to 1,024
-/// places which are as full as tables get, at most one key of fifty lies beyond the first group of places.
+/// Returns whether a hash table with this seed finds nearly all whole numbers from 0 on in the first step of
+/// a look-up. This is the case if at most one key of 50 lies beyond the first group of places that a look-up
+/// reads, in hash tables of 64 to 1,024 places that are as full as they may be.
 ///
-/// Of seeds drawn at random, the worst of twenty leaves one key of eight beyond, which doubles the time of a look-up.
+/// The worst of 20 random seeds leaves one key of 8 beyond the first group, which doubles the time of a
+/// look-up.
 pub(super) fn spreads_well(seed: u64) -> bool {
     (6..=10).all(|log_places| {
         let places = 1_usize << log_places;
@@ -166,10 +168,11 @@ pub(super) fn spreads_well(seed: u64) -> bool {
     })
 }
 
-/// Returns how many of the whole numbers from 0 on lie beyond the first group of places where a table looks for them,
-/// when `keys` of them are inserted in order.
+/// Returns how many keys lie beyond the first group of places in which a look-up searches for them, after the
+/// whole numbers from 0 up to `keys` are inserted in order into a hash table.
 fn keys_beyond_first_group(keys: usize, places: usize, seed: u64) -> usize {
-    // `hashbrown` reads the control bytes of 16 places at once, and goes on by one more group each time.
+    // A look-up of `hashbrown` reads the control bytes of 16 places at once. Before each further read it
+    // moves on by one group of places more than before.
     const GROUP_PLACES: usize = 16;
     let mut is_used = vec![false; places];
     let mut insert = |key: usize| {

@@ -73,7 +73,8 @@ fn a_slice_takes_its_own_values() {
     assert_eq!(*bounded_grant.left.lock().unwrap(), 64 << 20);
 }
 
-/// Flat columns are counted by a shorter way than nested ones, and both count the same bytes.
+/// The bytes of columns without nested values are counted in a shorter way than those of nested columns. Both
+/// ways count the same bytes.
 #[test]
 fn flat_columns_are_counted_as_nested_ones() {
     let some = |row: i64| (row % 3 > 0).then_some(row);

@@ -1,20 +1,21 @@
-//! Row counts of an operator over batches, and the memory that its state holds.
+//! Row counts of an operator over batches of rows, and the bytes of memory that its state holds.
 
 use thalweg_model::{Allowance, Counts};
 
-/// Row counts of one operator, and the memory of its state.
+/// Row counts of one operator, the bytes that its state holds, and the memory allowance that pays for them.
 #[derive(Default)]
 pub struct Accounts {
-    /// Rows so far, by what the operator did with them.
+    /// Numbers of rows that the operator has handled so far, by what was done with them.
     pub counts: Counts,
-    /// Grants the memory of the state.
+    /// Memory allowance that pays for the state of the operator.
     pub allowance: Allowance,
     bytes: usize,
 }
 
 impl Accounts {
-    /// Sets the bytes that the state holds from now on, and asks the allowance for those that are new. A refusal ends the
-    /// query, so callers need not handle it.
+    /// Sets the bytes that the state of the operator holds from now on, and asks the memory allowance for
+    /// those that are new. If the budget refuses them, the query is ended elsewhere, so a refusal needs no
+    /// handling here.
     pub fn hold(&mut self, bytes: usize) {
         if bytes > self.bytes {
             let _ = self.allowance.ask(bytes - self.bytes);
@@ -22,12 +23,13 @@ impl Accounts {
         self.bytes = bytes;
     }
 
-    /// Returns the accounts of a copy without rows and state, whose memory the same allowance grants.
+    /// Returns the accounts for a copy of the operator that has no state and has handled no rows. The same
+    /// memory allowance pays for its state.
     pub fn of_copy(&self) -> Self {
         Accounts { allowance: self.allowance.clone(), ..Accounts::default() }
     }
 
-    /// Returns the bytes that the state holds.
+    /// Returns the bytes that the state of the operator holds.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

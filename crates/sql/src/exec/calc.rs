@@ -44,7 +44,7 @@ pub struct Calc {
     forms: Arc<[Vec<Typed>]>,
     schema: SchemaRef,
     accounts: Accounts,
-    /// Batches that are still to be evaluated; the next one is last.
+    /// Input batches that are still to be evaluated; the batch to evaluate next is at the end of the list.
     left: Vec<Batch>,
     out: Vec<Batch>,
 }

@@ -119,7 +119,8 @@ impl Calls {
         }
     }
 
-    /// Returns the bytes that taking in `rows` rows of `value_bytes` bytes may allocate at once, beyond the bytes held.
+    /// Returns the bytes that the accumulators may allocate at once for `rows` more rows, beyond the bytes
+    /// held. The rows have at most `value_bytes` bytes.
     pub(super) fn growth_bytes(&self, rows: usize, value_bytes: usize) -> usize {
         self.calls.iter().map(|call| call.accumulator.growth_bytes(rows, value_bytes)).sum()
     }

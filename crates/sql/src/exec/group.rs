@@ -216,7 +216,8 @@ impl Group {
         } else {
             batch
         };
-        // The results before and after each row, and a copy of both in the order of the output.
+        // Memory is needed for the results before and after each row, and for a copy of both in the order of
+        // the output.
         let payment = pay(&self.accounts.allowance, self.row_bytes.saturating_mul(2 * rows), "STATE_LIMIT")?;
         let growth = self.keys.growth_bytes(rows) + self.calls.growth_bytes(rows, batch.bytes());
         let room = reserve_room(&self.accounts.allowance, growth)?;

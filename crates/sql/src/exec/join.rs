@@ -116,23 +116,23 @@ pub trait JoinOperator: Send {
         Horizon::EVERYWHERE
     }
 
-    /// Returns the row counts and the memory of the join.
+    /// Returns the row counts of the join and the bytes of its state.
     fn accounts(&self) -> &Accounts;
 
-    /// Returns the row counts and the memory of the join, to be changed.
+    /// Returns the row counts of the join and the bytes of its state, so that they can be changed.
     fn accounts_mut(&mut self) -> &mut Accounts;
 
-    /// Returns the row counts so far, by what was done with the rows.
+    /// Returns the numbers of rows that the join has handled so far, by what was done with them.
     fn counts(&self) -> Counts {
         self.accounts().counts
     }
 
-    /// Returns the bytes of state.
+    /// Returns the bytes of the join's state.
     fn state_bytes(&self) -> usize {
         self.accounts().bytes()
     }
 
-    /// Takes the allowance that pays for its state. Called before the first batch.
+    /// Takes the memory allowance that pays for the join's state. Called before the first batch.
     fn fund(&mut self, allowance: &Allowance) {
         self.accounts_mut().allowance = allowance.clone();
     }
@@ -194,8 +194,8 @@ pub fn operator(
     })
 }
 
-/// Refuses a batch with retractions, for joins that do not support them. Planning refuses such inputs; this
-/// is a second check.
+/// Refuses a batch with retractions, for joins that do not support them. Planning refuses such inputs
+/// already; this is a second check.
 fn refuse_changes(join: &str, batch: &Batch) -> Outcome<()> {
     match &batch.kinds {
         Some(kinds) if kinds.iter().any(|kind| *kind != RowKind::Insert) => {

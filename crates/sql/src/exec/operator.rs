@@ -23,9 +23,9 @@ use super::emission::{Emission, together};
 /// Result of a call of an operator, or the error that ends the query.
 pub type Outcome<T> = Result<T, EvaluationError>;
 
-/// An operator over batches.
+/// An operator over batches of rows.
 pub trait BatchOperator: Any + Send {
-    /// Returns its name for display.
+    /// Returns the name of the operator for display.
     fn name(&self) -> &str;
 
     /// Takes a batch of input. Rows below the watermark `late_by` are late; later rows of the same input have
@@ -73,13 +73,13 @@ pub trait BatchOperator: Any + Send {
         Horizon::NONE
     }
 
-    /// Returns the row counts and the memory of the operator.
+    /// Returns the row counts of the operator and the bytes of its state.
     fn accounts(&self) -> &Accounts;
 
-    /// Returns the row counts and the memory of the operator, to be changed.
+    /// Returns the row counts of the operator and the bytes of its state, so that they can be changed.
     fn accounts_mut(&mut self) -> &mut Accounts;
 
-    /// Returns the row counts so far, by what was done with the rows.
+    /// Returns the numbers of rows that the operator has handled so far, by what was done with them.
     fn counts(&self) -> Counts {
         self.accounts().counts
     }
@@ -110,7 +110,7 @@ pub trait BatchOperator: Any + Send {
         Ok(())
     }
 
-    /// Saves all state.
+    /// Saves the whole state of the operator.
     ///
     /// # Errors
     /// [`StateError`] if a value cannot be written.

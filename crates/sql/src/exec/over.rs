@@ -105,7 +105,7 @@ pub struct Over {
     out: Pieces,
     accounts: Accounts,
     past_bytes: usize,
-    /// Whether all rows come from one reader.
+    /// Whether all rows come from one reader, so that their order is determined.
     is_single: bool,
 }
 

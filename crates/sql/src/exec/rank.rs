@@ -95,7 +95,8 @@ struct Taking {
     order: Option<Rows>,
     rows: Rows,
     next: usize,
-    /// Memory for a larger table of keys, held until all rows are taken.
+    /// Payment for the memory by which the hash table of keys may grow, held until all rows of the batch are
+    /// ranked.
     _room: Option<Payment>,
 }
 

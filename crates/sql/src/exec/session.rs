@@ -419,7 +419,7 @@ impl BatchOperator for AssignSessions {
         self.held_bytes()
     }
 
-    /// Writes the keys with their sessions, and the rows of each session.
+    /// Saves the keys with their open sessions, and the rows of each session.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let mut open: Vec<(&Box<[u8]>, &Vec<Session>)> = self.open.iter().collect();
         open.sort_unstable_by_key(|(key, _)| *key);

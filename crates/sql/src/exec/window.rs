@@ -106,7 +106,7 @@ pub struct WindowAggregate {
     /// Highest byte count of the state since the last call began. The allowance is asked only for bytes above
     /// it, so memory that is freed and needed again within a call is not asked for twice.
     asked: usize,
-    /// The error of the next windows; it is returned after the windows before them have come out.
+    /// Error of a window that fires; it is returned after the windows before that window have come out.
     failure: Option<EvaluationError>,
 }
 
@@ -155,7 +155,8 @@ impl Shape {
         Ok(())
     }
 
-    /// Merges all keys of `other` into `table`; returns its previous and its new count of bytes.
+    /// Merges all keys of the table `other` and their accumulators into `table`. Returns the bytes of `table`
+    /// as they were counted before and after the merge.
     fn merge(&self, table: &mut Table, other: &Table, allowance: &Allowance) -> Outcome<(usize, usize)> {
         let room = reserve_room(allowance, table.merge_bytes(other))?;
         let (mut into, mut some) = (Vec::new(), Vec::new());
@@ -183,7 +184,8 @@ impl Table {
         TABLE_BYTES + self.index.bytes() + accumulators.sum::<usize>()
     }
 
-    /// Returns the bytes that taking in `rows` may allocate at once, beyond the bytes held.
+    /// Returns the bytes that the table of keys and its accumulators may allocate at once for `rows`, beyond
+    /// the bytes held.
     fn growth_bytes(&self, rows: &RecordBatch) -> usize {
         let value_bytes = rows.columns().iter().map(|column| value_bytes(column)).sum();
         let rows = rows.num_rows();
@@ -192,7 +194,8 @@ impl Table {
         self.index.growth_bytes(rows, value_bytes) + accumulators.sum::<usize>()
     }
 
-    /// Returns the bytes that merging `other` into this table may allocate at once, beyond the bytes held.
+    /// Returns the bytes that merging the table of keys `other` into this table may allocate at once, beyond
+    /// the bytes held.
     fn merge_bytes(&self, other: &Table) -> usize {
         let accumulators = self.accumulators.iter().zip(&other.accumulators);
         self.index.merge_bytes(&other.index)
@@ -301,7 +304,7 @@ impl WindowAggregate {
     fn note(&mut self, (before, after): (usize, usize)) {
         self.bytes = (self.bytes + after).saturating_sub(before);
         if self.bytes > self.asked {
-            // A refusal ends the query, so it needs no handling here.
+            // If the memory budget refuses the bytes, the query is ended elsewhere; nothing is to do here.
             let _ = self.accounts.allowance.ask(self.bytes - self.asked);
             self.asked = self.bytes;
         }
@@ -358,7 +361,8 @@ impl WindowAggregate {
             if slices.accumulates() {
                 parts.into_iter().for_each(|place| self.forget(place));
                 if end < last {
-                    // The part shared by windows that begin together is merged once.
+                    // Cumulative windows that begin together share their first slices, so these slices are
+                    // merged once and kept as one.
                     let mut first = self.shape.table();
                     let counted = self.shape.merge(&mut first, &table, &self.accounts.allowance)?;
                     self.note(counted);
@@ -389,7 +393,8 @@ impl WindowAggregate {
             while to > from + 1 && result_bytes(to) > EVALUATION_BYTES_MAX {
                 to = from + (to - from) / 2;
             }
-            // A result is first built, and then copied into its column.
+            // The bytes of a result are paid twice, because it is built first and then copied into its
+            // column.
             let payment = pay(&self.accounts.allowance, result_bytes(to).saturating_mul(2), "STATE_LIMIT")?;
             fired.next = to;
             if from < to {
@@ -596,7 +601,7 @@ pub struct AssignWindows {
     schema: SchemaRef,
     is_instant: bool,
     accounts: Accounts,
-    /// The current batch, its next row, and the end of that row's next window.
+    /// Batch whose rows are being assigned, the index of its next row, and the end of that row's next window.
     current: Option<(Batch, usize, Option<i64>)>,
 }
 

@@ -1,9 +1,9 @@
-//! The runs of an experiment, and what its claims are judged by.
+//! The runs of an experiment of a paper, and the figures by which the paper's claims are judged.
 
 use crate::bench::comparison::{Comparison, Run};
 use crate::bench::verdict::median;
 
-/// The runs that make up an experiment.
+/// Plan of an experiment: which policies or modes run, and with which values of the varied parameter.
 pub struct Plan {
     pub title: &'static str,
     pub about: &'static str,
@@ -12,9 +12,10 @@ pub struct Plan {
     pub labels: Vec<&'static str>,
 }
 
-/// A run that is too short for a claim to be judged by it.
+/// Reason why a benchmark run is too short to judge a claim of a paper by it.
 pub struct TooShort {
-    /// The least value of `--seconds` that would suffice; infinite if none does.
+    /// The least value of the option `--seconds` with which the run would be long enough; infinite if no
+    /// value is.
     pub option_s: f64,
     pub why: String,
 }
@@ -23,7 +24,7 @@ pub struct TooShort {
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
     pub found: &'a Comparison,
-    /// Returns why nothing can be said by a run; `None` if it is long enough.
+    /// Returns why a run is too short to judge a claim; `None` if the run is long enough.
     pub too_short_of: &'a dyn Fn(&Run) -> Option<TooShort>,
 }
 
@@ -41,13 +42,14 @@ impl Evidence<'_> {
     }
 }
 
-/// Returns the factor between two figures for each repetition; `None` for a repetition that lacks a figure.
+/// Returns, for each repetition of an experiment, the factor between the figures of two policies or modes;
+/// `None` for a repetition that lacks a figure.
 pub fn factors(pairs: &[Option<(f64, f64)>], factor: fn(f64, f64) -> f64) -> Vec<Option<f64>> {
     let of = |(one, other): (f64, f64)| factor(one.max(f64::MIN_POSITIVE), other.max(f64::MIN_POSITIVE));
     pairs.iter().map(|pair| pair.map(of)).collect()
 }
 
-/// Describes the medians of a figure of two policies or modes in words.
+/// Describes the medians of a figure of two policies or modes in words, for the report of an experiment.
 pub fn told(
     pairs: &[Option<(f64, f64)>],
     labels: [&str; 2],

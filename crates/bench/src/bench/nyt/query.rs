@@ -24,7 +24,8 @@ where
     Ok((args.plan(query)?, kept))
 }
 
-/// Returns the first difference between the results of a query and those of the reference.
+/// Returns the first difference between the results and row counts of a query of `bench nyt` and those of the
+/// reference.
 pub fn difference(answer: &NytAnswer, found: &[NytRow], report: &QueryReport) -> Option<String> {
     let filtered = report.total(|counts| counts.filtered);
     let counts = [

@@ -49,7 +49,8 @@ fn a_single_worker_puts_all_together() {
     }
 }
 
-/// A copy pays for the state it has gathered until that state is merged and the emptied chain is back.
+/// A copy of an operator chain pays for the state that it has gathered in an epoch until that state is merged
+/// and the emptied chain is back at the copy.
 #[cfg(not(loom))]
 #[test]
 fn state_that_is_being_merged_is_still_paid_for() {
@@ -67,9 +68,9 @@ fn state_that_is_being_merged_is_still_paid_for() {
     assert_eq!(held(&copies), [0; 2]);
 }
 
-/// Pairs that are taken and put down change the version that others see, whatever the numbers of pairs are
-/// before and after. With one pair done and three waiting, and with two done and one waiting, the sum of
-/// pairs and twice those done would be equal.
+/// Each time a pair of chains is taken or put down, the version that other tasks read changes, whatever
+/// the numbers of pairs are. The sum of waiting pairs and twice the merged pairs would not do as a
+/// version: it is equal for one merged and three waiting, and for two merged and one waiting.
 #[cfg(not(loom))]
 #[test]
 fn every_merge_is_seen_by_others() {

@@ -74,7 +74,7 @@ pub struct IntervalJoin {
     arriving: Option<Arriving>,
     closing_ms: i64,
     accounts: Accounts,
-    /// Bytes of keys and entries.
+    /// Bytes of the keys and of the entries for their rows, without the rows.
     entry_bytes: usize,
 }
 

@@ -107,7 +107,8 @@ struct Arriving {
     row: usize,
     next: usize,
     degree: u32,
-    /// Memory for a larger table of keys, held until all rows have arrived.
+    /// Payment for the memory by which the hash table of join keys may grow, held until all rows of the batch
+    /// are joined.
     _room: Option<Payment>,
 }
 
@@ -416,7 +417,7 @@ impl JoinOperator for RegularJoin {
 
     fn take(&mut self, side: Side, batch: Batch, _late_by: EventTime) -> Outcome<()> {
         self.accounts.counts.read += batch.len() as u64;
-        // The clock is read once for each batch.
+        // The clock is read once for each batch, so that all rows of a batch expire together.
         let now_ms = self.now_ms();
         self.forget(now_ms);
         let numbers = &self.numbers;

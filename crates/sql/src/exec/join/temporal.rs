@@ -171,7 +171,8 @@ impl TemporalJoin {
         for (row, place) in rows.into_iter().zip(places) {
             let (time, kind) = (times.value(row as usize), batch.kind(row as usize));
             let is_late = kind == RowKind::UpdateAfter && time < passed;
-            // A late row is counted when the watermark of both sides has passed it: only then is it known what becomes of it.
+            // A late row is counted when the watermark of both inputs has passed it, because only then is it
+            // known whether it comes out.
             self.accounts.counts.folded += u64::from(!is_late);
             self.waiting.entry(time).or_default().push(Waiting { place, kind, is_late });
         }

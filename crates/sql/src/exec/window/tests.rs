@@ -90,7 +90,8 @@ fn a_firing_asks_for_what_it_holds_at_once() {
     }
 }
 
-/// Grants everything but payments, of which it notes the largest.
+/// A source of memory grants that refuses every payment and notes the largest one asked for. It grants all
+/// other requests.
 #[derive(Default)]
 struct NoRoom(Mutex<usize>);
 
@@ -110,8 +111,8 @@ impl GrantSource for NoRoom {
     }
 }
 
-/// Windows of one group with many distinct texts are merged only if the memory budget has room for all of them: when the
-/// copies of several workers are merged, and when a window is merged from its slices.
+/// Tables of a window with many distinct texts in one group are merged only if the memory budget has room for
+/// all the texts. The test merges the operator copies of two workers, and it merges the slices of a window.
 #[test]
 fn merging_many_distinct_values_is_paid_before() {
     const TEXTS: usize = 40_000;

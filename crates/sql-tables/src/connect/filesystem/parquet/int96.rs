@@ -93,8 +93,9 @@ pub(super) struct Seconds {
 }
 
 impl Seconds {
-    /// Reads the columns at `checked`, out of those at `roots`, behind the first `skip` rows. Batches have
-    /// `batch_rows` rows, as those have with which they are compared.
+    /// Opens the second reading, in seconds, of the columns at `checked`, out of those at `roots`, behind
+    /// the first `skip` rows. Batches of this reading have `batch_rows` rows, like the batches of the first
+    /// reading with which they are compared.
     pub(super) fn open(
         file: File,
         metadata: &ArrowReaderMetadata,

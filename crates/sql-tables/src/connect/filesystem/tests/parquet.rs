@@ -220,8 +220,9 @@ fn timestamps_of_96_bits() {
     assert!(drain(second[0].as_mut(), 4_096).unwrap_err().to_string().contains(beyond));
 }
 
-/// Rows with long text are read in smaller batches, and timestamps in 96 bits beside them are compared with those of the
-/// same rows. A good file was refused when the second look read longer batches.
+/// A Parquet file with long text and 96-bit timestamps is read without error. Its rows are read in smaller
+/// batches, so the second reading, which checks the timestamps, must use batches of the same length. When
+/// that reading used longer batches, good files were refused.
 #[test]
 fn timestamps_of_96_bits_beside_long_text() {
     let schema = "message m { required int96 ts; required binary b (UTF8); }";
