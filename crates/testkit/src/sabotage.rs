@@ -40,8 +40,8 @@ pub enum Place {
 }
 
 impl Place {
-    /// The places that every query under test visits: all except [`Place::Merge`]. That place is visited only
-    /// where windows slide or copies of an operator are merged.
+    /// The places of user code, in which a test can make a query fail, that every query under test visits: all except
+    /// [`Place::Merge`]. An aggregate merges accumulators only where windows slide or copies of an operator are merged.
     pub const ALL: [Place; 9] = [
         Place::Filter,
         Place::Map,

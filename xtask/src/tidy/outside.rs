@@ -15,7 +15,14 @@ const CORE_ROOMS: [(&str, &[Allowed]); 4] = [
     ("thalweg-model", &[("serde", None), ("postcard", None)]),
     (
         "thalweg-memory",
-        &[("crossbeam-queue", None), ("rtrb", None), ("rustix", None), ("loom", Some("cfg(loom)"))],
+        &[
+            ("crossbeam-queue", None),
+            ("rtrb", None),
+            ("rustix", None),
+            // Settings of the C library's allocator have no safe wrapper.
+            ("libc", Some(r#"cfg(all(target_os = "linux", target_env = "gnu"))"#)),
+            ("loom", Some("cfg(loom)")),
+        ],
     ),
     ("thalweg-scheduling", &[("serde", None), ("postcard", None)]),
     ("thalweg-operators", &[("foldhash", None)]),

@@ -88,7 +88,7 @@ impl Kind {
 
 /// A Rust number type as which numbers of several SQL types are read.
 pub(super) trait Number: ArrowNativeType + Serialize + DeserializeOwned {
-    /// The same number with a total order, by which values are sorted.
+    /// Wrapper of the number that has a total order, so that values can be sorted.
     type Ordered: Copy + Ord + Serialize + DeserializeOwned + Send + Sync + 'static;
 
     /// Returns the numbers of a column; where the column is NULL, any number.

@@ -54,7 +54,8 @@ pub struct NetmonGenerator {
 }
 
 impl NetmonGenerator {
-    /// Makes the cache of probes from a seed; equal seeds give equal probes.
+    /// Makes the generator and its cache: measurements of round-trip times between machines, which repeat. Equal seeds
+    /// give equal measurements.
     pub fn new(seed: u64) -> Self {
         let mut entropy = SeededEntropy::new(seed);
         let pairs = pairs(&mut entropy);

@@ -107,7 +107,7 @@ pub struct NetmonDrain<'a> {
     pub indexes: Range<u64>,
     /// Event rate: probe `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
     pub rate_per_s: u64,
-    /// Time of probe 0, in microseconds since the Unix epoch.
+    /// Time of the first measurement of a round-trip time, in microseconds since the Unix epoch.
     pub start_us: i64,
 }
 

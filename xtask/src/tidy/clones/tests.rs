@@ -135,7 +135,8 @@ fn the_number_of_runs_may_not_rise_and_slack_is_bounded() {
     assert_eq!(refusal(0, 3), None);
 }
 
-/// Too many runs are reported at the line of the constant. Each pair of equal files is a run here.
+/// A tree with more equal runs of lines than are allowed is reported at the line that sets `RUNS_MAX`. In this test
+/// each pair of equal files counts as one run.
 #[test]
 fn too_many_runs_are_found_at_the_constant() {
     let text = file("abcdefghijkl");

@@ -71,8 +71,9 @@ impl Share {
 mod tests {
     use super::*;
 
-    /// Checks the leads of three queries, of which the third joins later. Each round gives (received ms,
-    /// contends) for each query, and the expected leads in ms after it.
+    /// Checks by how much CPU time each of three queries is ahead of its fair share; the third query joins later. Each
+    /// round gives, for each query, the CPU time in ms that it received and whether it had work, and then the
+    /// expected lead of each query in ms.
     fn check(rounds: &[([(u64, bool); 3], [f64; 3])]) {
         let settings = EnjimaSettings::default();
         let mut shares = [Share::default(); 3];
