@@ -1,4 +1,5 @@
-//! The figures of runs as CSV, one row per run, and the samples taken while they ran, one row per sample.
+//! The CSV files of `--out`: `figures.csv` has one row per run, `groups.csv` one row per run and group of queries, and
+//! `series.csv` one row per sample that was taken while a run went on. `run` is the number of a run in `figures.csv`.
 
 use crate::bench::comparison::Run;
 use crate::bench::latency::Latency;

@@ -1,4 +1,5 @@
-//! Parameters of Klink that the paper names or leaves open.
+//! Parameters of Klink: those of the paper, and those of our own, which are marked so. `klink.rs` sets them for each named
+//! variant; two variants have no bound of starvation. The policy `rr_quantum` uses [`CYCLE_NS`], too.
 
 /// The default duration of a cycle, in ns: r in section 6.2 of the paper.
 pub const CYCLE_NS: u64 = 120_000_000;

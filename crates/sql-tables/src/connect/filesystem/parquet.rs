@@ -1,6 +1,7 @@
 //! Parquet files, `'format' = 'parquet'`, read and written.
 //!
-//! Columns are found by their exact names; a column that a file lacks is NULL. Fields of rows are found by
+//! Columns are found by their exact names; a column that a file lacks is NULL, and an
+//! error if it is declared NOT NULL. Fields of rows are found by
 //! name, too, but a missing field is an error; see `parquet/types.rs`. Values are cast to the declared types
 //! as CAST does. Timestamps are the exception and are taken unchanged: a file has them in UTC, and a
 //! TIMESTAMP shows UTC (`parquet.utc-timezone` = `true`). Timestamps in 96 bits are read, see
@@ -13,7 +14,10 @@
 //!
 //! Source: Flink's documentation, "Parquet Format"; `ParquetVectorizedInputFormat`. Differs from Flink:
 //! timestamps are always in UTC, where Flink's default is the zone of its machine; they are written as 64
-//! bits in the unit of their type, and not in 96 bits; keys `parquet.*` beyond those here are refused.
+//! bits in the unit of their type, and not in 96 bits; keys `parquet.*` other than `parquet.utc-timezone` are
+//! refused.
+//!
+//! `parquet/pages.rs` computes the memory of pages, which `parquet/open.rs` pays from the budget before a file is read. A file that changes while it is read is an error.
 
 mod int96;
 mod open;
