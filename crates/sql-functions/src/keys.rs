@@ -67,7 +67,7 @@ pub fn growth_bytes(len: usize, capacity: usize, entry_bytes: usize, more: usize
     };
     let held_bytes = if capacity == 0 { 0 } else { table_bytes(capacity) };
     let larger_bytes = table_bytes(entries);
-    larger_bytes.saturating_add((larger_bytes / 2).saturating_sub(held_bytes))
+    larger_bytes.saturating_add((larger_bytes / 2 + 16).saturating_sub(held_bytes))
 }
 
 /// Returns the bytes that a vector takes for a moment, beyond those it holds, while it grows for `more` items

@@ -174,7 +174,7 @@ pub fn value_bytes(array: &dyn Array) -> usize {
             None => return bytes_of_values(&array.to_data()),
         },
     };
-    flat_bytes + array.nulls().map_or(0, |_| rows.div_ceil(8))
+    flat_bytes + if array.null_count() > 0 { rows.div_ceil(8) } else { 0 }
 }
 
 /// Returns the bytes of the offsets and of the values of a column of text or byte strings, which must have at
