@@ -272,8 +272,8 @@ impl<G: Generate> Paced<G> {
         self.split_by(&shares)
     }
 
-    /// Returns the splits of the source by a distribution of records that was computed for this pace and
-    /// load.
+    /// Divides the source into splits. `shares` says which records each split makes; it must have been computed for the
+    /// pace and the load of this source.
     pub fn split_by(self, shares: &SplitShares) -> Vec<Self> {
         if *shares == SplitShares::WHOLE {
             return vec![self];

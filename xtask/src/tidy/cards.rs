@@ -15,7 +15,8 @@ pub(crate) const PAGE: &str = "docs/operators.md";
 
 const ROOM: &str = "crates/operators/src/";
 
-/// Names of the fields of a card, in their order.
+/// Names of the fields of an operator's card, in their order. A card is the table of facts in the doc comment at the
+/// head of the source file of an operator.
 const FIELDS: [&str; 8] = ["Input", "Output", "State", "Emits", "Late", "Watermark", "Cost", "Source"];
 
 /// Names of the fields that every card must have.
@@ -24,7 +25,8 @@ const REQUIRED: [&str; 7] = ["Input", "Output", "State", "Emits", "Late", "Water
 /// Column at which the texts of a card's fields begin.
 const TEXT_COLUMN: usize = 11;
 
-/// The head of an operator's file, with the operator's card.
+/// The doc comment at the head of the source file of an operator. Its card is a table of facts: input, output, state
+/// and so on.
 struct Card<'a> {
     path: &'a str,
     /// Name of the operator that the card describes.

@@ -1,4 +1,4 @@
-//! The rule that a file which is too long to be read in one go states why it cannot be cut.
+//! The rule that a source file which is too long to be read in one go states why it is not split into several files.
 
 use super::Finding;
 use super::modules::{Reach, reached_files};

@@ -230,8 +230,8 @@ mod tests {
             prop_assert_eq!(found.iter().max(), Some(&(3 * run as u64 - 1)));
         }
 
-        /// The range of whole records and the other indexes together are the first records, each once. None
-        /// lies further behind than the bound.
+        /// A shuffled generator says which records it has made: a range of indexes without gaps, and single indexes behind it.
+        /// Together these are the first records, each once, and no record is later than the bound of the disorder allows.
         #[test]
         fn whole_ones_and_others(
             micros in 0..2_000_000i64,

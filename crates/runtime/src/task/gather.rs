@@ -31,7 +31,7 @@ pub(crate) struct GatherTask<T: Send + 'static, B, C> {
 /// An operator chain that is in use, together with the state that it has gathered in one epoch.
 struct InHand<C> {
     gathered: Gathered<C>,
-    /// Counts of each operator of the chain at the moment when the task picked it up.
+    /// Numbers of records that each operator of the chain had read, forwarded and so on when this task took the chain.
     counts: Vec<Counts>,
     /// Number of bundles whose records are in the chain's state and which are not yet reported as consumed.
     consumed: u64,

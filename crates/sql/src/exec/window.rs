@@ -263,7 +263,8 @@ impl WindowAggregate {
         (most.checked_sub(slice)? < slices.slice_ms).then_some((slice, 0))
     }
 
-    /// Returns the slice to which each row of a batch belongs, or its window if windows were cut before.
+    /// Returns the slice of a sliding window to which each row of a batch belongs. If an operator before this one has
+    /// assigned windows to the rows, returns the window of each row instead.
     fn places(&mut self, rows: &RecordBatch) -> Vec<(i64, i64)> {
         match self.cut {
             Cut::Here { slices, time } => {

@@ -45,7 +45,8 @@ fn snapshot(rows: &[Row<'_>], target: Option<u64>) -> Snapshot {
     }
 }
 
-/// Makes a live stream of query 0 whose events take `delay` ms to arrive.
+/// Makes the state of a stream whose events arrive `delay` ms after they happened. It belongs to the query with the
+/// number 0.
 fn live(delay: u64) -> StreamState {
     StreamState {
         query: QueryId(0),

@@ -33,7 +33,8 @@ pub(super) struct Words {
     letters: String,
     /// Random letters with a space at every 13th place, on average.
     spaced: String,
-    /// The names of channels with their addresses: first the hot channels, then the others.
+    /// The names of Nexmark's channels, such as Google or Facebook, each with its URL: first those that many bids name, then
+    /// the others.
     channels: Vec<(String, String)>,
 }
 

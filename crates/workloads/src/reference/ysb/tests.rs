@@ -54,7 +54,8 @@ fn naive(run: YsbDrain<'_>) -> Vec<YsbCount> {
 }
 
 proptest! {
-    /// The closed form equals the count over all events one by one, at any rate, period, start and window.
+    /// The views of each campaign and window by the closed formula equal those counted event by event, for any rate, period
+    /// of events, start and window.
     #[test]
     fn the_closed_form_counts_as_one_by_one(
         period in prop::collection::vec((0u64..3, 0u64..1_010), 1..40),
