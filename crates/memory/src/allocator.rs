@@ -21,7 +21,7 @@ const KEPT_BYTES: i32 = 16 << 20;
 /// Makes the C library's allocator give large buffers back to the operating system when they are freed. A
 /// program calls this function first of all, because the setting applies to the whole process.
 ///
-/// Returns false, and changes nothing, if the process already has several threads, or if its C library is not
+/// Returns false if the process already has several threads, or if its C library is not
 /// glibc: other allocators have other rules.
 pub fn give_large_buffers_back() -> bool {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]

@@ -20,12 +20,12 @@ pub trait Slots<T> {
     /// If there is no further block.
     fn make_slot(&mut self);
 
-    /// Writes a value to the next slot of the current block, which is not full.
-    fn fill(&mut self, value: T);
-
-    /// Adds the number of slots filled just now, 0 or 1, to the length of the current block. A slot that is
-    /// not counted is filled again by the next value.
-    fn count(&mut self, filled: usize);
+    /// Writes a value to the next slot of the current block, and adds `counted`, 0 or 1, to the length of the block. A
+    /// slot that is not counted is filled again by the next value.
+    ///
+    /// # Safety
+    /// The current block has an empty slot: [`room_in_block`](Self::room_in_block) is above 0.
+    unsafe fn fill(&mut self, value: T, counted: usize);
 }
 
 /// Pushing of values into the open blocks of an edge or of a block writer. Pushed values belong to the edge
@@ -44,8 +44,8 @@ pub trait Append<T>: Slots<T> {
     #[inline(always)]
     fn push(&mut self, value: T) {
         self.make_slot();
-        self.fill(value);
-        self.count(1);
+        // SAFETY: the block has an empty slot, or `make_slot` would have panicked.
+        unsafe { self.fill(value, 1) };
     }
 
     /// Prepares for up to `wanted` calls of [`push_within`](Self::push_within). Returns for how many: 0 if
@@ -67,8 +67,8 @@ pub trait Append<T>: Slots<T> {
     #[inline(always)]
     fn push_within(&mut self, value: T) {
         assert!(self.room_in_block() > 0, "a record is pushed behind the block: call make_ready first");
-        self.fill(value);
-        self.count(1);
+        // SAFETY: the block has an empty slot, as was checked.
+        unsafe { self.fill(value, 1) };
     }
 
     /// Appends a value if `keep` is true, without a branch if `T` needs no drop: the value is written in any
@@ -81,12 +81,12 @@ pub trait Append<T>: Slots<T> {
         self.make_slot();
         if const { std::mem::needs_drop::<T>() } {
             if keep {
-                self.fill(value);
-                self.count(1);
+                // SAFETY: the block has an empty slot, or `make_slot` would have panicked.
+                unsafe { self.fill(value, 1) };
             }
         } else {
-            self.fill(value);
-            self.count(usize::from(keep));
+            // SAFETY: as above.
+            unsafe { self.fill(value, usize::from(keep)) };
         }
     }
 }

@@ -357,17 +357,13 @@ impl<T: Send + 'static> Slots<T> for BlockAppender<'_, T> {
     }
 
     #[inline(always)]
-    fn fill(&mut self, value: T) {
+    unsafe fn fill(&mut self, value: T, counted: usize) {
         // SAFETY: callers have seen `len < end`, where `end` is the block's capacity; the block writer owns
         // the block (B7).
         let slot = unsafe { self.block.slot(self.len) };
         // SAFETY: the block writer is borrowed, and no other party accesses its block (B7).
         unsafe { slot.write(value) };
-    }
-
-    #[inline(always)]
-    fn count(&mut self, filled: usize) {
-        self.len += filled;
+        self.len += counted;
     }
 }
 

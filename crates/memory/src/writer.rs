@@ -400,18 +400,14 @@ impl<T: Send + 'static, R: MarkRules> Slots<T> for EdgeAppender<'_, T, R> {
     }
 
     #[inline(always)]
-    fn fill(&mut self, value: T) {
+    unsafe fn fill(&mut self, value: T, counted: usize) {
         // SAFETY: callers have seen `len < end`, which is at most the block's capacity; the block is in use
         // (B5).
         let slot = unsafe { self.block.slot(self.len) };
         // SAFETY: the position `base + len` is at or above `written`, where by B3 no other party accesses a
         // slot; the writer is ours (B1).
         unsafe { slot.write(value) };
-    }
-
-    #[inline(always)]
-    fn count(&mut self, filled: usize) {
-        self.len += filled;
+        self.len += counted;
     }
 }
 

@@ -50,7 +50,14 @@ pub fn heap_bytes(bytes: usize) -> usize {
 /// Returns the bytes that a hash table takes for a moment, beyond those it holds, while it grows for `more`
 /// entries of `entry_bytes` bytes each. They are the bytes of the larger table, and of the table from which
 /// its entries are copied if that is not the one held now. Returns 0 if the entries fit.
-pub fn growth_bytes(len: usize, capacity: usize, entry_bytes: usize, more: usize) -> usize {
+///
+/// `capacity` is lower than the table's size suggests after entries were removed: their places are used up until the
+/// table is copied, and then it doubles.
+pub fn growth_bytes(
+    (len, capacity, held_bytes): (usize, usize, usize),
+    entry_bytes: usize,
+    more: usize,
+) -> usize {
     let entries = len.saturating_add(more);
     if entries <= capacity {
         return 0;
@@ -65,24 +72,20 @@ pub fn growth_bytes(len: usize, capacity: usize, entry_bytes: usize, more: usize
             .saturating_mul(entry_bytes + 1)
             .saturating_add(16)
     };
-    let held_bytes = if capacity == 0 { 0 } else { table_bytes(capacity) };
-    let larger_bytes = table_bytes(entries);
+    let larger_bytes = table_bytes(entries).max(held_bytes.saturating_mul(2));
     larger_bytes.saturating_add((larger_bytes / 2 + 16).saturating_sub(held_bytes))
 }
 
 /// Returns the bytes that a vector takes for a moment, beyond those it holds, while it grows for `more` items
-/// of `item_bytes` bytes each. The items are copied into an allocation whose capacity has doubled, if need be
-/// several times. Returns 0 if the items fit.
+/// of `item_bytes` bytes each, a few at a time. The items are copied into allocations of up to twice their number,
+/// and the last one is copied from one of at most their number. Returns 0 if the items fit.
 pub fn list_growth_bytes(len: usize, capacity: usize, item_bytes: usize, more: usize) -> usize {
     let items = len.saturating_add(more);
     if items <= capacity {
         return 0;
     }
-    let mut larger = capacity.max(4);
-    while larger < items {
-        larger = larger.saturating_mul(2);
-    }
-    larger.saturating_mul(item_bytes)
+    let largest = items.max(4).saturating_mul(2).saturating_add(items - capacity);
+    largest.saturating_mul(item_bytes)
 }
 
 /// Version number that is written before saved comparable rows. Arrow may change their form between versions,

@@ -168,6 +168,9 @@ impl<C> Copies<C> {
 
     /// Puts down the result of a merged pair of chains. The emptied chain of the pair returns to its copy.
     pub(crate) fn put_whole(&self, Pair { whole, part: (copy, emptied) }: Pair<C>) {
+        // The copy of the whole pays for both from now on.
+        let part_bytes = self.own[copy].lock().merging_bytes;
+        self.own[whole.0].lock().merging_bytes += part_bytes;
         self.give_back(copy, emptied);
         let mut merging = self.merging.lock();
         merging.in_hands -= 1;

@@ -83,12 +83,12 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
 
     fn go_on_merging(&mut self, state_grant: &StateGrant) -> bool {
         merge_pairs(&self.copies, &mut self.pair);
-        let (Some(whole), Some((epoch, watermark))) = (self.copies.end_merging(), self.merging) else {
-            return false;
-        };
         if self.is_short(state_grant) {
             return false;
         }
+        let (Some(whole), Some((epoch, watermark))) = (self.copies.end_merging(), self.merging) else {
+            return false;
+        };
         self.merging = None;
         self.absorb(whole);
         self.close(epoch, watermark);

@@ -225,7 +225,8 @@ impl Distinct {
     }
 
     fn pair_growth_bytes(&self, more: usize) -> usize {
-        growth_bytes(self.pairs.len(), self.pairs.capacity(), size_of::<Pair>(), more)
+        let pairs = &self.pairs;
+        growth_bytes((pairs.len(), pairs.capacity(), pairs.allocation_size()), size_of::<Pair>(), more)
     }
 
     fn set(&mut self, pairs: Vec<Pair>) {

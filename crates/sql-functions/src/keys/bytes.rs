@@ -93,7 +93,7 @@ impl BytesKeys {
     /// held. The new keys have `more_bytes` bytes in all.
     pub(super) fn growth_bytes(&self, more: usize, more_bytes: usize) -> usize {
         let (table, bytes) = (&self.table, &self.bytes);
-        growth_bytes(table.len(), table.capacity(), size_of::<u32>(), more)
+        growth_bytes((table.len(), table.capacity(), table.allocation_size()), size_of::<u32>(), more)
             + list_growth_bytes(bytes.len(), bytes.capacity(), 1, more_bytes)
             + list_growth_bytes(self.ends.len(), self.ends.capacity(), size_of::<usize>(), more)
             + list_growth_bytes(self.hashes.len(), self.hashes.capacity(), size_of::<u64>(), more)

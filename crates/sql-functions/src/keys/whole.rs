@@ -68,7 +68,8 @@ impl WholeKeys {
     }
 
     pub(super) fn growth_bytes(&self, more: usize) -> usize {
-        growth_bytes(self.table.len(), self.table.capacity(), size_of::<u32>(), more)
+        let table = &self.table;
+        growth_bytes((table.len(), table.capacity(), table.allocation_size()), size_of::<u32>(), more)
             + list_growth_bytes(self.keys.len(), self.keys.capacity(), size_of::<i64>(), more)
     }
 
@@ -171,7 +172,7 @@ pub(super) fn spreads_well(seed: u64) -> bool {
 /// Returns how many keys lie beyond the first group of places in which a look-up searches for them, after the
 /// whole numbers from 0 up to `keys` are inserted in order into a hash table.
 fn keys_beyond_first_group(keys: usize, places: usize, seed: u64) -> usize {
-    // A look-up of `hashbrown` reads the control bytes of 16 places at once. Before each further read it
+    // On x86-64 a look-up of `hashbrown` reads the control bytes of 16 places at once. Before each further read it
     // moves on by one group of places more than before.
     const GROUP_PLACES: usize = 16;
     let mut is_used = vec![false; places];

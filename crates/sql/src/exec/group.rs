@@ -223,6 +223,7 @@ impl Group {
         let room = reserve_room(&self.accounts.allowance, growth)?;
         self.fold(&batch)?;
         drop((payment, room));
+        self.note_bytes();
         let made_bytes = self.out.bytes();
         self.row_bytes = made_bytes / rows;
         self.rows_at_a_time = if made_bytes > EVALUATION_BYTES_MAX {
@@ -273,7 +274,6 @@ impl Group {
             made.extend(gathered(&results, self.calls.len(), &from)?);
             self.out.put(batch_of(&Arc::clone(&self.output), made, kinds.len())?, Some(kinds));
         }
-        self.note_bytes();
         Ok(())
     }
 

@@ -250,7 +250,8 @@ impl Keyed {
 
     /// Returns the bytes that the index may allocate at once for `more` new keys, beyond the bytes held.
     pub(super) fn growth_bytes(&self, more: usize) -> usize {
-        growth_bytes(self.table.len(), self.table.capacity(), size_of::<u32>(), more)
+        let table = &self.table;
+        growth_bytes((table.len(), table.capacity(), table.allocation_size()), size_of::<u32>(), more)
     }
 
     /// Returns the bytes that the index of keys holds.

@@ -393,6 +393,10 @@ impl BatchOperator for TopN {
             }
             if taking.next < taking.batch.len() {
                 self.taking = Some(taking);
+            } else {
+                // The room for a larger table ends with the batch, and the table is paid for from here on.
+                drop(taking);
+                self.note_bytes();
             }
             self.made.finish(&mut self.out)?;
         }

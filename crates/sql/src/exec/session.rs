@@ -264,8 +264,7 @@ impl BatchOperator for AssignSessions {
         let rows = batch.rows;
         let open = &self.open;
         let growth = growth_bytes(
-            open.len(),
-            open.capacity(),
+            (open.len(), open.capacity(), open.allocation_size()),
             size_of::<(Box<[u8]>, Vec<Session>)>(),
             rows.num_rows(),
         );

@@ -553,7 +553,13 @@ impl BatchOperator for WindowAggregate {
             copy.note((table.counted, 0));
             let counted = match self.slices.entry(place) {
                 Entry::Occupied(mut own) => shape.merge(own.get_mut(), &table, &self.accounts.allowance)?,
-                Entry::Vacant(free) => (0, free.insert(table).counted),
+                Entry::Vacant(free) => {
+                    // The table only moves here, and its bytes are paid by the copy until the step ends.
+                    let moved_bytes = free.insert(table).counted;
+                    self.bytes += moved_bytes;
+                    self.asked = self.asked.max(self.bytes);
+                    continue;
+                }
             };
             self.note(counted);
         }

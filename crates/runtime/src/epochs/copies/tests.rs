@@ -62,7 +62,7 @@ fn state_that_is_being_merged_is_still_paid_for() {
     pair.whole.1 += std::mem::take(&mut pair.part.1);
     let (whole, part) = (pair.whole.0, pair.part.0);
     copies.put_whole(pair);
-    assert_eq!((copies.held_bytes(whole), copies.held_bytes(part)), (MERGED_ALONE_BYTES, 0));
+    assert_eq!((copies.held_bytes(whole), copies.held_bytes(part)), (2 * MERGED_ALONE_BYTES, 0));
     let (copy, chain) = copies.end_merging().expect("one chain is left");
     copies.give_back(copy, chain);
     assert_eq!(held(&copies), [0; 2]);

@@ -421,8 +421,11 @@ impl JoinOperator for RegularJoin {
         let now_ms = self.now_ms();
         self.forget(now_ms);
         let numbers = &self.numbers;
-        let growth =
-            growth_bytes(numbers.len(), numbers.capacity(), size_of::<(Arc<[u8]>, u32)>(), batch.len());
+        let growth = growth_bytes(
+            (numbers.len(), numbers.capacity(), numbers.allocation_size()),
+            size_of::<(Arc<[u8]>, u32)>(),
+            batch.len(),
+        );
         let room = reserve_room(&self.accounts.allowance, growth)?;
         let keys = self.shape.key_bytes(self.key_converter.as_ref(), side, &batch.rows)?;
         let bytes =
