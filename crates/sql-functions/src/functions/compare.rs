@@ -1,9 +1,9 @@
-//! The SQL comparison operators `=`, `<>`, `<`, `<=`, `>`, `>=`, IS [NOT] DISTINCT FROM.
+//! The SQL comparison operators `=`, `<>`, `<`, `<=`, `>`, `>=`, IS \[NOT\] DISTINCT FROM.
 //!
 //! Numbers are compared as numbers, decimals with all their digits. Floats follow IEEE 754: NaN equals nothing, and
 //! 0.0 equals -0.0. Text and bytes are compared by their bytes; FALSE comes before TRUE. Text compared with a time is
 //! read as such a time; the result is NULL if the text is not one. A TIMESTAMP compared with a TIMESTAMP_LTZ is read
-//! as local time in the session's zone. NULL makes the result NULL, except for IS [NOT] DISTINCT FROM.
+//! as local time in the session's zone. NULL makes the result NULL, except for IS \[NOT\] DISTINCT FROM.
 //!
 //! Source: Flink, `ScalarOperatorGens` (`generateEquals`, `generateComparison`, `generateIsDistinctFrom`).
 //!

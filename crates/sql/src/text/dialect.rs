@@ -82,7 +82,7 @@ impl Dialect for FlinkDialect {
         true
     }
 
-    /// Parses IS [NOT] DISTINCT FROM with the precedence of other forms of IS: a following AND or OR does not
+    /// Parses IS \[NOT\] DISTINCT FROM with the precedence of other forms of IS: a following AND or OR does not
     /// belong to its right operand.
     fn parse_infix(
         &self,
