@@ -1,6 +1,6 @@
 //! The writing end of an edge of blocks.
 //!
-//! A writer opens an [`Appender`], pushes values and drops the appender: only then are the values published,
+//! A writer opens an [`EdgeAppender`], pushes values and drops the appender: only then are the values published,
 //! all at once. So the loop between holds its length in a register and accesses nothing shared. A caller that
 //! writes several edges in turn [begins](Writer::begin) each of them, [appends](Writer::append) values to any
 //! of them, and [hands over](Writer::hand_over) the result; the lengths are then in the writers.
@@ -176,7 +176,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     /// [`Cursors::mark_stamp`].
     ///
     /// If the ring of marks is full, a mark that may be dropped is dropped and counted. Any other mark is
-    /// held back, and with it every record behind it: [`Appender::room`] is zero until readers have made
+    /// held back, and with it every record behind it: [`Append::room`](crate::Append::room) is zero until readers have made
     /// room.
     ///
     /// # Panics
