@@ -100,6 +100,7 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
         return experiment::run(experiment, &args, folder, interrupt, |args| run_once(args, interrupt));
     }
     let args = &tenants::with_rate(args, interrupt)?;
+    // The load of the bulk queries of `tenants` may have been a multiple of their capacity; now it is a rate with bounds.
     fit::check(args)?;
     let mut runs = Vec::new();
     for args in by_turns(args) {

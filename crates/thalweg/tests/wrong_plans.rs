@@ -190,7 +190,7 @@ fn settings_out_of_range() {
 }
 
 /// A query that does not fit into the budget is refused before anything runs, and the error names the edge.
-/// The same query fits if it is one task.
+/// With all operators in one task the query has no edges, and fits into the same budget.
 #[test]
 fn a_query_too_large_for_the_budget() {
     let engine = Engine::builder().memory_budget_bytes(1 << 16).build().unwrap();

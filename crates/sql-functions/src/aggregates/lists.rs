@@ -1,8 +1,8 @@
 //! Aggregates that keep all values of each group in the order in which they came: ARRAY_AGG, LISTAGG,
 //! JSON_ARRAYAGG, SINGLE_VALUE. Also FIRST_VALUE and LAST_VALUE with retraction.
 //!
-//! Of equal values, a retraction removes the oldest. A value that is retracted before it came is removed from
-//! a later merge.
+//! A retraction removes the oldest of the values that equal the retracted one. If no such value has arrived yet, as in
+//! the state of one worker, the retraction is kept, and removes the value when states are merged.
 //!
 //! Source: Flink, `ArrayAggFunction`, `ListAggFunction`, `ListAggWsWithRetractAggFunction`, `SingleValueAggFunction`,
 //! `FirstValueWithRetractAggFunction`, `LastValueWithRetractAggFunction`.

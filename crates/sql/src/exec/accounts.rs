@@ -13,6 +13,11 @@ pub struct Accounts {
 }
 
 impl Accounts {
+    /// Takes the allowance that pays for the state from now on.
+    pub fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+    }
+
     /// Sets the bytes that the state of the operator holds from now on, and asks the memory allowance for
     /// those that are new. If the budget refuses them, the query is ended elsewhere, so a refusal needs no
     /// handling here.

@@ -122,21 +122,6 @@ pub trait JoinOperator: Send {
     /// Returns the row counts of the join and the bytes of its state, so that they can be changed.
     fn accounts_mut(&mut self) -> &mut Accounts;
 
-    /// Returns the numbers of rows that the join has handled so far, by what was done with them.
-    fn counts(&self) -> Counts {
-        self.accounts().counts
-    }
-
-    /// Returns the bytes of the join's state.
-    fn state_bytes(&self) -> usize {
-        self.accounts().bytes()
-    }
-
-    /// Takes the memory allowance that pays for the join's state. Called before the first batch.
-    fn fund(&mut self, allowance: &Allowance) {
-        self.accounts_mut().allowance = allowance.clone();
-    }
-
     /// Saves the whole state of the join. Called only when no output is pending.
     ///
     /// # Errors
@@ -311,11 +296,11 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
 
     fn fund(&mut self, allowance: &Allowance) {
         self.emission.fund(allowance);
-        self.inner.fund(allowance);
+        self.inner.accounts_mut().fund(allowance);
     }
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        each(self.inner.name(), self.inner.counts());
+        each(self.inner.name(), self.inner.accounts().counts);
     }
 
     fn weighed(&self) -> Option<Weighed> {
@@ -323,7 +308,7 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     }
 
     fn state_bytes(&self) -> usize {
-        self.inner.state_bytes()
+        self.inner.accounts().bytes()
     }
 
     /// Returns `None`, because the wrapper around this adapter knows which operator's code has panicked.

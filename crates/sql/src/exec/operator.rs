@@ -91,7 +91,7 @@ pub trait BatchOperator: Any + Send {
 
     /// Takes the memory allowance that pays for the operator's state. Called before the first batch.
     fn fund(&mut self, allowance: &Allowance) {
-        self.accounts_mut().allowance = allowance.clone();
+        self.accounts_mut().fund(allowance);
     }
 
     /// Creates a copy of the operator without state for another worker. Called only for operators that

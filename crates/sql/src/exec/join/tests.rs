@@ -259,7 +259,7 @@ fn run(
         }
     }
     if manner.restore_every == usize::MAX {
-        assert!(operator.counts().is_conserved(), "{:?}", operator.counts());
+        assert!(operator.accounts().counts.is_conserved(), "{:?}", operator.accounts().counts);
     }
     all
 }

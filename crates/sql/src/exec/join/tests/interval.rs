@@ -140,14 +140,14 @@ fn state_is_given_back() {
         operator.take(Side::Right, Batch::new(rows_of(&[row(id)])), EventTime::MIN).unwrap();
         drained(&mut *operator);
     }
-    let full = operator.state_bytes();
+    let full = operator.accounts().bytes();
     operator.advance(event_time(50)).unwrap();
     drained(&mut *operator);
     // The key tables of an interval join keep their size until no key is left; then their memory is freed.
-    assert!(operator.state_bytes() < full, "{} of {full}", operator.state_bytes());
+    assert!(operator.accounts().bytes() < full, "{} of {full}", operator.accounts().bytes());
     operator.advance(event_time(200)).unwrap();
     drained(&mut *operator);
-    assert_eq!(operator.state_bytes(), 0);
+    assert_eq!(operator.accounts().bytes(), 0);
 }
 
 /// Output of many rows of one key comes in several batches, also when all of the rows expire at once.

@@ -68,7 +68,7 @@ fn rows_that_wait_are_paid_for_once() {
     let mut operator = make(JoinKind::Inner, On::Key);
     operator.take(Side::Left, Batch { payment, ..Batch::new(rows_of(&[row(1)])) }, EventTime::MIN).unwrap();
     assert_eq!(Arc::strong_count(&paid), 1);
-    assert!(operator.state_bytes() > 0);
+    assert!(operator.accounts().bytes() > 0);
 }
 
 /// A lookup table that several sources read is complete when the last source has ended.

@@ -67,7 +67,7 @@ proptest! {
             }
         }
         if manner.restore_every == usize::MAX {
-            prop_assert!(operator.counts().is_conserved());
+            prop_assert!(operator.accounts().counts.is_conserved());
         }
     }
 }
@@ -135,7 +135,7 @@ fn rows_are_forgotten() {
     let mut at = |millis: u64, side: Side, id: i64| {
         clock.advance_to(ProcessingTime::from_nanos(millis * 1_000_000));
         operator.take(side, Batch::new(rows_of(&[row(id)])), EventTime::MIN).unwrap();
-        (shown(&drained(&mut *operator)), operator.state_bytes())
+        (shown(&drained(&mut *operator)), operator.accounts().bytes())
     };
     let (first, one_row) = at(0, Side::Left, 1);
     assert_eq!(first, "+I 1,_");

@@ -181,14 +181,14 @@ fn old_versions_are_forgotten() {
     let row = |time: i64| Row { id: time, key: Some(1), value: None, time };
     let rows: Vec<Row> = (0..1_000).map(row).collect();
     operator.take(Side::Right, Batch::new(rows_of(&rows)), EventTime::MIN).unwrap();
-    let full = operator.state_bytes();
+    let full = operator.accounts().bytes();
     operator.advance(event_time(500)).unwrap();
     drained(&mut *operator);
-    let half = operator.state_bytes();
+    let half = operator.accounts().bytes();
     assert!(half < full * 6 / 10, "{half} of {full}");
     operator.advance(event_time(2_000)).unwrap();
     drained(&mut *operator);
-    assert!(operator.state_bytes() < 1_000, "{}", operator.state_bytes());
+    assert!(operator.accounts().bytes() < 1_000, "{}", operator.accounts().bytes());
     operator.take(Side::Left, Batch::new(rows_of(&[row(2_000)])), event_time(2_000)).unwrap();
     operator.advance(EventTime::MAX).unwrap();
     let out = drained(&mut *operator);
@@ -318,7 +318,7 @@ fn an_update_behind_the_watermark_goes_through_whole() {
         };
         let expected = update.map(|(kind, row)| (kind, (Some(row), Some(version))));
         assert_eq!(out, expected, "{is_split}");
-        assert_eq!(operator.counts().late, 0);
+        assert_eq!(operator.accounts().counts.late, 0);
     }
 }
 
@@ -332,11 +332,11 @@ fn a_new_row_behind_the_watermark_is_late_without_its_old_row() {
     assert_eq!(drained(&mut *operator).len(), 1);
     let never_came = [(RowKind::UpdateBefore, row(2, 5)), (RowKind::UpdateAfter, row(3, 5))];
     assert_eq!(given(&mut *operator, &never_came, 100), []);
-    assert_eq!(operator.counts().late, 1);
+    assert_eq!(operator.accounts().counts.late, 1);
     let moves = [(RowKind::UpdateBefore, row(1, 5)), (RowKind::UpdateAfter, row(4, 6))];
     assert_eq!(given(&mut *operator, &moves, 100), [(RowKind::UpdateBefore, (Some(row(1, 5)), None))]);
-    assert_eq!(operator.counts().late, 2);
-    assert!(operator.counts().is_conserved(), "{:?}", operator.counts());
+    assert_eq!(operator.accounts().counts.late, 2);
+    assert!(operator.accounts().counts.is_conserved(), "{:?}", operator.accounts().counts);
 }
 
 /// A temporal join forgets a left row that came out when it is retracted, and when its time to live is over.
@@ -354,7 +354,7 @@ fn rows_that_came_out_are_forgotten() {
         let batch = Batch { kinds, ..Batch::new(rows_of(&rows)) };
         operator.take(Side::Left, batch, EventTime::MIN).unwrap();
         operator.advance(event_time(6)).unwrap();
-        (drained(&mut *operator).len(), operator.state_bytes())
+        (drained(&mut *operator).len(), operator.accounts().bytes())
     };
     let (_, empty) = take(0..0, RowKind::Insert);
     let (came, full) = take(0..100, RowKind::Insert);

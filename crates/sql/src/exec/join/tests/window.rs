@@ -60,14 +60,14 @@ fn state_is_counted() {
     let mut operator = make(JoinKind::Inner, On::Key);
     let row = Row { id: 1, key: Some(1), value: None, time: 5 };
     operator.take(Side::Left, Batch::new(rows_of(&[row])), EventTime::MIN).unwrap();
-    assert!(operator.state_bytes() > 0);
+    assert!(operator.accounts().bytes() > 0);
     operator.advance(event_time(9)).unwrap();
-    assert!(drained(&mut *operator).is_empty() && operator.state_bytes() > 0);
+    assert!(drained(&mut *operator).is_empty() && operator.accounts().bytes() > 0);
     operator.advance(event_time(10)).unwrap();
     assert!(drained(&mut *operator).is_empty());
-    assert_eq!(operator.state_bytes(), 0);
+    assert_eq!(operator.accounts().bytes(), 0);
     operator.take(Side::Left, Batch::new(rows_of(&[row])), event_time(10)).unwrap();
-    assert_eq!((operator.counts().late, operator.counts().folded), (1, 1));
+    assert_eq!((operator.accounts().counts.late, operator.accounts().counts.folded), (1, 1));
 }
 
 /// A window join refuses a batch with retractions.
