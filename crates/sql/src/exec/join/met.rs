@@ -14,7 +14,8 @@
 //! notes that version until [`Met::replaced`] finds it. Updates that change the time or the key never ask for
 //! the noted version, so only the last [`REPLACED_MAX`] versions are noted. The new row of an update follows
 //! its old row at once, unless a batch ends between them: then up to one batch of each other reader lies
-//! between them.
+//! between them. A late row that is added, and is no new row of an update, has a noted version too, but leaves
+//! it noted: with several readers it may come between the two rows of an update.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -178,6 +179,13 @@ impl Met {
             return Some(replaced.version.clone());
         }
         self.drop_replaced(&key)
+    }
+
+    /// Returns `Some` of the version that is noted for this time and key, if any, and leaves it noted. Returns
+    /// `None` if nothing is noted.
+    pub fn noted(&self, time_and_key: (i64, Option<&[u8]>)) -> Option<Option<Box<[u8]>>> {
+        let key = bytes_of_key(time_and_key);
+        self.replaced.get(&key[..]).map(|replaced| replaced.version.clone())
     }
 
     fn drop_replaced(&mut self, key: &[u8]) -> Option<Option<Box<[u8]>>> {

@@ -9,8 +9,10 @@
 //! Emits      when the watermark has passed a left row, in the order of time
 //! Late       a left row below the watermark of its side: counted, and dropped. The retraction of a left row is never late:
 //!            it retracts the pair that came out, and nothing if none did. The new row of such an update is not late
-//!            either if its time and key are those of the old row: it has the version of the old row. A late version is
-//!            valid from the watermark of its side on, because left rows before that may have come out already
+//!            either if its time and key are those of the old row: it has the version of the old row. An added row with
+//!            the time and key of such an old row is not late either, because a row that changes its rank may be
+//!            retracted by an update and come back as an added row. A late version is valid from the watermark of its side
+//!            on, because left rows before that may have come out already
 //! Watermark  forwarded unchanged, after the output of all rows that it has passed
 //! Cost       one look-up per left row, and a search among the versions of its key
 //! Source     Flink, "Event Time Temporal Join"; `TemporalRowTimeJoinOperator`
@@ -86,8 +88,8 @@ pub struct TemporalJoin {
 struct Waiting {
     place: Place,
     kind: RowKind,
-    /// Whether this is the new row of an update and came behind the watermark. Such a row comes out only if
-    /// the old row of the update did.
+    /// Whether the row came behind the watermark and is no retraction. Such a row comes out only if an update
+    /// has retracted a row with its time and key that came out.
     is_late: bool,
 }
 
@@ -161,8 +163,7 @@ impl TemporalJoin {
         let times = batch.rows.column(self.times[0]).as_primitive::<TimestampMillisecondType>();
         let is_kept = |row: &u32| {
             let at = *row as usize;
-            let is_of_change = self.met.is_some() && batch.kind(at) != RowKind::Insert;
-            times.is_valid(at) && (times.value(at) >= passed || is_of_change)
+            times.is_valid(at) && (times.value(at) >= passed || self.met.is_some())
         };
         let rows: Vec<u32> = (0..batch.len() as u32).filter(is_kept).collect();
         self.accounts.counts.late += (batch.len() - rows.len()) as u64;
@@ -170,7 +171,7 @@ impl TemporalJoin {
         self.waiting_count += rows.len();
         for (row, place) in rows.into_iter().zip(places) {
             let (time, kind) = (times.value(row as usize), batch.kind(row as usize));
-            let is_late = kind == RowKind::UpdateAfter && time < passed;
+            let is_late = is_new(kind) && time < passed;
             // A late row is counted when the watermark of both inputs has passed it, because only then is it
             // known whether it comes out.
             self.accounts.counts.folded += u64::from(!is_late);
@@ -360,6 +361,7 @@ impl TemporalJoin {
         let valid = || self.valid_at(time, key).map(Cow::Borrowed);
         let owned = |version: Option<Box<[u8]>>| version.map(|version| Cow::Owned(version.into_vec()));
         match waiting.kind {
+            RowKind::Insert if waiting.is_late => met.noted(time_and_key).map(owned),
             RowKind::Insert => Some(valid()),
             RowKind::Delete => met.take_back(values).map(owned),
             RowKind::UpdateBefore => {

@@ -322,6 +322,41 @@ fn an_update_behind_the_watermark_goes_through_whole() {
     }
 }
 
+/// A row whose rank changes comes out again. Its rank passes to another row by an update, and if it gets the
+/// first row of its new rank, it comes as an added row behind the watermark. Another row may have the next rank
+/// after it, so its version stays noted.
+#[test]
+fn a_row_that_moves_to_a_new_rank_is_not_late() {
+    let row = |id: i64, time: i64| Row { id, key: Some(1), value: None, time };
+    let (version, later) = (row(10, 0), row(11, 50));
+    for is_split in [false, true] {
+        let mut operator = changing_left(JoinKind::Inner, On::Key);
+        operator.take(Side::Right, Batch::new(rows_of(&[version, later])), EventTime::MIN).unwrap();
+        given(&mut *operator, &[(RowKind::Insert, row(1, 5))], i64::MIN);
+        operator.advance(event_time(100)).unwrap();
+        assert_eq!(drained(&mut *operator), [(RowKind::Insert, (Some(row(1, 5)), Some(version)))]);
+        // The identifiers stand for values and ranks: row 2 is row 1 with the second rank.
+        let moves = [
+            (RowKind::UpdateBefore, row(1, 5)),
+            (RowKind::UpdateAfter, row(3, 100)),
+            (RowKind::Insert, row(2, 5)),
+        ];
+        let out: Vec<_> = match is_split {
+            false => given(&mut *operator, &moves, 100),
+            true => moves.iter().flat_map(|row| given(&mut *operator, &[*row], 100)).collect(),
+        };
+        let expected = [moves[0], moves[2]].map(|(kind, row)| (kind, (Some(row), Some(version))));
+        assert_eq!(out, expected, "{is_split}");
+        assert_eq!(operator.accounts().counts.late, 0);
+        // A late row with another time has no noted version.
+        assert_eq!(given(&mut *operator, &[(RowKind::Insert, row(4, 6))], 100), []);
+        assert_eq!(operator.accounts().counts.late, 1);
+        operator.advance(event_time(101)).unwrap();
+        assert_eq!(drained(&mut *operator), [(RowKind::UpdateAfter, (Some(row(3, 100)), Some(later)))]);
+        assert!(operator.accounts().counts.is_conserved(), "{:?}", operator.accounts().counts);
+    }
+}
+
 /// The new row of an update behind the watermark is late if its old row never came, or has another time.
 #[test]
 fn a_new_row_behind_the_watermark_is_late_without_its_old_row() {
