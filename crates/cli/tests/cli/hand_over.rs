@@ -106,18 +106,18 @@ fn streams_and_exit_code_are_those_of_the_program() {
 /// A signal to the process that was started as `thalweg` reaches `thalweg-bench`, which decides what to do.
 #[test]
 fn signals_reach_the_program() {
-    let script = "trap 'echo asked; exit 9' INT\necho ready $$\nwhile :; do read line; done";
+    // SIGTERM is sent, because shells start commands in the background with SIGINT ignored. The trap runs when a
+    // `sleep` ends, and the script ends by itself after a minute.
+    let script = "trap 'echo asked; exit 9' TERM\necho ready $$\ni=0\n\
+                  while [ $i -lt 1200 ]; do sleep 0.05; i=$((i+1)); done";
     let folder = installed("hand_over_signals", Some(script));
-    let mut command = command(&folder, "bench ysb");
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let stdin = child.stdin.take();
+    let mut child = command(&folder, "bench ysb").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let process = child.id();
     assert_eq!(lines.next().unwrap().unwrap(), format!("ready {process}"), "it is the same process");
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "asked");
     assert_eq!(child.wait().unwrap().code(), Some(9));
-    drop(stdin);
 }
 
 /// A symbolic link to `thalweg` is followed: `thalweg-bench` is looked for in the folder of the file, not of
