@@ -158,7 +158,11 @@ pub struct Paced<G: Generate> {
     send_times: Option<SendTimes>,
     /// The times of the records that are made ahead; only under a load, whose records come in order.
     ahead: Option<Box<Ahead>>,
+    /// Under a load: when the record that was made last arrived.
+    arrived: Option<ProcessingTime>,
     next_index: u64,
+    /// The index behind the record that was made last; 0 before the first record.
+    made_to: u64,
     /// The records from `next_index` on that are made already. There is none if values are cheap and come in
     /// order at a steady rate.
     kept: Kept<G::Item>,
@@ -315,7 +319,9 @@ impl<G: Generate> Paced<G> {
             disorder: None,
             send_times,
             ahead: None,
+            arrived: None,
             next_index,
+            made_to: 0,
             kept: Kept::none(),
             marked_index: send_times.map_or(u64::MAX, |send_times| send_times.marked_index(next_index)),
             end_index: u64::MAX,
@@ -360,6 +366,7 @@ impl<G: Generate> Paced<G> {
             }
         }
         let made_to = self.next_index;
+        self.made_to = made_to;
         self.go_on();
         made_to
     }
@@ -411,6 +418,7 @@ impl<G: Generate> Paced<G> {
     fn stand(&mut self, is_marked: bool) -> Polled {
         let Some(ahead) = &self.ahead else { return Polled::new(SourceStatus::Ready) };
         let now = ahead.looked_at();
+        self.arrived = self.made_to.checked_sub(1).and_then(|last| ahead.due_if_known(last)).or(self.arrived);
         // The marker's time is read here, because the source then looks ahead again and forgets the times of
         // earlier records.
         let latency = is_marked.then(|| ahead.intended(self.marked_index));
@@ -488,6 +496,13 @@ impl<G: Generate> Source for Paced<G> {
             (_, Pace::Drain { .. }) => return None,
         };
         Some(of_all.saturating_mul(self.split.records_per_own()).max(1))
+    }
+
+    /// Returns when the last record made was due: by the rate, or by the load with its delays. `None` if the
+    /// source is drained.
+    fn arrived(&self) -> Option<ProcessingTime> {
+        let last = self.made_to.checked_sub(1)?;
+        self.send_times.map(|send_times| send_times.intended(last)).or(self.arrived)
     }
 
     /// Saves the source: its pace, its disorder, its load, its split and the index of the next record.

@@ -223,20 +223,29 @@ impl Ingestion {
         self.due
     }
 
-    /// Records a watermark of the source before it is sent to the operators.
+    /// Records a watermark of the source before it is sent to the operators. `arrived` returns when the record
+    /// with the watermark could first have been read, if the source knows. Policies see that time. Output delays
+    /// count from `now`, when the step of the source began.
     #[inline]
-    pub(crate) fn note_watermark(&mut self, watermark: EventTime, now: ProcessingTime) {
+    pub(crate) fn note_watermark(
+        &mut self,
+        watermark: EventTime,
+        now: ProcessingTime,
+        arrived: impl FnOnce() -> Option<ProcessingTime>,
+    ) {
         if self.due <= watermark && self.quiet_until <= now {
-            self.note_due(watermark, now);
+            self.note_due(watermark, now, arrived());
         }
     }
 
     #[cold]
-    fn note_due(&mut self, watermark: EventTime, now: ProcessingTime) {
+    fn note_due(&mut self, watermark: EventTime, now: ProcessingTime, arrived: Option<ProcessingTime>) {
         let firings = &self.delivered.firings;
         let next = firings.horizon.next_after(watermark);
         let deadline = (!firings.is_everywhere).then_some(next);
-        firings.note(self.index, now, |source| source.advance(watermark, deadline, now));
+        // Nothing is read before it has arrived, so a later time is an error of the source.
+        let arrived = arrived.map_or(now, |arrived| arrived.min(now));
+        firings.note(self.index, now, |source| source.advance(watermark, deadline, arrived));
         self.due = next.max(watermark.plus(Span::from_micros(1)));
         if firings.is_everywhere {
             self.quiet_until = now.plus_nanos(SAMPLE_NS);

@@ -182,8 +182,8 @@ pub struct StreamState {
     /// watermark of this stream has reached. `EventTime::MAX` if none comes before the end of the stream. None before
     /// the stream's first watermark, and if a rule may fire at any instant, as with timers.
     pub deadline: Option<EventTime>,
-    /// Ingestion time of the oldest sweeping watermark (which makes the query put out results) that has not
-    /// reached all sinks; `None` if there is none.
+    /// Arrival time of the oldest sweeping watermark (which makes the query put out results) that was read and has
+    /// not reached all sinks; `None` if there is none.
     pub swept: Option<ProcessingTime>,
     /// Delays of the stream's watermarks that made the query put out results.
     pub delays: DelayStatistics,
@@ -193,9 +193,10 @@ pub struct StreamState {
     pub is_away: bool,
 }
 
-/// Delays of sweeping watermarks (which make a query put out results), from the deadline to the ingestion,
-/// over the last [`EPOCHS`](Self::EPOCHS) epochs. A delay may be long or negative, because the clock that
-/// stamps events may differ from the engine's.
+/// Delays of sweeping watermarks (which make a query put out results), from the deadline to the arrival, over
+/// the last [`EPOCHS`](Self::EPOCHS) epochs. A watermark arrives when the record that carries it could first have
+/// been read, if its source knows that time; otherwise when it is read. A delay may be long or negative, because
+/// the clock that stamps events may differ from the engine's.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DelayStatistics {
     /// Number of epochs whose delays were seen, at most [`EPOCHS`](Self::EPOCHS). If it is zero, the other

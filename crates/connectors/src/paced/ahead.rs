@@ -79,6 +79,12 @@ impl Ahead {
         self.start.plus_nanos(self.times_of(index).due_ns)
     }
 
+    /// Returns the time at which a record arrives; `None` if it is not among the records whose times are kept.
+    pub(super) fn due_if_known(&self, index: u64) -> Option<ProcessingTime> {
+        let place = usize::try_from(index.checked_sub(self.first_index)?).ok()?;
+        self.times.get(place).map(|times| self.start.plus_nanos(times.due_ns))
+    }
+
     fn times_of(&self, index: u64) -> Times {
         self.times[(index - self.first_index) as usize]
     }

@@ -1,6 +1,11 @@
 //! The policies' view of one source: its progress, and the arrival times of the watermarks that make its
 //! query emit results (Klink, SIGMOD 2021, sections 2.2 and 3.1, "sweeping watermarks").
 //!
+//! A watermark arrives when the record that carries it could first have been read, if the source knows that
+//! time ([`Source::arrived`](thalweg_model::Source::arrived)); otherwise when the step that read it began. With
+//! the first, delays are those of the network and of the sender alone. With the second they grow with every
+//! delay of the scheduler, so that a query which was left waiting seems to have more time.
+//!
 //! Bounds: the last [`DelayStatistics::EPOCHS`] such watermarks, and `WAITING_MAX` watermarks whose results
 //! have not reached the sinks. Further watermarks are not tracked on their way.
 
@@ -46,9 +51,9 @@ impl Stream {
         }
     }
 
-    /// Records a watermark of the source that came in at `now`. `next` is the next event time at which the
+    /// Records a watermark of the source that arrived at `arrived`. `next` is the next event time at which the
     /// query emits results; `None` if that may be at any instant.
-    pub(super) fn advance(&mut self, watermark: EventTime, next: Option<EventTime>, now: ProcessingTime) {
+    pub(super) fn advance(&mut self, watermark: EventTime, next: Option<EventTime>, arrived: ProcessingTime) {
         (self.watermark, self.is_away) = (watermark, false);
         let reached = self.deadline.filter(|&deadline| deadline <= watermark);
         self.deadline = next;
@@ -56,20 +61,20 @@ impl Stream {
             return;
         }
         if self.first.is_none() {
-            (self.first, self.figures) = (Some((watermark, now)), None);
+            (self.first, self.figures) = (Some((watermark, arrived)), None);
         }
         // If results may be emitted at any instant, each watermark ends an epoch.
         if let Some(instant) = reached.or(next.is_none().then_some(watermark)) {
             if self.epochs.len() == DelayStatistics::EPOCHS {
                 self.epochs.pop_front();
             }
-            self.epochs.push_back((instant, now));
+            self.epochs.push_back((instant, arrived));
             self.figures = None;
         }
         if let Some(instant) = reached
             && self.waiting.len() < WAITING_MAX
         {
-            self.waiting.push_back(Firing { instant, taken_in: now });
+            self.waiting.push_back(Firing { instant, taken_in: arrived });
         }
     }
 

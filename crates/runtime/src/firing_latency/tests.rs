@@ -37,7 +37,7 @@ fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: 
         } else if what == "-" {
             sources[letter - usize::from(b'a')].note_away(now);
         } else {
-            sources[letter - usize::from(b'a')].note_watermark(watermark(), now);
+            sources[letter - usize::from(b'a')].note_watermark(watermark(), now, || None);
         }
     }
     let summary = delivered.output_delays.all.lock().summary();
@@ -86,7 +86,7 @@ fn what_closes_follows_from_the_horizon() {
     for millis in 0..5_u64 {
         for micros in 0..10 {
             let now = ProcessingTime::from_nanos(millis * 1_000_000 + micros * 1_000 + 1);
-            source.note_watermark(EventTime::from_micros((millis * 10 + micros) as i64), now);
+            source.note_watermark(EventTime::from_micros((millis * 10 + micros) as i64), now, || None);
         }
     }
     let mut delays = Vec::new();
@@ -106,7 +106,7 @@ fn closings_on_their_way_are_bounded() {
     let delivered = Delivered::new(windows(), None);
     let mut source = Ingestion::new(Arc::clone(&delivered));
     for tens in 0..1_000 {
-        source.note_watermark(EventTime::from_secs(10 * tens), ProcessingTime::ZERO);
+        source.note_watermark(EventTime::from_secs(10 * tens), ProcessingTime::ZERO, || None);
     }
     let mut count = 0;
     delivered.firings.deliver(|| Some(EventTime::MAX), ProcessingTime::ZERO, |_, _| count += 1);
@@ -122,7 +122,7 @@ fn results_are_as_old_as_what_they_close() {
         let delivered = Delivered::new(horizon, None);
         let mut source = Ingestion::new(Arc::clone(&delivered));
         for &(watermark_s, now_ms) in watermarks {
-            source.note_watermark(EventTime::from_secs(watermark_s), at_ms(now_ms));
+            source.note_watermark(EventTime::from_secs(watermark_s), at_ms(now_ms), || None);
         }
         let mut latencies = Vec::new();
         let seen = || Some(EventTime::from_secs(seen_s));
@@ -173,4 +173,34 @@ fn what_is_not_delivered_is_counted_with_its_age() {
     assert_eq!(FiringLatencies::new(Horizon::NONE).overdue(None, at(0), at(55)).count(), 0);
     let many = FiringLatencies::new(windows()).overdue(None, at(0), at(10_000_000));
     assert_eq!(many.count(), OVERDUE_MAX as u64);
+}
+
+/// Policies see when a watermark arrived, and not how long the scheduler let its source wait. Output delays
+/// count from the step that read it. A source that claims an arrival in the future is not believed.
+#[test]
+fn policies_see_arrivals_without_the_wait_for_a_step() {
+    let delivered = Delivered::new(windows(), None);
+    let mut source = Ingestion::new(Arc::clone(&delivered));
+    // Watermarks arrive 200 ms behind the ends of windows. Under a growing backlog they are read later and later.
+    for (tens, read_ms) in [(0, 300), (1, 13_000), (2, 29_000), (3, 45_000)] {
+        let arrived_ms = tens * 10_000 + 200;
+        let watermark = EventTime::from_secs(tens as i64 * 10);
+        source.note_watermark(watermark, at_ms(read_ms), || Some(at_ms(arrived_ms)));
+    }
+    let mut streams = Vec::new();
+    delivered.firings.streams(QueryId(0), Some(EventTime::from_secs(9)), &mut streams);
+    assert_eq!((streams[0].delays.epochs, streams[0].delays.mean_ns), (3, 200e6));
+    assert_eq!(streams[0].delays.variance_ns2, 0.0);
+    assert_eq!(streams[0].swept, Some(at_ms(10_200)));
+    let line = streams[0].progress.unwrap();
+    assert_eq!((line.slope, line.observed_at(EventTime::from_secs(40))), (1.0, at_ms(40_200)));
+    let mut delays_ms = Vec::new();
+    let seen = || Some(EventTime::from_secs(10));
+    delivered.firings.deliver(seen, at_ms(13_500), |delay_ns, _| delays_ms.push(delay_ns / 1_000_000));
+    assert_eq!(delays_ms, [500]);
+    let mut ahead = Ingestion::new(Arc::clone(&delivered));
+    ahead.note_watermark(EventTime::from_secs(0), at_ms(100), || Some(at_ms(900)));
+    streams.clear();
+    delivered.firings.streams(QueryId(0), None, &mut streams);
+    assert_eq!(streams[1].progress.map(|line| line.observed), Some(at_ms(100)));
 }

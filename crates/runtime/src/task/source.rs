@@ -207,7 +207,7 @@ where
                 self.tail.mark(Mark::Idle);
             }
             if let Some(watermark) = due {
-                self.ingestion.note_watermark(watermark, context.now);
+                self.ingestion.note_watermark(watermark, context.now, || self.source.arrived());
                 self.tail.mark(Mark::Watermark(watermark));
             }
             if let Some(intended) = polled.latency {

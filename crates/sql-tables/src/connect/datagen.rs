@@ -193,6 +193,11 @@ impl RowSource for DataGenSource {
         Ok(PolledRows { rows, status })
     }
 
+    fn arrived(&self) -> Option<ProcessingTime> {
+        let (_, first) = self.pace?;
+        self.made.checked_sub(1).filter(|last| first <= *last).map(|last| self.due_at(last))
+    }
+
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&self.made)
     }

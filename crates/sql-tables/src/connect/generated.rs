@@ -69,7 +69,12 @@ impl<G: Generate> Generated<G> {
                 is_not = middle;
             }
         }
-        (is_due, begin.plus_nanos(self.generator.nanos_at(made + is_due).saturating_sub(origin)))
+        (is_due, self.due_at((begin, origin), made + is_due))
+    }
+
+    /// Returns the time at which a row is due by a pace.
+    fn due_at(&self, (begin, origin): (ProcessingTime, u64), row: u64) -> ProcessingTime {
+        begin.plus_nanos(self.generator.nanos_at(row).saturating_sub(origin))
     }
 
     fn make(&self, count: usize) -> Result<Rows, Fault> {
@@ -101,6 +106,11 @@ impl<G: Generate> RowSource for Generated<G> {
             SourceStatus::IdleUntil(next)
         };
         Ok(PolledRows { rows, status })
+    }
+
+    fn arrived(&self) -> Option<ProcessingTime> {
+        let (pace, last) = (self.pace.filter(|_| !self.is_max)?, self.made.checked_sub(1)?);
+        Some(self.due_at(pace, last))
     }
 
     fn held_bytes(&self) -> usize {

@@ -44,6 +44,12 @@ pub trait RowSource: Send {
         Ok(())
     }
 
+    /// Returns when the last row that was returned could first have been read, as
+    /// [`thalweg_model::Source::arrived`] does; `None` if the source does not know.
+    fn arrived(&self) -> Option<ProcessingTime> {
+        None
+    }
+
     /// Returns the number of records that could not be decoded and that the table's options did not let pass.
     fn bad_count(&self) -> u64 {
         0

@@ -387,6 +387,10 @@ impl Source for TableSource {
         self.rows.finish()
     }
 
+    fn arrived(&self) -> Option<ProcessingTime> {
+        self.rows.arrived()
+    }
+
     fn weighed(&self) -> Option<Weighed> {
         Some(Weighed { put: self.put, ..NOTHING_WEIGHED })
     }

@@ -185,7 +185,7 @@ fn columns_differ() {
 }
 
 /// Generated rows are due at even intervals from the first poll on, and overdue rows are generated
-/// at once.
+/// at once. Each has arrived when it was due.
 #[test]
 fn rows_come_at_their_pace() {
     let of = table("CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')");
@@ -199,13 +199,13 @@ fn rows_come_at_their_pace() {
             SourceStatus::DueSince(at) => format!("due since {}", ms(at)),
             other => format!("{other:?}"),
         };
-        (polled.rows.map_or(0, |rows| rows.columns.num_rows()), status)
+        (polled.rows.map_or(0, |rows| rows.columns.num_rows()), status, found[0].arrived().map(ms))
     };
-    assert_eq!(poll(0, 100), (1, "idle until 100".to_owned()));
-    assert_eq!(poll(50, 100), (0, "idle until 100".to_owned()));
-    assert_eq!(poll(100, 100), (1, "idle until 200".to_owned()));
-    assert_eq!(poll(1_000, 4), (4, "due since 600".to_owned()));
-    assert_eq!(poll(1_000, 100), (5, "idle until 1100".to_owned()));
+    assert_eq!(poll(0, 100), (1, "idle until 100".to_owned(), Some(0)));
+    assert_eq!(poll(50, 100), (0, "idle until 100".to_owned(), Some(0)));
+    assert_eq!(poll(100, 100), (1, "idle until 200".to_owned(), Some(100)));
+    assert_eq!(poll(1_000, 4), (4, "due since 600".to_owned(), Some(500)));
+    assert_eq!(poll(1_000, 100), (5, "idle until 1100".to_owned(), Some(1_000)));
 }
 
 /// A rate of the greatest BIGINT means that generated rows are not limited by a rate.
@@ -218,7 +218,7 @@ fn without_a_pace_rows_are_always_ready() {
     for _ in 0..10 {
         let polled = found[0].poll(ProcessingTime::ZERO, 1_000).unwrap();
         assert_eq!(polled.rows.unwrap().columns.num_rows(), 1_000);
-        assert_eq!(polled.status, SourceStatus::Ready);
+        assert_eq!((polled.status, found[0].arrived()), (SourceStatus::Ready, None));
     }
 }
 

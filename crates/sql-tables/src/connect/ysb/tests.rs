@@ -77,9 +77,9 @@ fn rows_have_the_pace_that_is_asked_for() {
     let mut source = bind_source(&table, &[0, 1], &World::default()).expect("a source").remove(0);
     let at = |millis: u64| ProcessingTime::from_nanos(millis * 1_000_000);
     let polled = source.poll(at(100), 10).expect("rows");
-    assert_eq!(polled.status, SourceStatus::IdleUntil(at(101)));
+    assert_eq!((polled.status, source.arrived()), (SourceStatus::IdleUntil(at(101)), Some(at(100))));
     let polled = source.poll(at(1_000), 10).expect("rows");
-    assert_eq!(polled.status, SourceStatus::Ended);
+    assert_eq!((polled.status, source.arrived()), (SourceStatus::Ended, Some(at(104))));
     let rows = polled.rows.expect("rows").columns;
     let times = rows.column(1).as_primitive::<TimestampMillisecondType>().values();
     assert_eq!(times[..], [1, 2, 3, 4].map(|millis| 1_436_918_400_000 + millis));
