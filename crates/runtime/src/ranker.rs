@@ -437,6 +437,18 @@ impl View {
         }
     }
 
+    /// Returns the watermark at which the result of the task's oldest work is put out. An input that is ahead
+    /// of the others waits for a later end of a window than the task's watermark tells.
+    fn frontier_of_head(&self, horizon: &Horizon, now: ProcessingTime) -> Option<EventTime> {
+        // If the task reads containers, its input knows the epoch of its oldest block.
+        if let Some(due) = self.probe.inputs.first().and_then(|inlet| inlet.due(now)) {
+            return Some(due);
+        }
+        let of_input =
+            self.probe.head_watermark(now).filter(|ahead| self.watermark.is_none_or(|own| own < *ahead));
+        of_input.map(|ahead| horizon.next_after(ahead)).or(self.frontier)
+    }
+
     fn state(
         &self,
         reads: Fields,
@@ -449,9 +461,7 @@ impl View {
         let oldest_pending =
             if reads.contain(Fields::OLDEST_PENDING) { probe.oldest_pending(now) } else { now };
         let (head, frontier) = if reads.contain(Fields::CONTEXTS) {
-            // If the task reads containers, its input knows the epoch of its oldest block.
-            let due = probe.inputs.first().and_then(|inlet| inlet.due(now));
-            (probe.head(now), if self.horizon.is_some() { due.or(self.frontier) } else { None })
+            (probe.head(now), self.horizon.as_ref().and_then(|horizon| self.frontier_of_head(horizon, now)))
         } else {
             (Context { observed: now, token: None }, None)
         };

@@ -28,7 +28,7 @@ mod tokens;
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use thalweg_model::{Clock, Counts, Entropy, EventTime, Fault, ProcessingTime};
+use thalweg_model::{Clock, Counts, Entropy, EventTime, Fault, Mark, ProcessingTime};
 use thalweg_scheduling::{Context, EpochWork};
 
 pub(crate) use self::inlet::{FirstSeen, Inlet, Outlet, Position};
@@ -208,6 +208,9 @@ pub(crate) struct Probe {
     carriers_taken: AtomicU64,
     /// The tokens of a source, if its query has a rate of tokens (a token lets a record run before others).
     tokens: Option<Tokens>,
+    /// For a task with several inputs: the last watermark that it has taken from each, as the bits of its
+    /// microseconds; otherwise empty. Relaxed: policies only order work by it.
+    input_watermarks: Box<[AtomicU64]>,
 }
 
 /// Stands for the time between two records of a source without a pace: it is not known whether more than one
@@ -219,7 +222,10 @@ const SETTLED: u64 = u64::MAX;
 
 impl Probe {
     pub(crate) fn new(inputs: Box<[Inlet]>, outputs: Box<[Outlet]>) -> Self {
+        let unset = EventTime::MIN.as_micros().cast_unsigned();
+        let several = if inputs.len() > 1 { inputs.len() } else { 0 };
         Probe {
+            input_watermarks: (0..several).map(|_| AtomicU64::new(unset)).collect(),
             inputs,
             outputs,
             due_ns: AtomicU64::new(0),
@@ -516,6 +522,24 @@ impl Probe {
         }
         let heads = self.inputs.iter().filter_map(|inlet| inlet.head(now));
         heads.min_by_key(|head| head.observed).unwrap_or(Context { observed: now, token: None })
+    }
+
+    /// Records a mark that a task with several inputs has taken from the input `port`.
+    pub(crate) fn note_input_mark(&self, port: usize, mark: Mark) {
+        if let (Mark::Watermark(watermark), Some(last)) = (mark, self.input_watermarks.get(port)) {
+            last.store(watermark.as_micros().cast_unsigned(), Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the last watermark of the input at which the oldest work waits, for a task with several inputs.
+    /// It is the progress of the message that runs next (Cameo, section 4.3, p_M). Returns `None` if the task
+    /// has one input, if nothing waits, or if that input has had no watermark.
+    pub(crate) fn head_watermark(&self, now: ProcessingTime) -> Option<EventTime> {
+        let inputs = self.inputs.iter().zip(&self.input_watermarks);
+        let heads = inputs.filter_map(|(inlet, last)| Some((inlet.head(now)?.observed, last)));
+        let (_, last) = heads.min_by_key(|(observed, _)| *observed)?;
+        let watermark = EventTime::from_micros(last.load(Ordering::Relaxed).cast_signed());
+        Some(watermark).filter(|watermark| *watermark > EventTime::MIN)
     }
 
     /// Returns the scheduling context of the mark that was just taken from the input edge `port`. It is the

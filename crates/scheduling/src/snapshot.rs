@@ -98,7 +98,8 @@ pub struct OperatorState {
     /// would get. Meaningless while nothing is pending.
     pub head: Context,
     /// For an operator with windows, the watermark at which the result of the first waiting record is put out: the
-    /// first window end after the last watermark that the operator has taken (Cameo, section 4.3, p_F). None if the
+    /// first window end after the last watermark that the operator has taken from the input of that record, or from all
+    /// its inputs together if that is later (Cameo, section 4.3, p_F). None if the
     /// operator does not wait for a watermark; `EventTime::MAX` if no window ends before the end of the stream.
     pub frontier: Option<EventTime>,
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use thalweg::{
-    Aims, Chaining, Count, Engine, EngineBuilder, EventTime, Query, Step, Stepped, TumblingWindows,
+    Aims, Chaining, Count, Engine, EngineBuilder, EventTime, Graph, Query, Step, Stepped, TumblingWindows,
     VirtualClock,
 };
 use thalweg_connectors::Discard;
@@ -47,6 +47,21 @@ fn event(ms: i64) -> EventTime {
 struct Dripping {
     next: u64,
     records: u64,
+    /// Milliseconds by which records are due after full multiples of the spacing.
+    offset_ms: u64,
+    /// Milliseconds by which the event times of records are ahead of the times at which they are due.
+    ahead_ms: i64,
+}
+
+impl Dripping {
+    /// Creates a source of this many records, which are due at multiples of the spacing, at their event times.
+    fn new(records: u64) -> Self {
+        Dripping { next: 0, records, offset_ms: 0, ahead_ms: 0 }
+    }
+
+    fn due_ms(&self) -> u64 {
+        self.next * SPACING_MS + self.offset_ms
+    }
 }
 
 impl Source for Dripping {
@@ -59,15 +74,14 @@ impl Source for Dripping {
         output: &mut O,
     ) -> Result<Polled, Fault> {
         let mut made = 0;
-        while self.next < self.records && ms(self.next * SPACING_MS) <= now && made < max && output.room() > 0
-        {
-            output.push(Record::new(event((self.next * SPACING_MS) as i64), self.next));
+        while self.next < self.records && ms(self.due_ms()) <= now && made < max && output.room() > 0 {
+            output.push(Record::new(event(self.due_ms() as i64 + self.ahead_ms), self.next));
             (self.next, made) = (self.next + 1, made + 1);
         }
         let status = match () {
             () if self.next == self.records => SourceStatus::Ended,
-            () if now < ms(self.next * SPACING_MS) => SourceStatus::IdleUntil(ms(self.next * SPACING_MS)),
-            () => SourceStatus::DueSince(ms(self.next * SPACING_MS)),
+            () if now < ms(self.due_ms()) => SourceStatus::IdleUntil(ms(self.due_ms())),
+            () => SourceStatus::DueSince(ms(self.due_ms())),
         };
         Ok(Polled { status, latency: None })
     }
@@ -163,16 +177,10 @@ fn shown_of(
     builder: EngineBuilder,
     held: Option<(OperatorId, ProcessingTime)>,
 ) -> Shown {
-    let clock = Arc::new(VirtualClock::starting_at(ms(0)));
-    let shown = Arc::new(Mutex::new(Shown::default()));
-    let spy = Spy { fcfs: Fcfs::default(), held, shown: Arc::clone(&shown) };
-    let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
-    let builder = builder.workers(1).clock(engine_clock).policy(Box::new(spy));
-    let Stepped { engine, mut workers, growth } = builder.build_stepped().unwrap();
     let query = Query::new("dripping");
     let windows = TumblingWindows::new(Span::from_millis(WINDOW_MS)).unwrap();
     query
-        .source("drops", Dripping { next: 0, records }, WatermarkStrategy::ascending())
+        .source("drops", Dripping::new(records), WatermarkStrategy::ascending())
         .map(|value| value * 2)
         .key_by(|_| 0u64)
         .tumbling(windows)
@@ -185,6 +193,24 @@ fn shown_of(
         "source, map, windows and sink: {:?}",
         graph.task_names().collect::<Vec<_>>()
     );
+    let (shown, events_in) = shown_by(graph, builder, held);
+    assert_eq!(events_in, records);
+    shown
+}
+
+/// Runs a query on an engine made by the given builder, with one millisecond for each step. Returns everything
+/// that its policy was shown, and the number of records that its sources made.
+fn shown_by(
+    graph: Graph,
+    builder: EngineBuilder,
+    held: Option<(OperatorId, ProcessingTime)>,
+) -> (Shown, u64) {
+    let clock = Arc::new(VirtualClock::starting_at(ms(0)));
+    let shown = Arc::new(Mutex::new(Shown::default()));
+    let spy = Spy { fcfs: Fcfs::default(), held, shown: Arc::clone(&shown) };
+    let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
+    let builder = builder.workers(1).clock(engine_clock).policy(Box::new(spy));
+    let Stepped { engine, mut workers, growth } = builder.build_stepped().unwrap();
     let running = engine.submit(graph).unwrap();
     for _ in 0..1_000_000 {
         match workers[0].step(clock.as_ref()) {
@@ -195,8 +221,8 @@ fn shown_of(
         }
     }
     let report = running.wait().unwrap();
-    assert_eq!(report.events_in, records);
-    shown.lock().unwrap().clone()
+    let shown = shown.lock().unwrap().clone();
+    (shown, report.events_in)
 }
 
 const MAP: OperatorId = OperatorId(1);
@@ -256,6 +282,41 @@ fn only_windows_have_a_frontier() {
     frontiers.dedup();
     let ends = [100, 200, 300].map(|end| Some(event(end)));
     assert_eq!(frontiers, [[None].as_slice(), &ends].concat());
+}
+
+/// An input that is ahead of another waits for a later window end. The frontier is that of the input whose
+/// record waits first, so the operator is not urgent because of a block that completes no window soon.
+#[test]
+fn the_frontier_is_that_of_the_waiting_input() {
+    let query = Query::new("two inputs");
+    let ahead = Dripping { offset_ms: 5, ahead_ms: 500, ..Dripping::new(30) };
+    let ahead = query.source("ahead", ahead, WatermarkStrategy::ascending());
+    query
+        .source("drops", Dripping::new(30), WatermarkStrategy::ascending())
+        .union(ahead)
+        .key_by(|_| 0u64)
+        .tumbling(TumblingWindows::new(Span::from_millis(WINDOW_MS)).unwrap())
+        .aggregate(Count)
+        .sink("nowhere", Discard::default());
+    let (shown, _) = shown_by(query.plan(Chaining::None).unwrap(), Engine::builder(), None);
+    // A frontier before the end of the sources, with the time at which its record was observed.
+    let frontiers = shown.ranked.iter().filter_map(|(now, _, state)| {
+        let is_early = (50..250).contains(&ms_of(*now));
+        state.frontier.filter(|_| is_early).map(|frontier| (ms_of(state.head.observed), frontier))
+    });
+    let (mut own, mut of_ahead) = (0, 0);
+    for (observed, frontier) in frontiers {
+        let next = (observed as i64 / WINDOW_MS + 1) * WINDOW_MS;
+        // The step that makes a record begins at most a few milliseconds after the record is due.
+        if observed % SPACING_MS < 5 {
+            own += 1;
+            assert!(frontier <= event(next), "observed at {observed}: {frontier:?}");
+        } else {
+            of_ahead += 1;
+            assert!(frontier >= event(600), "observed at {observed}: {frontier:?}");
+        }
+    }
+    assert!(own >= 10 && of_ahead >= 10, "{own} and {of_ahead}");
 }
 
 /// Records stamped 100 ms and 200 ms make watermarks that close windows, as soon as they are due, so their

@@ -153,10 +153,13 @@ where
             taken += fed;
             match came {
                 Came::Values => announce.into_iter().for_each(|mark| self.deferred.mark(mark)),
-                Came::Mark(mark) => merge.note_mark(port, mark, &mut |mark| {
-                    *is_over = mark == Mark::End;
-                    deferred.mark(mark);
-                }),
+                Came::Mark(mark) => {
+                    self.probe.note_input_mark(port, mark);
+                    merge.note_mark(port, mark, &mut |mark| {
+                        *is_over = mark == Mark::End;
+                        deferred.mark(mark);
+                    });
+                }
                 Came::Nothing => merge.note_empty(port),
             }
         }

@@ -198,6 +198,7 @@ where
                     self.tail.mark(mark);
                 }
                 Came::Mark(mark) => {
+                    self.probe.note_input_mark(port, mark);
                     let OperatorTask { merge, tail, is_over, .. } = self;
                     merge.note_mark(port, mark, &mut |mark| {
                         *is_over = mark == Mark::End;
