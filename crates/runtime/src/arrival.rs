@@ -7,6 +7,7 @@
 //! of those that it represents.
 
 use thalweg_memory::Stamp;
+use thalweg_memory::sync::{AtomicU64, Ordering};
 use thalweg_model::ProcessingTime;
 use thalweg_scheduling::Context;
 
@@ -39,6 +40,46 @@ pub(crate) fn context_of(stamp: Stamp) -> Context {
     Context { observed: ProcessingTime::from_nanos(observed), token }
 }
 
+/// A scheduling context that other threads may read at any time, and may see in parts of two contexts. Relaxed:
+/// a hint for schedulers.
+#[derive(Debug)]
+pub(crate) struct ContextCell {
+    observed_ns: AtomicU64,
+    /// The token's time, or [`NO_TOKEN`].
+    token_ns: AtomicU64,
+}
+
+impl ContextCell {
+    /// Makes a cell with a context that is older than any record, without a token.
+    pub(crate) fn new() -> Self {
+        ContextCell { observed_ns: AtomicU64::new(0), token_ns: AtomicU64::new(NO_TOKEN) }
+    }
+
+    pub(crate) fn store(&self, context: Context) {
+        self.observed_ns.store(context.observed.as_nanos(), Ordering::Relaxed);
+        self.token_ns.store(context.token.map_or(NO_TOKEN, ProcessingTime::as_nanos), Ordering::Relaxed);
+    }
+
+    pub(crate) fn load(&self) -> Context {
+        let notes = [self.observed_ns.load(Ordering::Relaxed), self.token_ns.load(Ordering::Relaxed)];
+        context_of(Stamp { came: 0, notes })
+    }
+
+    /// Replaces the context by a later one; of two tokens the later is kept. Any number of threads may call this
+    /// at once.
+    pub(crate) fn raise(&self, context: Context) {
+        let observed_ns = context.observed.as_nanos();
+        self.observed_ns.fetch_max(observed_ns, Ordering::Relaxed);
+        if let Some(token) = context.token {
+            // `NO_TOKEN` is the greatest number, so it is compared as one below zero.
+            let is_later = |known: u64| known == NO_TOKEN || known < token.as_nanos();
+            let raised = |known| is_later(known).then_some(token.as_nanos());
+            // An error means that a later token is stored already.
+            let _kept = self.token_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raised);
+        }
+    }
+}
+
 /// Makes metadata of records for tests that do not depend on it: the context is observed at `now`, without a
 /// token.
 #[cfg(all(test, not(loom)))]
@@ -49,6 +90,25 @@ pub(crate) fn at(now: ProcessingTime) -> Arrival {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_keeps_the_latest_context() {
+        let at = ProcessingTime::from_nanos;
+        let of = |observed, token: Option<u64>| Context { observed: at(observed), token: token.map(at) };
+        let cell = ContextCell::new();
+        assert_eq!(cell.load(), of(0, None));
+        for (raised, expected) in [
+            (of(3, None), of(3, None)),
+            (of(2, Some(5)), of(3, Some(5))),
+            (of(7, Some(4)), of(7, Some(5))),
+            (of(7, None), of(7, Some(5))),
+        ] {
+            cell.raise(raised);
+            assert_eq!(cell.load(), expected);
+        }
+        cell.store(of(1, None));
+        assert_eq!(cell.load(), of(1, None));
+    }
 
     #[test]
     fn a_stamp_keeps_the_context() {

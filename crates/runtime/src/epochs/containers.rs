@@ -14,6 +14,7 @@ use std::marker::PhantomData;
 use thalweg_memory::sync::{Arc, AtomicU64, CacheAligned, Mutex, Ordering};
 use thalweg_memory::{Block, BlockPool};
 use thalweg_model::{EventTime, ProcessingTime, Record};
+use thalweg_scheduling::Context;
 
 use super::MARKERS_MAX;
 use super::carrier::{Carrier, Share};
@@ -32,6 +33,9 @@ pub struct Bundle<B> {
     pub(crate) marker: Option<ProcessingTime>,
     /// Time at which the block was put onto its work queue, in ns.
     pub(crate) arrived_ns: u64,
+    /// The scheduling context (Cameo) of the oldest record in the block. Records derived from the block inherit
+    /// it.
+    pub(crate) context: Context,
 }
 
 /// The unclaimed blocks of all open epochs in front of one task, on one work queue per worker.
@@ -76,10 +80,11 @@ pub(crate) struct FanOut<T: Clone + Send + Sync + 'static>(pub(crate) Vec<Arc<Co
 
 impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
     fn deposit(&self, core: usize, bundle: Bundle<Block<Record<T>>>) {
-        let Bundle { block, epoch, late_by, marker, arrived_ns } = bundle;
+        let Bundle { block, epoch, late_by, marker, arrived_ns, context } = bundle;
         let mut shares = block.into_iter().flat_map(|block| Share::of(block, self.0.len()));
         for containers in &self.0 {
-            containers.put(core, Bundle { block: shares.next(), epoch, late_by, marker, arrived_ns });
+            containers
+                .put(core, Bundle { block: shares.next(), epoch, late_by, marker, arrived_ns, context });
         }
     }
 
@@ -109,6 +114,7 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
     /// Puts a bundle onto the work queue of `core`, in the order of epochs.
     fn put(&self, core: usize, mut bundle: Bundle<B>) {
         bundle.epoch = self.tracker.count_in(bundle.epoch);
+        self.tracker.note_context(bundle.epoch, bundle.context);
         let core = core % self.work_queues.len();
         let (records, epoch) = (records_of::<T, B>(&bundle), bundle.epoch);
         let mut work_queue = self.work_queues[core].lock();
@@ -203,6 +209,9 @@ fn note_oldest<B>(counts: &WorkQueueCounts, work_queue: &VecDeque<Bundle<B>>) {
     counts.oldest_ns.store(oldest_ns, Ordering::Relaxed);
     let oldest_epoch = work_queue.front().map_or(u64::MAX, |bundle| bundle.epoch);
     counts.oldest_epoch.store(oldest_epoch, Ordering::Relaxed);
+    if let Some(Bundle { context, .. }) = work_queue.front() {
+        counts.oldest_context.store(*context);
+    }
 }
 
 #[cfg(test)]

@@ -21,8 +21,10 @@ use std::collections::VecDeque;
 use thalweg_memory::BlockPool;
 use thalweg_memory::sync::{Arc, AtomicBool, AtomicU64, CacheAligned, Mutex, Ordering};
 use thalweg_model::{EventTime, ProcessingTime};
+use thalweg_scheduling::Context;
 
 use super::{EPOCHS_MAX, MARKERS_MAX, STEAL_AFTER_NS};
+use crate::arrival::ContextCell;
 
 /// Free blocks in the block pool of a stream, for records of any type.
 pub(crate) trait Space: Send + Sync {
@@ -79,7 +81,7 @@ pub(crate) enum Item {
 ///
 /// Counts of what went out are stored with Release, and loaded with Acquire before the count of what came in
 /// is loaded. A bundle is counted in before it is counted out, so no reader sees more go out than came in.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct WorkQueueCounts {
     /// Number of bundles put onto the work queue. Relaxed: ordered by the Release and Acquire accesses to
     /// `bundles_out`.
@@ -95,12 +97,21 @@ pub(crate) struct WorkQueueCounts {
     /// Epoch of the first bundle on the work queue, which is the oldest there; `u64::MAX` if it is empty.
     /// Relaxed: a hint.
     pub(super) oldest_epoch: AtomicU64,
+    /// Scheduling context of the first bundle on the work queue, or of the last one that was there.
+    pub(super) oldest_context: ContextCell,
 }
 
 impl WorkQueueCounts {
     fn empty() -> Self {
-        let (oldest_ns, oldest_epoch) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
-        WorkQueueCounts { oldest_ns, oldest_epoch, ..WorkQueueCounts::default() }
+        WorkQueueCounts {
+            bundles_in: AtomicU64::new(0),
+            bundles_out: AtomicU64::new(0),
+            records_in: AtomicU64::new(0),
+            records_out: AtomicU64::new(0),
+            oldest_ns: AtomicU64::new(u64::MAX),
+            oldest_epoch: AtomicU64::new(u64::MAX),
+            oldest_context: ContextCell::new(),
+        }
     }
 
     /// Returns the number of records on the work queue; at least 1 if any bundle is there, because a bundle
@@ -166,7 +177,7 @@ pub struct EpochTracker {
     /// the length of the array. Depositors raise it, Relaxed, before they leave the epoch. Consumers lower it
     /// with AcqRel when they have put down what they gathered. It is read with Acquire under the lock of
     /// `life`: this pair makes the gathered state visible.
-    unconsumed: Box<[CacheAligned<AtomicU64>]>,
+    unconsumed: Box<[CacheAligned<Place>]>,
     life: Mutex<Life>,
     /// A copy of `Life::oldest` for readers without the lock. Relaxed: the value only grows, so an outdated
     /// value is merely too low, which is safe.
@@ -195,6 +206,16 @@ pub struct EpochTracker {
     /// that must be merged.
     outlets: Vec<Arc<EpochTracker>>,
     pub(crate) space: Arc<dyn Space>,
+}
+
+/// An open epoch in front of one task.
+#[derive(Debug)]
+struct Place {
+    /// Number of bundles that are deposited and not consumed.
+    unconsumed: AtomicU64,
+    /// The latest scheduling context of the bundles that were deposited. Cleared when the epoch is opened. Results
+    /// of the epoch inherit it, as from the message that completes a window (Cameo, Algorithm 1, line 16).
+    context: ContextCell,
 }
 
 /// Counters for merging the state of the copies when an epoch is closed. Written under the lock of
@@ -262,7 +283,9 @@ impl EpochTracker {
         Arc::new(EpochTracker {
             claiming,
             assigned: AtomicU64::new(0),
-            unconsumed: (0..EPOCHS_MAX).map(|_| CacheAligned(AtomicU64::new(0))).collect(),
+            unconsumed: (0..EPOCHS_MAX)
+                .map(|_| CacheAligned(Place { unconsumed: AtomicU64::new(0), context: ContextCell::new() }))
+                .collect(),
             life: Mutex::new(Life {
                 oldest: 0,
                 complete: 0,
@@ -288,7 +311,23 @@ impl EpochTracker {
     }
 
     fn place(&self, epoch: u64) -> &AtomicU64 {
-        &self.unconsumed[(epoch % EPOCHS_MAX) as usize]
+        &self.unconsumed[(epoch % EPOCHS_MAX) as usize].unconsumed
+    }
+
+    fn context_cell(&self, epoch: u64) -> &ContextCell {
+        &self.unconsumed[(epoch % EPOCHS_MAX) as usize].context
+    }
+
+    /// Returns the scheduling context that the results of an epoch inherit: the latest of the bundles that were
+    /// deposited into it. Returns `None` if there was no bundle. Called before the epoch is released.
+    pub(crate) fn context_of(&self, epoch: u64) -> Option<Context> {
+        Some(self.context_cell(epoch).load()).filter(|context| context.observed > ProcessingTime::ZERO)
+    }
+
+    /// Returns the scheduling context of the oldest bundle that this copy may claim; `None` if there is none.
+    pub(crate) fn head_context(&self, copy: usize, now: ProcessingTime) -> Option<Context> {
+        let waiting = self.claimable_work_queues(copy, now).filter(|counts| counts.bundles_waiting() > 0);
+        waiting.map(|counts| counts.oldest_context.load()).min_by_key(|context| context.observed)
     }
 
     /// Opens an epoch in front of this task and of the tasks downstream. The first watermark at or above
@@ -296,6 +335,7 @@ impl EpochTracker {
     pub(super) fn open(&self, epoch: u64, boundary: EventTime) {
         let bits = boundary.as_micros().cast_unsigned();
         self.boundaries[(epoch % EPOCHS_MAX) as usize].store(bits, Ordering::Relaxed);
+        self.context_cell(epoch).store(Context { observed: ProcessingTime::ZERO, token: None });
         self.opened.store(epoch + 1, Ordering::Relaxed);
         self.outlets.iter().for_each(|outlet| outlet.open(epoch, boundary));
     }
@@ -326,6 +366,11 @@ impl EpochTracker {
         }
         self.place(epoch).fetch_add(1, Ordering::Relaxed);
         epoch
+    }
+
+    /// Records the scheduling context of a bundle that was [counted in](Self::count_in) and is not consumed.
+    pub(super) fn note_context(&self, epoch: u64, context: Context) {
+        self.context_cell(epoch).raise(context);
     }
 
     /// Returns the youngest epoch whose blocks may be claimed now; `None` if blocks are held back.

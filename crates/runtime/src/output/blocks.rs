@@ -4,6 +4,7 @@
 use thalweg_memory::sync::Arc;
 use thalweg_memory::{Block, BlockPool, BlockWriter};
 use thalweg_model::{Clock, EventTime, Fault, Mark, ProcessingTime, Record};
+use thalweg_scheduling::Context;
 
 use super::TaskOutput;
 use crate::arrival::Arrival;
@@ -47,8 +48,10 @@ pub struct ToContainers<T: Send + 'static> {
     worker: usize,
     /// Number of records deposited into containers since the start.
     deposited: u64,
-    /// Processing time at which the present step started.
-    now: ProcessingTime,
+    /// Start of the present step, and the scheduling context of the records that are written now.
+    arrival: Arrival,
+    /// Scheduling context of the first record in the block that is being filled.
+    context: Context,
 }
 
 impl<T: Send + 'static> ToContainers<T> {
@@ -61,8 +64,10 @@ impl<T: Send + 'static> ToContainers<T> {
             Epochs::Split { origin, .. } => origin.start(),
             Epochs::Claimed => Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MAX },
         };
-        let (block_writer, now) = (block_pool.block_writer(), ProcessingTime::ZERO);
-        ToContainers { target, block_writer, epochs, standing, worker: 0, deposited: 0, now }
+        let block_writer = block_pool.block_writer();
+        let (now, context) = (ProcessingTime::ZERO, Context { observed: ProcessingTime::ZERO, token: None });
+        let arrival = Arrival { now, context };
+        ToContainers { target, block_writer, epochs, standing, worker: 0, deposited: 0, arrival, context }
     }
 
     /// Continues in another epoch. Records pushed from now on derive from records of this epoch, and are late
@@ -97,8 +102,10 @@ impl<T: Send + 'static> ToContainers<T> {
         }
         self.deposited += block.as_ref().map_or(0, |block| block.len() as u64);
         let Standing { epoch, late_by, .. } = self.standing;
-        let arrived_ns = self.now.as_nanos();
-        self.target.deposit(self.worker, Bundle { block, epoch, late_by, marker, arrived_ns });
+        let (arrived_ns, context) = (self.arrival.now.as_nanos(), self.context);
+        self.target.deposit(self.worker, Bundle { block, epoch, late_by, marker, arrived_ns, context });
+        // What the next block has been filled with so far was written last.
+        self.context = self.arrival.context;
     }
 
     /// Puts a latency marker behind all records that were pushed. A marker that no block can carry is dropped
@@ -131,7 +138,11 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
 
     #[inline]
     fn open(&mut self, arrival: Arrival) -> Self::Output<'_> {
-        self.now = arrival.now;
+        self.arrival = arrival;
+        // A block that is already begun keeps the context of its first record, which is the oldest.
+        if self.block_writer.filling_count() == 0 {
+            self.context = arrival.context;
+        }
         BlocksOutput(self.block_writer.open(self.worker))
     }
 
@@ -153,7 +164,7 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
     }
 
     fn mark(&mut self, mark: Mark, arrival: Arrival, _clock: &dyn Clock) -> Result<(), Fault> {
-        self.now = arrival.now;
+        self.arrival.now = arrival.now;
         match (mark, &self.epochs) {
             (Mark::Watermark(watermark), _) if watermark < self.standing.due => {}
             (Mark::Latency(intended), _) => self.mark_latency(intended),

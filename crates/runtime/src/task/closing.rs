@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_model::{Counts, Entropy, EventTime, Fault, Mark, Operator};
+use thalweg_scheduling::Context;
 
 use super::gather::{merge_pairs, merged};
 use super::tail::Tail;
@@ -22,6 +23,8 @@ pub(crate) struct ClosingTask<T, C, E> {
     probe: Arc<Probe>,
     /// The epoch whose state is being merged, and its end watermark; `None` between two merges.
     merging: Option<(u64, EventTime)>,
+    /// The scheduling context of the epoch that was closed last in this step; `None` before the first one.
+    of_end: Option<Context>,
     /// The two partial states of one epoch that this task is merging at the moment.
     pair: Option<Pair<C>>,
     /// True if the stream is over and its last marks have been queued for output.
@@ -38,7 +41,17 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
         probe: Arc<Probe>,
     ) -> Self {
         let (tail, values) = (Tail::new(chain, output), PhantomData);
-        ClosingTask { tracker, copies, tail, probe, merging: None, pair: None, is_over: false, values }
+        ClosingTask {
+            tracker,
+            copies,
+            tail,
+            probe,
+            merging: None,
+            of_end: None,
+            pair: None,
+            is_over: false,
+            values,
+        }
     }
 
     /// Takes the next step of closing epochs. Returns `false` if no step is due, or if other tasks are
@@ -101,6 +114,7 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
     }
 
     fn close(&mut self, epoch: u64, watermark: EventTime) {
+        self.of_end = self.tracker.context_of(epoch).or(self.of_end);
         self.tracker.release(epoch);
         self.tail.mark(Mark::Watermark(watermark));
     }
@@ -115,7 +129,13 @@ where
         self.tail.output.begin(context.worker);
         let pushed_before = self.tail.output.pushed();
         let before = self.tail.weighed();
-        while self.tail.settle(context, &self.probe)? && !self.is_over && self.go_on(context.state_grant) {}
+        // Results of an epoch inherit the scheduling context of its last block, as results of a window do in
+        // Cameo's Algorithm 1 (line 16).
+        let mut of_end = *context;
+        self.of_end = None;
+        while self.tail.settle(&of_end, &self.probe)? && !self.is_over && self.go_on(context.state_grant) {
+            of_end.arrival.context = self.of_end.unwrap_or(context.arrival.context);
+        }
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
         self.tail.output.flush();
         let pushed = self.tail.output.pushed() - pushed_before;

@@ -132,9 +132,8 @@ impl Inlet {
         }
     }
 
-    /// Returns the scheduling context of the oldest work that waits on this input. Containers keep no
-    /// contexts and no tokens: a block counts from its deposit, and an epoch to be closed from the time at
-    /// which it was first seen.
+    /// Returns the scheduling context of the oldest work that waits on this input. An epoch to be closed has the
+    /// latest context of its blocks. If it has none, it counts from the time at which its end was first seen.
     pub(crate) fn head(&self, now: ProcessingTime) -> Option<Context> {
         match self {
             Inlet::Edge(edge, reader) => match edge.pending(*reader) {
@@ -142,12 +141,11 @@ impl Inlet {
                 0 => Some(context_of(edge.mark_stamp())),
                 _ => Some(context_of(edge.head_stamp(*reader))),
             },
-            Inlet::Claims(..) => {
-                let observed = self.oldest_ns().map(ProcessingTime::from_nanos);
-                observed.map(|observed| Context { observed, token: None })
-            }
-            Inlet::Epochs(tracker, seen) => (tracker.closable_epochs() > 0)
-                .then(|| Context { observed: seen.of(tracker.items_out(), now), token: None }),
+            Inlet::Claims(tracker, copy) => tracker.head_context(*copy, now),
+            Inlet::Epochs(tracker, seen) => (tracker.closable_epochs() > 0).then(|| {
+                let first_seen = Context { observed: seen.of(tracker.items_out(), now), token: None };
+                tracker.context_of(tracker.oldest_here()).unwrap_or(first_seen)
+            }),
         }
     }
 

@@ -7,6 +7,7 @@ use thalweg_model::staged::Stages;
 use thalweg_model::{Counts, Entropy, Fault, Flow, Operator, Output};
 
 use super::{Probe, StepContext, StepReport, Task};
+use crate::arrival::Arrival;
 use crate::epochs::{Bundle, Carrier, Containers};
 use crate::output::{TaskOutput, ToContainers};
 use crate::state_grant::StateGrant;
@@ -56,8 +57,13 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         let (mut taken, mut rows) = (0, 0);
         self.output.begin(context.worker);
         let mut is_stuck = false;
+        // Records derived from a block inherit the scheduling context of the block.
+        let arrival_of = |hand: &Option<Bundle<B>>| {
+            let of_hand = hand.as_ref().map_or(context.arrival.context, |bundle| bundle.context);
+            Arrival { context: of_hand, ..context.arrival }
+        };
         while rows < quantum {
-            let mut output = self.output.open(context.arrival);
+            let mut output = self.output.open(arrival_of(&self.hand));
             // A block is claimed only if the output has room, so that the task can process the block at once.
             is_stuck =
                 output.room() == 0 || self.chain.is_stalled() && self.chain.resume(&mut output) == Flow::More;
@@ -77,7 +83,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
             let Some(bundle) = &mut self.hand else { break };
             if let Some(block) = &mut bundle.block {
                 let count = block.count();
-                let mut output = self.output.open(context.arrival);
+                let arrival = Arrival { context: bundle.context, ..context.arrival };
+                let mut output = self.output.open(arrival);
                 // The room may be less than before, if an unfinished block was sealed and deposited.
                 let max = if C::EXPANDS { count } else { output.room() };
                 let mut input = block.input(max);
@@ -107,7 +114,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         }
         self.put_down();
         let is_unsettled = is_stuck || self.hand.is_some();
-        self.probe.set_unsettled(is_unsettled.then_some(context.arrival));
+        self.probe.set_unsettled(is_unsettled.then(|| arrival_of(&self.hand)));
         if let Some(meter) = context.measured {
             meter.note_stages(&stages);
         }

@@ -15,7 +15,8 @@ pub(crate) fn containers(claiming: Claiming) -> Arc<Containers<u32>> {
 
 /// Makes a bundle that carries no block.
 pub(crate) fn bundle(epoch: u64, arrived_ns: u64) -> Bundle<Block<Record<u32>>> {
-    Bundle { block: None, epoch, late_by: EventTime::MIN, marker: None, arrived_ns }
+    let context = Context { observed: ProcessingTime::from_nanos(arrived_ns), token: None };
+    Bundle { block: None, epoch, late_by: EventTime::MIN, marker: None, arrived_ns, context }
 }
 
 /// Tests of claims, written as text. `0:e1` is a bundle of epoch 1 deposited on work queue 0, `W` the next

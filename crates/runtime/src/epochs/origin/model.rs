@@ -5,10 +5,14 @@ use loom::thread;
 use thalweg_memory::sync::{AtomicU64, Ordering};
 use thalweg_memory::{Block, BlockPool, BlockShape, Budget, EdgeOptions, Pool};
 use thalweg_model::{ProcessingTime, Record, TumblingWindows};
+use thalweg_scheduling::Context;
 
 use super::*;
 use crate::epochs::{Bundle, Claiming, Containers, Deposit, Item};
 use crate::models::model;
+
+/// The scheduling context of all bundles in these models, which do not depend on it.
+const CONTEXT: Context = Context { observed: ProcessingTime::ZERO, token: None };
 
 /// Number of epochs that the splits of these models reach.
 const EPOCHS: usize = 4;
@@ -39,7 +43,7 @@ impl Bed {
     fn deposit(&self, epoch: u64) {
         self.deposited[epoch as usize].fetch_add(1, Ordering::Relaxed);
         let (late_by, marker, block) = (EventTime::MIN, None, None::<Block<Record<u32>>>);
-        self.containers.deposit(0, Bundle { block, epoch, late_by, marker, arrived_ns: 1 });
+        self.containers.deposit(0, Bundle { block, epoch, late_by, marker, arrived_ns: 1, context: CONTEXT });
     }
 
     /// Claims and consumes one bundle of records, if one waits.
