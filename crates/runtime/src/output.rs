@@ -235,9 +235,10 @@ pub(crate) struct Delays {
     /// 100 ms.
     sum_ns: AtomicU64,
     count: AtomicU64,
-    /// The latency target of the query. The next field counts the latencies that met it. Relaxed, because the
-    /// count is only shown and compared over long intervals.
+    /// The latency target of the query; `None` if it has no target.
     target_ns: Option<u64>,
+    /// Number of latencies that met the target. Relaxed, because the number is only shown and compared over
+    /// long intervals.
     met: AtomicU64,
 }
 
