@@ -52,8 +52,9 @@ enum Content<T, U> {
 struct Place {
     /// Number of records of this place in the order of emission whose question is not answered.
     unanswered: u32,
-    /// The first and the last slot in this place's list of results that wait to be emitted.
+    /// The first slot in this place's list of results that wait to be emitted.
     first: u32,
+    /// The last slot in this place's list of results that wait to be emitted.
     last: u32,
     /// The mark that is emitted behind the records of this place, if there is one.
     mark: Option<Mark>,
