@@ -231,9 +231,9 @@ pub(crate) struct Delivered {
 pub(crate) struct Delays {
     /// Histogram of the latencies that were measured since a handle of the query last took them.
     pub(crate) all: Mutex<Latencies>,
-    /// Sum in ns, and number, of all latencies since the start. Relaxed: the policy uses their change over
-    /// 100 ms.
+    /// Sum in ns of all latencies since the start. Relaxed: the policy uses its change over 100 ms.
     sum_ns: AtomicU64,
+    /// Number of all latencies since the start. Relaxed: the policy uses its change over 100 ms.
     count: AtomicU64,
     /// The latency target of the query; `None` if it has no target.
     target_ns: Option<u64>,
