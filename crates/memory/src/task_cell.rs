@@ -214,7 +214,8 @@ impl<T> TaskCell<T> {
     #[inline]
     fn hold(&self, from: impl Fn(Word<T>) -> bool) -> Option<Box<T>> {
         let before = self.step(|word| from(word).then(|| tagged(null_mut(), READY_OR_HELD)))?;
-        // SAFETY: `from` allows only words with a value, and the step has swapped this value out (B6).
+        // SAFETY: the step has swapped out a word with a value, because `from` accepts no other word. So this
+        // call is the value's only owner (B6).
         Some(unsafe { Self::own(before) })
     }
 
