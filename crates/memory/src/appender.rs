@@ -48,8 +48,9 @@ pub trait Append<T>: Slots<T> {
         unsafe { self.fill(value, 1) };
     }
 
-    /// Prepares for up to `wanted` calls of [`push_within`](Self::push_within). Returns for how many: 0 if
-    /// there is no room, and never more than the current block has slots.
+    /// Makes the current block ready for up to `wanted` calls of [`push_within`](Self::push_within). Returns
+    /// the number of calls that are allowed: 0 if there is no room, and never more than the current block has
+    /// free slots.
     #[inline]
     fn make_ready(&mut self, wanted: usize) -> usize {
         if self.room_in_block() == 0 && wanted > 0 && self.room_in_all() > 0 {
@@ -85,7 +86,7 @@ pub trait Append<T>: Slots<T> {
                 unsafe { self.fill(value, 1) };
             }
         } else {
-            // SAFETY: as above.
+            // SAFETY: the block has an empty slot, or `make_slot` would have panicked.
             unsafe { self.fill(value, usize::from(keep)) };
         }
     }

@@ -75,7 +75,8 @@ impl<T> BlockRef<T> {
         self.base.as_ptr()
     }
 
-    /// Writes the preamble of a block that is not shared yet. Under loom also makes its slots.
+    /// Writes the preamble of a block that is not shared yet. Under loom it also creates the slots of the
+    /// block.
     pub(crate) fn initialise(self, capacity_records: u32) {
         let preamble =
             Preamble { sequence: AtomicU64::new(u64::MAX), capacity_records, stamp: StampCell::new() };
@@ -95,10 +96,12 @@ impl<T> BlockRef<T> {
     pub(crate) fn retire(self, capacity_records: u32) {
         for index in 0..capacity_records {
             let slot = self.slots_base().as_ptr().wrapping_add(index as usize);
-            // SAFETY: initialised in `initialise`; the chunk is being dismantled, so it is not in use.
+            // SAFETY: `initialise` has made the slot; its chunk is being dismantled, so no party uses the
+            // slot.
             unsafe { slot.drop_in_place() };
         }
-        // SAFETY: as above.
+        // SAFETY: `initialise` has made the preamble; its chunk is being dismantled, so no party uses the
+        // preamble.
         unsafe { self.base.as_ptr().drop_in_place() };
     }
 
@@ -127,7 +130,7 @@ impl<T> BlockRef<T> {
             index <= self.preamble().capacity_records as usize,
             "slot {index} lies behind the block"
         );
-        // SAFETY: inside the block by contract.
+        // SAFETY: slot `index` is inside the block, by the contract of this function.
         let slot = unsafe { self.slots_base().add(index) };
         // SAFETY: a slot is valid as bare memory; the edge's protocol governs its content.
         unsafe { slot.as_ref() }

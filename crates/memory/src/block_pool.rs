@@ -117,8 +117,8 @@ impl<T: Send + 'static> BlockPool<T> {
         }
     }
 
-    /// Sets the number that [`Pool::grow_step`] returns when it has served this block pool. The number has no
-    /// meaning here.
+    /// Sets the number that [`Pool::grow_step`] returns when it has served this block pool. The block pool
+    /// does not interpret this number.
     pub fn name_writer(&self, name: u64) {
         self.common.writer_name.store(name, Ordering::Relaxed);
     }
@@ -250,7 +250,8 @@ impl<T: Send + 'static> BlockWriter<T> {
         &self.block_pool
     }
 
-    /// Opens the writer for filling blocks on `core`, and takes empty blocks if it has too few.
+    /// Opens the writer for filling blocks on `core`. Takes empty blocks from the block pool if the writer
+    /// has too few.
     #[inline]
     pub fn open(&mut self, core: usize) -> BlockAppender<'_, T> {
         while self.in_hand.len() < IN_HAND_MAX
@@ -381,7 +382,7 @@ pub struct Block<T: Send + 'static> {
     /// The values of the block that are not taken yet.
     run: Run<T>,
     core: Arc<CoreList<T>>,
-    /// True if the slots of the block are in the cache of its core, as far as is known.
+    /// True if the slots of the block are in the cache of its core, as far as the user of the block knows.
     is_hot: bool,
 }
 
@@ -403,12 +404,12 @@ pub type BlockDrain<'a, T> = Drain<'a, T, Run<T>>;
 unsafe impl<T: Send + Sync + 'static> Sync for Block<T> {}
 
 impl<T: Send + 'static> Block<T> {
-    /// Returns the number of values in the block that are not taken yet.
+    /// Returns the number of values in the block that have not been moved out yet.
     pub fn len(&self) -> usize {
         self.run.end - self.run.next
     }
 
-    /// Returns true if all values of the block are taken.
+    /// Returns true if all values of the block have been moved out.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -458,7 +459,8 @@ impl<T: Send + 'static> Block<T> {
 
 impl<T: Send + 'static> Drop for Block<T> {
     fn drop(&mut self) {
-        /// Puts the block on its core's free list when it is dropped, also if the drop of a value panics.
+        /// Puts the block on its core's free list when this guard is dropped, even if the drop of a value
+        /// panics.
         struct Put<'a, T: Send + 'static>(&'a mut Block<T>);
         impl<T: Send + 'static> Drop for Put<'_, T> {
             fn drop(&mut self) {

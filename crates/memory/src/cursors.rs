@@ -31,8 +31,8 @@ pub struct Cursors {
     chunk_bytes: u64,
     /// Number of unread marks on an edge at which further ordinary marks are held back.
     ordinary_marks: u64,
-    /// Number of the writer, under which the pool reports this edge; it has no meaning here. Relaxed: set
-    /// before the edge is used, by the thread that makes the edge.
+    /// Number of the writer, under which the pool reports this edge; memory does not interpret this number.
+    /// Relaxed: set before the edge is used, by the thread that makes the edge.
     writer_name: AtomicU64,
 }
 
@@ -60,9 +60,10 @@ pub(crate) struct WriterLine {
     /// Number of records that fit into the blocks which the edge owns; zero once the edge is gone. Relaxed: a
     /// hint for schedulers.
     pub(crate) capacity_records: AtomicU64,
-    /// The stamp of the first value that came after the edge was last found empty. The next field has the
-    /// stamp of the last mark. Relaxed: hints.
+    /// The stamp of the first value that came after the edge was last found empty. Relaxed: a hint for
+    /// schedulers.
     pub(crate) restart_stamp: StampCell,
+    /// The stamp of the last mark. Relaxed: a hint for schedulers.
     pub(crate) mark_stamp: StampCell,
     /// Number of marks dropped because the ring of marks was full. Relaxed: a counter for reports.
     pub(crate) marks_dropped: AtomicU64,
@@ -86,7 +87,7 @@ pub(crate) struct ReaderLine {
     /// Position of the first slot in the block that `read` is in. Relaxed: a hint that saves schedulers a
     /// division.
     pub(crate) block_start: AtomicU64,
-    /// The stamp of the block from which this reader has read last. Relaxed: a hint.
+    /// The stamp of the block from which this reader has read last. Relaxed: a hint for schedulers.
     pub(crate) block_stamp: StampCell,
     /// Number of marks that this reader has read. Release and Acquire as for `read`, because the writer
     /// reuses the mark's slot.
@@ -164,7 +165,7 @@ impl Cursors {
     }
 
     /// Sets the number that [`Pool::grow_step`](crate::Pool::grow_step) returns when it has made a chunk for
-    /// this edge. The number has no meaning here.
+    /// this edge. The cursors do not interpret this number.
     pub fn name_writer(&self, name: u64) {
         self.writer_name.store(name, Ordering::Relaxed);
     }
@@ -183,8 +184,8 @@ impl Cursors {
         self.readers[index].read.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of records that reader `index` has not taken yet. A snapshot; exact while both ends
-    /// stand still.
+    /// Returns the number of records that reader `index` has not taken yet. Other threads may change the
+    /// number meanwhile; it is exact while neither end of the edge runs.
     pub fn pending(&self, index: usize) -> u64 {
         // The reader's cursor is loaded before the writer's. In the other order the reader could have passed
         // the older value of the writer's cursor.
@@ -260,8 +261,8 @@ impl Cursors {
         self.writer.mark_stamp.load()
     }
 
-    /// Returns true if the writer could publish a record now, or after its next look: no mark is held back,
-    /// and either a slot is free or a chunk waits in the edge's mailbox.
+    /// Returns true if the writer could publish a record now, or when it next checks the edge for room: no
+    /// mark is held back, and either a slot is free or a chunk waits in the edge's mailbox.
     pub fn has_room(&self) -> bool {
         let writer = &self.writer;
         if writer.mark_held.load(Ordering::Relaxed) {
@@ -290,7 +291,8 @@ impl Cursors {
         store_if_changed(&self.readers[reader].core, core);
     }
 
-    /// Returns true if a reader of the edge runs on another core than the writer, as far as is known.
+    /// Returns true if a reader of the edge runs on another core than the writer. The cores are those that
+    /// workers have noted last.
     pub(crate) fn crosses(&self) -> bool {
         let writer = self.writer.core.load(Ordering::Relaxed);
         let readers = self.readers.iter().filter(|reader| !reader.closed.load(Ordering::Relaxed));
@@ -307,8 +309,8 @@ impl Cursors {
         self.block_records
     }
 
-    /// Returns the number of records that the slowest open reader has read; `written` if all readers are
-    /// gone.
+    /// Returns the number of records that the slowest open reader has read; the number `written` if all
+    /// readers are gone.
     pub(crate) fn read_min(&self, written: u64, ordering: Ordering) -> u64 {
         let open = self.readers.iter().filter(|reader| !reader.closed.load(ordering));
         open.map(|reader| reader.read.load(ordering)).min().unwrap_or(written).min(written)

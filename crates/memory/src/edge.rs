@@ -141,7 +141,8 @@ pub(crate) struct Shared<T, R: MarkRules> {
 // `shared_edge`, the only way to `Mode::Lent`, asks for `T: Sync`.
 unsafe impl<T: Send, R: MarkRules> Sync for Shared<T, R> {}
 
-// SAFETY: as above; the edge may be dropped by either end, whichever goes last.
+// SAFETY: as for `Sync`: B1 to B4 say which end accesses a slot, and values that cross threads are `Send`.
+// Either end may drop the edge, and the last one to go drops it.
 unsafe impl<T: Send, R: MarkRules> Send for Shared<T, R> {}
 
 impl<T: Send + 'static, R: MarkRules> Shared<T, R> {
@@ -192,8 +193,8 @@ impl<T, R: MarkRules> Shared<T, R> {
     /// Drops the values at the positions `from..to` of the edge.
     ///
     /// # Safety
-    /// The values are initialised, in blocks in use, and no other party accesses them meanwhile or uses them
-    /// again.
+    /// The values are initialised and lie in blocks that are in use. No other party accesses these values
+    /// during the call or uses them afterwards.
     pub(crate) unsafe fn drop_values(&self, from: u64, to: u64) {
         if const { !std::mem::needs_drop::<T>() } {
             return;
@@ -203,7 +204,7 @@ impl<T, R: MarkRules> Shared<T, R> {
             let block = self.block(position / block_records);
             // SAFETY: the index is below the block's capacity; the block is in use, so its chunk lives (B5).
             let slot = unsafe { block.slot((position % block_records) as usize) };
-            // SAFETY: initialised and used by no other party, by contract.
+            // SAFETY: the value is initialised and used by no other party, by the contract of this function.
             drop(unsafe { slot.read() });
         }
     }
@@ -239,8 +240,8 @@ impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
 impl<T, R: MarkRules> Drop for Shared<T, R> {
     fn drop(&mut self) {
         // The last `Arc` to be dropped has seen all that the others did before. Loom does not model std's
-        // `Arc`, so these accesses show it the order: each end has stored or unlocked one of these words
-        // last.
+        // `Arc`, so these accesses show loom the order: each end has stored to or unlocked one of these words
+        // as its last step.
         drop(self.kept.lock());
         for reader in &self.cursors.readers {
             reader.closed.swap(true, Ordering::AcqRel);

@@ -36,9 +36,9 @@ pub trait MarkRules: Send + Sync + 'static {
 /// that a few marks reuse a slot.
 pub(crate) const RESERVED_MARKS: u64 = if cfg!(loom) { 1 } else { 4 };
 
-/// The ring of marks of an edge. Index `n` is the n-th mark of the edge. The mark cursors decide which end
-/// may access a slot, as for blocks: the writer fills `n` before it stores `marks_written > n`, and reuses
-/// the slot when every open reader has stored `marks_read > n`.
+/// The ring of marks of an edge. Entry `n` is the n-th mark of the edge. The mark cursors decide which end
+/// may access a slot, as for blocks: the writer fills entry `n` before it stores `marks_written > n`, and
+/// reuses the slot when every open reader has stored `marks_read > n`.
 pub(crate) struct MarkRing<M> {
     slots: Box<[Slot<(u64, M)>]>,
 }
@@ -61,7 +61,8 @@ impl<M: Copy> MarkRing<M> {
     /// read by every open reader (Acquire).
     pub(crate) unsafe fn set(&self, index: u64, position: u64, mark: M) {
         let slot = &self.slots[(index % self.capacity()) as usize];
-        // SAFETY: by contract no reader looks at this slot now: its old mark is read, its new one unpublished.
+        // SAFETY: by contract no reader looks at this slot now: its old mark is read, and its new mark is not
+        // published yet.
         unsafe { slot.write((position, mark)) };
     }
 

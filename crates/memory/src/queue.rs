@@ -240,7 +240,8 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
         self.set_mark(mark, stamp);
     }
 
-    /// Returns true if a mark is still held back. Tries to put this mark into the queue first.
+    /// Returns true if a mark is still held back. Before it answers, it tries to put this mark into the
+    /// queue.
     pub fn is_held(&mut self) -> bool {
         self.flush_held();
         self.held.is_some()
@@ -380,7 +381,7 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueAppender<'_, T, R> {
     }
 }
 
-/// The next item that a reader of a queue finds.
+/// The next item that a reader of a queue finds: values, a mark, or nothing.
 pub enum QueueNext<'a, T: Send + 'static, R: MarkRules> {
     /// The queue has values next; at least one.
     Values(QueueDrain<'a, T, R>),

@@ -12,7 +12,7 @@ use crate::marks::MarkRules;
 use crate::run::{Drain, Passing, Run};
 use crate::sync::{Arc, Ordering};
 
-/// The next item that the only reader of an edge finds.
+/// The next item that the only reader of an edge finds: values to be moved out, a mark, or nothing.
 pub enum Next<'a, T: Send + 'static, R: MarkRules> {
     /// The edge has values next; at least one.
     Values(EdgeDrain<'a, T, R>),
@@ -22,7 +22,7 @@ pub enum Next<'a, T: Send + 'static, R: MarkRules> {
     Empty,
 }
 
-/// The next item that one of several readers of an edge finds.
+/// The next item that one of several readers of an edge finds: values to be borrowed, a mark, or nothing.
 pub enum SharedNext<'a, T: Send + Sync + 'static, R: MarkRules> {
     /// The edge has values next, which are lent to this reader; at least one.
     Values(Lent<'a, T, R>),
@@ -38,8 +38,8 @@ pub struct ReadEnd<T, R: MarkRules> {
     index: usize,
     /// Number of values that this reader has taken. It is published when a run of values is dropped.
     read: u64,
-    /// The block that contains the position `read`. The next fields are its sequence number and the slot in
-    /// it. If the slot is the block's first, the block is not loaded yet.
+    /// The block that contains the position `read`. `sequence` is the number of this block in the edge, and
+    /// `slot` is the place of the next value in the block. While `slot` is 0, the block is not loaded yet.
     block: BlockRef<T>,
     sequence: u64,
     slot: usize,
@@ -47,7 +47,7 @@ pub struct ReadEnd<T, R: MarkRules> {
     written_seen: u64,
     marks_read: u64,
     /// The value of `marks_written` that this reader has loaded last, after `written_seen`. So it covers
-    /// every mark below that position.
+    /// every mark below the position `written_seen`.
     marks_seen: u64,
 }
 
@@ -137,7 +137,7 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
 }
 
 impl<T, R: MarkRules> Passing for ReadEnd<T, R> {
-    /// Passes values in this reader only; the writer does not see this before `publish`.
+    /// Counts `count` values as read in this reader only; the writer does not see this before `publish`.
     #[inline(always)]
     fn pass(&mut self, count: usize) {
         self.read += count as u64;
@@ -200,7 +200,8 @@ impl<T: Send + 'static, R: MarkRules> Drop for Reader<T, R> {
         if const { std::mem::needs_drop::<T>() } {
             while let Found::Run(mut run) = self.find_values() {
                 while run.next < run.end {
-                    // SAFETY: below `end`; passed right behind this, so it is moved out once only.
+                    // SAFETY: the index is below `end`, and it is passed right after this, so the value is
+                    // moved out only once.
                     let value = unsafe { run.take_out(run.next) };
                     run.next += 1;
                     self.end.pass(1);

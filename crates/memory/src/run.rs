@@ -16,19 +16,21 @@ impl<T> Run<T> {
     /// `index` is in the run as it was found, and no value is moved out twice.
     #[inline(always)]
     pub(crate) unsafe fn take_out(&self, index: usize) -> T {
-        // SAFETY: inside the block, whose chunk lives: by B5 while its edge does, by B7 while it is owned.
+        // SAFETY: the slot is inside the block. The block's chunk lives: by B5 while the edge lives, by B7
+        // while the block is owned.
         let slot = unsafe { self.block.slot(index) };
-        // SAFETY: below the written count, hence initialised (B3, B7); not reused before we publish that we passed it
-        // (B4, B7); once only, by contract.
+        // SAFETY: the slot is below the written count, hence initialised (B3, B7). It is not reused before we
+        // publish that we passed it (B4, B7). By contract its value is moved out once only.
         unsafe { slot.read() }
     }
 
     #[inline(always)]
     pub(crate) fn look<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
         assert!(offset < self.end - self.next, "offset {offset} lies behind the run");
-        // SAFETY: inside the block by the assertion; its chunk lives (B5, B7).
+        // SAFETY: the slot is inside the block by the assertion above; the block's chunk lives (B5, B7).
         let slot = unsafe { self.block.slot(self.next + offset) };
-        // SAFETY: in `next..end`: initialised (B3, B7), not moved out yet, not used again before we pass it (B4, B7).
+        // SAFETY: the slot is in `next..end`: it is initialised (B3, B7), its value is not moved out yet, and
+        // it is not used again before we pass it (B4, B7).
         unsafe { slot.inspect(look) }
     }
 }
@@ -108,13 +110,15 @@ impl<T: Send + 'static, E: Passing> TakeOut<T> for Drain<'_, T, E> {
             // values need no drop, so none can leak.
             self.pass(count);
             for index in start..start + count {
-                // SAFETY: in the run by the assertion; passed above, each index once.
+                // SAFETY: the index is in the run by the assertion above, and was passed above. Each index
+                // occurs once.
                 each(unsafe { self.run.take_out(index) });
             }
         } else {
             for index in start..start + count {
                 self.pass(1);
-                // SAFETY: in the run by the assertion; passed above, each index once.
+                // SAFETY: the index is in the run by the assertion above, and was passed above. Each index
+                // occurs once.
                 each(unsafe { self.run.take_out(index) });
             }
         }
@@ -131,14 +135,16 @@ impl<T: Send + 'static, E: Passing> TakeOut<T> for Drain<'_, T, E> {
                 let offset = usize::from(offset);
                 assert!(least <= offset && offset < count, "a selection rises within its run");
                 least = offset + 1;
-                // SAFETY: in the run, and each offset once, by the assertions; passed above.
+                // SAFETY: by the assertions above the offset is in the run and occurs once; it was passed
+                // above.
                 each(unsafe { self.run.take_out(start + offset) });
             }
         } else {
             let mut selection = selection.iter().map(|&offset| usize::from(offset)).peekable();
             for offset in 0..count {
                 self.pass(1);
-                // SAFETY: in the run by the assertion; passed above, each offset once.
+                // SAFETY: the offset is in the run by the assertion above, and was passed above. Each offset
+                // occurs once.
                 let value = unsafe { self.run.take_out(start + offset) };
                 if selection.next_if_eq(&offset).is_some() {
                     each(value);

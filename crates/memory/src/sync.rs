@@ -169,9 +169,10 @@ impl<T> Slot<T> {
     #[inline(always)]
     pub(crate) unsafe fn read(&self) -> T {
         self.0.with(|slot| {
-            // SAFETY: valid and aligned as above; no writer, by contract.
+            // SAFETY: the pointer comes from the cell itself, so it is valid and aligned; by contract no
+            // party writes the slot.
             let slot = unsafe { &*slot };
-            // SAFETY: initialised and not used again, by contract.
+            // SAFETY: the slot is initialised and its value not used again, by the contract of this function.
             unsafe { slot.assume_init_read() }
         })
     }
@@ -183,9 +184,10 @@ impl<T> Slot<T> {
     #[inline(always)]
     pub(crate) unsafe fn inspect<Q>(&self, look: impl FnOnce(&T) -> Q) -> Q {
         self.0.with(|slot| {
-            // SAFETY: valid and aligned as above; no writer, by contract.
+            // SAFETY: the pointer comes from the cell itself, so it is valid and aligned; by contract no
+            // party writes the slot.
             let slot = unsafe { &*slot };
-            // SAFETY: initialised, by contract.
+            // SAFETY: the slot is initialised, by the contract of this function.
             look(unsafe { slot.assume_init_ref() })
         })
     }

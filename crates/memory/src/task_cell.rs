@@ -43,8 +43,8 @@ const TAGS: usize = READY_OR_HELD | NOTIFIED;
 
 /// A task cell: a boxed value, such as a task, that one party at a time holds.
 pub struct TaskCell<T> {
-    /// The address of the value, unless the value is held, with the tags above in the lowest bits. Every
-    /// change is a read-modify-write with AcqRel, because it passes on the value and the notification.
+    /// The address of the value, unless the value is held, with tags such as `NOTIFIED` in the lowest bits.
+    /// Every change is a read-modify-write with AcqRel, because it passes on the value and the notification.
     word: AtomicPtr<T>,
 }
 
@@ -126,7 +126,7 @@ impl<T> TaskCell<T> {
         let address = Box::into_raw(value);
         match self.step(|word| word.is_empty().then_some(address)) {
             Some(_) => Ok(()),
-            // SAFETY: it came from a box just now, and no other thread has seen it.
+            // SAFETY: the address came from a box just now, and no other thread has seen it.
             None => Err(unsafe { Box::from_raw(address) }),
         }
     }
@@ -153,7 +153,8 @@ impl<T> TaskCell<T> {
             Some(if is_idle { tagged(null_mut(), READY_OR_HELD) } else { tagged(word.0, NOTIFIED) })
         };
         let before = self.step(into)?;
-        // SAFETY: see `own`; only the step from IDLE has swapped an address out.
+        // SAFETY: only the step from IDLE has swapped an address out of the word, so `own` is called once for
+        // it (B6).
         (before.has_value() && !before.is_ready()).then(|| unsafe { Self::own(before) })
     }
 
@@ -182,7 +183,7 @@ impl<T> TaskCell<T> {
         if before.is_some() && !is_notified {
             return Ok(());
         }
-        // SAFETY: it came from a box above, and was not put into the word.
+        // SAFETY: the address came from a box in this function, and was not put into the word.
         let value = unsafe { Box::from_raw(address) };
         assert!(before.is_some(), "only a value that is held is put back (B6)");
         Err(value)
@@ -197,13 +198,15 @@ impl<T> TaskCell<T> {
         assert!(held.is_some(), "only a cell whose value is held is left empty (B6)");
     }
 
-    /// Returns true if the value is in the cell and there is work for it. A snapshot.
+    /// Returns true if the value is in the cell and there is work for it. Other threads may change this at
+    /// any time.
     #[inline]
     pub fn is_ready(&self) -> bool {
         Word(self.word.load(Ordering::Acquire)).is_ready()
     }
 
-    /// Returns true if some party holds the value of this task cell. A snapshot.
+    /// Returns true if some party holds the value of this task cell. Other threads may change this at any
+    /// time.
     pub fn is_held(&self) -> bool {
         Word(self.word.load(Ordering::Relaxed)).is_held()
     }
@@ -211,12 +214,13 @@ impl<T> TaskCell<T> {
     #[inline]
     fn hold(&self, from: impl Fn(Word<T>) -> bool) -> Option<Box<T>> {
         let before = self.step(|word| from(word).then(|| tagged(null_mut(), READY_OR_HELD)))?;
-        // SAFETY: see `own`; both callers' `from` ask for a value.
+        // SAFETY: the step has swapped out a word with a value, because `from` accepts no other word. So this
+        // call is the value's only owner (B6).
         Some(unsafe { Self::own(before) })
     }
 
     /// Changes the word of the cell, and returns the word before the change; `None` if `into` allows no
-    /// change from there.
+    /// change of the present word.
     #[inline]
     fn step(&self, mut into: impl FnMut(Word<T>) -> Option<*mut T>) -> Option<Word<T>> {
         let stepped = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| into(Word(word)));

@@ -123,7 +123,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.open(stamp).room()
     }
 
-    /// Returns the number of values that may still be appended to the edge.
+    /// Returns the number of values that [`append`](Self::append) may still take before the next
+    /// [`hand_over`](Self::hand_over).
     #[inline]
     pub fn room_left(&self) -> usize {
         if self.held.is_some() {
@@ -186,13 +187,14 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.set_mark(mark, stamp);
     }
 
-    /// Returns true if a mark is still held back. Tries to put this mark into the ring first.
+    /// Returns true if a mark is still held back. Before it answers, it tries to put this mark into the ring.
     pub fn is_held(&mut self) -> bool {
         self.flush_held();
         self.held.is_some()
     }
 
-    /// Returns the number of records that could be appended to the edge now.
+    /// Returns the number of records that could be appended to the edge now, after blocks that all readers
+    /// have passed are taken back.
     pub fn room(&mut self) -> usize {
         self.open(Stamp::default()).room()
     }

@@ -25,8 +25,8 @@ pub trait GrantSource: Send + Sync {
     }
 
     /// Reserves `bytes` for values that leave the operator; `None` if they do not fit, which does not fail
-    /// the query. Unless a grant source has its own implementation, the payment keeps nothing reserved: the
-    /// bytes are offered, and the grant source's usual rules hold from then on.
+    /// the query. The default implementation checks once that the bytes fit, as `offer` does, and its payment
+    /// keeps nothing reserved.
     fn pay(&self, bytes: usize) -> Option<Payment> {
         self.offer(bytes).then(Payment::default)
     }

@@ -268,8 +268,8 @@ pub trait Operator<In>: Send {
         stages.measure(place, input, |input| self.process(input, output));
     }
 
-    /// Takes one record from the operator before it in the same chain; `output` must have room. The record is
-    /// not counted as read: the operator before it reports a whole batch at once by
+    /// Takes one record from the operator in front of this one in the same chain; `output` must have room.
+    /// The record is not counted as read: the operator in front reports a whole batch at once by
     /// [`note_read`](Operator::note_read), outside its loop.
     fn process_one<O: Output<Self::Out>>(&mut self, record: Record<In>, output: &mut O);
 

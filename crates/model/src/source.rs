@@ -118,7 +118,7 @@ pub trait Source: Send {
     /// [`StateError`] if the position cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
-    /// Continues the source from a saved position.
+    /// Continues the source from a position that [`save`](Source::save) wrote.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are no such position, or if the position can no longer be reached.

@@ -134,7 +134,8 @@ impl Board {
         }
     }
 
-    /// Visits the indices of all words up to `word`. Returns the least of the words above it.
+    /// Calls `visit` with the index of each task whose word is at most `word`. Returns the least of the
+    /// greater words.
     pub(crate) fn visit_up_to(&self, word: u64, mut visit: impl FnMut(usize)) -> u64 {
         let mut next = NOTHING;
         for group in 0..self.groups() {
@@ -160,7 +161,8 @@ impl Board {
         self.least_in(group * GROUP..(group + 1) * GROUP, |_, word| word)
     }
 
-    /// Returns the smallest of some stored ranks or due times, after `key` has mapped each of them.
+    /// Returns the least of the ranks or due times stored at the indices in `range`, after `key` has mapped
+    /// each of them.
     #[inline]
     fn least_in(&self, range: std::ops::Range<usize>, key: impl Fn(usize, u64) -> u64) -> Least {
         let mut least = Least { index: range.start, word: NOTHING };

@@ -40,8 +40,8 @@ pub(crate) trait Driver: Send + Sync {
     /// spent on scheduling.
     fn figures(&self) -> DriverFigures;
 
-    /// Waits until the threads that the driver itself has started have ended. Call [`close`](Self::close)
-    /// first.
+    /// Waits until the threads that this driver (workers, or a thread per task) has started itself have
+    /// ended. Call [`close`](Self::close) first.
     fn join(&self) {}
 
     /// Checks again whether the task that writes an edge can run, because the pool has made a chunk for
@@ -77,6 +77,6 @@ pub(crate) struct DriverFigures {
     pub(crate) relief: Relief,
     /// Number of worker threads that sleep at the moment.
     pub(crate) asleep: u64,
-    /// Thread numbers that the operating system gave to the threads which the driver itself has started.
+    /// Numbers by which the operating system knows the threads that the driver itself has started.
     pub(crate) task_threads: Vec<u32>,
 }

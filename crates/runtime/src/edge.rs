@@ -229,7 +229,8 @@ impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
 pub(crate) struct Watched<'a, W, O> {
     tracker: &'a mut W,
     output: &'a mut O,
-    /// Watermarks below this event time are passed over, because no operator does anything at them.
+    /// Watermarks below this event time are not placed on the edge, because no operator does anything at
+    /// them.
     floor: EventTime,
     /// Number of records that the source has pushed through this adapter.
     pub(crate) passed: u64,
@@ -268,8 +269,8 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
     fn push_all<I: Input<T>>(&mut self, input: &mut I) {
         let count = input.remaining().min(self.room());
         if count == 0 {
-            // No room may mean that a watermark is due already: a source that pushes several runs of records
-            // in one poll makes one call too many.
+            // The output may have no room because a watermark is due. A source that pushes several runs of
+            // records in one poll then calls this function once too often.
             return;
         }
         // The place of the next watermark is determined before any record is moved out of the input.

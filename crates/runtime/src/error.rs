@@ -11,20 +11,20 @@ use thalweg_model::{Fault, Span};
 pub enum PlanError {
     /// A setting of the engine or of a query is out of its range.
     OutOfRange {
-        /// Name of the setting.
+        /// Name of the setting that is out of its range.
         name: &'static str,
-        /// The refused value of the setting.
+        /// The refused value of this setting.
         value: u64,
-        /// The least allowed value of the setting.
+        /// The least value that the setting allows.
         min: u64,
-        /// The greatest allowed value of the setting.
+        /// The greatest value that the setting allows.
         max: u64,
-        /// The unit of these values, such as bytes or nanoseconds.
+        /// The unit of the refused value and of its limits, such as bytes or nanoseconds.
         unit: &'static str,
     },
     /// The watermark strategy of a source has a negative span of time.
     NegativeSpan {
-        /// Name of the source's task.
+        /// Name of the source whose watermark strategy has the negative span.
         operator: String,
         /// Name of the negative span in the watermark strategy.
         name: &'static str,
@@ -33,12 +33,12 @@ pub enum PlanError {
     },
     /// The plan of the query has no source.
     NoSource {
-        /// Name of the query.
+        /// Name of the query without a source.
         query: String,
     },
     /// Two operators have the same name.
     DuplicateName {
-        /// The name that both operators have.
+        /// The name that two operators have.
         name: String,
     },
     /// The name of an operator is empty.
@@ -58,7 +58,7 @@ pub enum PlanError {
     /// The first two chunks of an edge, which are reserved when a query is submitted, do not fit into the
     /// memory budget.
     BudgetTooSmall {
-        /// The edge, as `from -> to`.
+        /// The edge whose chunks do not fit into the memory budget, written as `from -> to`.
         edge: String,
         /// The reservation of memory that was refused.
         exceeded: BudgetExceeded,
@@ -66,14 +66,14 @@ pub enum PlanError {
     /// With queues in place of blocks: the queue of an edge does not fit into the memory budget. All of its
     /// memory is reserved at once.
     QueueTooLarge {
-        /// The edge, as `from -> to`.
+        /// The edge whose queue does not fit into the memory budget, written as `from -> to`.
         edge: String,
         /// The reservation of memory that was refused.
         exceeded: BudgetExceeded,
     },
     /// The engine cannot make an edge with the given settings.
     Edge {
-        /// The edge, as `from -> to`.
+        /// The edge that cannot be made, written as `from -> to`.
         edge: String,
         /// Reason why the edge was refused.
         reason: String,
@@ -85,7 +85,7 @@ pub enum PlanError {
     },
     /// Streams of two queries were combined.
     OtherQuery {
-        /// Name of the query from which the other stream came.
+        /// Name of the other query, from which one of the combined streams came.
         other: String,
     },
     /// The engine is shutting down and accepts no more queries.
@@ -95,7 +95,7 @@ pub enum PlanError {
     NoThread {
         /// Name of the task, or of the engine's thread, that could not be started.
         operator: String,
-        /// Reason given by the operating system.
+        /// Reason why the operating system refused the thread.
         reason: String,
     },
     /// The engine is set to use queues as edges, and the plan has an operator that does not support queues.
@@ -210,7 +210,7 @@ pub enum QueryError {
     Panicked {
         /// Name of the operator whose code panicked.
         operator: String,
-        /// Message of the panic.
+        /// Message of the panic in the user's function.
         message: String,
     },
     /// A source or a sink failed, for example because of an input or output error.

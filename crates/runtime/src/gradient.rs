@@ -47,13 +47,13 @@ impl Gradient {
         self.last = Some((mean_ns, now));
     }
 
-    /// Returns the mean of the last samples of the gradient; 0 before the first.
+    /// Returns the mean of the last samples of the latency gradient; 0 before the first sample.
     pub(crate) fn mean(&self) -> f64 {
         let count = self.taken.min(SAMPLES as u64);
         if count == 0 { 0.0 } else { self.samples[..count as usize].iter().sum::<f64>() / count as f64 }
     }
 
-    /// Returns the number of samples that were taken.
+    /// Returns the number of samples of the latency gradient that were taken since the start of the query.
     pub(crate) fn samples(&self) -> u64 {
         self.taken
     }

@@ -138,9 +138,9 @@ pub(crate) struct OperatorMeter {
     folded: AtomicU64,
     filtered: AtomicU64,
     late: AtomicU64,
-    /// Nanoseconds that the operator took in the steps in which it was measured by itself. The next field
-    /// counts the records that it read in these steps.
+    /// Nanoseconds that the operator took in the steps in which it was measured by itself.
     staged_ns: AtomicU64,
+    /// Number of records that the operator read in the steps in which it was measured by itself.
     staged_records: AtomicU64,
 }
 

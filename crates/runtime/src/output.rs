@@ -231,13 +231,14 @@ pub(crate) struct Delivered {
 pub(crate) struct Delays {
     /// Histogram of the latencies that were measured since a handle of the query last took them.
     pub(crate) all: Mutex<Latencies>,
-    /// Sum in ns, and number, of all latencies since the start. Relaxed: the policy uses their change over
-    /// 100 ms.
+    /// Sum in ns of all latencies since the start. Relaxed: the policy uses its change over 100 ms.
     sum_ns: AtomicU64,
+    /// Number of all latencies since the start. Relaxed: the policy uses its change over 100 ms.
     count: AtomicU64,
-    /// The latency target of the query. The next field counts the latencies that met it. Relaxed, because the
-    /// count is only shown and compared over long intervals.
+    /// The latency target of the query; `None` if it has no target.
     target_ns: Option<u64>,
+    /// Number of latencies that met the target. Relaxed, because the number is only shown and compared over
+    /// long intervals.
     met: AtomicU64,
 }
 

@@ -118,9 +118,10 @@ struct View {
     last_run_ended: ProcessingTime,
     /// Watermarks at which the task has something to do, if its chain has windows.
     horizon: Option<Horizon>,
-    /// The last watermark that the task has taken, as far as workers have reported. `frontier` is the next
-    /// instant after it at which the task has something to do.
+    /// The last watermark that the task has taken, as far as workers have reported.
     watermark: Option<EventTime>,
+    /// The first event time after `watermark` at which the task has something to do, such as the end of a
+    /// window.
     frontier: Option<EventTime>,
 }
 

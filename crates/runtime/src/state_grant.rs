@@ -25,7 +25,7 @@ pub(crate) struct StateGrant {
     spare_bytes: AtomicUsize,
     /// True if the task has requested memory since the last settlement (the end of its last step). Relaxed:
     /// the holder of the task requests and settles, and the task's cell orders its runs. Other tasks that
-    /// request put the state down behind a lock.
+    /// request memory here put down the merged state behind a lock.
     was_asked: AtomicBool,
     lent: Mutex<Granted>,
     /// The first refusal of memory to this task, whether it was reported or not.

@@ -198,9 +198,9 @@ pub(crate) struct Probe {
     /// Instant, in ns, from which a mark or an emission of the task is unfinished, so that there is work
     /// without input; `SETTLED` if none is unfinished.
     unsettled_since_ns: AtomicU64,
-    /// Scheduling context of the unfinished mark or emission: the time at which it was observed, in ns. The
-    /// next field has its token.
+    /// Time at which the unfinished mark or emission was observed, in ns: a part of its scheduling context.
     unsettled_observed_ns: AtomicU64,
+    /// Token of the unfinished mark or emission, in ns: the other part of its scheduling context.
     unsettled_token_ns: AtomicU64,
     /// Number of rows that the task has taken. `carriers_taken` counts the records that contained them, where
     /// a record stands for several rows. Relaxed: policies see only the ratio.
@@ -287,7 +287,7 @@ impl Probe {
         (reach.written, reach.closed) = (self.written(), self.closed());
     }
 
-    /// Returns the number of records and marks written to all outputs so far; it grows with either.
+    /// Returns the number of records and marks that the task has written to all its outputs so far.
     fn written(&self) -> u64 {
         self.outputs.iter().map(Outlet::written).sum()
     }
@@ -302,7 +302,7 @@ impl Probe {
         self.inputs.first().map_or(EpochWork::Unknown, |inlet| inlet.epoch_work(now))
     }
 
-    /// Returns what the task has changed for other tasks since `reach` was recorded.
+    /// Returns the changes for other tasks that the task has made since its positions were stored in `reach`.
     pub(crate) fn changes_since(&self, reach: &Reach) -> Changes {
         let freed = |(inlet, read): (&Inlet, &Position)| inlet.has_freed(*read);
         Changes {

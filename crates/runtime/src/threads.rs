@@ -58,9 +58,9 @@ pub(crate) struct Threads {
 struct Register {
     is_closed: bool,
     submitted: u64,
-    /// Tasks by their numbers. The next field has the queries by theirs. Numbers of what has ended are used
-    /// again.
+    /// Tasks that run, by their numbers. Numbers of tasks that have ended are used again.
     seats: Vec<Option<Arc<Seat>>>,
+    /// Queries that run, by their numbers. Numbers of queries that have ended are used again.
     queries: Vec<Option<Running>>,
     handles: Vec<JoinHandle<()>>,
 }
@@ -341,8 +341,9 @@ impl Driver for Threads {
 
 /// The tasks that the runs of a task may concern, and that it must wake.
 struct Neighbours {
-    /// Tasks that write the inputs of this task. The next field has the tasks that read its outputs.
+    /// Tasks that write the inputs of this task.
     upstream: Vec<Arc<Seat>>,
+    /// Tasks that read the outputs of this task.
     downstream: Vec<Arc<Seat>>,
     /// Tasks that must be woken when the epochs change that this task writes or reads.
     further: Vec<Arc<Seat>>,

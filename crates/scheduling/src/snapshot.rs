@@ -302,7 +302,8 @@ impl Snapshot {
 pub struct Fields(u32);
 
 impl Fields {
-    /// `pending` and `can_output` of operators; always gathered, because the executor itself needs them.
+    /// The empty group: `pending` and `can_output` of operators are always gathered, because the executor
+    /// itself needs them.
     pub const PENDING: Fields = Fields(0);
     /// The group of one field: when the oldest pending record of each operator arrived (`oldest_pending`).
     pub const OLDEST_PENDING: Fields = Fields(1);
@@ -312,7 +313,8 @@ impl Fields {
     pub const COST_AND_SELECTIVITY: Fields = Fields(4);
     /// The group of latency changes: `latency_gradient` and `gradient_samples` of [`Snapshot::queries`].
     pub const LATENCY_GRADIENT: Fields = Fields(8);
-    /// [`Snapshot::downstream`] and [`Snapshot::order`]: which operators read from which.
+    /// The group of the queries' graphs: [`Snapshot::downstream`] and [`Snapshot::order`], which tell which
+    /// operators read from which.
     pub const TOPOLOGY: Fields = Fields(16);
     /// The group of epochs: `epoch_work` of operators, `sink_watermark` and `next_window_end` of queries.
     pub const EPOCHS: Fields = Fields(32);
@@ -320,7 +322,7 @@ impl Fields {
     pub const CONTEXTS: Fields = Fields(64);
     /// The group of source progress: [`Snapshot::streams`].
     pub const STREAMS: Fields = Fields(128);
-    /// Leaves the empty parts of edges out of [`Snapshot::memory_used_bytes`].
+    /// The group with which the empty parts of edges are left out of [`Snapshot::memory_used_bytes`].
     pub const MEMORY: Fields = Fields(256);
 
     /// Returns true if this set of field groups contains all groups of `other`.

@@ -64,7 +64,7 @@ impl Calls {
         Calls { policy: String::new(), kept: Vec::new(), bytes: 0, calls_max, left_out: 0 }
     }
 
-    /// Keeps a call if the trace has room for it. Returns true if it had.
+    /// Keeps a recorded call if the trace has room for it. Returns true if the call was kept.
     fn keep(&mut self, call: Call) -> bool {
         let bytes = self.bytes.saturating_add(call.bytes());
         let has_room = self.has_room() && bytes <= TRACE_BYTES_MAX;

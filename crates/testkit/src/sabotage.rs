@@ -71,8 +71,8 @@ impl Place {
 #[derive(Debug, Default)]
 pub struct Sabotage {
     at: Option<(Place, u64)>,
-    /// Number of visits to the place so far. Relaxed ordering is enough: the counter protects no other data,
-    /// and the runs of a task are ordered by its task cell.
+    /// Number of visits so far to the place of the query where the failure is injected. Relaxed ordering is
+    /// enough: the counter protects no other data, and the runs of a task are ordered by its task cell.
     visits: AtomicU64,
 }
 

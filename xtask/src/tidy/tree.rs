@@ -138,7 +138,8 @@ impl File {
 }
 
 impl<'a> Place<'a> {
-    /// Returns the place of the file at `path`, if it is below a part of a package such as `src`.
+    /// Splits `path` into its package, the part of the package such as `src`, and the rest of the path;
+    /// `None` if the file is not below a part of a package.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         let package_end = match path.split_once('/')? {
             ("crates", inner) => "crates/".len() + inner.find('/')?,

@@ -54,7 +54,8 @@ impl Offered {
         let streams = args.workload().facts().streams;
         let of_query = |(query, after): (usize, &Duration)| match (args.rate, loads.get(query)) {
             (Rate::PerSecond(_), Some(query)) => {
-                // The start is rounded to a whole microsecond, so that event times have a closed form.
+                // The start of the query's load is rounded to a whole microsecond, so that event times have a
+                // closed form.
                 let start_us = now.as_nanos() / 1_000 + u64::try_from(after.as_micros()).unwrap_or(0);
                 let start = ProcessingTime::from_nanos(start_us * 1_000);
                 let load = (!query.load.is_steady()).then(|| query.load.clone());

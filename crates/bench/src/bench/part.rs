@@ -16,7 +16,7 @@ use super::report::{Checked, Figures, GroupFigures, KEPT_UP, OverdueFigures};
 
 /// A part of a run: queries that are alike, ready to be submitted.
 pub struct Part {
-    /// Name of the part in figures.
+    /// Name of this part of the run in printed figures.
     pub name: &'static str,
     /// The options of these queries alone.
     pub args: BenchArgs,

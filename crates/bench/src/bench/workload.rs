@@ -89,7 +89,7 @@ pub struct Facts {
     pub loops: &'static [LoopKind],
 }
 
-/// The windows of a workload whose windows can be chosen.
+/// Default size and slide of a workload's windows, for workloads that accept `--window` or `--slide`.
 pub struct Windows {
     /// Size of the windows, unless `--window` is given.
     pub size: Span,

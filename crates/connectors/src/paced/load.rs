@@ -248,7 +248,7 @@ pub enum LoadError {
     OutOfBounds {
         /// Name of the parameter of the load that is out of bounds.
         what: &'static str,
-        /// The value that was given for the parameter.
+        /// The value that the user gave for the parameter of the load.
         value: f64,
         /// The least value that the parameter may have.
         min: f64,

@@ -115,7 +115,8 @@ impl SplitShares {
         begun.saturating_add(run.start).max(at)..begun.saturating_add(run.end)
     }
 
-    /// Returns the places of a split's run in the first round over all splits.
+    /// Returns the positions, in the sequence of all records, of the run of consecutive records that the
+    /// split gets in the first round. Each round gives one such run to every split.
     fn run(&self, split: u64) -> Range<u64> {
         match &self.ends {
             None => split * self.run_records..(split + 1) * self.run_records,

@@ -191,8 +191,8 @@ fn growth_is_asked_for_bounded_and_given_back() {
     drop((writer, reader));
 }
 
-/// An open edge takes all the values for which it has reported room. This holds after any number of calm
-/// blocks, and so also when a chunk is given back.
+/// An open edge takes all the values for which it has reported room. This holds after any number of blocks
+/// without a burst, so also at the moment when the edge gives a surplus chunk back to the pool.
 #[test]
 fn room_that_was_told_is_kept() {
     for calm_blocks in 0..160 {
@@ -361,7 +361,7 @@ fn selections_take_what_they_name_and_drop_the_rest() {
 #[derive(Clone, Debug)]
 enum Step {
     Push(u64),
-    /// Appends a value without holding an appender open.
+    /// A step of a random test: append a value without holding an appender open.
     Append(u64),
     Mark,
     Take(usize),

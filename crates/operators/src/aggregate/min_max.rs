@@ -35,6 +35,8 @@ macro_rules! extreme {
                 }
             }
 
+            /// Returns the least or greatest value of a window.
+            ///
             /// # Panics
             /// If the accumulator holds no value. The engine never does this: a window without
             /// values has no result.

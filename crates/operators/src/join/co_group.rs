@@ -49,8 +49,9 @@ pub struct CoGroup<K, L, R, KeyL, KeyR, F, I: IntoIterator> {
     lateness: Lateness,
     /// The results of the last call of the function that are not emitted yet, and their event time.
     made: Option<(EventTime, I::IntoIter)>,
-    /// The left and right values of the current key; the vectors are kept so that their memory is reused.
+    /// The left values of the current key; the vector is kept so that its memory is reused.
     lefts: Vec<L>,
+    /// The right values of the current key; the vector is kept so that its memory is reused.
     rights: Vec<R>,
     read: u64,
     late: u64,

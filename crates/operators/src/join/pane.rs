@@ -18,8 +18,9 @@ pub(crate) struct Sides<L, R> {
 /// A pane of a window join: the records of both sides that fall into the same windows.
 #[derive(Debug)]
 pub(crate) struct Pane<K, L, R> {
-    /// Numbers of the first and the last window that the records of this pane fall into.
+    /// Number of the first window that the records of this pane fall into.
     pub(crate) first: i64,
+    /// Number of the last window that the records of this pane fall into.
     pub(crate) last: i64,
     /// Event time of the results of the pane's first window.
     pub(crate) stamp: EventTime,

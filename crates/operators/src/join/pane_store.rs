@@ -53,14 +53,17 @@ pub(crate) struct PaneStore<K, L, R> {
     windows: EvenWindows,
     /// The open panes, sorted by the numbers of their first and last window.
     panes: WindowTablePool<(i64, i64), Pane<K, L, R>>,
-    /// The pane that the last record went to, and the span of instants whose records go to the same pane.
+    /// The pane that the last record went to.
     current: Destination,
+    /// First instant of the span whose records go to the same pane as the last record.
     current_start: EventTime,
+    /// Length in microseconds of the span whose records go to the same pane as the last record.
     current_micros: u64,
     /// Number of the last window that has closed; all windows with lower numbers are closed as well.
     closed: Option<i64>,
-    /// The window that is closing with its next entry, and the indexes of its panes.
+    /// The window that is closing, with its next entry.
     closing: Option<Closing>,
+    /// The indexes of the panes of the window that is closing.
     closing_panes: Vec<u32>,
     ahead: Box<Ahead>,
     /// The keys of the records that are looked up ahead; the vector is kept so that its memory is reused.

@@ -68,11 +68,13 @@ pub struct WindowJoin<K, L, R, KeyL, KeyR, C> {
 #[derive(Debug)]
 struct Meeting<L, R> {
     value: Either<L, R>,
-    /// The pane that the record is stored in, and the entry of its key there.
+    /// The pane that the record is stored in.
     pane: u32,
+    /// The entry of the record's key in its own pane.
     entry: u32,
-    /// The pane whose values the record is joined with now, and the entry of the record's key in this pane.
+    /// The pane whose values the record is joined with now.
     their_pane: u32,
+    /// The entry of the record's key in the pane whose values the record is joined with now.
     their_entry: Option<u32>,
     place: Place,
 }

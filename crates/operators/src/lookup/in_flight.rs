@@ -48,12 +48,14 @@ enum Content<T, U> {
     Answered { record: Record<U>, next: u32 },
 }
 
+/// A place in the order of emission: some records, then a mark or none.
 #[derive(Debug)]
 struct Place {
     /// Number of records of this place in the order of emission whose question is not answered.
     unanswered: u32,
-    /// The first and the last slot in this place's list of results that wait to be emitted.
+    /// The first slot in this place's list of results that wait to be emitted.
     first: u32,
+    /// The last slot in this place's list of results that wait to be emitted.
     last: u32,
     /// The mark that is emitted behind the records of this place, if there is one.
     mark: Option<Mark>,
@@ -67,7 +69,8 @@ pub(super) struct InFlight<T, U> {
     first_free: u32,
     used: u32,
     places: VecDeque<Place>,
-    /// Number of the first place in the queue of places. Places are numbered from the start of the query.
+    /// Number of the first entry of `places`. Places in the order of emission are numbered from the start of
+    /// the query.
     first_place: u64,
     allowance: Allowance,
 }

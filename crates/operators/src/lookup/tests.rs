@@ -381,7 +381,7 @@ struct List {
 struct Item {
     text: String,
     value: Option<i64>,
-    /// The number of answers that had come when this item was answered, itself included.
+    /// For an answered item of the list: the number of answers that had come by then, its own included.
     answered: Option<usize>,
     is_through: bool,
 }

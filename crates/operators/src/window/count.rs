@@ -207,8 +207,9 @@ enum Step<K, R> {
 /// Position of a key in its windows, with the accumulators of its current panes.
 #[derive(Debug)]
 struct Run<A> {
-    /// The accumulator of the incomplete pane, and the number of records since this pane began.
+    /// The accumulator of the key's incomplete pane.
     open: A,
+    /// Number of records of the key since its incomplete pane began.
     count: u64,
     /// The complete panes of the key's next window; `None` if windows do not overlap and so have one pane
     /// each.

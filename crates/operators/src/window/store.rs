@@ -105,9 +105,9 @@ impl Pane {
 #[derive(Clone, Copy, Debug)]
 struct Current {
     table: TableIndex,
-    /// First instant of the pane and its number of instants, so that one comparison tells whether an instant
-    /// lies in it.
+    /// First instant of the current pane.
     pane: EventTime,
+    /// Length of the current pane in microseconds, so that one comparison tells whether an instant lies in it.
     micros: u64,
     /// Range of the watermarks by which a record may be judged to go into this table: from `late_from` on,
     /// below `late_until`. At these watermarks, the first window that the table's values count for has not
@@ -160,9 +160,9 @@ struct Reach {
     start: EventTime,
     /// Length of the current pane in microseconds if there is only one; otherwise zero.
     alone: u64,
-    /// Length of both current panes together, and the offset at which the second one begins; zero if there is
-    /// only one.
+    /// Length of both current panes together, in microseconds; zero if there is only one.
     pair: u64,
+    /// Offset in microseconds at which the second current pane begins; zero if there is only one.
     second: u64,
 }
 

@@ -42,13 +42,15 @@ impl Hand {
 #[derive(Debug)]
 pub(super) struct TablePool<K, A> {
     tables: Vec<Accumulators<K, A>>,
-    /// The two tables in hand, whose places in `tables` hold empty ones; their indexes; and their bytes when
-    /// these were last noted.
+    /// The two tables in hand, which records go to at the moment. Their places in `tables` hold empty tables.
     hands: [Accumulators<K, A>; 2],
+    /// Indexes of the two tables in hand.
     in_hand: [TableIndex; 2],
+    /// Bytes of the two tables in hand when these bytes were last noted.
     hand_bytes: [usize; 2],
-    /// The indexes of unused tables: those that keep their slots, and those without slots.
+    /// Indexes of unused tables that keep their slots.
     spare: Vec<TableIndex>,
+    /// Indexes of unused tables without slots.
     empty: Vec<TableIndex>,
     /// Bytes of all tables when they were last noted; growth of the tables in hand since then is not
     /// included.

@@ -20,8 +20,9 @@ use super::MARKERS_MAX;
 use super::carrier::{Carrier, Share};
 use super::tracker::{Claiming, EpochTracker, WorkQueueCounts};
 
-/// A block of records on its way to a parallel operator, with the values by which it is judged (a bundle in
-/// StreamBox). All its records come from one split of the source.
+/// A block of records on its way to a parallel operator, with the epoch to which the records belong and the
+/// watermark by which they are late (a bundle in StreamBox). All its records come from one split of the
+/// source.
 pub struct Bundle<B> {
     /// The block of records; `None` if the bundle carries only a latency marker.
     pub(crate) block: Option<B>,

@@ -23,7 +23,7 @@ const SPARE_MAX: usize = 4;
 pub(crate) struct Gathered<C> {
     pub(crate) epoch: u64,
     pub(crate) chain: C,
-    /// The watermark by which this operator chain judges records as late, as it was last told.
+    /// The watermark by which this operator chain was last told to judge whether records are late.
     pub(crate) late_by: EventTime,
     pub(crate) bytes: usize,
 }
@@ -168,7 +168,7 @@ impl<C> Copies<C> {
 
     /// Puts down the result of a merged pair of chains. The emptied chain of the pair returns to its copy.
     pub(crate) fn put_whole(&self, Pair { whole, part: (copy, emptied) }: Pair<C>) {
-        // The copy of the whole pays for both from now on.
+        // The copy that owns the merged chain now pays for the state of both chains.
         let part_bytes = self.own[copy].lock().merging_bytes;
         self.own[whole.0].lock().merging_bytes += part_bytes;
         self.give_back(copy, emptied);

@@ -242,8 +242,8 @@ impl MergingCounts {
     }
 }
 
-/// An end or a silence that was determined and must still be passed on: at most one end for each open epoch,
-/// and one silence before each end and behind the last.
+/// The end of an epoch, or a silence of all splits, which was determined and must still be passed on. There
+/// is at most one end for each open epoch, and one silence before each end and behind the last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ToCome {
     /// The watermark at which the next epoch ends.
@@ -264,7 +264,7 @@ struct Life {
     to_come: VecDeque<ToCome>,
     /// The watermark that was last assigned as the end of an epoch.
     last_end: EventTime,
-    /// True if the stream has ended, so that no more ends are assigned.
+    /// True if the stream has ended, so that no more end watermarks are assigned to epochs.
     is_ended: bool,
     items: VecDeque<Item>,
     markers: usize,

@@ -36,8 +36,9 @@ pub(crate) struct DeferredTask<T, P, D, C, E> {
 /// `Driver::notify`).
 pub(crate) struct TaskWaker {
     probe: Arc<Probe>,
-    /// The driver that runs the task, and the task's number there. Not set before the task is admitted;
-    /// then its first run is still to come.
+    /// The driver that runs the task, and the number of the task in that driver. Not set before the engine
+    /// admits the task. A wake-up before that is not lost, because the first run of the task is still to
+    /// come.
     place: OnceLock<(Weak<dyn Driver>, OperatorId)>,
 }
 

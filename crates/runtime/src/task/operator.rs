@@ -27,8 +27,8 @@ pub(crate) struct OperatorTask<T, P, C, E> {
 }
 
 impl<T, P: Ports<T>, C, E> OperatorTask<T, P, C, E> {
-    /// Makes the task. `families` has a number for each input: inputs with the same number get their records
-    /// from the same sources.
+    /// Makes a task that reads `ports` and runs `chain`. `families` has a number for each input: inputs with
+    /// the same number get their records from the same sources.
     pub(crate) fn new(ports: P, families: &[usize], chain: C, output: E, probe: Arc<Probe>) -> Self {
         assert_eq!(families.len(), ports.count(), "every port reads an edge");
         let merge = Merge::new(families);

@@ -40,7 +40,8 @@ impl Tokens {
     /// Spends one token for each record. Records beyond the number of unspent tokens run without a token.
     pub(crate) fn spend(&self, now: ProcessingTime, records: u64) {
         let (_, next_ns) = self.next(now);
-        // If the number is too large for the type, the conversion gives the largest value.
+        // If the number of nanoseconds is too large for the integer type, the conversion gives the largest
+        // integer.
         let spent_ns = (records.min(self.left(now)) as f64 * self.spacing_ns) as u64;
         self.next_ns.store(next_ns.saturating_add(spent_ns), Ordering::Relaxed);
     }

@@ -37,8 +37,8 @@ impl Patience {
         self.origin.renew(now);
     }
 
-    /// Returns the rank of an operator that has waited longer than `bound_ns`; `None` if it has not, or
-    /// cannot run.
+    /// Returns the rank of an operator that has waited longer than `bound_ns`; `None` if the operator has not
+    /// waited so long or cannot run.
     #[inline]
     pub(crate) fn rank(
         self,

@@ -140,7 +140,8 @@ struct OperatorPlan {
     idle_threshold_ns: u64,
 }
 
-/// The entry of a number that no operator has. Its query is equal to no operator's query.
+/// Stands in the table of operators at a number that no operator has. Its query differs from the query of
+/// every operator.
 const NOBODY: OperatorPlan = OperatorPlan {
     query: QueryId(u32::MAX),
     tie: 0,

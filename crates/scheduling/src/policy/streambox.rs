@@ -98,7 +98,8 @@ struct Standing {
     turn: u32,
 }
 
-/// The position of a number that no operator has. Its query is equal to no operator's query.
+/// Stands in the table of operators at a number that no operator has. Its query differs from the query of
+/// every operator.
 const NOWHERE: Standing =
     Standing { query: QueryId(u32::MAX), depth: 0, height: 0, is_behind_watermarks: false, turn: 0 };
 

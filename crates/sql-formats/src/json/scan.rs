@@ -69,7 +69,7 @@ pub(in super::super) struct Broken {
 }
 
 impl Broken {
-    /// Returns the reason as a sentence for error messages.
+    /// Returns a sentence for error messages that says where `text` is not JSON, and what should be there.
     pub(super) fn reason(&self, text: &str) -> String {
         match text.get(self.at..).and_then(|rest| rest.chars().next()) {
             Some(found) => {

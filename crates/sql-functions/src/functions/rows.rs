@@ -15,7 +15,7 @@ use crate::suggestion::nearest;
 use crate::types::SqlType;
 use crate::values::ColumnarValue;
 
-/// Function as a call of which `row.field` is planned: the field's name is the second argument.
+/// The function that stands for `row.field` in a plan: its arguments are the row and the field's name.
 pub static ROWS: &[Function] = &[Function {
     name: "FIELD",
     usage: "row.field",

@@ -360,8 +360,8 @@ pub(super) struct SavedBad {
     recent: RecentBad,
 }
 
-/// The lines of the latest bad records, one more than a window may have. When full, the vector is used as a
-/// ring.
+/// Line numbers of the latest bad records. The vector keeps one number more than the bad records that are
+/// allowed among 10,000 consecutive records. When full, it is used as a ring.
 struct RecentBad {
     lines: Vec<u64>,
     /// The index of the oldest line in the vector, when the vector is full and used as a ring.

@@ -43,7 +43,7 @@ pub trait EdgeInputs<T: Send + 'static>: Sized + 'static {
 /// A segment of a stream that begins at edges from other streams, and has no operator.
 pub struct FromEdges<E> {
     pub(crate) edges: E,
-    /// Name of the task if it holds no operator.
+    /// Name of the task that reads the edges, if the task holds no operator.
     pub(crate) label: Label,
 }
 

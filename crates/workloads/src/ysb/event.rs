@@ -51,8 +51,8 @@ pub struct AdInfo {
     pub ad_id: u64,
 }
 
-/// These are the sizes in the papers. Throughput in bytes and the number of records in a block
-/// depend on them.
+/// Records have the sizes that the papers give. Throughput in bytes and the number of records in a block
+/// depend on these sizes.
 const _: () = assert!(size_of::<Record<YsbEvent>>() == 56);
 const _: () = assert!(size_of::<Record<AdInfo>>() == 16);
 

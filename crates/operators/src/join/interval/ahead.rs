@@ -19,15 +19,17 @@ pub(super) struct Seen {
     pub(super) is_left: bool,
     pub(super) is_late: bool,
     pub(super) tag: Tag,
-    /// The bucket that the record itself is stored in, and the entry of its key there. The entry is `NOWHERE`
-    /// if `candidate` did not find it.
+    /// The bucket that the record itself is stored in.
     pub(super) own_place: u32,
+    /// The entry of the record's key in its own bucket; `NOWHERE` if `candidate` did not find it.
     pub(super) own_entry: u32,
+    /// The word that the index of the record's own bucket has at the home slot of its key.
     own_word: u64,
-    /// The buckets of the other side where matches may lie, and the entry and the index word of the record's
-    /// key in each.
+    /// The buckets of the other side where matches of the record may lie.
     pub(super) near: Near,
+    /// The entry of the record's key in each bucket of the other side.
     pub(super) near_entries: [u32; NEAR_MAX],
+    /// The word that the index of each bucket of the other side has at the home slot of the record's key.
     near_words: [u64; NEAR_MAX],
 }
 

@@ -18,9 +18,9 @@ pub(super) struct Meeting<K, V, N> {
     row: Row<V, N>,
     tag: Tag,
     key: K,
-    /// Number of the bucket that the record has reached on the other side, and the place in that bucket from
-    /// which to continue.
+    /// Number of the bucket of the other side that the record has reached.
     bucket: i64,
+    /// The place in the reached bucket of the other side from which the record continues.
     place: Option<Place>,
 }
 

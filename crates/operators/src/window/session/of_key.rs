@@ -13,8 +13,9 @@ use crate::window::held::held;
 /// The span of a record, in which it meets other records of its key, and the record's own event time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
-    /// The first and the last instant of the span in which a record meets other records.
+    /// The first instant of the span in which a record meets other records.
     from: EventTime,
+    /// The last instant of the span in which a record meets other records.
     last: EventTime,
     start: EventTime,
 }
@@ -67,8 +68,9 @@ impl<V, F: Fold<V>> Melt<F::Accumulator> for Folded<'_, V, F> {
 #[derive(Debug)]
 pub(super) struct Session<A> {
     /// The first instant of the span in which the session meets records; this span is the union of the spans
-    /// of its records. The next field is the last instant.
+    /// of its records.
     pub(super) from: EventTime,
+    /// The last instant of the span in which the session meets records.
     pub(super) last: EventTime,
     /// The first event time of the session's records, where its window starts.
     pub(super) start: EventTime,
@@ -124,13 +126,13 @@ pub(super) fn end_of(last: EventTime) -> EventTime {
 /// The effects that merging sessions had, by which the owner corrects its counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Merged {
-    /// Number of sessions that were merged into another one, and of keys whose trees of sessions became
-    /// empty.
+    /// Number of sessions of a key that were merged into another session.
     pub(super) count: usize,
+    /// Number of keys whose trees of sessions became empty in the merge.
     pub(super) tree_count: usize,
-    /// Bytes that the contents of these sessions held before the merge, and that the merged content holds
-    /// now.
+    /// Bytes that the contents of the sessions held before they were merged.
     pub(super) held_before: usize,
+    /// Bytes that the content of the merged session holds.
     pub(super) held_after: usize,
 }
 

@@ -19,9 +19,9 @@ use crate::window::held::Held;
 pub(super) struct TimedSessions<K, A> {
     keys: KeyTable<K, Sessions<A>>,
     timers: Timers<K>,
-    /// Number of sessions in trees, which a key has from its second session on, and the number of keys with
-    /// trees.
+    /// Number of sessions in trees, which a key has from its second session on.
     beside_count: usize,
+    /// Number of keys that have a tree of sessions.
     tree_count: usize,
     held: Held,
     hash: KeyHash,

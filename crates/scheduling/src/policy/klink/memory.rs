@@ -66,8 +66,8 @@ impl MemoryMode {
     }
 }
 
-/// The operators that run first in memory mode: those of the query without its sources, down to this place
-/// from its end.
+/// The operators that run first in memory mode: those of one query without its sources, from the first
+/// operator down to the one at this place, counted from the end of the query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pipeline {
     pub(super) query: QueryId,

@@ -16,8 +16,9 @@ pub(super) struct QueryPlan {
     cost_ns: f64,
     /// Number of operators of the query that the evaluation has given a place so far.
     pub(super) operators: u32,
-    /// Arrival of the oldest input of the query's operators. The next field has that of its sources alone.
+    /// Arrival of the oldest input of the query's operators; `None` if no input waits.
     oldest: Option<ProcessingTime>,
+    /// Arrival of the oldest input of the query's sources; `None` if no input waits at a source.
     oldest_at_sources: Option<ProcessingTime>,
     /// Ingestion time of the last watermark that makes the query put out results.
     pub(super) swept: Option<ProcessingTime>,
