@@ -126,7 +126,7 @@ const AHEAD_WAIT_NS: u64 = 50_000;
 /// time scale.
 type WrittenPace = (bool, u64, u64, u64);
 
-/// A source of a generator's values at a pace.
+/// A source that emits a generator's values at a given pace.
 ///
 /// # Example
 /// ```
@@ -171,7 +171,7 @@ pub struct Paced<G: Generate> {
 }
 
 impl<G: Generate> Paced<G> {
-    /// Creates an endless source.
+    /// Creates a source that emits the values of `generator` at this pace, without end.
     ///
     /// # Errors
     /// [`PaceError::RateOutOfBounds`] if the rate is not within 1 and 1,000,000,000 records/s, [`PaceError::TimeScale`] if
