@@ -39,8 +39,8 @@ fn cargo_steps(workspace: &Workspace) -> Vec<StepCommand> {
     ]
 }
 
-/// Returns the loom models of memory and of the runtime. `max_preemptions` is their bound unless the environment sets
-/// another.
+/// Returns the step that runs the loom models of memory and of the runtime. A model is run with at most
+/// `max_preemptions` preemptions, unless the environment sets `LOOM_MAX_PREEMPTIONS`.
 ///
 /// `--cfg loom` changes the flags of every dependency, so the models have a target directory of their own. In the
 /// common directory, each run would discard the artefacts of the other steps.

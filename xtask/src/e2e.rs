@@ -184,7 +184,8 @@ fn ask_file(file: &CaseFile, client: &Client, inputs: &Path) -> Result<Vec<Answe
 ///
 /// # Errors
 ///
-/// A case that differs and is not listed, or a list with a line that is not true.
+/// If a case differs from Flink and is not in the list of known differences, or if the list names a case that
+/// agrees or does not exist.
 fn report(files: &[CaseFile], answered: &Answered, differences: &Differences, is_all: bool) -> Result<()> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut wrong = 0;

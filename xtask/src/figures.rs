@@ -3,7 +3,8 @@
 //! Machines drift, so everything runs interleaved: a round measures each side of each table once, and the medians over all
 //! rounds count. Every run checks its own results. One wrong result ends the command.
 //!
-//! - [`speeds`], [`rates`]: the sections, each a table of lines: a command line, a figure of its run, a bound;
+//! - [`speeds`], [`rates`]: the sections. A section is a table, and each of its lines has a command line, a
+//!   figure that is read from its run, and a bound of the figure;
 //! - [`section`]: the parts that a section is made of;
 //! - [`mod@bench`]: runs the program, once for each side and round, and reads the figures;
 //! - [`machine`]: measures for how long the machine stops a thread;

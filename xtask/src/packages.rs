@@ -24,8 +24,8 @@ use crate::workspace::{self, Workspace};
 const LISTS: &str = "deny.toml";
 /// Target platform whose packages are checked. `deny.toml` names the same target.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// Options of cargo-deny that silence expected warnings. It leaves out optional packages that cargo lists,
-/// and so does not meet their exceptions.
+/// Options of cargo-deny that silence expected warnings. It warns of entries in `deny.toml` that it does not
+/// need. Some entries are for optional packages, which cargo lists and cargo-deny leaves out.
 const DENY_QUIET: [&str; 6] =
     ["-A", "unmatched-skip", "-A", "unnecessary-skip", "-A", "license-not-encountered"];
 

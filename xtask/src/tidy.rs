@@ -6,9 +6,10 @@
 //! - [`tree`], [`rust_text`], [`modules`], [`manifest`], [`markdown`]: the input of the rules, namely files, Rust text
 //!   without comments, declarations of modules, lines of dependencies, links and headings;
 //! - [`arrows`], [`outside`]: the rooms and outside packages on which a room may depend;
-//! - [`heads`], [`dead_files`], [`size`]: every file opens with prose, is reached, and is not too long;
+//! - [`heads`], [`dead_files`], [`size`]: every file opens with prose, is compiled, and is not too long;
 //! - [`openings`]: doc comments name their subject;
-//! - [`unsafety`], [`atomics`]: unsafe code and atomics stay in memory, and every unsafe use has its argument;
+//! - [`unsafety`], [`atomics`]: unsafe code and atomics stay in memory, and a comment at every unsafe use
+//!   argues why it is sound;
 //! - [`cards`]: every operator opens with its card, and the manual's page agrees with the cards;
 //! - [`words`]: refuses open marks, printing in libraries, and paths of one machine;
 //! - [`glossary`]: refuses words that left the glossary;

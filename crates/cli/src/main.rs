@@ -23,13 +23,13 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a file of SQL: its rows go where it says, or to standard output.
+    /// Run a file of SQL; rows without a table go to standard output.
     Run(Box<sql::RunArgs>),
     /// Tell what is wrong with a file of SQL, and whether Flink can run it.
     Check(sql::CheckArgs),
     /// Show how a file of SQL would be run.
     Explain(sql::ExplainArgs),
-    /// Run queries whose input and rows are written in files.
+    /// Run queries from files that also hold their input and expected rows.
     Test(sql::TestArgs),
     /// Run several queries live for a while, then show what they did.
     Demo(demo::DemoArgs),

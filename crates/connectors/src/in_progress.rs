@@ -38,7 +38,7 @@ impl InProgressFile {
     /// Creates `<path>.inprogress`, replacing a file that an earlier run may have left there.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system's error for creating the file.
     pub fn create(disk: Arc<dyn Disk>, path: &Path) -> io::Result<Self> {
         InProgressFile::create_as(disk, path, in_progress_path(path))
     }
@@ -46,7 +46,7 @@ impl InProgressFile {
     /// Creates a file that has the name `in_progress_path`, in the same directory, until it is published.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system's error for creating the file.
     pub fn create_as(disk: Arc<dyn Disk>, path: &Path, in_progress_path: PathBuf) -> io::Result<Self> {
         let file = disk.create(&in_progress_path)?;
         let unpublished = SealedFile { disk, path: path.to_owned(), in_progress_path, is_published: false };
@@ -62,7 +62,7 @@ impl InProgressFile {
     /// again.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system's error for writing the file to the disk.
     pub fn seal(self) -> io::Result<SealedFile> {
         let InProgressFile { mut file, unpublished } = self;
         let synced = file.flush().and_then(|()| file.sync());
@@ -73,7 +73,7 @@ impl InProgressFile {
     /// Syncs the file to the disk and gives it its final name. After an error the file is removed.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system's error for writing or renaming the file.
     pub fn publish(self) -> io::Result<()> {
         let InProgressFile { mut file, unpublished } = self;
         let synced = file.flush().and_then(|()| file.sync());
@@ -87,7 +87,7 @@ impl SealedFile {
     /// Gives the file its final name. After an error the file is removed.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system's error for renaming the file.
     pub fn publish(mut self) -> io::Result<()> {
         self.disk.publish(&self.in_progress_path, &self.path)?;
         self.is_published = true;

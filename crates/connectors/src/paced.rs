@@ -126,7 +126,7 @@ const AHEAD_WAIT_NS: u64 = 50_000;
 /// time scale.
 type WrittenPace = (bool, u64, u64, u64);
 
-/// A source of a generator's values at a pace.
+/// A source that emits a generator's values at a given pace.
 ///
 /// # Example
 /// ```
@@ -175,7 +175,7 @@ pub struct Paced<G: Generate> {
 }
 
 impl<G: Generate> Paced<G> {
-    /// Creates an endless source.
+    /// Creates a source that emits the values of `generator` at this pace, without end.
     ///
     /// # Errors
     /// [`PaceError::RateOutOfBounds`] if the rate is not within 1 and 1,000,000,000 records/s, [`PaceError::TimeScale`] if
@@ -193,15 +193,16 @@ impl<G: Generate> Paced<G> {
         Ok(Self::from(generator, pace, 0))
     }
 
-    /// Returns the same source with records in disorder: each lies at most `bound` behind the latest record before it.
+    /// Returns this source with its records in disorder: each lies at most `bound` behind the latest record
+    /// before it.
     pub fn with_disorder(self, bound: Span, seed: u64) -> Self {
         let disorder = Disorder::new(bound, self.pace.event_rate_per_s(), seed);
         self.shuffled(disorder.is_any().then_some(disorder))
     }
 
-    /// Returns the same source, in which a share of the records comes an epoch early, in its order or in the
-    /// [disorder](Self::with_disorder), which must be set before. A watermark must then lie an epoch further behind
-    /// the latest record.
+    /// Returns this source with a share of its records an epoch early, in its order or in the
+    /// [disorder](Self::with_disorder), which must be set before. A watermark must then lie an epoch further
+    /// behind the latest record.
     pub fn with_early(self, share: EarlyShare) -> Self {
         let rate_per_s = self.pace.event_rate_per_s();
         let disorder = self.disorder.unwrap_or_else(|| Disorder::new(Span::ZERO, rate_per_s, 0));
@@ -209,7 +210,7 @@ impl<G: Generate> Paced<G> {
         self.shuffled(disorder.is_any().then_some(disorder))
     }
 
-    /// Returns the same source at its rate, under a load that changes.
+    /// Returns this source at its rate, but under a load that changes.
     ///
     /// # Errors
     /// [`LoadError`] if the load is invalid, the source is drained, or its records come in disorder.
@@ -227,7 +228,7 @@ impl<G: Generate> Paced<G> {
         Ok(self.on(&Course::new(load, rate_per_s), start))
     }
 
-    /// Returns the same source under the load of `course`, which begins at `start`.
+    /// Returns this source under the load of `course`, which begins at `start`.
     fn on(self, course: &Arc<Course>, start: ProcessingTime) -> Self {
         let ahead = Some(Box::new(Ahead::new(course, start)));
         Paced { send_times: None, ahead, marked_index: u64::MAX, kept: Kept::none(), ..self }
@@ -250,25 +251,27 @@ impl<G: Generate> Paced<G> {
         Paced { event_times, disorder, kept: Kept::none(), ..self }
     }
 
-    /// Returns the same source with a generator that makes the same values out of memory of its own. So splits of one
-    /// source need not share memory that all of them would write, such as the reference counts of shared buffers.
+    /// Returns this source with a generator that makes the same values out of memory of its own. So splits of
+    /// one source need not share memory that all of them would write, such as the reference counts of shared
+    /// buffers.
     pub fn with_generator(self, generator: Arc<G>) -> Self {
         Paced { generator, kept: Kept::none(), ..self }
     }
 
-    /// Returns the same source, which ends after this number of records.
+    /// Returns this source with an end after this number of records.
     pub fn with_limit(self, records: u64) -> Self {
         Paced { end_index: records, ..self }
     }
 
-    /// Returns the same source, which ends at the first poll at or after `instant`. Records that were due and had not
-    /// been taken by then are not sent.
+    /// Returns this source with an end at the first poll at or after `instant`. Records that were due and had
+    /// not been taken by then are not sent.
     pub fn stopping_at(self, instant: ProcessingTime) -> Self {
         Paced { stop_at: instant, ..self }
     }
 
-    /// Returns `count` sources, at least one, that together make the records of this one, each in the order of event
-    /// time and at the common pace. So several workers can make the records. [`SplitShares`] describes the distribution.
+    /// Returns `count` sources, at least one, that together make the records of this source, each in the
+    /// order of event time and at the common pace. So several workers can make the records. [`SplitShares`]
+    /// describes the distribution.
     pub fn splits(self, count: usize) -> Vec<Self> {
         let shares = self
             .course()
@@ -516,8 +519,8 @@ impl<G: Generate> Source for Paced<G> {
     /// meantime come at once and show as latency.
     ///
     /// # Errors
-    /// If the bytes are no position, if the pace, the disorder, the load or the split differs, or if the position
-    /// lies behind the limit.
+    /// If the bytes are not a saved position, if the pace, the disorder, the load or the split differs, or if
+    /// the position lies behind the limit.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let (saved, saved_disorder, saved_load, split, next_index): (
             WrittenPace,

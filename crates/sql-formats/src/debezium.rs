@@ -15,12 +15,12 @@
 //! |---|---|---|
 //! | `debezium-json.schema-include` | false | the object stands in `payload`, beside its `schema`; for reading only |
 //!
-//! Also the options of `json` which are not about missing fields or Jackson's parsers, with the prefix of this
-//! format.
+//! Further options are those of `json`, with the prefix of this format, except the options about missing
+//! fields and about Jackson's parsers.
 //!
 //! Sources: Flink's documentation, "Debezium Format"; `DebeziumJsonDeserializationSchema`,
-//! `DebeziumJsonSerializationSchema`, `DebeziumJsonFormatFactory`.
-//! Differs from Flink: as `json` does. There are no metadata columns.
+//! `DebeziumJsonSerializationSchema`, `DebeziumJsonFormatFactory`. Differs from Flink in the points in which
+//! the format `json` does. There are no metadata columns.
 
 #[cfg(test)]
 mod tests;

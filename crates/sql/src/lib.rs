@@ -20,11 +20,12 @@
 //!
 //! 1. [`text`]: statements and plain syntax trees; [`error`]: errors with their places in the text.
 //! 2. [`catalog`] and [`session`]: tables, views and settings; statements one after the other.
-//! 3. [`bind`]: names (DataFusion's), then types and streams (ours).
+//! 3. [`bind`]: names, which DataFusion's planner resolves; then the types of expressions, and the streams,
+//!    in this crate.
 //! 4. [`plan`]: a query as a tree of operators; pruning of columns that are not read; EXPLAIN.
 //! 5. [`exec`]: operators over batches, and how they become streams.
 //! 6. [`job`]: queries with their sources and sinks, ready to run.
-//! 7. [`cases`]: queries with their answers in files.
+//! 7. [`cases`]: queries in files, with the rows that they must give.
 //!
 //! ARCHITECTURE.md states the promises of this crate; the manual lists the differences from Flink.
 #![forbid(unsafe_code)]

@@ -69,7 +69,7 @@ pub trait Case {
         !sinks.is_empty() && sinks.iter().all(|sink| sink.is_published())
     }
 
-    /// Returns the first broken rule about marks and ends at one of the sinks.
+    /// Returns the first rule about watermarks and the end of the input that was broken at one of the sinks.
     fn broken_rule(&self) -> Option<String> {
         self.sinks().iter().find_map(|sink| sink.broken_rule())
     }

@@ -54,7 +54,7 @@ pub struct Gathered<T>(Arc<Mutex<Seen<T>>>);
 struct Seen<T> {
     records: Vec<Record<T>>,
     watermark: EventTime,
-    /// Number of the first `records` that came before the last watermark.
+    /// Number of kept records, from the first one on, that came before the last watermark.
     behind_watermark: usize,
     ending: Ending,
     broken_rule: Option<String>,

@@ -119,7 +119,8 @@ impl<In: Clone> Bed<In> {
         Bed { manner: Manner { bounded_grant_bytes: Some(bytes), ..self.manner }, ..self }
     }
 
-    /// Drives the operator that `make` creates through the inputs to their end; the same way each time.
+    /// Drives the operator that `make` creates through the inputs to their end. A repeated call makes the
+    /// same calls of the operator in the same order.
     ///
     /// # Panics
     /// If the operator breaks a rule of its contract.

@@ -1,9 +1,10 @@
 //! Answers to queries, and the files that hold them.
 //!
-//! Each file of queries has a file `crates/sql/tests/flink/NAME.answers`. A line that begins with `--- ` names a query.
-//! The next line holds the digest of the question and the kind of the answer. Rows follow in the order in which they
-//! came, or sorted if no order is promised. A refusal follows in Flink's words. A line end within a row is written
-//! `\n`, a backslash `\\`.
+//! Each file of queries has a file `crates/sql/tests/flink/NAME.answers`. A line that begins with `--- `
+//! names a query. The next line holds the digest of the question (the query with its setup, input and
+//! settings) and the kind of the answer. Rows follow in the order in which they came, or sorted if no order
+//! is promised. A refusal follows in Flink's words. A line end within a row is written `\n`, a backslash
+//! `\\`.
 
 use std::fmt::Write as _;
 

@@ -44,7 +44,7 @@ pub(crate) struct Case {
 pub(crate) enum Expected {
     /// The query has these rows as its result, in this order or in any order.
     Rows { rows: Vec<String>, is_ordered: bool },
-    /// The query has those rows that remain after these changes.
+    /// The rows that remain after these changes are the result of the query.
     Changelog(Vec<String>),
     /// The query fails with an error that has this code.
     Error { code: String },

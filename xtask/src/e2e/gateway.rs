@@ -38,7 +38,7 @@ impl<'a> Session<'a> {
         Ok(Self { client, handle })
     }
 
-    /// Runs a SQL statement that has no rows.
+    /// Runs a SQL statement that returns no rows.
     ///
     /// # Errors
     ///

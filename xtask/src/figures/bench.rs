@@ -42,7 +42,8 @@ pub(super) struct Share {
     pub(super) percents: Vec<f64>,
 }
 
-/// Runs each kind of run once in a round. If two sections have the same run, both read the figures of one.
+/// Makes the runs of a round of measurements, each once. If two sections need a run with the same options,
+/// both read the figures of that one run.
 pub(super) struct Bench<'a> {
     run: &'a mut Run<'a>,
     seconds: Option<f64>,

@@ -49,17 +49,17 @@ pub(super) fn idle() -> Section {
     Section::new("20 YSB queries at 1 event/s each, default chains", sides)
 }
 
-/// Section for YSB on one worker, at shares of its highest speed.
+/// Section for the latency of YSB on one worker, at shares of its highest speed.
 pub(super) fn load() -> Section {
     at_shares("YSB, one worker", "ysb --workers 1", [1_000.0, 3_000.0])
 }
 
-/// Section for YSB on two workers that share its operators, at shares of its highest speed.
+/// Section for the latency of YSB on two workers that share its operators, at shares of its highest speed.
 pub(super) fn load_two() -> Section {
     at_shares("YSB, two workers", "ysb --workers 2", [1_000.0, 2_000.0])
 }
 
-/// Section for the NYT workload on two workers, at shares of its highest speed.
+/// Section for the latency of the NYT workload on two workers, at shares of its highest speed.
 pub(super) fn load_taxis() -> Section {
     at_shares("NYT, two workers", "nyt --workers 2", [1_000.0, 2_000.0])
 }

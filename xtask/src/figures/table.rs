@@ -13,7 +13,9 @@ pub(super) struct Row {
     /// The values of the figure, one for each round of measurements.
     pub(super) figures: Vec<f64>,
     pub(super) unit: Unit,
-    /// The values of the ceiling in all rounds, if the figure has one.
+    /// The values of the ceiling, one for each round of measurements; `None` if the figure has no ceiling. A
+    /// ceiling is the figure of another run that this one can hardly exceed, such as the speed of a
+    /// hand-written loop.
     pub(super) ceiling: Option<Vec<f64>>,
     pub(super) target: Option<Target>,
 }
@@ -36,7 +38,7 @@ pub(super) enum Unit {
 pub(super) enum Target {
     AtLeast(f64),
     AtMost(f64),
-    /// The median should be at least this ratio of the median of the ceiling.
+    /// The median should be at least this ratio of the median of the row's ceiling.
     OfCeiling(f64),
 }
 

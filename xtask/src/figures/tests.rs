@@ -167,7 +167,8 @@ fn the_table_of_latencies() {
     );
 }
 
-/// In the table of modes the median of threads is the target for workers, which should be no slower.
+/// In the table of the modes of execution, the target for an engine with workers is the median of an engine
+/// with a thread per operator: workers should be no slower.
 #[test]
 fn the_table_of_modes() {
     let (page, runs) = measured(&["modes", "--rounds", "1"]);

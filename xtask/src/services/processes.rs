@@ -82,7 +82,7 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// The exit status of the process.
+    /// If the process has ended. The message shows its exit status.
     pub(crate) fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),

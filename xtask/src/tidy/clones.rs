@@ -104,7 +104,8 @@ pub(super) fn list(tree: &Tree) -> String {
 fn runs(tree: &Tree) -> Vec<Run<'_>> {
     let (lines, kinds) = read_lines(tree);
     let mut runs = Vec::new();
-    // The places at which windows of lines begin that were passed already, by the lines of the window.
+    // For each window of `LINES_MIN` lines that the loop has passed: the indexes at which the window
+    // begins.
     let mut begins: HashMap<&[usize], Vec<usize>> = HashMap::new();
     for (second, window) in kinds.windows(LINES_MIN).enumerate() {
         let earlier = begins.entry(window).or_default();

@@ -1,4 +1,5 @@
-//! The rule that `unsafe` occurs only in the room memory, and that every use there has its argument.
+//! The rule that `unsafe` occurs only in the room memory, and that a comment at every use there argues why it
+//! is sound.
 //!
 //! Elsewhere the compiler enforces the rule if the crate root forbids unsafe code, so this rule only looks for that
 //! line. In memory, clippy asks for the comments too. This rule also covers code that clippy does not compile: code
@@ -15,8 +16,8 @@ const UNSAFE_PACKAGE: &str = "crates/memory";
 /// Lints that the crate root of the package with unsafe code must deny.
 const DENIED_LINTS: [&str; 2] = ["unsafe_op_in_unsafe_fn", "clippy::undocumented_unsafe_blocks"];
 
-/// Returns a finding for each crate root without the line that is asked for, and for each piece of unsafe
-/// code without its argument.
+/// Returns a finding for each crate root that does not forbid or restrict unsafe code as the rule asks, and
+/// for each piece of unsafe code without a `SAFETY` comment.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, place, rust) in tree.rust_files() {

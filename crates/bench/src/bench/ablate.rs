@@ -1,18 +1,20 @@
-//! `--ablate`: mechanisms that are switched off, to measure what they are worth (StreamBox, section 9.2).
+//! `--ablate`: mechanisms of the engine that are switched off, to measure their effect (StreamBox, section
+//! 9.2).
 
 use clap::ValueEnum;
 use thalweg_runtime::Ablations;
 
-/// A mechanism of the engine that can be switched off, to measure what it is worth.
+/// A mechanism of the engine that can be switched off, to measure its effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Ablate {
-    /// Hold every epoch until all of it is there, and process epochs one after the other.
+    /// Hold each epoch back until all its records have arrived, and process one epoch after the other.
     InOrderEpochs,
-    /// Derived records go into the epoch downstream that was opened last.
+    /// Put the results of an operator into the downstream epoch that was opened last, not into that of their
+    /// input.
     NoEpochBoundaries,
     /// Under the policy streambox: run the next task of any kind, instead of the task that the next result waits for.
     NoPriority,
-    /// A worker claims the oldest block of all workers, not its own first.
+    /// Let a worker claim the oldest block of all workers, instead of first a block of its own.
     NoLocality,
 }
 

@@ -48,7 +48,8 @@ const EPOCH: Span = Span::from_secs(1);
 #[derive(Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
-    /// The workload, or an experiment of a paper, whose claims are shown beside what was found: it needs --out.
+    /// The workload to run, or the experiment of a paper to repeat. An experiment needs --out: its page there
+    /// shows the paper's claims beside what was found.
     #[arg(value_name = "WORKLOAD", value_enum)]
     pub target: Target,
     /// Form of the query: the typed interface, SQL, or one of the hand-written loops that the engine is measured against.
@@ -60,7 +61,8 @@ pub struct BenchArgs {
     /// Memory of the edges between tasks.
     #[arg(long, value_enum, default_value_t = MemoryOption::Blocks)]
     pub memory: MemoryOption,
-    /// Policy that picks the next task of a worker; several, such as fcfs,enjima, are compared: they run by turns, and --out has the results.
+    /// Policy that picks the next task of a worker. Several policies, such as fcfs,enjima, run by turns and
+    /// are compared; --out names the folder of the results.
     #[arg(long, value_name = "POLICY", value_delimiter = ',', default_value = "enjima")]
     #[arg(value_parser = PossibleValuesParser::new(policy::names()))]
     pub policy: Vec<String>,
@@ -70,28 +72,29 @@ pub struct BenchArgs {
     /// Show the tasks and links that a query becomes, and run nothing.
     #[arg(long, conflicts_with_all = ["out", "trace"])]
     pub explain: bool,
-    /// Keep the first 262144 calls to the policy in this file, for `thalweg replay`; slows the run down.
+    /// Write the first 262144 calls to the policy into this file, for `thalweg replay`. This slows the run
+    /// down.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Fewer and shorter runs of an experiment: for a look.
+    /// Make fewer and shorter runs of an experiment, for a first look.
     #[arg(long)]
     pub quick: bool,
     /// Takes samples of the run, if it is observed.
     #[arg(skip)]
     pub observer: Option<Observer>,
-    /// Number of latency-sensitive jobs of tenants, if it is not a third of all.
+    /// Number of latency-sensitive jobs of the workload `tenants`, if it is not a third of all its jobs.
     #[arg(skip)]
     pub sensitive_jobs: Option<u64>,
     /// Keeps the calls to the policy, for `--trace`.
     #[arg(skip)]
     pub calls: Option<Trace>,
-    /// Switch a mechanism off, to measure what it is worth; several times for several.
+    /// Switch off a mechanism of the engine, to measure its effect. The option may be given several times.
     #[arg(long, value_enum, value_name = "NAME")]
     pub ablate: Vec<Ablate>,
     /// Which operators share a task [default: default where --memory is blocks, else none].
     #[arg(long, value_parser = chain::parser())]
     pub chain: Option<Chaining>,
-    /// Every operator a task of its own; the same as --chain none.
+    /// Make every operator a task of its own, as --chain none does.
     #[arg(long, conflicts_with = "chain")]
     pub isolate: bool,
     /// How many workers may be inside one operator [default: epochs if --workers is above 1 and
@@ -102,72 +105,87 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::WORKERS), default_value_t = limits::WORKERS.default)]
     pub workers: u64,
-    /// Queries that run at once and share one generator's cache. Figures are totals. All are alike, but for mixed, of which
-    /// each third is of another workload, and tenants, of which one third is latency-sensitive and two are bulk
-    /// [default: 1; 6 for mixed, 12 for tenants].
+    /// Queries that run at once and share the cache of one generator. Figures are totals over all queries.
+    /// The queries are alike, except for mixed, which runs a third of them for each of its workloads, and
+    /// tenants, of which one third is latency-sensitive and two thirds are bulk [default: 1; 6 for mixed, 12
+    /// for tenants].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::QUERIES))]
     pub queries: Option<u64>,
-    /// Offered records per second and query, such as 20000 or 2.5M, of both streams together (join); or `max` to drain the generator as fast as can be.
-    /// For mixed an average: YSB, LRB and NYT have 12, 3 and 8 of 23 parts. For tenants the rate of each latency-sensitive query
-    /// [default there: 64k, in messages of 1,000].
+    /// Records per second that each query is offered, such as 20000 or 2.5M; for join, by both streams
+    /// together. With `max` the generator is drained as fast as possible. For mixed, the rate is an average
+    /// over the queries: YSB, LRB and NYT get 12, 3 and 8 of 23 parts. For tenants, it is the rate of each
+    /// latency-sensitive query [default there: 64k, in messages of 1,000].
     #[arg(long, allow_hyphen_values = true, value_parser = values::rate, default_value = "max")]
     pub rate: Rate,
-    /// Records per second of event time where the generator is drained: how many a window has [default: 10M for ysb, nyt and
-    /// ipq1 to ipq3, 1M for grep, wordcount, distinct and tweets, 2M for join and ipq4, 500k for netmon, 100k for lrb, 5k for lrb-full].
+    /// Records per second of event time if the generator is drained. It decides how many records a window has
+    /// [default: 10M for ysb, nyt and ipq1 to ipq3, 1M for grep, wordcount, distinct and tweets, 2M for join
+    /// and ipq4, 500k for netmon, 100k for lrb, 5k for lrb-full].
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = values::rate_per_second)]
     pub nominal_rate: Option<u64>,
-    /// How long after its last event was taken in a result is to be out, such as 50ms: policies that go by deadlines read it,
-    /// and the figures tell what share of results was in time [default for tenants: 800ms, and 2h for bulk, which has no other].
+    /// Time within which a result must be out after its last event was taken in, such as 50ms. Policies that
+    /// go by deadlines use it, and the figures show the share of results that were in time [default for
+    /// tenants: 800ms; its bulk queries always have 2h].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub latency_target: Option<Span>,
-    /// Load offered to all bulk queries of tenants together: records per second, such as 20M, or a multiple of the load that they
-    /// take alone, such as 2x, which is measured first [default: 1.92M for each]. --arrivals and --skew are theirs.
+    /// Load offered to all bulk queries of tenants together: records per second, such as 20M, or a multiple
+    /// of the load that they take alone, such as 2x, which is measured first [default: 1.92M for each query].
+    /// --arrivals and --skew apply to the bulk queries only.
     #[arg(long, value_name = "LOAD", allow_hyphen_values = true, value_parser = values::aggressor)]
     pub aggressor: Option<Aggressor>,
-    /// Records that each query may make in a second before those that have no token, for --policy cameo_token.
+    /// Records per second of each query that get a token. They come before records without a token. For
+    /// --policy cameo_token.
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = values::rate_per_second)]
     pub token_rate: Option<u64>,
-    /// The rate at later times, such as 2s:20k,4s:5k: 20,000 records per second and query from 2 seconds after the start on,
-    /// where the warm-up begins, and 5,000 from 4 seconds on. Needs a --rate, which holds until the first.
+    /// Changes of the rate, such as 2s:20k,4s:5k: each query is offered 20,000 records per second from 2
+    /// seconds after the start on, and 5,000 from 4 seconds on. The start is that of the warm-up. Needs a
+    /// --rate, which holds until the first change.
     #[arg(long, value_name = "STEPS", allow_hyphen_values = true, value_parser = changes::rate_steps)]
     pub rate_steps: Option<Steps<RateStep>>,
-    /// When records are sent: constant, evenly; poisson, at random with the --rate on average; or pareto:SHAPE, evenly, but
-    /// every second at a rate of its own, drawn from Pareto's distribution with the --rate as its mean and 20 times that as
-    /// its most. The lower the shape, from 1.01 on, the rarer and higher the bursts. Each query draws its own.
+    /// Distribution of the times at which records are sent. With constant they are sent evenly; with poisson
+    /// at random, with the --rate on average; with pareto:SHAPE evenly, but every second at a rate of its
+    /// own, drawn from Pareto's distribution with the --rate as its mean and 20 times the --rate as its
+    /// maximum. The lower the shape, from 1.01 on, the rarer and higher the bursts. Each query draws its own
+    /// rates.
     #[arg(long, value_name = "ARRIVALS", allow_hyphen_values = true)]
     #[arg(value_parser = changes::arrivals, default_value = "constant")]
     pub arrivals: Arrivals,
-    /// Send records in messages of so many, all of them when the message is sent.
+    /// Send records in messages of this many records. All records of a message are sent at the same time.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = changes::message_records)]
     pub message_records: Option<u64>,
-    /// How much later than they are sent records arrive: none, uniform:SPAN for up to that, or zipf:EXPONENT for 1 to 1000 ms
-    /// by Zipf's law. Drawn for each message; without --message-records for all that is sent within a span as long as the
-    /// longest delay, 10ms at least. None overtakes another. Latency counts from when they are sent.
+    /// Delay of records in transit: none, uniform:SPAN for up to this span, or zipf:EXPONENT for 1 to 1000 ms
+    /// by Zipf's law. One delay is drawn for each message, or without --message-records for all records that
+    /// are sent within a span as long as the longest delay, 10ms at least. No record overtakes another.
+    /// Latency counts from the time at which a record is sent.
     #[arg(long, value_name = "DELAY", allow_hyphen_values = true)]
     #[arg(value_parser = changes::delay, default_value = "none")]
     pub delay: Delay,
-    /// Share the load by Zipf's law with this exponent, such as 1: of several queries the second has half of what the first has,
-    /// the third a third, and all together what they would have at the --rate. Of one query the splits of its generator do so.
+    /// Share the load by Zipf's law with this exponent. With 1, the second of several queries has half of the
+    /// load of the first, and the third has a third. All queries together have the load that they would have
+    /// without skew. If there is only one query, the splits of its generator share its load in this way.
     #[arg(long, value_name = "EXPONENT", allow_hyphen_values = true)]
     #[arg(value_parser = changes::skew, default_value = "0")]
     pub skew: f64,
-    /// Which share of the events passes the filter at later times, such as 2s:0.6,4s:0.2, in event time from the first event on;
-    /// before the first it is a third (ysb).
+    /// Changes of the share of events that pass the filter of ysb, such as 2s:0.6,4s:0.2: a share of 0.6 from
+    /// 2 seconds on, and 0.2 from 4 seconds on. Times are in event time, from the first event on. Until the
+    /// first change the share is a third.
     #[arg(long, value_name = "STEPS", allow_hyphen_values = true, value_parser = changes::share_steps)]
     pub selectivity_steps: Option<Steps<ShareStep>>,
-    /// Deploy each query at a random time within this span, such as 20s, instead of all at once. --warmup and --seconds count
-    /// from the last on. At a --rate the windows of ysb begin with their query, so that they end at different times.
+    /// Deploy each query at a random time within this span, such as 20s, instead of all at once. --warmup and
+    /// --seconds count from the deployment of the last query on. With a --rate, the windows of ysb begin when
+    /// their query is deployed, so that those of different queries end at different times.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     #[arg(value_parser = options::span, default_value = "0s")]
     pub deploy_within: Span,
-    /// Let event time run so many times as fast as the clock, so that long windows fire soon; windows, lateness and stamps are
-    /// in event time, rates and latencies by the clock. Needs a --rate that is a multiple of it; there is no result latency then.
+    /// Let event time run this many times as fast as the clock, so that long windows fire soon. Windows,
+    /// lateness and stamps are in event time, rates and latencies by the clock. Needs a --rate that is a
+    /// multiple of this number. Result latency is not reported then.
     #[arg(long, value_name = "TIMES", allow_negative_numbers = true)]
     #[arg(value_parser = values::time_scale, default_value_t = 1)]
     pub time_scale: u64,
-    /// Find the highest rate whose mean output delay is at most this, such as 50ms: from when a watermark that closes a
-    /// window was taken in until its results are delivered. Of up to nine runs, the last that was within is shown.
+    /// Find the highest rate whose mean output delay is at most this span, such as 50ms. The output delay of
+    /// a window is the time from when the watermark that closes it was taken in until its results are
+    /// delivered. Of up to nine runs, the last one within the span is shown.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     #[arg(conflicts_with_all = ["rate", "out"])]
     pub target_delay: Option<Span>,
@@ -178,41 +196,44 @@ pub struct BenchArgs {
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true)]
     #[arg(value_parser = options::seconds, default_value = "0.5")]
     pub warmup: f64,
-    /// Run so many times; one line of output each.
+    /// Number of times that the workload is run. Each run has an output of its own.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = values::times, default_value_t = 1)]
     pub repeat: u32,
-    /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt, 30s for grep and
+    /// Size of the windows, such as 500ms or 60s [default: 10s for ysb, 2s for nyt, 30s for grep and
     /// wordcount, 1s for distinct, tweets, netmon, ipq1, ipq3 and ipq4, 10s for ipq2].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub window: Option<Span>,
-    /// From the start of one window to that of the next, at most their size [default: 1s for grep, wordcount
-    /// and ipq2, their size for ysb, nyt and netmon; distinct, tweets and the other ipq have no other].
+    /// Time from the start of one window to the start of the next, at most the size of a window [default: 1s
+    /// for grep, wordcount and ipq2, the size for ysb, nyt and netmon; distinct, tweets and the other ipq
+    /// always have the size].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub slide: Option<Span>,
-    /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
-    /// without a header (lrb, lrb-full), slice,src_ip,dst_ip,rtt (netmon), where slice n is second n. Or lines of text, .txt
-    /// or .txt.gz, stamped one a microsecond (grep, wordcount, tweets), or a web server's log in the combined format
-    /// (distinct).
+    /// Recorded input instead of generated input, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15
+    /// columns without a header (lrb, lrb-full), slice,src_ip,dst_ip,rtt (netmon), where slice n is second n.
+    /// Or lines of text, .txt or .txt.gz, whose event times are a microsecond apart (grep, wordcount,
+    /// tweets), or a web server's log in the combined format (distinct).
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Historical tolls, .csv or .csv.gz: vid,day,xway,toll without a header (lrb-full). Without them, type 3
     /// requests stay unanswered.
     #[arg(long, value_name = "FILE")]
     pub tolls: Option<PathBuf>,
-    /// Scores of words, as AFINN's files have them: a word, a tab and a whole number on each line (tweets)
-    /// [default: those of generated tweets].
+    /// Scores of words, in the format of AFINN's files: a word, a tab and a whole number on each line
+    /// (tweets) [default: the scores of generated tweets].
     #[arg(long, value_name = "FILE")]
     pub lexicon: Option<PathBuf>,
-    /// Write the result rows as CSV into this folder: ysb.csv and so on; type0_toll.csv,
-    /// type1_accident.csv, type2_balance.csv and type3_daily.csv (lrb-full); of several queries ysb-1.csv and so on.
+    /// Write the result rows as CSV into this folder: ysb.csv and so on; type0_toll.csv, type1_accident.csv,
+    /// type2_balance.csv and type3_daily.csv (lrb-full). With several queries the names are ysb-1.csv and so
+    /// on.
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
-    /// Treatment of lines of --input that are not understood: fail, skip, or divert:FILE
-    /// [default: divert to WORKLOAD.bad.csv in the results' folder, or here].
+    /// Treatment of lines of --input that are not understood: fail, skip, or divert:FILE [default: divert to
+    /// WORKLOAD.bad.csv in the folder of --results, or else in the current folder].
     #[arg(long, value_name = "CHOICE", value_parser = values::on_bad)]
     pub on_bad: Option<OnBadOption>,
-    /// How far a record may lie behind the latest before it. Generated records are shuffled as far, at most 1h.
+    /// Greatest time by which a record may lie behind the latest record before it. Generated records are
+    /// shuffled within this time, at most 1h.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     #[arg(value_parser = options::span, default_value = "0s")]
     pub out_of_order: Span,
@@ -221,11 +242,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     #[arg(value_parser = values::percent, default_value = "0")]
     pub late_share: f64,
-    /// The least advance between two watermarks.
+    /// Least advance from one watermark to the next.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     #[arg(value_parser = options::span, default_value = "1ms")]
     pub watermark_step: Span,
-    /// Where random numbers start.
+    /// Seed of all random numbers of the run.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = values::seed, default_value_t = 1)]
     pub seed: u64,
@@ -240,30 +261,31 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::CHUNK_BLOCKS), default_value_t = limits::CHUNK_BLOCKS.default)]
     pub chunk_blocks: u64,
-    /// Memory that edges, state and buffers may hold, such as 1GiB [default: 256MiB, and of text 16MiB for each further split;
-    /// 512MiB for join and ipq4, which keep some two million records, 1GiB for mixed and tenants].
+    /// Memory that edges, state and buffers may hold, such as 1GiB [default: 256MiB, and 16MiB more for each
+    /// further split of a generator of text; 512MiB for join and ipq4, which keep some two million records;
+    /// 1GiB for mixed and tenants].
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     #[arg(value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES))]
     pub memory_budget: Option<u64>,
-    /// How to write the figures.
+    /// Format of the figures.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub output: Format,
 }
 
-/// Form of the query.
+/// Form of the query that a run executes: the typed interface, SQL, or a hand-written loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Api {
     /// The typed interface, run by the engine.
     Typed,
-    /// SQL with the same meaning, run by the engine (ysb).
+    /// A SQL query that means the same as the typed one, run by the engine (ysb).
     Sql,
     /// One hand-written loop per operator (all but nyt and lrb-full).
     LoopBlocks,
     /// One hand-written loop per operator, with a selection vector (ysb).
     LoopSelection,
-    /// Two hand-written chains (ysb).
+    /// Two hand-written loops, each for a chain of operators (ysb).
     LoopChains,
-    /// One hand-written loop (ysb, netmon).
+    /// One hand-written loop for the whole query (ysb, netmon).
     LoopFused,
 }
 
@@ -280,12 +302,12 @@ impl Api {
     }
 }
 
-/// How to write the figures.
+/// Format in which the figures of a run are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// A few lines of text for people.
     Text,
-    /// One JSON object a run and line.
+    /// One JSON object per run, each on a line of its own.
     Json,
 }
 

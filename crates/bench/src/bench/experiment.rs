@@ -5,15 +5,17 @@
 //! claim is a factor between two figures of the same machine. The module [`verdict`](super::verdict) judges
 //! each claim: it *holds*, is *weaker* or *reversed*.
 //!
-//! * The literal form of a policy bears the paper's name; ours stands beside it under its own.
+//! * A policy in the paper's literal form bears the paper's name. Our own form of the policy runs beside it
+//!   under its own name.
 //! * A run is long enough if every window of its queries fires [`FIRINGS_MIN`] times and every mechanism that adapts does so
 //!   [`ADAPTATIONS_MIN`] times while it is measured. Claims that stand on a shorter run are *not tested*. Event time runs faster
 //!   than the clock where windows are long ([`Experiment::time_scale`]), and only as fast as records are taken: a query that takes
 //!   half of what it is offered needs twice the time, and one that gets nothing is never measured for long enough.
 //! * All claims are *not tested* if a run was interrupted, is missing or had wrong results, and without a warm-up.
-//! * What was due and had not come through when the measurement ended counts with its age.
+//! * Results and latency markers that were due and had not arrived when the measurement ended count with
+//!   their age.
 //!
-//! [`tenants`] is that of Cameo's two groups.
+//! [`tenants`] has the experiments with Cameo's two groups of jobs.
 
 mod evidence;
 mod tenants;

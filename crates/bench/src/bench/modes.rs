@@ -7,9 +7,10 @@ use thalweg::{EdgeMemory, Execution};
 /// The engine's two ways to run tasks, as values of `--execution`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ExecutionOption {
-    /// Workers, as many as --workers says, and the policy says what each runs next.
+    /// As many workers as --workers says. The policy chooses the task that each worker runs next.
     Workers,
-    /// A thread for each task, on as many cores, and the operating system says which runs next.
+    /// A thread for each task, on as many cores as --workers says. The operating system chooses the thread
+    /// that runs next.
     Threads,
 }
 
@@ -37,7 +38,7 @@ impl ExecutionOption {
 /// Memory of the engine's edges, as values of `--memory`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum MemoryOption {
-    /// Blocks, which are used again while they are in the cache.
+    /// Blocks of records, which are used again while they are in the cache.
     Blocks,
     /// Bounded queues that hand over each record by itself; for --parallel serial.
     Queue,

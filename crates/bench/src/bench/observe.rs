@@ -23,7 +23,7 @@ const RUNS_MAX: usize = 10_000;
 /// Length of the timeline that is kept, in nanoseconds.
 const TIMELINE_NS: u64 = 5_000_000;
 
-/// Observations of a run over time.
+/// Samples that were taken during a run, and a timeline of the tasks that its workers ran.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct Series {
     /// Names of the tasks. Tasks of several queries with the same name count as one.
@@ -49,7 +49,7 @@ pub struct Sample {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Ran {
     pub worker: u32,
-    /// Index of the task among the names of tasks.
+    /// Index of the task in the list of names, [`Series::tasks`].
     pub task: usize,
     pub query: usize,
     /// Time from the beginning of the timeline to the beginning of the step.
@@ -67,8 +67,9 @@ pub struct Observer {
 #[derive(Default, Debug)]
 struct Seen {
     series: Series,
-    /// Time of the first sample, and time of the last sample with the number of events up to then.
+    /// Time of the first sample.
     began: Option<ProcessingTime>,
+    /// Time of the last sample, and the number of events of all queries up to then.
     last: Option<(ProcessingTime, u64)>,
     timeline_from: Option<ProcessingTime>,
     /// The query and the index of the task to which each operator belongs, by the number of the operator.
@@ -117,7 +118,7 @@ impl Observer {
         }
     }
 
-    /// Begins the timeline of the run now.
+    /// Begins the timeline of the run now: steps of tasks are recorded from here on, for some milliseconds.
     pub fn begin_timeline(&self) {
         let now = SystemClock::default().now();
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).timeline_from = Some(now);

@@ -8,8 +8,8 @@ use clap::ValueEnum;
 pub enum ParallelOption {
     /// One worker at a time in each operator.
     Serial,
-    /// All workers in those from sources on that hold no state, up to the first window aggregate, and as many splits of
-    /// the generator as workers (but for join, which has two streams).
+    /// All workers in the operators without state that follow a source, and in the window aggregate behind
+    /// them. The generator has as many splits as there are workers (except for join, which has two streams).
     Epochs,
 }
 

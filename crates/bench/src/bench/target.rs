@@ -54,22 +54,22 @@ impl ValueEnum for Target {
 /// An experiment of a paper that `bench` can repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Experiment {
-    /// Enjima, Fig. 5b: policies, while more and more YSB queries run.
+    /// Enjima, Fig. 5b: policies, with more and more YSB queries.
     #[value(name = "enjima-fig5b")]
     EnjimaFig5b,
     /// Enjima, Fig. 9a: threads or workers, queues or blocks, at rising rates of LRB.
     #[value(name = "enjima-fig9a")]
     EnjimaFig9a,
-    /// Enjima, Fig. 9b: the same of YSB.
+    /// Enjima, Fig. 9b: threads or workers, queues or blocks, at rising rates of YSB.
     #[value(name = "enjima-fig9b")]
     EnjimaFig9b,
-    /// Cameo, Fig. 8a: jobs that are to be in time, beside bulk jobs that are offered more and more.
+    /// Cameo, Fig. 8a: jobs with a latency target, beside bulk jobs that are offered more and more load.
     #[value(name = "cameo-fig8")]
     CameoFig8,
-    /// Cameo, Fig. 8b: the same beside more and more bulk jobs.
+    /// Cameo, Fig. 8b: jobs with a latency target, beside more and more bulk jobs.
     #[value(name = "cameo-fig8b")]
     CameoFig8b,
-    /// Cameo, Fig. 8c: the same with fewer and fewer workers.
+    /// Cameo, Fig. 8c: jobs with a latency target, beside bulk jobs, on fewer and fewer workers.
     #[value(name = "cameo-fig8c")]
     CameoFig8c,
 }

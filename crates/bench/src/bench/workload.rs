@@ -15,37 +15,37 @@ use thalweg_workloads::{distinct, grep, ipq, tenants, tweets, wordcount};
 /// A workload that `bench` can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Workload {
-    /// Yahoo's streaming benchmark: views per campaign.
+    /// Yahoo's streaming benchmark: number of views of each campaign.
     Ysb,
     /// New York's taxis: trips and their mean distance per cell of the town.
     Nyt,
-    /// Linear Road in short: cars, speed, toll and accidents per mile of road and minute.
+    /// Linear Road's short form: cars, speed, toll and accidents per mile of road and minute.
     Lrb,
     /// Linear Road by its full rules: each car is told its tolls and accidents ahead, and asks what it was charged.
     LrbFull,
-    /// Lines that hold one of three words, and how often.
+    /// Number of lines that contain one of three words, and of these words in them.
     Grep,
-    /// Words of lines, and how often each came.
+    /// Number of times that each word occurs in lines of text.
     Wordcount,
-    /// Requests, and how many different URLs they are for.
+    /// Number of different URLs that a web server was asked for.
     Distinct,
-    /// Tweets: when their mood has changed, and the most frequent words of that time.
+    /// Times at which the mood of tweets changes, with the most frequent words of these times.
     Tweets,
-    /// Network monitoring: mean round-trip time of each pair of machines.
+    /// Network monitoring: mean round-trip time between each pair of machines.
     Netmon,
-    /// Temporal join: which records of two streams of random keys have the same key within half a second?
+    /// Temporal join: pairs of records of two streams that have the same random key within half a second.
     Join,
-    /// Cameo's first query: what ads have earned.
+    /// Cameo's first query: revenue of ads, in tumbling windows.
     Ipq1,
-    /// Its second: the same in windows that slide.
+    /// Cameo's second query: revenue of ads, in sliding windows.
     Ipq2,
-    /// Its third: events of each job and level.
+    /// Cameo's third query: number of events of each job and level.
     Ipq3,
-    /// Its fourth: errors that requests have ended in, by job; a join and a count.
+    /// Cameo's fourth query: number of each job's requests that ended in an error, by a join and a count.
     Ipq4,
-    /// YSB, LRB and NYT at once, as many queries of each.
+    /// YSB, LRB and NYT at once, with the same number of queries of each.
     Mixed,
-    /// Cameo's two groups: dashboards that are to be in time, beside bulk analytics.
+    /// Cameo's two groups of jobs: dashboards with a latency target, beside bulk analytics.
     Tenants,
 }
 

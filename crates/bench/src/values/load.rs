@@ -101,7 +101,7 @@ pub fn message_records(text: &str) -> Result<u64, String> {
     Ok(records)
 }
 
-/// Parses the exponent of a skew.
+/// Parses the exponent of `--skew`, by which the load is shared unevenly.
 pub fn skew(text: &str) -> Result<f64, String> {
     let exponent = number(text, "1")?;
     let is_within = (0.0..=SKEW_MAX).contains(&exponent);

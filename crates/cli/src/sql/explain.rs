@@ -15,16 +15,17 @@ use super::script::ScriptArgs;
 pub struct ExplainArgs {
     #[command(flatten)]
     script: ScriptArgs,
-    /// As a graph for Graphviz.
+    /// Show the plans as a graph for Graphviz.
     #[arg(long, conflicts_with = "json")]
     dot: bool,
-    /// As JSON, one line for each query.
+    /// Show the plans as JSON, one line for each query.
     #[arg(long)]
     json: bool,
-    /// Show the tasks and links that each query becomes, too. Files that are read are counted for that; nothing is written.
+    /// Show the tasks and links that each query becomes, too. To plan them, the files that a query would read
+    /// are counted; nothing is written.
     #[arg(long, conflicts_with_all = ["dot", "json"])]
     tasks: bool,
-    /// Workers, for --tasks.
+    /// Number of workers for which --tasks plans.
     #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "tasks")]
     #[arg(value_parser = options::within(&limits::WORKERS), default_value_t = limits::WORKERS.default)]
     workers: u64,

@@ -54,27 +54,28 @@ const DRAW: Duration = Duration::from_millis(500);
 pub struct RunArgs {
     #[command(flatten)]
     script: ScriptArgs,
-    /// The scheduling policy [default: that of the file, or else enjima].
+    /// The scheduling policy [default: the policy that the file sets, or else enjima].
     #[arg(long, value_name = "NAME")]
     policy: Option<String>,
-    /// Threads that run operators [default: that of the file, or else one per core].
+    /// Threads that run operators [default: the number that the file sets, or else one per core].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::WORKERS))]
     workers: Option<u64>,
-    /// Ends it after this time, as Ctrl-C does: 30s, 5min.
+    /// End the run after this time, such as 30s or 5min, as Ctrl-C does.
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     length: Option<Duration>,
-    /// When it is asked to end, publish what there is: rows and windows that wait for a later
-    /// watermark come out early, and jobs whose input has not ended publish a part of their result.
+    /// When the run is asked to end, publish what there is: rows and windows that wait for a later watermark
+    /// come out early, and jobs whose input has not ended publish a part of their result.
     #[arg(long)]
     emit_partial: bool,
-    /// How long it may take to end when it is asked to; then it ends all the same, with an error.
+    /// Longest time that the run may take to end when it is asked to end. After this time the run ends at
+    /// once, with an error.
     #[arg(long, value_name = "TIME", value_parser = drain_timeout, default_value = stop::DRAIN_TIMEOUT_DEFAULT)]
     drain_timeout: Duration,
-    /// How rows and the summary are shown.
+    /// Form of the rows and of the summary.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Shape,
-    /// Memory for blocks and state, in bytes or with a unit.
+    /// Memory for blocks and state, in bytes or with a unit such as MiB.
     #[arg(long, value_name = "BYTES", value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES))]
     memory_budget: Option<u64>,
 }

@@ -28,10 +28,10 @@ pub struct ScriptArgs {
     /// A file of SQL; `-` reads it from standard input.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// SQL, behind that of the file if there is one.
+    /// SQL text, which follows the SQL of the file if there is one.
     #[arg(short = 'e', long = "execute", value_name = "SQL")]
     text: Vec<String>,
-    /// Sets a key, whatever the SQL sets it to.
+    /// Sets a key, in place of the value that the SQL sets for it.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
     /// Lets tables read and write files below this directory only, whatever the SQL sets; may be repeated.

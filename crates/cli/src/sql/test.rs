@@ -26,10 +26,10 @@ pub struct TestArgs {
     /// Files, or directories that are searched for files `*.test.sql`, and for SQL whose head says what is expected.
     #[arg(value_name = "DIR", required = true)]
     paths: Vec<PathBuf>,
-    /// Only queries whose name has this in it.
+    /// Test only queries whose names contain this text.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Workers that share an operator; results do not depend on it.
+    /// Number of workers that share an operator; results do not depend on it.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: u16,
 }

@@ -28,13 +28,13 @@ use thalweg_sql::session::Job;
 use super::explain;
 use super::script::{Script, Wrong};
 
-/// How rows are shown.
+/// Form in which rows and the summary are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Default)]
 pub enum Shape {
-    /// Comma-separated values behind a line of names.
+    /// Comma-separated values, after a line with the names of the columns.
     #[default]
     Text,
-    /// An object a line.
+    /// One JSON object per line.
     Json,
 }
 

@@ -25,7 +25,7 @@ use crate::in_progress::InProgressFile;
 /// Number of consecutive lines among which bad lines are counted.
 pub const BAD_WINDOW_LINES: u64 = 10_000;
 
-/// Greatest number of bad lines among so many consecutive lines: 1 %.
+/// Greatest number of bad lines among [`BAD_WINDOW_LINES`] consecutive lines: 1 % of them.
 pub const BAD_LINES_MAX: usize = 100;
 
 /// Bytes of diverted lines that are gathered before they are written to their file.

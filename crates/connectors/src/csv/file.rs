@@ -1,9 +1,10 @@
 //! Reading of one version of one file, gunzipped if its name ends in `.gz`.
 //!
-//! Promise: either every byte of the version that stood at the path when it was opened, or an error. To that end the
-//! file's identity (device, inode, length, time of change) is read before the file is opened. It is compared at the
-//! end of the file, after a failed read, and every [`IDENTITY_CHECK_BYTES`] in between. Because it is read before
-//! opening, a replacement between the two steps is found at the end of the file at the latest.
+//! Promise: a reader gets either every byte of the version that stood at the path when it was opened, or an
+//! error. To that end the file's identity (device, inode, length, time of change) is read before the file is
+//! opened. It is compared at the end of the file, after a failed read, and every [`IDENTITY_CHECK_BYTES`] in
+//! between. Because it is read before opening, a replacement between the two steps is found at the end of the
+//! file at the latest.
 
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};

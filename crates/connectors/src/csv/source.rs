@@ -189,7 +189,8 @@ where
     /// Reads the file again from its start up to the saved position.
     ///
     /// # Errors
-    /// If the bytes are no position, or if the file is not the one that was read, or cannot be read.
+    /// If the bytes are not a saved position, or if the file at the path is not the file that was read then,
+    /// or cannot be read.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let saved: SavedPosition = state.take()?;
         let refused = |reason| StateError::Read { offset: 0, reason };

@@ -8,12 +8,13 @@
 //!   file -> lines -> parse: event time and wanted part -> a draft of 64 KiB -> sealed -> records
 //! ```
 //!
-//! The wanted part of a line is copied once, from the read buffer into a draft. When the draft is full, or has
-//! [`DRAFT_RECORDS_MAX`] lines, it is sealed, and its lines are records. So the source reads ahead by the lines of
-//! one draft, but it counts and saves the position of the last record that it emitted.
+//! The wanted part of a line is copied once, from the read buffer into a draft: a buffer of text that is
+//! still being filled. When the draft is full, or has [`DRAFT_RECORDS_MAX`] lines, it is sealed, and its
+//! lines are records. So the source reads ahead by the lines of one draft, but it counts and saves the
+//! position of the last record that it emitted.
 //!
-//! Memory, beside that of the reader: the draft, and every buffer with a text that is still alive, wherever that is
-//! ([`thalweg_model::TextPool`]).
+//! Memory, beside that of the reader: the draft, and every sealed buffer with a text that is still alive,
+//! anywhere in the query ([`thalweg_model::TextPool`]).
 
 use std::io;
 use std::ops::Range;
@@ -268,7 +269,8 @@ where
     /// Reads the file again from its start up to the saved position.
     ///
     /// # Errors
-    /// If the bytes are no position, or if the file is not the one that was read, or cannot be read.
+    /// If the bytes are not a saved position, or if the file at the path is not the file that was read then,
+    /// or cannot be read.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let saved: SavedPosition = state.take()?;
         let refused = |reason| StateError::Read { offset: 0, reason };

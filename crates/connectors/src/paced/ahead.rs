@@ -20,7 +20,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Creates the times of no record, for a load that begins at `start`.
+    /// Creates an empty list of times, for a load that begins at `start`.
     pub(super) fn new(course: &Arc<Course>, start: ProcessingTime) -> Self {
         Ahead { walk: Walk::new(course), start, first_index: 0, times: Vec::new(), looked_at: start }
     }

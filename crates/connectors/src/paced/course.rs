@@ -7,7 +7,7 @@
 //! of a piece, are carried on, so no rate is ever rounded. At one steady rate `r` record `i` is sent at
 //! `floor(i * 10^9 / r)` nanoseconds, as it is without a load.
 //!
-//! Every walk over a load is the same; the walk of a split skips the records of other splits.
+//! Every walk over a load computes the same times. The walk of a split skips the records of other splits.
 
 use std::sync::Arc;
 

@@ -52,7 +52,7 @@ impl Disorder {
         Disorder { bound, seed, run_records, step, rate_per_s, early: None }
     }
 
-    /// Returns the same shuffling, in which a share of the records comes an epoch early.
+    /// Returns this shuffling with a share of the records an epoch early.
     pub fn with_early(self, share: EarlyShare) -> Self {
         Disorder { early: Early::new(share, self.rate_per_s), ..self }
     }

@@ -44,7 +44,8 @@ pub(super) struct EventTimes {
     /// `ceil(2^63 / rate)`, by which a division by the rate becomes a multiplication.
     inverse: u64,
     origin_micros: i64,
-    /// Part of the start that is less than a record's distance, in units in which it is below `rate`.
+    /// Fraction of a microsecond by which the generator starts after `origin_micros`, in units of `1 / rate`
+    /// microseconds. So it is below `rate`.
     phase: u64,
 }
 

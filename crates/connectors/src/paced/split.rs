@@ -80,9 +80,9 @@ impl SplitShares {
         }
     }
 
-    /// Returns the same distribution with skewed numbers of records: by Zipf's law, the first split has the most.
-    /// With exponent 0 all splits have the same number. A round of runs may become longer, so that the smallest split
-    /// has some records of it.
+    /// Returns this distribution with skewed numbers of records: by Zipf's law, the first split has the most.
+    /// With exponent 0 all splits have the same number. A round of runs may become longer, so that the
+    /// smallest split has some records of it.
     pub fn skewed(self, exponent: f64) -> Self {
         if self.splits == 1 {
             return self;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | BOOLEAN | `true`, `false`; any other scalar is true if its text is `true` in any case, and false otherwise |
 //! | TINYINT, SMALLINT | whole numbers, and strings which hold one |
-//! | INT, BIGINT, INTERVAL | the same, and numbers with a point or an exponent, cut off towards zero |
+//! | INT, BIGINT, INTERVAL | as for SMALLINT, and numbers with a point or an exponent, cut off towards zero |
 //! | FLOAT, DOUBLE | numbers, and strings which hold one, `"NaN"` and `"Infinity"` |
 //! | DECIMAL | numbers, and strings which hold one, rounded half up; NULL if they have too many digits |
 //! | CHAR, VARCHAR, STRING | strings; numbers and words as written; arrays and objects as documents |

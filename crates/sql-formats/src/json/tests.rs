@@ -237,7 +237,7 @@ fn missing_and_null() {
 }
 
 /// Keys are found in any order and notation. They are found, too, if they are duplicate, if one is the prefix
-/// of another, or if the gaps kept from the line before do not match.
+/// of another, or if the text between two values is not that of the line before.
 #[test]
 fn keys() {
     let table = "a INT, ab INT, b INT";
@@ -249,7 +249,7 @@ fn keys() {
          (NULL, NULL, NULL)",
     );
     check("a INT", "{\"A\":1}", "(NULL)");
-    // An object may have more keys, and longer keys, than the scanner keeps gaps for.
+    // An object may have more keys, and longer keys, than the scanner keeps texts between values for.
     let many: String = (0..3_000).map(|key| format!("\"k{key}\":{key},")).collect();
     let long = "x".repeat(1_000);
     let line = format!("{{{many}\"{long}\":0,\"a\":1}}\n");

@@ -10,7 +10,7 @@
 //! | text, bytes | anything | `from_text` |
 //! | numbers, BOOLEAN | numbers, BOOLEAN | `numbers` |
 //! | days, times, timestamps, intervals | each other | `times` |
-//! | ARRAY, MAP, ROW | the same with other items | `nested` |
+//! | ARRAY, MAP, ROW | the same kind of type with other items | `nested` |
 //!
 //! Differs from Flink: nothing is cast to a CHAR or BINARY longer than [`PADDED_MAX`]. Timestamps of more than six
 //! digits are held in 64 bits of nanoseconds, years 1677 to 2262; a timestamp beyond them cannot be cast to such a

@@ -9,7 +9,7 @@
 //! | `partition.default-name` | `__DEFAULT_PARTITION__` | the name of the partition of NULL and of the empty text |
 //! | `sink.rolling-policy.file-size` | `128 mb` | a larger file is closed, and another begun |
 //! | `sink.rolling-policy.rollover-interval` | `30 min` | a file that is open for so long is closed, too |
-//! | `sink.rolling-policy.inactivity-interval` | `30 min` | and so is a file that was not written to for so long |
+//! | `sink.rolling-policy.inactivity-interval` | `30 min` | a file that was not written to for so long is closed, too |
 //! | `sink.rolling-policy.check-interval` | `1 min` | how often the two intervals are checked |
 //! | `sink.partition-commit.policy.kind` | none | `success-file`: an empty file in each directory that was written, when the job has ended |
 //! | `sink.partition-commit.success-file.name` | `_SUCCESS` | the name of that file |

@@ -7,7 +7,7 @@
 //! | `events.num` | `0` | the number of events of all kinds; 0 for no end |
 //! | `person.proportion`, `auction.proportion`, `bid.proportion` | `1`, `3`, `46` | how many of each kind in a round |
 //! | `bid.hot-ratio.auctions` | `2` | one in so many bids is for another auction than the hot one |
-//! | `bid.hot-ratio.bidders`, `auction.hot-ratio.sellers` | `4` | one in so many is by another than the hot one |
+//! | `bid.hot-ratio.bidders`, `auction.hot-ratio.sellers` | `4` | one in so many bids or auctions is by another person than the hot one |
 //! | `person.avg-size`, `auction.avg-size`, `bid.avg-size` | `200 b`, `500 b`, `100 b` | filled up by `extra` |
 //! | `max-emit-speed` | `false` | rows come as fast as they are taken |
 //! | `thalweg.rate` | `paced` | ours: `max` means the same as `max-emit-speed` |

@@ -12,7 +12,7 @@
 //! | in the head | meaning |
 //! |---|---|
 //! | `--   LINE` | a line of the output, in any order; without such lines any output is accepted |
-//! | `--   LINE   and N more` | the same, and N further lines with any content |
+//! | `--   LINE   and N more` | a line of the output as above, and N further lines with any content |
 //! | `N rows in`, `N out`, `N late`, `N bad` | sums over all jobs of the file |
 
 use std::collections::BTreeMap;

@@ -17,8 +17,9 @@ pub(super) struct Emission {
     name: String,
     /// Output batch for which the next edge had no room; the operator may have more batches behind it.
     held: Option<Record<Batch>>,
-    /// Empty batches to be put out behind a large batch, and their number. With them the large batch takes as
-    /// many of the edge's limited records as its bytes demand.
+    /// A batch without rows that is to be put out behind a large batch, and how often. An edge has room for a
+    /// limited number of batches. With the empty ones a large batch takes as much of that room as its bytes
+    /// demand.
     fillers: Option<(usize, Record<Batch>)>,
     /// Whether the operator may have more output that was not fetched yet.
     is_emitting: bool,
@@ -83,7 +84,8 @@ impl Emission {
         Some(batch)
     }
 
-    /// Returns the watermark of a mark if the operator is to see it.
+    /// Returns the watermark that a mark announces for all inputs together; `None` if it announces none, or
+    /// if the operator has failed and is to see no more watermarks.
     pub(super) fn watermark(&mut self, mark: Mark) -> Option<EventTime> {
         match mark {
             Mark::Watermark(watermark) => {

@@ -394,7 +394,8 @@ impl BatchOperator for TopN {
             if taking.next < taking.batch.len() {
                 self.taking = Some(taking);
             } else {
-                // The room for a larger table ends with the batch, and the table is paid for from here on.
+                // The payment for the growth of the hash table ends with the batch. From here on the state of
+                // the operator pays for the table.
                 drop(taking);
                 self.note_bytes();
             }

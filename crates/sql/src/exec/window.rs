@@ -554,7 +554,8 @@ impl BatchOperator for WindowAggregate {
             let counted = match self.slices.entry(place) {
                 Entry::Occupied(mut own) => shape.merge(own.get_mut(), &table, &self.accounts.allowance)?,
                 Entry::Vacant(free) => {
-                    // The table only moves here, and its bytes are paid by the copy until the step ends.
+                    // The table moves unchanged from the worker's copy to this operator, and the copy pays
+                    // for its bytes until the step ends.
                     let moved_bytes = free.insert(table).counted;
                     self.bytes += moved_bytes;
                     self.asked = self.asked.max(self.bytes);

@@ -4,7 +4,7 @@
 //! [`Rule::of`] is the only place that decides this. It matches every operator and every join without a
 //! wildcard, so an operator that is added later does not compile until its rule is written. All other code
 //! asks it: planning refuses inputs that a rule does not accept; sinks, EXPLAIN and joins read what a rule
-//! emits.
+//! emits. In the table, "rows" stands for rows that are only added.
 //!
 //! | operator | accepts | emits |
 //! |---|---|---|
@@ -13,7 +13,7 @@
 //! | GROUP BY without a window | all kinds, if each aggregate can retract rows | updates; deletes if its input changes |
 //! | ROW_NUMBER() <= N without a window | all kinds, unless the order is that of arrival | updates, deletes |
 //! | ROW_NUMBER() = 1 by time: the first row | all kinds by event time; if the input changes, it is ranked like others | rows |
-//! | ROW_NUMBER() = 1 by time: the last row | as above | updates |
+//! | ROW_NUMBER() = 1 by time: the last row | as for the first row | updates |
 //! | a join without a bound in time | all kinds | inner and semi: as its inputs; others: all kinds |
 //! | a temporal join | left: all kinds; right: whole updates of a table, or rows | as its left input |
 //! | a lookup join | left: all kinds; right: rows | as its left input |

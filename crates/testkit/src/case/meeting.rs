@@ -43,7 +43,7 @@ impl Meeting {
         Meeting { way, sides, inputs, pauses: entropy.next_u64(), gathered: Gathered::default() }
     }
 
-    /// Returns the same case with the left and the right stream exchanged.
+    /// Returns this case with the left and the right stream exchanged.
     pub fn mirrored(&self) -> Self {
         let other = |keeps: Keeps| Keeps { left: keeps.right, right: keeps.left };
         let way = match self.way {

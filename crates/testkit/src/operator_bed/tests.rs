@@ -204,7 +204,7 @@ struct Repeat {
     counts: Counts,
 }
 
-/// A mistake that an operator which expands can make on purpose.
+/// A mistake that an operator which emits several records per record can make on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slip {
     HidesItsRest,

@@ -1,5 +1,5 @@
-//! Tests of the rule for unsafe code: crate roots with and without their line, and unsafe code with comments
-//! in the right and in the wrong place.
+//! Tests of the rule for unsafe code: crate roots that forbid unsafe code and that do not, and unsafe code
+//! with comments in the right and in the wrong place.
 
 use super::super::assert_findings;
 use super::*;
@@ -29,7 +29,7 @@ fn memory_denies_careless_unsafe_code() {
     );
 }
 
-/// Checks a file of the room memory, in which the unsafe code on line `finding` lacks its argument.
+/// Checks a file of the room memory, in which the unsafe code on line `finding` lacks its `SAFETY` comment.
 #[track_caller]
 fn check_memory(text: &str, finding: Option<usize>) {
     let expected: Vec<String> =

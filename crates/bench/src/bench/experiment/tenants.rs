@@ -78,7 +78,7 @@ pub enum Panel {
 }
 
 impl Panel {
-    /// Returns the runs that make up the panel.
+    /// Returns the plan of the runs from which the panel of the figure is drawn.
     pub fn plan(self, is_quick: bool) -> Plan {
         let labels: Vec<&str> = POLICIES.iter().map(|(label, _)| *label).collect();
         // A quick experiment leaves out the last policy, which is not in the paper.

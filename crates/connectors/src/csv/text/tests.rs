@@ -56,8 +56,8 @@ fn lines_become_texts() {
     check(b"", "", 0);
     check(b"1 a\n2 \"b, c\r\n3 d e", "a@0|\"b, c@1|d e@2", 0);
     check(b"\xef\xbb\xbf1 caf\xc3\xa9\n\n", "caf\u{e9}@0", 0);
-    // An empty line is bad, because it has no blank, and so is a line that is not UTF-8. Both count as
-    // numbered lines.
+    // An empty line is bad, because it has no blank, and so is a line that is not UTF-8. Each of them takes a
+    // line number.
     check(b"\n1 a\n2 \xff\n4 d\n", "a@1|d@3", 2);
     let long = format!("1 {}\n2 b\n", "x".repeat(1 << 20));
     check(long.as_bytes(), "b@1", 1);

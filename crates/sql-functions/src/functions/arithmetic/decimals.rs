@@ -41,8 +41,8 @@ pub(super) fn bind(
     };
     let are_whole = left_digits.1 == 0 && right_digits.1 == 0;
     if op == ArithmeticOp::Modulo && are_whole && right.is_integer() {
-        // Flink computes the remainder of a DECIMAL without a fraction by an integer in BIGINT, and the
-        // result is an integer.
+        // Flink computes the remainder of a DECIMAL without a fraction in BIGINT, so the result is a whole
+        // number.
         return super::numbers(op, &SqlType::BigInt, right, is_nullable);
     }
     let (wanted, scale) = wanted(op, left_digits, right_digits);
