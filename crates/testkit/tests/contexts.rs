@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use thalweg::{
-    Aims, Chaining, Count, Engine, EngineBuilder, EventTime, Graph, Query, Step, Stepped, TumblingWindows,
-    VirtualClock,
+    Aims, Chaining, Count, Engine, EngineBuilder, EventTime, Graph, Layout, Parallel, Query, Step, Stepped,
+    TumblingWindows, VirtualClock,
 };
 use thalweg_connectors::Discard;
 use thalweg_model::{
@@ -177,16 +177,7 @@ fn shown_of(
     builder: EngineBuilder,
     held: Option<(OperatorId, ProcessingTime)>,
 ) -> Shown {
-    let query = Query::new("dripping");
-    let windows = TumblingWindows::new(Span::from_millis(WINDOW_MS)).unwrap();
-    query
-        .source("drops", Dripping::new(records), WatermarkStrategy::ascending())
-        .map(|value| value * 2)
-        .key_by(|_| 0u64)
-        .tumbling(windows)
-        .aggregate(Count)
-        .sink("nowhere", Discard::default());
-    let graph = query.plan(Chaining::None).unwrap().with_aims(aims);
+    let graph = dripping(records, Chaining::None.into()).with_aims(aims);
     assert_eq!(
         graph.task_names().count(),
         4,
@@ -196,6 +187,43 @@ fn shown_of(
     let (shown, events_in) = shown_by(graph, builder, held);
     assert_eq!(events_in, records);
     shown
+}
+
+/// Plans the query in the given layout.
+fn dripping(records: u64, layout: Layout) -> Graph {
+    let query = Query::new("dripping");
+    let windows = TumblingWindows::new(Span::from_millis(WINDOW_MS)).unwrap();
+    query
+        .source("drops", Dripping::new(records), WatermarkStrategy::ascending())
+        .map(|value| value * 2)
+        .key_by(|_| 0u64)
+        .tumbling(windows)
+        .aggregate(Count)
+        .sink("nowhere", Discard::default());
+    query.plan(layout).unwrap()
+}
+
+/// Runs the query in epochs, as two workers would share it. The task with the name `held` is held back for 350
+/// ms. Returns what the policy was shown of the tasks, each with the task's name.
+fn shown_in_epochs(
+    records: u64,
+    aims: Aims,
+    held: Option<&str>,
+) -> Vec<(ProcessingTime, String, OperatorState)> {
+    let layout = Layout { chaining: Chaining::None, parallel: Parallel::Epochs { workers: 2 } };
+    let graph = dripping(records, layout).with_aims(aims);
+    let names: Vec<String> = graph.task_names().map(str::to_owned).collect();
+    let held = held.map(|held| {
+        let place = names.iter().position(|name| name == held);
+        (OperatorId(place.unwrap_or_else(|| panic!("{held} is not among {names:?}")) as u32), ms(350))
+    });
+    let (shown, events_in) = shown_by(graph, Engine::builder(), held);
+    assert_eq!(events_in, records);
+    let named = shown
+        .ranked
+        .into_iter()
+        .map(|(now, operator, state)| (now, names[operator.0 as usize].clone(), state));
+    named.collect()
 }
 
 /// Runs a query on an engine made by the given builder, with one millisecond for each step. Returns everything
@@ -378,4 +406,19 @@ fn completions_tell_worker_and_watermark() {
     let watermarks: Vec<_> = of_windows.filter_map(|run| run.watermark).collect();
     assert!(watermarks.is_sorted());
     assert!(watermarks.contains(&event(200)), "{watermarks:?}");
+}
+
+/// Blocks in containers keep the context that their source gave them, although they lie there for a while.
+#[test]
+fn blocks_in_containers_keep_their_context() {
+    let shown = shown_in_epochs(30, Aims::default(), None);
+    let (mut count, mut waited) = (0, 0);
+    for (now, name, state) in shown.iter().filter(|(_, name, _)| name.contains('#')) {
+        let (now, observed, came) = (ms_of(*now), ms_of(state.head.observed), ms_of(state.oldest_pending));
+        count += 1;
+        waited += u64::from(observed < came);
+        assert!(observed <= came && came <= now, "{name} at {now}: {observed} came at {came}");
+        assert!(observed % SPACING_MS <= 1, "{name}: observed at {observed}, but drops are due each 10 ms");
+    }
+    assert!(count >= 30 && waited >= 10, "{waited} of {count}");
 }
