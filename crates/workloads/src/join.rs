@@ -15,7 +15,7 @@
 //! and summed per second of event time. So a run of any length is compared with the reference in bounded
 //! memory.
 //!
-//! Source: Miao et al., "StreamBox: Modern Stream Processing on a Multicore Machine", ATC 2017, section 8,
+//! Source: Miao et al., "StreamBox: Modern Stream Processing on a Multicore Machine", ATC 2017, section 9,
 //! "Temporal Join": random 64-bit keys; an epoch is a million records and a second.
 
 pub mod generator;

@@ -13,7 +13,7 @@
 //!
 //! The results must equal [`crate::reference::netmon`], means within a relative 1e-9.
 //!
-//! Source: Miao et al., "StreamBox: Modern Stream Processing on a Multicore Machine", ATC 2017, section 8, "Network
+//! Source: Miao et al., "StreamBox: Modern Stream Processing on a Multicore Machine", ATC 2017, section 9, "Network
 //! Latency Monitoring": 500,000 records an epoch, which is a second. Its data, Pingmesh, is not public. Our
 //! data has the distribution of another recording of round-trip times.
 
