@@ -506,8 +506,8 @@ impl Probe {
         self.awaits_epoch.store(awaits_epoch, Ordering::Relaxed);
     }
 
-    /// Returns the scheduling context of the oldest work that waits for the task; for a source, the context
-    /// that its next records get.
+    /// Returns the scheduling context of the work that the task takes next: the oldest of the input that is read
+    /// next. For a source, returns the context that its next records get.
     pub(crate) fn head(&self, now: ProcessingTime) -> Context {
         if self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED {
             let token_ns = self.unsettled_token_ns.load(Ordering::Relaxed);
@@ -520,8 +520,7 @@ impl Probe {
             let token = self.tokens.as_ref().and_then(|tokens| tokens.tag(now));
             return Context { observed: self.oldest_pending(now), token };
         }
-        let heads = self.inputs.iter().filter_map(|inlet| inlet.head(now));
-        heads.min_by_key(|head| head.observed).unwrap_or(Context { observed: now, token: None })
+        self.next_head(now).map_or(Context { observed: now, token: None }, |(_, head)| head)
     }
 
     /// Records a mark that a task with several inputs has taken from the input `port`.
@@ -531,14 +530,25 @@ impl Probe {
         }
     }
 
-    /// Returns the last watermark of the input at which the oldest work waits, for a task with several inputs.
-    /// It is the progress of the message that runs next (Cameo, section 4.3, p_M). Returns `None` if the task
-    /// has one input, if nothing waits, or if that input has had no watermark.
+    /// Returns the head of the input that is read next, with the last watermark of that input: of the inputs with
+    /// waiting work the one with the lowest watermark, as [`Merge`](merge::Merge) reads them, and of several the one
+    /// whose work was observed first. Returns `None` if nothing waits.
+    fn next_head(&self, now: ProcessingTime) -> Option<(EventTime, Context)> {
+        let heads = self.inputs.iter().enumerate().filter_map(|(port, inlet)| {
+            let last = self.input_watermarks.get(port).map(|last| last.load(Ordering::Relaxed).cast_signed());
+            Some((last.map_or(EventTime::MIN, EventTime::from_micros), inlet.head(now)?))
+        });
+        heads.min_by_key(|(watermark, head)| (*watermark, head.observed))
+    }
+
+    /// Returns the last watermark of the input that is read next, for a task with several inputs. It is the
+    /// progress of the message that runs next (Cameo, section 4.3, p_M). Returns `None` if the task has one input,
+    /// if nothing waits, or if that input has had no watermark.
     pub(crate) fn head_watermark(&self, now: ProcessingTime) -> Option<EventTime> {
-        let inputs = self.inputs.iter().zip(&self.input_watermarks);
-        let heads = inputs.filter_map(|(inlet, last)| Some((inlet.head(now)?.observed, last)));
-        let (_, last) = heads.min_by_key(|(observed, _)| *observed)?;
-        let watermark = EventTime::from_micros(last.load(Ordering::Relaxed).cast_signed());
+        if self.input_watermarks.is_empty() {
+            return None;
+        }
+        let (watermark, _) = self.next_head(now)?;
         Some(watermark).filter(|watermark| *watermark > EventTime::MIN)
     }
 

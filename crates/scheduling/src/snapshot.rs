@@ -44,8 +44,8 @@ pub enum EpochWork {
 }
 
 /// Scheduling context that travels with records from their source (Cameo, section 5.1, "priority context").
-/// It leaves out the stream progress p: a block is between two watermarks, so the reader of the block knows
-/// p; see [`OperatorState::frontier`].
+/// It leaves out the stream progress p: watermarks have exact positions among records, so the reader of a block
+/// knows p from the last watermark that it has taken; see [`OperatorState::frontier`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Context {
     /// Cameo's t: the time at which the last event that led to these records was observed at its source, to

@@ -6,6 +6,7 @@
 //! delivery differ.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -203,27 +204,20 @@ fn dripping(records: u64, layout: Layout) -> Graph {
     query.plan(layout).unwrap()
 }
 
-/// Runs the query in epochs, as two workers would share it. The task with the name `held` is held back for 350
-/// ms. Returns what the policy was shown of the tasks, each with the task's name.
-fn shown_in_epochs(
-    records: u64,
-    aims: Aims,
-    held: Option<&str>,
-) -> Vec<(ProcessingTime, String, OperatorState)> {
+/// Runs the query in epochs, as two workers would share it. If `is_held`, the task that closes epochs is held back
+/// for 350 ms. Returns what the policy was shown of the tasks, each with the task's name.
+fn shown_in_epochs(records: u64, aims: Aims, is_held: bool) -> Vec<(ProcessingTime, String, OperatorState)> {
     let layout = Layout { chaining: Chaining::None, parallel: Parallel::Epochs { workers: 2 } };
     let graph = dripping(records, layout).with_aims(aims);
     let names: Vec<String> = graph.task_names().map(str::to_owned).collect();
-    let held = held.map(|held| {
-        let place = names.iter().position(|name| name == held);
-        (OperatorId(place.unwrap_or_else(|| panic!("{held} is not among {names:?}")) as u32), ms(350))
-    });
+    // Copies have the name of the task that closes their epochs, and a number.
+    let closes = |name: &String| names.contains(&format!("{name}#1"));
+    let closing = names.iter().position(closes).unwrap_or_else(|| panic!("nothing closes epochs: {names:?}"));
+    let held = is_held.then_some((OperatorId(closing as u32), ms(350)));
     let (shown, events_in) = shown_by(graph, Engine::builder(), held);
     assert_eq!(events_in, records);
-    let named = shown
-        .ranked
-        .into_iter()
-        .map(|(now, operator, state)| (now, names[operator.0 as usize].clone(), state));
-    named.collect()
+    let named = shown.ranked.into_iter();
+    named.map(|(now, operator, state)| (now, names[operator.0 as usize].clone(), state)).collect()
 }
 
 /// Runs a query on an engine made by the given builder, with one millisecond for each step. Returns everything
@@ -411,7 +405,7 @@ fn completions_tell_worker_and_watermark() {
 /// Blocks in containers keep the context that their source gave them, although they lie there for a while.
 #[test]
 fn blocks_in_containers_keep_their_context() {
-    let shown = shown_in_epochs(30, Aims::default(), None);
+    let shown = shown_in_epochs(30, Aims::default(), false);
     let (mut count, mut waited) = (0, 0);
     for (now, name, state) in shown.iter().filter(|(_, name, _)| name.contains('#')) {
         let (now, observed, came) = (ms_of(*now), ms_of(state.head.observed), ms_of(state.oldest_pending));
@@ -421,4 +415,26 @@ fn blocks_in_containers_keep_their_context() {
         assert!(observed % SPACING_MS <= 1, "{name}: observed at {observed}, but drops are due each 10 ms");
     }
     assert!(count >= 30 && waited >= 10, "{waited} of {count}");
+}
+
+/// Tags of tokens travel through containers, as through edges.
+#[test]
+fn tokens_pass_through_containers() {
+    let aims = Aims { tokens_per_s: Some(20), ..Aims::default() };
+    let shown = shown_in_epochs(100, aims, false);
+    let of_copies = shown.iter().filter(|(_, name, _)| name.contains('#'));
+    let tags: BTreeSet<u64> = of_copies.filter_map(|(_, _, state)| state.head.token.map(ms_of)).collect();
+    assert_eq!(tags, (0..20).map(|tag| tag * 50).collect());
+}
+
+/// A result of an epoch has the context of the epoch's last block, although the epoch is closed much later and
+/// together with others.
+#[test]
+fn results_of_epochs_have_the_context_of_their_last_block() {
+    let shown = shown_in_epochs(30, Aims::default(), true);
+    let first = shown.iter().find(|(_, name, _)| name == "nowhere");
+    let (now, _, state) = first.unwrap_or_else(|| panic!("no results: {shown:?}"));
+    assert!(ms_of(*now) >= 350, "epochs were held");
+    let observed = ms_of(state.head.observed);
+    assert!((80..=102).contains(&observed), "the first window is over at 100: {observed}");
 }

@@ -27,7 +27,8 @@
 //!   C_path, targets and lines of progress are of the last round, at most 1 ms ago, for all operators at once,
 //!   instead of one step per acknowledgement.
 //! * Within an operator the first arrival runs first. The paper's local priority takes the first in progress
-//!   instead; since a block is between two watermarks, the first arrival is of the same window or an earlier one.
+//!   instead. Watermarks of one input only rise, so there the first arrival is also the first in progress. Of several
+//!   inputs, the one with the lowest watermark is read first, and its head gives the rank.
 //! * A message is a run: all blocks within a quantum count as one message. The paper swaps operators after the
 //!   grain if the next is more urgent. Here a worker asks after each quantum, which is as long as the grain unless
 //!   the bound of a run cuts it, and may choose the same operator.
@@ -40,8 +41,8 @@
 //!   eligible. So an operator with a window may run before the window's deadline: otherwise its source could not
 //!   continue.
 //! * A query without a target has a target of 1 s. In the paper every user gives one.
-//! * A window's output has the t of the first record found by the run that took the watermark, not the t of the
-//!   watermark itself. It is earlier by at most one run, so the deadline is never too late.
+//! * A window's output has the t of the watermark that completes the window, to within a block, or that of the
+//!   run's first record if only marks wait behind that watermark. Under epochs it has the t of the epoch's last block.
 //!
 //! **Ablations** (6.3): `cameo_llf_unaware` ignores windows, so that t_F = t_M everywhere (Fig. 14);
 //! [`CameoSettings::cost_noise_ns`] makes costs inaccurate (Fig. 15).
