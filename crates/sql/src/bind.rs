@@ -35,6 +35,7 @@ use datafusion_optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSu
 use datafusion_optimizer::{Optimizer, OptimizerContext};
 use datafusion_sql::planner::{NullOrdering, ParserOptions, SqlToRel};
 use sqlparser::ast;
+use thalweg_sql_exec::plan::Plan;
 use thalweg_sql_functions::aggregates::aggregates;
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions;
@@ -44,7 +45,6 @@ use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use crate::catalog::{Catalog, Entry};
-use crate::plan::Plan;
 use crate::text::plain;
 
 use names::Names;

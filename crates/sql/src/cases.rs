@@ -42,6 +42,8 @@ use thalweg::{
     VirtualClock,
 };
 use thalweg_model::ProcessingTime;
+use thalweg_sql_exec::exec::run::{Assembly, Ending};
+use thalweg_sql_exec::plan::changes::{Changes, changes};
 use thalweg_sql_formats::{BadRecord, Decoder, Format, FormatColumn, RowKind};
 use thalweg_sql_functions::functions::cast::Writer;
 use thalweg_sql_tables::connect::memory::{Collect, Collected};
@@ -51,9 +53,7 @@ use thalweg_sql_tables::error::SqlError;
 use thalweg_sql_tables::table::{Table, TableColumnKind};
 
 use crate::catalog::Entry;
-use crate::exec::run::{Assembly, Ending};
 use crate::job::write_row;
-use crate::plan::changes::{Changes, changes};
 use crate::session::{Action, Job, Session};
 
 /// Processing time at which every run of a test case begins. The clock stands still, so that no result

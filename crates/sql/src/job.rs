@@ -11,6 +11,8 @@ use chrono_tz::Tz;
 use thalweg::{EdgeLimits, Query};
 use thalweg_connectors::SinkError;
 use thalweg_model::{Clock, Fault};
+use thalweg_sql_exec::exec::run::{Assembly, Ending};
+use thalweg_sql_exec::plan::{Column, Node, Plan};
 use thalweg_sql_formats::{Encoder, Format, FormatColumn, FormatError, RowKind};
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::functions::cast::Writer;
@@ -22,8 +24,6 @@ use thalweg_sql_tables::deliver::{TableSink, Tally};
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use crate::bind::changelog::{self, Accepts, Changes, changes};
-use crate::exec::run::{Assembly, Ending};
-use crate::plan::{Column, Node, Plan};
 use crate::session::Job;
 
 /// Limits of an edge that carries batches of rows: at most 32 batches of up to 4,096 rows and, unless one row

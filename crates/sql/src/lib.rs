@@ -12,9 +12,9 @@
 //! # Ok::<(), thalweg_sql::error::SqlError>(())
 //! ```
 //!
-//! Three packages lie below: `thalweg-sql-functions` has types, values and what can be computed from columns,
-//! `thalweg-sql-formats` the formats of records, `thalweg-sql-tables` tables with their connectors. The parts of them which a
-//! program names are named here, too.
+//! Four packages lie below: `thalweg-sql-functions` has types, values and what can be computed from columns,
+//! `thalweg-sql-formats` the formats of records, `thalweg-sql-tables` tables with their connectors, `thalweg-sql-exec` plans and
+//! the operators that run them. The parts of them which a program names are named here, too.
 //!
 //! Read the modules in the order in which text travels:
 //!
@@ -22,10 +22,10 @@
 //! 2. [`catalog`] and [`session`]: tables, views and settings; statements one after the other.
 //! 3. [`bind`]: names, which DataFusion's planner resolves; then the types of expressions, and the streams,
 //!    in this crate.
-//! 4. [`plan`]: a query as a tree of operators; pruning of columns that are not read; EXPLAIN.
-//! 5. [`exec`]: operators over batches, and how they become streams.
-//! 6. [`job`]: queries with their sources and sinks, ready to run.
-//! 7. [`cases`]: queries in files, with the rows that they must give.
+//! 4. [`plan`], of `thalweg-sql-exec`: a query as a tree of operators; pruning of columns that are not read;
+//!    EXPLAIN.
+//! 5. [`job`]: queries with their sources and sinks, ready to run.
+//! 6. [`cases`]: queries in files, with the rows that they must give.
 //!
 //! ARCHITECTURE.md states the promises of this crate; the manual lists the differences from Flink.
 #![forbid(unsafe_code)]
@@ -33,11 +33,10 @@
 pub mod bind;
 pub mod cases;
 pub mod catalog;
-pub mod exec;
 pub mod job;
-pub mod plan;
 pub mod session;
 pub mod text;
 
+pub use thalweg_sql_exec::plan;
 pub use thalweg_sql_functions::types;
 pub use thalweg_sql_tables::{connect, deliver, error, panics, table};

@@ -15,6 +15,7 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use thalweg::scheduling::policy;
 use thalweg_model::Clock;
+use thalweg_sql_exec::plan::{Column, Plan, Role, prune::prune, steady};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::functions::cast;
@@ -25,9 +26,11 @@ use thalweg_sql_tables::table::{Table, TableColumn};
 
 use crate::bind::{Binder, Views, declare};
 use crate::catalog::{Catalog, Entry, View, check_parts};
-use crate::plan::{Column, Plan, Role, prune::prune, steady};
 use crate::text::plain::result_place;
 use crate::text::script::{self, Insert, Placed, Statement};
+
+#[cfg(test)]
+mod tests;
 
 /// Stack size of a thread that plans or walks plans, far more than [`crate::text::plain::OPERATORS_MAX`]
 /// operators need. It is reserved address space; only the pages used take memory.

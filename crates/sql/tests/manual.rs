@@ -61,7 +61,8 @@ fn every_code_is_named() {
         "../connectors/src/csv/error.rs",
         "../runtime/src/error.rs",
     ];
-    const SOURCES: [&str; 4] = ["src", "../sql-functions/src", "../sql-formats/src", "../sql-tables/src"];
+    const SOURCES: [&str; 5] =
+        ["src", "../sql-exec/src", "../sql-functions/src", "../sql-formats/src", "../sql-tables/src"];
     let read =
         |path: &Path| fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut codes = BTreeSet::new();

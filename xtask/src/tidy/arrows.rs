@@ -11,7 +11,7 @@ use super::manifest::dependency_line;
 use super::tree::Tree;
 
 /// All packages of the workspace, each with the packages on which it may depend.
-pub(super) const ROOMS: [(&str, &[&str]); 19] = [
+pub(super) const ROOMS: [(&str, &[&str]); 20] = [
     ("thalweg-model", &[]),
     ("thalweg-memory", &[]),
     ("thalweg-scheduling", &["thalweg-model"]),
@@ -26,6 +26,10 @@ pub(super) const ROOMS: [(&str, &[&str]); 19] = [
         &["thalweg-model", "thalweg-connectors", "thalweg-sql-functions", "thalweg-sql-formats"],
     ),
     (
+        "thalweg-sql-exec",
+        &["thalweg-model", "thalweg", "thalweg-sql-functions", "thalweg-sql-formats", "thalweg-sql-tables"],
+    ),
+    (
         "thalweg-sql",
         &[
             "thalweg-model",
@@ -35,6 +39,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 19] = [
             "thalweg-sql-functions",
             "thalweg-sql-formats",
             "thalweg-sql-tables",
+            "thalweg-sql-exec",
         ],
     ),
     ("thalweg-steer", &["thalweg-model", "thalweg-scheduling"]),

@@ -1,6 +1,6 @@
 //! Changelogs: plans are finished by the kinds of changes that their operators accept and emit, and sinks are checked.
 //!
-//! Which kinds those are is decided in [`crate::plan::changes`] alone.
+//! Which kinds those are is decided in [`thalweg_sql_exec::plan::changes`] alone.
 //!
 //! A plan is settled when all of it is known: then ranks of which all are wanted become aggregates over the rows before,
 //! ranks that nobody reads are left out, and what remembers rows is given its time to live, or refused.
@@ -8,15 +8,15 @@
 //! Source: Flink, `FlinkChangelogModeInferenceProgram`; `RankProcessStrategy`.
 
 use datafusion_common::ScalarValue;
+pub use thalweg_sql_exec::plan::changes::{Changes, Keep, changes, deduplication};
+use thalweg_sql_exec::plan::changes::{Rule, source_of_changes};
+use thalweg_sql_exec::plan::{Frame, Join, JoinMethod, Node, Plan, RankFunction};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::over::rank_as_over;
-pub use crate::plan::changes::{Changes, Keep, changes, deduplication};
-use crate::plan::changes::{Rule, source_of_changes};
-use crate::plan::{Frame, Join, JoinMethod, Node, Plan, RankFunction};
 
 #[cfg(test)]
 mod tests;

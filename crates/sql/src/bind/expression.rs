@@ -15,6 +15,7 @@ use datafusion_expr::expr::{Between, BinaryExpr, Case, Cast, Like, ScalarFunctio
 use datafusion_expr::{ColumnarValue, Expr, Operator};
 use std::cell::Cell;
 use std::sync::Arc;
+use thalweg_sql_exec::plan::{Column, Role};
 use thalweg_sql_functions::aggregates::aggregates;
 use thalweg_sql_functions::expression::{Expression, State, Typed};
 use thalweg_sql_functions::functions::arithmetic::{self, ArithmeticOp};
@@ -25,7 +26,6 @@ use thalweg_sql_functions::types::{SqlType, common_type};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::said::said;
-use crate::plan::Column;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::CELL;
 
@@ -520,8 +520,7 @@ fn grouping(arguments: &[Typed], scope: &Scope<'_>) -> Result<Typed> {
         SqlError::new(Code::Invalid, "GROUPING stands where there are no grouping sets")
             .help("write GROUP BY GROUPING SETS, CUBE or ROLLUP")
     })?;
-    let keys: Vec<usize> =
-        (0..number).filter(|place| scope.columns[*place].role == crate::plan::Role::Plain).collect();
+    let keys: Vec<usize> = (0..number).filter(|place| scope.columns[*place].role == Role::Plain).collect();
     let mut bits = Vec::new();
     for argument in arguments {
         let key = argument

@@ -21,6 +21,9 @@ use datafusion_common::{DFSchema, JoinType, NullEquality};
 use datafusion_expr::logical_plan::Join as LogicalJoin;
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
+use thalweg_sql_exec::plan::{
+    Column, Join, JoinKey, JoinKind, JoinMethod, Node, Plan, Role, WindowPlaces, WindowSpec, Windows,
+};
 use thalweg_sql_functions::expression::{Expression, State, Typed};
 use thalweg_sql_functions::functions;
 use thalweg_sql_functions::types::SqlType;
@@ -29,9 +32,6 @@ use thalweg_sql_tables::error::{Code, SqlError};
 use super::changelog::changes;
 use super::expression::{ARITHMETIC, Scope, place_of};
 use super::query::{Lowering, ranked};
-use crate::plan::{
-    Column, Join, JoinKey, JoinKind, JoinMethod, Node, Plan, Role, WindowPlaces, WindowSpec, Windows,
-};
 use crate::text::interval::{MILLIS, MONTHS};
 
 mod terms;

@@ -14,14 +14,14 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion_expr::logical_plan::Window;
 use datafusion_expr::{Expr, LogicalPlan, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
+use thalweg_sql_exec::exec::over::{Standing, lag, standing};
+use thalweg_sql_exec::plan::{AggregateCall, Column, Frame, Node, Plan, RankFunction, Role, SortKey};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::{SqlType, common_type};
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::expression::{Scope, place_of};
 use super::query::{Lowering, is_proctime};
-use crate::exec::over::{Standing, lag, standing};
-use crate::plan::{AggregateCall, Column, Frame, Node, Plan, RankFunction, Role, SortKey};
 
 #[cfg(test)]
 pub(super) mod tests;

@@ -18,6 +18,7 @@ use datafusion_expr::logical_plan::{
 };
 use datafusion_expr::utils::{grouping_set_to_exprlist, split_conjunction};
 use datafusion_expr::{Expr, LogicalPlan};
+use thalweg_sql_exec::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing, Windows};
 use thalweg_sql_functions::aggregates::aggregates;
 use thalweg_sql_functions::expression::{Expression, Typed};
 use thalweg_sql_functions::keys::process_seed;
@@ -31,7 +32,6 @@ use super::expression::{Expressions, Scope, argument, is_cast, place_of};
 use super::group::{expand, group, grouping_sets, window_aggregate};
 use super::relations::{VersionNode, WindowNode};
 use super::said::said;
-use crate::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing, Windows};
 use crate::text::plain::{CELL, without_mark};
 use crate::text::script::NESTING_MAX;
 

@@ -21,11 +21,11 @@ use sqlparser::ast::{
 
 use thalweg_model::Span;
 use thalweg_model::window::{WINDOWS_PER_RECORD_MAX, windows_per_record};
+use thalweg_sql_exec::plan::WindowSpec;
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
-use crate::plan::WindowSpec;
 use crate::text::dialect::TABLE_ARGUMENT;
 use crate::text::interval::MILLIS;
 

@@ -6,6 +6,7 @@ use arrow::datatypes::Schema;
 use datafusion_common::DFSchema;
 use datafusion_sql::planner::{PlannerContext, SqlToRel};
 use sqlparser::ast;
+use thalweg_sql_exec::plan::Column;
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, SqlError};
@@ -14,7 +15,6 @@ use thalweg_sql_tables::table::{Rowtime, Table, TableColumn, TableColumnKind};
 use super::expression::{Expressions, Scope};
 use super::names::Names;
 use super::{Binder, parser_options, sql_error};
-use crate::plan::Column;
 use crate::text::ddl::{ColumnKind, CreateTable};
 use crate::text::plain;
 

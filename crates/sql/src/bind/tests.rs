@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use thalweg_model::VirtualClock;
+use thalweg_sql_exec::plan::explain;
 
 use crate::session::{Action, Session};
 
@@ -190,7 +191,7 @@ fn expressions_are_shown_with_their_brackets() {
         let mut session = Session::new(Arc::new(VirtualClock::default()));
         let actions = session.read(&format!("{TABLES}SELECT {expression} AS x FROM t")).unwrap();
         let Some(Action::Run(job)) = actions.last() else { panic!("a query") };
-        let text = crate::plan::explain::shown(&job.parts[0].plan).text();
+        let text = explain::shown(&job.parts[0].plan).text();
         assert!(text.contains(&format!("select=[{expected} AS x]")), "{expected}: {text}");
     };
     shown("(a - 1) * a", "(a - 1) * a");

@@ -50,11 +50,6 @@ mod tuples;
 /// once for each operator.
 pub const OPERATORS_MAX: usize = 2_000;
 
-/// Greatest depth of an expression when consecutive projections are merged, for example views upon views.
-/// Workers evaluate expressions on small stacks, and recurse for all expressions but chains that are deep on
-/// their left side.
-pub const EXPRESSION_DEPTH_MAX: usize = 250;
-
 /// Greatest number of results of a SELECT, and of columns of a table. The cost of planning is quadratic in
 /// this number.
 pub const RESULTS_MAX: usize = 2_000;

@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 
 use datafusion_common::ScalarValue;
+use thalweg_sql_exec::exec::join::Side;
+use thalweg_sql_exec::plan::Column;
 use thalweg_sql_functions::expression::{Expression, Typed};
 use thalweg_sql_functions::types::{SqlType, common_type};
 
 use super::super::expression::is_cast;
 use super::{JoinKey, Role, WindowPlaces, are_alike};
-use crate::exec::join::Side;
-use crate::plan::Column;
 
 /// What all must hold, over the columns of the left, then those of the right.
 pub(super) struct Terms<'a> {

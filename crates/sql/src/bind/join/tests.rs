@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use chrono_tz::Tz;
 use thalweg_model::VirtualClock;
+use thalweg_sql_exec::plan::{Column, Counted, Join, JoinKey, JoinMethod, Node, Plan, Role};
 use thalweg_sql_functions::expression::Named;
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_tables::error::SqlError;
 
 use crate::bind::{Binder, Views, declare};
 use crate::catalog::{Catalog, Entry, View};
-use crate::plan::{Column, Counted, Join, JoinMethod, Node, Plan, Role};
 use crate::text::script::{Statement, parse};
 
 const TABLES: &str = "
@@ -79,7 +79,7 @@ fn shown((left, right, join): &(&[Column], &[Column], &Join)) -> String {
     let of_right = |place: usize| format!("r.{}", right[place].name);
     let of_both =
         |place: usize| if place < left.len() { of_left(place) } else { of_right(place - left.len()) };
-    let key = |key: &crate::plan::JoinKey| {
+    let key = |key: &JoinKey| {
         let equals = if key.is_null_equal { "==" } else { "=" };
         format!("{}{equals}{}", Named(&key.left, of_left), Named(&key.right, of_right))
     };

@@ -12,6 +12,7 @@ use datafusion_common::{DFSchema, ScalarValue, TableReference};
 use datafusion_expr::expr::WindowFunction;
 use datafusion_expr::logical_plan::Window;
 use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
+use thalweg_sql_exec::plan::{Column, Counted, Node, Plan, Role};
 use thalweg_sql_functions::expression::{Expression, Typed};
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
@@ -22,7 +23,6 @@ use super::{JoinKey, JoinKind, JoinMethod, Result};
 use crate::bind::expression::{Scope, is_cast};
 use crate::bind::query::Lowering;
 use crate::bind::relations::{VersionNode, unknown_column};
-use crate::plan::{Counted, Node, Plan, Role};
 
 /// A table as of a time, behind whatever names it has.
 pub(super) fn version_of(logical: &LogicalPlan) -> Option<&VersionNode> {
@@ -151,7 +151,7 @@ impl Lowering<'_> {
                     let role = output
                         .as_column()
                         .map_or(Role::Plain, |place| chosen.plan.columns[place].role.clone());
-                    columns.push(crate::plan::Column {
+                    columns.push(Column {
                         name: field.name().clone(),
                         of: output.of.clone(),
                         is_nullable: output.is_nullable,
@@ -199,7 +199,7 @@ impl Lowering<'_> {
         // Who is asked for is the first, so the rank is one wherever it is read.
         let rank = plan.columns.len();
         let mut columns = plan.columns.clone();
-        columns.push(crate::plan::Column::plain("row_number", SqlType::BigInt, false));
+        columns.push(Column::plain("row_number", SqlType::BigInt, false));
         let mut outputs = plan.identity();
         outputs.push(Typed::literal(ScalarValue::Int64(Some(1)), SqlType::BigInt));
         let plan = plan.project(outputs, columns);

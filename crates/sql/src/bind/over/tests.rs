@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use chrono_tz::Tz;
 use thalweg_model::VirtualClock;
+use thalweg_sql_exec::plan::{Node, Plan};
 use thalweg_sql_functions::expression::Named;
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_tables::error::SqlError;
 
 use crate::bind::{Binder, Views, declare};
 use crate::catalog::{Catalog, Entry};
-use crate::plan::{Node, Plan};
 use crate::text::script::{self, Statement};
 
 const TABLES: &str = "

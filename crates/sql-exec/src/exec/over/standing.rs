@@ -15,7 +15,7 @@ use thalweg_sql_functions::types::SqlType;
 
 /// SQL function that ranks the rows of a key in the order of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Standing {
+pub enum Standing {
     /// ROW_NUMBER: the number of the row, from 1 on.
     RowNumber,
     /// RANK: the number of the first row of the same time.
@@ -26,7 +26,7 @@ pub(crate) enum Standing {
 
 /// Creates a ranking function over rows in the order of time. Its argument is the time of a row; `None` if
 /// each row has a time of its own.
-pub(crate) fn standing(which: Standing, time: Option<SqlType>) -> BoundAggregate {
+pub fn standing(which: Standing, time: Option<SqlType>) -> BoundAggregate {
     BoundAggregate {
         arguments: time.into_iter().collect(),
         result: SqlType::BigInt,

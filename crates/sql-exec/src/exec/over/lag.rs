@@ -19,7 +19,7 @@ use thalweg_sql_functions::types::SqlType;
 
 /// Creates LAG over values of type `of`, `offset` rows back. With `has_default` it takes a second argument:
 /// its value is the result for rows that have fewer rows before them.
-pub(crate) fn lag(of: &SqlType, offset: u32, has_default: bool, is_nullable: bool) -> BoundAggregate {
+pub fn lag(of: &SqlType, offset: u32, has_default: bool, is_nullable: bool) -> BoundAggregate {
     let value = of.clone();
     BoundAggregate {
         arguments: vec![of.clone(); 1 + usize::from(has_default)],

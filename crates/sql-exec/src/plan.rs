@@ -17,11 +17,14 @@ use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::table::Table;
 
-use crate::text::plain::EXPRESSION_DEPTH_MAX;
-
 mod join;
 
 pub use join::{Counted, Join, JoinKey, JoinKind, JoinMethod, WindowPlaces};
+
+/// Greatest depth of an expression when consecutive projections are merged, for example views upon views.
+/// Workers evaluate expressions on small stacks, and recurse for all expressions but chains that are deep on
+/// their left side.
+const EXPRESSION_DEPTH_MAX: usize = 250;
 
 /// A column of the rows that an operator of a plan puts out.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -59,8 +59,8 @@ mod standing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use lag::lag;
-pub(crate) use standing::{Standing, standing};
+pub use lag::lag;
+pub use standing::{Standing, standing};
 
 /// Keys, order, frame and aggregate functions of an OVER window.
 #[derive(Clone, Debug)]
