@@ -34,7 +34,7 @@ use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
 use thalweg_model::{EventTime, Horizon, ProcessingTime, Span};
 use thalweg_scheduling::{QueryId, StreamState};
 
-use self::stream::Stream;
+use self::stream::{Ahead, Stream};
 use crate::latency::Latencies;
 use crate::output::Delivered;
 
@@ -235,8 +235,9 @@ impl Ingestion {
     fn note_due(&mut self, watermark: EventTime, now: ProcessingTime) {
         let firings = &self.delivered.firings;
         let next = firings.horizon.next_after(watermark);
-        let deadline = (!firings.is_everywhere).then_some(next);
-        firings.note(self.index, now, |source| source.advance(watermark, deadline, now));
+        let ahead = (!firings.is_everywhere)
+            .then(|| Ahead { firing: next, deadline: firings.horizon.latest_end_after(watermark) });
+        firings.note(self.index, now, |source| source.advance(watermark, ahead, now));
         self.due = next.max(watermark.plus(Span::from_micros(1)));
         if firings.is_everywhere {
             self.quiet_until = now.plus_nanos(SAMPLE_NS);

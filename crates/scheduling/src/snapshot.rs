@@ -172,20 +172,27 @@ pub struct QueryState {
     pub token_rate: Option<f64>,
 }
 
-/// One source of a query, or one split of a source: statistics of its sweeping watermarks. A watermark is sweeping if
-/// it is the first to reach the end of a window, so that the query puts out results (Klink, section 2.2).
+/// One source of a query, or one split of a source: statistics of its sweeping watermarks. A watermark is
+/// sweeping if it is the first to reach the [deadline](Self::deadline) of an epoch, so that the query puts
+/// out results (Klink, section 2.2).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StreamState {
     /// The query to which the stream belongs.
     pub query: QueryId,
-    /// The deadline of the stream's epoch: the first instant at which a window rule of the query fires and which no
-    /// watermark of this stream has reached. `EventTime::MAX` if none comes before the end of the stream. None before
-    /// the stream's first watermark, and if a rule may fire at any instant, as with timers.
+    /// The first instant at which a window rule of the query fires and which no watermark of this stream has
+    /// reached. `EventTime::MAX` if none comes before the end of the stream. None before the stream's first
+    /// watermark, and if a rule may fire at any instant, as with timers.
+    pub next_firing: Option<EventTime>,
+    /// The deadline of the stream's epoch (Klink, section 3): of the query's operators with windows, those
+    /// whose next window ends last. The deadline is chosen when the epoch begins and stands until a watermark
+    /// of this stream has reached it; the next epoch begins there. `EventTime::MAX` if no window holds
+    /// results until it ends, or if none ends before the end of the stream. None in the same cases as
+    /// [`next_firing`](Self::next_firing).
     pub deadline: Option<EventTime>,
-    /// Ingestion time of the oldest sweeping watermark (which makes the query put out results) that has not
-    /// reached all sinks; `None` if there is none.
+    /// Ingestion time of the oldest sweeping watermark (which is the first to reach the deadline of its
+    /// epoch) that has not reached all sinks; `None` if there is none.
     pub swept: Option<ProcessingTime>,
-    /// Delays of the stream's watermarks that made the query put out results.
+    /// Delays of the stream's sweeping watermarks.
     pub delays: DelayStatistics,
     /// The relation between the stream's event time and processing time; `None` before its first watermark.
     pub progress: Option<ProgressMap>,

@@ -101,6 +101,32 @@ fn what_closes_follows_from_the_horizon() {
     assert_eq!(delays, [4, 3, 2]);
 }
 
+/// The deadline that policies see is the latest of the query's next window ends, per source (Klink, section
+/// 3). In Linear Road of section 6.1.1 the last windows are a third of the others, and do not sweep.
+#[test]
+fn a_third_of_a_window_is_no_deadline() {
+    let horizon = |seconds| {
+        let windows = TumblingWindows::new(Span::from_secs(seconds)).unwrap();
+        Horizon::of_windows(windows.into(), Span::ZERO)
+    };
+    let delivered = Delivered::new(horizon(60).and(horizon(20)), None);
+    let mut source = Ingestion::new(Arc::clone(&delivered));
+    let mut check = |watermark_s: i64, firing_s: i64, deadline_s: i64, epochs: u32| {
+        source.note_watermark(EventTime::from_secs(watermark_s), ProcessingTime::ZERO);
+        let mut streams = Vec::new();
+        delivered.streams(QueryId(0), &mut streams);
+        let found = (streams[0].next_firing, streams[0].deadline, streams[0].delays.epochs);
+        let [firing, deadline] = [firing_s, deadline_s].map(|at| Some(EventTime::from_secs(at)));
+        assert_eq!(found, (firing, deadline, epochs), "at {watermark_s} s");
+    };
+    check(5, 20, 60, 0);
+    check(20, 40, 60, 0);
+    check(45, 60, 60, 0);
+    check(60, 80, 120, 1);
+    check(85, 100, 120, 1);
+    check(130, 140, 180, 2);
+}
+
 #[test]
 fn closings_on_their_way_are_bounded() {
     let delivered = Delivered::new(windows(), None);

@@ -19,8 +19,16 @@
 //! Symbols    r: `cycle_ns`; t: `now`; w: [`swept`](crate::StreamState::swept), once it has come; mu, chi - mu^2:
 //!            `delays`; f: `reach_deviations`; b: `memory_share`; p_k: `Release`; sz and S: `pending` and `selectivity`
 //!
+//! A watermark sweeps if it is the first to reach the [`deadline`](crate::StreamState::deadline) of its
+//! stream's epoch. As in the paper, the operators with the latest deadline decide ("the window operators with
+//! the latest deadline in query q at time t that will unblock the stream"). A query with windows of 60 s and
+//! of 20 s is due every 60 s.
+//!
 //! Differences from the paper:
 //!
+//! * A deadline is the end of a window. If the window allows lateness, its updates are results without a
+//!   deadline.
+//! * A query in which an operator may emit results at any instant, as with timers, has no deadline.
 //! * `E[w]` is the deadline plus the mean delay; Eq. 5 as printed lacks the origin. A delay is measured from the
 //!   deadline to the ingestion of the watermark that sweeps it. So the mean includes the bound of lateness and the
 //!   distance between two watermarks, which the paper counts as p.

@@ -49,7 +49,9 @@ fn stream(query: QueryId, text: &str) -> StreamState {
     let epochs = 16 * u32::from((mean_s, deviation_s) != (0.0, 0.0));
     let (mean_ns, deviation_ns) = (mean_s * 1e9, deviation_s * 1e9);
     let delays = DelayStatistics { epochs, mean_ns, variance_ns2: deviation_ns * deviation_ns };
-    StreamState { query, deadline, swept, delays, progress: None, is_away }
+    // Klink ignores when the next window of the query ends, if it is not one with the latest deadline.
+    let next_firing = deadline.map(|_| EventTime::MIN);
+    StreamState { query, next_firing, deadline, swept, delays, progress: None, is_away }
 }
 
 fn operator(query: QueryId, now_s: f64, text: &str) -> OperatorState {

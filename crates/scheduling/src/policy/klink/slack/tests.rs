@@ -141,6 +141,7 @@ fn coverage(estimate: Estimate, draw_ms: &dyn Fn(&mut SeededEntropy) -> f64) -> 
         let delays_ms: Vec<f64> = (0..DelayStatistics::EPOCHS).map(|_| draw_ms(&mut entropy)).collect();
         let stream = StreamState {
             query: QueryId(0),
+            next_firing: None,
             deadline: Some(EventTime::from_micros(7)),
             swept: None,
             delays: statistics(&delays_ms),
