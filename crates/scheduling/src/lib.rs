@@ -45,7 +45,7 @@ pub mod trace;
 pub use policy::ageing::Ageing;
 pub use policy::cameo::{Cameo, CameoForm, CameoSettings};
 pub use policy::enjima::{Enjima, EnjimaSettings, ThresholdRange};
-pub use policy::klink::{Estimate, Klink, KlinkSettings};
+pub use policy::klink::{Estimate, Klink, KlinkSettings, Relief};
 pub use policy::output_cost::OutputCost;
 pub use policy::streambox::StreamBox;
 pub use policy::{Policy, Refresh, Scale, UnknownPolicy, by_name, names};

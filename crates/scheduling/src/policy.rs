@@ -184,6 +184,7 @@ const POLICIES: &[(&str, Make)] = &[
     (sbox::AGEING_NAME, || aged(sbox::AGEING_NAME, sbox::Sbox::default())),
     (klink::NAME, || Box::new(klink::Klink::default())),
     (klink::NO_MEMORY_NAME, || Box::new(klink::Klink::no_memory())),
+    (klink::MEMORY_SLACK_NAME, || Box::new(klink::Klink::memory_slack())),
     (klink::SUM_NAME, || Box::new(klink::Klink::sum())),
     (klink::LAZY_NAME, || Box::new(klink::Klink::lazy())),
     (klink::LITERAL_VARIANCE_NAME, || Box::new(klink::Klink::literal_variance())),

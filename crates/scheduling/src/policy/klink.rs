@@ -3,7 +3,7 @@
 //!
 //! Paper      Farhat et al., "Klink: Progress-Aware Scheduling for Streaming Data Systems" (SIGMOD 2021), section 3
 //! Class      0: operators that have waited for longer than the starvation bound, the longest first
-//!            1: while memory is short, the operators that free the most of it (see `klink/memory.rs`)
+//!            1: while memory is short, operators that free some of it (see `klink/memory.rs`)
 //!            2: all the others
 //!            3: operators submitted after the last evaluation
 //! Score      - slack of the query, as of the last evaluation: the least over its streams of w - t - cost (see
@@ -53,13 +53,15 @@
 //!   query, run at once; the paper gives a worker a query.
 //! * In memory mode the pipeline of a query is all of its operators in topological order, also where it branches.
 //!
-//! **Ablations** by name: `klink_no_memory` has no memory mode. `klink_sum` uses Eq. 8, with its conditions corrected
-//! (f = 95 %). `klink_lazy` is Algorithm 1 to the letter: a query with slack above zero runs only when nothing else
-//! can. `klink_literal_variance` is Eq. 6 to the letter. That equation needs the variance within epochs; the variance
-//! between epochs replaces it, because one delay is seen per epoch. `klink_regression` is LR of Fig. 9c: w is
-//! exactly on the regression line of processing time over event time. `klink_lazy` and `klink_literal_variance`
-//! evaluate only at the end of a cycle and for new queries, and their waits have no bound. The round robin of section
-//! 6.1.3 is `rr_quantum` (see `round_robin.rs`).
+//! **Ablations** by name: `klink_no_memory` has no memory mode. In memory mode `klink_memory_slack` takes the
+//! query with the least slack, where `klink` takes the one that releases the most (see `klink/memory.rs`).
+//! `klink_sum` uses Eq. 8, with its conditions corrected (f = 95 %). `klink_lazy` is Algorithm 1 to the
+//! letter: a query with slack above zero runs only when nothing else can. `klink_literal_variance` is Eq. 6
+//! to the letter. That equation needs the variance within epochs; the variance between epochs replaces it,
+//! because one delay is seen per epoch. `klink_regression` is LR of Fig. 9c: w is exactly on the regression
+//! line of processing time over event time. `klink_lazy` and `klink_literal_variance` evaluate only at the
+//! end of a cycle and for new queries, and their waits have no bound. The round robin of section 6.1.3 is
+//! `rr_quantum` (see `round_robin.rs`).
 
 mod memory;
 mod plan;
@@ -72,7 +74,7 @@ use thalweg_model::ProcessingTime;
 
 use self::memory::{MemoryMode, Pipeline};
 use self::plan::QueryPlan;
-pub use self::settings::{CYCLE_NS, Estimate, KlinkSettings};
+pub use self::settings::{CYCLE_NS, Estimate, KlinkSettings, Relief};
 use self::slack::slack_ns;
 use crate::policy::ageing::Patience;
 use crate::policy::downstream::Downstream;
@@ -85,6 +87,8 @@ use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, Snapshot};
 pub const NAME: &str = "klink";
 /// The name of the variant of Klink without memory mode.
 pub const NO_MEMORY_NAME: &str = "klink_no_memory";
+/// The name of the variant of Klink whose memory mode takes the query with the least slack.
+pub const MEMORY_SLACK_NAME: &str = "klink_memory_slack";
 /// The name of the variant of Klink that sums Eq. 8 in steps.
 pub const SUM_NAME: &str = "klink_sum";
 /// The name of the variant of Klink in which a query with positive slack is not eligible.
@@ -94,7 +98,7 @@ pub const LITERAL_VARIANCE_NAME: &str = "klink_literal_variance";
 /// The name of the variant of Klink that predicts watermarks by regression.
 pub const REGRESSION_NAME: &str = "klink_regression";
 
-/// Class of ranks for operators that run first while memory is short, because they free the most. Class 0 is
+/// Class of ranks for operators that run first while memory is short, because they free some. Class 0 is
 /// that of starving operators.
 const FREES_MEMORY: u8 = 1;
 const BY_SLACK: u8 = 2;
@@ -155,6 +159,13 @@ impl Klink {
     pub fn no_memory() -> Self {
         let settings = KlinkSettings { memory_share: f64::INFINITY, ..KlinkSettings::default() };
         Klink::named(NO_MEMORY_NAME, settings)
+    }
+
+    /// Creates `klink_memory_slack`. While memory is short, of the queries that can free some, the one with
+    /// the least slack runs first.
+    pub fn memory_slack() -> Self {
+        let settings = KlinkSettings { relief: Relief::LeastSlack, ..KlinkSettings::default() };
+        Klink::named(MEMORY_SLACK_NAME, settings)
     }
 
     /// Creates `klink_sum`, which uses Eq. 8 of the paper at f = 95 %.
@@ -262,7 +273,7 @@ impl Klink {
         }
     }
 
-    /// Finds the pipeline of operators that frees the most memory.
+    /// Finds the pipeline of operators that runs first because it frees memory.
     fn find_releases(&mut self, snapshot: &Snapshot) {
         let Klink { settings, queries, operators, .. } = self;
         for &operator in &snapshot.order {
@@ -274,7 +285,12 @@ impl Klink {
         }
         let worth = queries.iter().zip(0..).filter(|(plan, _)| 0.0 < plan.release.most);
         let best = worth.min_by(|(a, _), (b, _)| {
-            b.release.most.total_cmp(&a.release.most).then(a.slack_ns.total_cmp(&b.slack_ns))
+            let by_release = b.release.most.total_cmp(&a.release.most);
+            let by_slack = a.slack_ns.total_cmp(&b.slack_ns);
+            match settings.relief {
+                Relief::LargestRelease => by_release.then(by_slack),
+                Relief::LeastSlack => by_slack.then(by_release),
+            }
         });
         self.frees_most = best.map(|(plan, id)| Pipeline { query: QueryId(id), place: plan.release.place });
     }

@@ -24,6 +24,20 @@ pub struct KlinkSettings {
     pub memory_share: f64,
     /// Longest duration of memory mode, in ns. Section 3.4: "three seconds".
     pub memory_ns: u64,
+    /// The choice between the pipelines of different queries that free memory.
+    pub relief: Relief,
+}
+
+/// Choice of the pipeline that runs first while memory is short. The pipeline of a query is the one that
+/// releases the most of that query's records. Section 3.4: "After identifying all pipelines that maximize the
+/// value p_k, Klink selects the query with the least slack".
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Relief {
+    /// The pipeline with the largest release of all queries; between equal releases, the least slack.
+    LargestRelease,
+    /// The pipeline of the query with the least slack, of the queries that release anything; between equal
+    /// slacks, the largest release.
+    LeastSlack,
 }
 
 /// Way to predict the arrival of the next watermark that makes a query put out results.
@@ -53,6 +67,7 @@ impl Default for KlinkSettings {
             starvation_ns: 60_000_000_000,
             memory_share: 0.8,
             memory_ns: 3_000_000_000,
+            relief: Relief::LargestRelease,
         }
     }
 }

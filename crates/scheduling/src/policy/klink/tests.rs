@@ -235,6 +235,8 @@ fn while_memory_is_short_what_frees_most_goes_first() {
     let (mut klink, mut no_memory) = (Klink::default(), Klink::no_memory());
     check_order(&mut klink, &used, "2:FEDCBA");
     used.memory_used_bytes = 80;
+    // The second query has less slack, and by the other reading of the paper that counts first.
+    check_order(&mut Klink::memory_slack(), &used, "1:ED 2:FCBA");
     // Memory mode begins only at the next evaluation.
     check_order(&mut klink, &used, "2:FEDCBA");
     used.now = processing(5.2);
@@ -267,6 +269,24 @@ fn of_those_that_free_as_much_the_least_slack_goes_first() {
     check("*1 100/10/.5 | 9", "*1 100/10/.5 | 8", "1:D 2:CBA");
     check("*1 100/10/.5 | 8", "*1 100/10/.5 | 8", "1:B 2:DAC");
     check("*1 100/10/1 | 9", "*1 100/10/1 | 8", "2:DCBA");
+}
+
+/// By the other reading of the paper the least slack decides between all queries that release anything,
+/// however much that is. The release decides between equal slacks. The query with the least slack of all
+/// releases nothing.
+#[test]
+fn the_least_slack_of_all_that_free_memory_goes_first() {
+    let check = |queries: [&str; 3], ours: &str, by_slack: &str| {
+        let mut short = snapshot(5.0, &queries);
+        (short.memory_used_bytes, short.memory_limit_bytes) = (9, 10);
+        check_order(&mut Klink::default(), &short, ours);
+        check_order(&mut Klink::memory_slack(), &short, by_slack);
+    };
+    let none = "*1 100/10/1 | 7";
+    check(["*1 100/10/.5 | 9", "*1 10/10/.5 | 8", none], "1:B 2:FEDCA", "1:D 2:FECBA");
+    check(["*1 100/10/.5 | 8", "*1 10/10/.5 | 9", none], "1:B 2:FEADC", "1:B 2:FEADC");
+    // The cost of pending work is part of slack, so these costs are equal.
+    check(["*1 10/10/.5 | 9", "*1 10/10/.4 | 9", none], "1:D 2:FEBAC", "1:D 2:FEBAC");
 }
 
 /// Input behind a source without more data waits beside a join of which only one stream has advanced. After a
@@ -353,6 +373,7 @@ fn each_name_is_another_form() {
     let all = [
         Klink::default(),
         Klink::no_memory(),
+        Klink::memory_slack(),
         Klink::sum(),
         Klink::lazy(),
         Klink::literal_variance(),
