@@ -479,6 +479,7 @@ impl View {
             } else {
                 EpochWork::Unknown
             },
+            open_containers: if reads.contain(Fields::CONTAINERS) { probe.open_containers() } else { 0 },
         }
     }
 

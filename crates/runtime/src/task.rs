@@ -296,6 +296,11 @@ impl Probe {
         self.inputs.first().map_or(EpochWork::Unknown, |inlet| inlet.epoch_work(now))
     }
 
+    /// Returns the number of open epochs with blocks that the task has not consumed.
+    pub(crate) fn open_containers(&self) -> u32 {
+        self.inputs.first().map_or(0, Inlet::open_containers)
+    }
+
     /// Returns what the task has changed for other tasks since `reach` was recorded.
     pub(crate) fn changes_since(&self, reach: &Reach) -> Changes {
         let freed = |(inlet, read): (&Inlet, &Position)| inlet.has_freed(*read);

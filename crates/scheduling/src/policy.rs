@@ -180,6 +180,7 @@ const POLICIES: &[(&str, Make)] = &[
     (chain::NAME, || Box::new(chain::Chain::default())),
     (chain::AGEING_NAME, || aged(chain::AGEING_NAME, chain::Chain::default())),
     (streambox::NAME, || Box::new(streambox::StreamBox::default())),
+    (streambox::MOST_OPEN_NAME, || Box::new(streambox::StreamBox::most_open())),
     (sbox::NAME, || Box::new(sbox::Sbox::default())),
     (sbox::AGEING_NAME, || aged(sbox::AGEING_NAME, sbox::Sbox::default())),
     (klink::NAME, || Box::new(klink::Klink::default())),

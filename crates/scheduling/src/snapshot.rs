@@ -94,6 +94,11 @@ pub struct OperatorState {
     pub cost_ns_per_run: f64,
     /// Work that waits at the operator's input, counted by epochs.
     pub epoch_work: EpochWork,
+    /// Number of open epochs with blocks that the operator has not consumed, whether they are claimed or not.
+    /// These are StreamBox's open containers, without those that are empty at present. Copies of one operator
+    /// share containers, and have the same number. Zero if the operator reads edges in order, only closes
+    /// epochs, or is a source.
+    pub open_containers: u32,
     /// The scheduling context of the first waiting record; for a source, the context that its next record
     /// would get. Meaningless while nothing is pending.
     pub head: Context,
@@ -129,6 +134,7 @@ impl OperatorState {
             selectivity: 1.0,
             cost_ns_per_run: Self::ASSUMED_COST_NS_PER_RUN,
             epoch_work: EpochWork::Unknown,
+            open_containers: 0,
             head: Context { observed: submitted, token: None },
             frontier: None,
         }
@@ -325,6 +331,8 @@ impl Fields {
     pub const CONTEXTS: Fields = Fields(64);
     /// The group of source progress: [`Snapshot::streams`].
     pub const STREAMS: Fields = Fields(128);
+    /// The group of one field: the number of open containers of each operator (`open_containers`).
+    pub const CONTAINERS: Fields = Fields(512);
     /// Leaves the empty parts of edges out of [`Snapshot::memory_used_bytes`].
     pub const MEMORY: Fields = Fields(256);
 

@@ -13,10 +13,10 @@ fn policies_are_found_by_their_names_and_by_no_other() {
     assert_eq!(
         error,
         "there is no policy `fastest`: take one of enjima, enjima_strict, fcfs, fcfs_ingest, fifo, round_robin, rr_quantum, \
-         min_latency, min_latency+ageing, min_cost, highest_rate, highest_rate+ageing, chain, chain+ageing, streambox, sbox, \
-         sbox+ageing, klink, klink_no_memory, klink_memory_slack, klink_sum, klink_lazy, klink_literal_variance, \
-         klink_regression, cameo_llf, cameo_llf_unaware, cameo_edf, cameo_sjf, cameo_sjf+ageing, cameo_token, orleans, \
-         orleans+ageing, congestion, congestion_v1, congestion+ageing"
+         min_latency, min_latency+ageing, min_cost, highest_rate, highest_rate+ageing, chain, chain+ageing, streambox, \
+         streambox_most_open, sbox, sbox+ageing, klink, klink_no_memory, klink_memory_slack, klink_sum, klink_lazy, \
+         klink_literal_variance, klink_regression, cameo_llf, cameo_llf_unaware, cameo_edf, cameo_sjf, cameo_sjf+ageing, \
+         cameo_token, orleans, orleans+ageing, congestion, congestion_v1, congestion+ageing"
     );
 }
 
