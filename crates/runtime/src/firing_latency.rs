@@ -102,9 +102,16 @@ impl FiringLatencies {
     }
 
     /// Adds what policies may know about each source of `query` to `all`. `seen` is the watermark that all
-    /// sinks have seen.
-    pub(crate) fn streams(&self, query: QueryId, seen: Option<EventTime>, all: &mut Vec<StreamState>) {
-        all.extend(self.state.lock().sources.iter_mut().map(|source| source.state(query, seen)));
+    /// sinks have seen. Delays are those of the last `delay_epochs` epochs.
+    pub(crate) fn streams(
+        &self,
+        query: QueryId,
+        seen: Option<EventTime>,
+        delay_epochs: usize,
+        all: &mut Vec<StreamState>,
+    ) {
+        let mut state = self.state.lock();
+        all.extend(state.sources.iter_mut().map(|source| source.state(query, seen, delay_epochs)));
     }
 
     fn note(&self, index: usize, now: ProcessingTime, change: impl FnOnce(&mut Stream)) {

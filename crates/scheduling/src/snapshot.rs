@@ -207,12 +207,12 @@ pub struct StreamState {
 }
 
 /// Delays of sweeping watermarks (which make a query put out results), from the deadline to the ingestion,
-/// over the last [`EPOCHS`](Self::EPOCHS) epochs. A delay may be long or negative, because the clock that
-/// stamps events may differ from the engine's.
+/// over the last epochs, as many as the policy [asks for](crate::Policy::delay_epochs). A delay may be long
+/// or negative, because the clock that stamps events may differ from the engine's.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DelayStatistics {
-    /// Number of epochs whose delays were seen, at most [`EPOCHS`](Self::EPOCHS). If it is zero, the other
-    /// fields are zero.
+    /// Number of epochs whose delays are counted here, at most [`EPOCHS`](Self::EPOCHS). If it is zero, the
+    /// other fields are zero.
     pub epochs: u32,
     /// Klink's mu: the mean delay, in ns.
     pub mean_ns: f64,
@@ -221,7 +221,8 @@ pub struct DelayStatistics {
 }
 
 impl DelayStatistics {
-    /// Klink's h: the number of epochs whose delays are kept (section 3.1, "400").
+    /// Greatest number of epochs whose delays are kept, which is the default of Klink's h (section 6.2,
+    /// "400").
     pub const EPOCHS: usize = 400;
 }
 

@@ -11,7 +11,7 @@
 //! `WAITING_MAX` watermarks whose results have not reached the sinks. Further watermarks are not tracked on
 //! their way.
 
-use std::collections::VecDeque;
+use std::collections::{VecDeque, vec_deque};
 
 use thalweg_model::{EventTime, ProcessingTime};
 use thalweg_scheduling::{DelayStatistics, ProgressMap, QueryId, StreamState};
@@ -54,9 +54,12 @@ pub(super) struct Ahead {
 #[derive(Clone, Debug)]
 struct Reached {
     instants: VecDeque<(EventTime, ProcessingTime)>,
-    /// Statistics computed from `instants`; `None` if `instants` has changed since.
-    figures: Option<(DelayStatistics, Option<ProgressMap>)>,
+    /// Statistics of the last of these instants, and of how many; `None` if `instants` has changed since.
+    figures: Option<(usize, Figures)>,
 }
+
+/// Statistics of instants and of the times at which they were reached.
+type Figures = (DelayStatistics, Option<ProgressMap>);
 
 impl Reached {
     fn new() -> Self {
@@ -72,12 +75,17 @@ impl Reached {
         self.figures = None;
     }
 
-    fn figures(
-        &mut self,
-        first: Option<(EventTime, ProcessingTime)>,
-    ) -> (DelayStatistics, Option<ProgressMap>) {
-        let instants = &self.instants;
-        *self.figures.get_or_insert_with(|| figures_of(first, instants))
+    /// Returns statistics of the last `count` instants. They are computed again only if instants were added.
+    fn figures(&mut self, count: usize, first: Option<(EventTime, ProcessingTime)>) -> Figures {
+        match self.figures {
+            Some((of, figures)) if of == count => figures,
+            _ => {
+                let from = self.instants.len().saturating_sub(count);
+                let figures = figures_of(first, &self.instants.range(from..));
+                self.figures = Some((count, figures));
+                figures
+            }
+        }
     }
 }
 
@@ -133,15 +141,20 @@ impl Stream {
     }
 
     /// Returns what policies may know about this source of `query`, when all sinks have seen the watermark
-    /// `seen`.
-    pub(super) fn state(&mut self, query: QueryId, seen: Option<EventTime>) -> StreamState {
+    /// `seen`. Delays are those of the last `delay_epochs` epochs.
+    pub(super) fn state(
+        &mut self,
+        query: QueryId,
+        seen: Option<EventTime>,
+        delay_epochs: usize,
+    ) -> StreamState {
         while let Some(oldest) = self.waiting.front()
             && seen.is_some_and(|seen| oldest.instant <= seen)
         {
             self.waiting.pop_front();
         }
-        let (delays, _) = self.epochs.figures(self.first);
-        let (_, progress) = self.firings.figures(self.first);
+        let (delays, _) = self.epochs.figures(delay_epochs, self.first);
+        let (_, progress) = self.firings.figures(DelayStatistics::EPOCHS, self.first);
         StreamState {
             query,
             next_firing: self.next_firing,
@@ -160,9 +173,9 @@ impl Stream {
 /// event time and processing time advanced equally.
 fn figures_of(
     first: Option<(EventTime, ProcessingTime)>,
-    instants: &VecDeque<(EventTime, ProcessingTime)>,
-) -> (DelayStatistics, Option<ProgressMap>) {
-    let Some(&(first_event, first_observed)) = instants.front() else {
+    instants: &vec_deque::Iter<'_, (EventTime, ProcessingTime)>,
+) -> Figures {
+    let Some(&(first_event, first_observed)) = instants.clone().next() else {
         let through = |(event_time, observed)| ProgressMap { event_time, observed, slope: 1.0 };
         return (DelayStatistics::default(), first.map(through));
     };
@@ -170,7 +183,7 @@ fn figures_of(
     let event_ns = |event: EventTime| i128::from(event.as_micros()) * 1_000;
     // Differences of each instant from the first one, in event time and in processing time.
     let offsets = || {
-        instants.iter().map(|&(event, observed)| {
+        instants.clone().map(|&(event, observed)| {
             let observed_ns = i128::from(observed.as_nanos()) - i128::from(first_observed.as_nanos());
             ((event_ns(event) - event_ns(first_event)) as f64, observed_ns as f64)
         })
@@ -237,7 +250,7 @@ mod tests {
     }
 
     fn state(stream: &mut Stream, seen: i64) -> StreamState {
-        stream.state(QueryId(0), Some(event(seen)))
+        stream.state(QueryId(0), Some(event(seen)), DelayStatistics::EPOCHS)
     }
 
     /// The example of Klink, Figure 2, with ms instead of seconds and windows of 100 ms instead of 3 s: a
@@ -325,6 +338,11 @@ mod tests {
         // Each delay is 10 ms longer than the one before, so the mean of the kept delays is that of the
         // delays number 600 to 999.
         assert_eq!((delays.epochs, delays.mean_ns), (400, 7_995e6));
+        // A policy may ask for fewer. Those of number 990 to 999 have a mean of 9,945 ms.
+        let few = stream.state(QueryId(0), Some(event(0)), 10);
+        assert_eq!((few.delays.epochs, few.delays.mean_ns), (10, 9_945e6));
+        assert_eq!(few.progress, state(&mut stream, 0).progress);
+        assert_eq!(state(&mut stream, 0).delays, delays);
     }
 
     /// Event time is mapped to the processing time at which it is observed by least squares (Cameo, section
@@ -347,7 +365,7 @@ mod tests {
         // slope could become 101.
         check(&[(99, 20), (199, 120)], 300, 320.0);
         check(&[(99, 20), (199, 120), (299, 220)], 300, 320.0);
-        assert_eq!(Stream::new().state(QueryId(0), None).progress, None);
+        assert_eq!(Stream::new().state(QueryId(0), None, 400).progress, None);
     }
 
     /// A source that was silent for an hour has no delay of an hour when it returns.
@@ -374,7 +392,7 @@ mod tests {
             stream.advance(watermark, None, ProcessingTime::ZERO);
         }
         stream.advance(EventTime::MAX, Some(never), ProcessingTime::ZERO);
-        let found = stream.state(QueryId(3), None);
+        let found = stream.state(QueryId(3), None, 400);
         assert!(found.delays.mean_ns.is_finite() && found.delays.variance_ns2.is_finite());
         assert!(found.progress.is_some_and(|map| map.slope.is_finite()));
     }

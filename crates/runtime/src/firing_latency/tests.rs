@@ -114,7 +114,7 @@ fn a_third_of_a_window_is_no_deadline() {
     let mut check = |watermark_s: i64, firing_s: i64, deadline_s: i64, epochs: u32| {
         source.note_watermark(EventTime::from_secs(watermark_s), ProcessingTime::ZERO);
         let mut streams = Vec::new();
-        delivered.streams(QueryId(0), &mut streams);
+        delivered.streams(QueryId(0), 400, &mut streams);
         let found = (streams[0].next_firing, streams[0].deadline, streams[0].delays.epochs);
         let [firing, deadline] = [firing_s, deadline_s].map(|at| Some(EventTime::from_secs(at)));
         assert_eq!(found, (firing, deadline, epochs), "at {watermark_s} s");

@@ -9,15 +9,16 @@
 //! Score      - slack of the query, as of the last evaluation: the least over its streams of w - t - cost (see
 //!            `klink/slack.rs`). Within a query: operators that have waited for more than a cycle, then downstream
 //!            operators first; sources last, the longest wait first
-//! Evaluation in the first round of each cycle of 120 ms, and in a round that finds a new query or a newly ingested
-//!            sweeping watermark, which then begins the next cycle
+//! Evaluation in the first round of each cycle, which has 120 ms unless it is set, and in a round that finds
+//!            a new query or a newly ingested sweeping watermark, which then begins the next cycle
 //! Eligible   pending > 0 and every output has room
 //! Quantum    max(time left in the cycle / c, one block)
 //! Starves    none, by class 0. Before that bound of one minute, a query with a far deadline waits until the deadline
 //!            is near. Once it is overdue its slack falls with time. The slack of a query without deadlines falls
 //!            from the arrival of its oldest record on
-//! Symbols    r: `cycle_ns`; t: `now`; w: [`swept`](crate::StreamState::swept), once it has come; mu, chi - mu^2:
-//!            `delays`; f: `reach_deviations`; b: `memory_share`; p_k: `Release`; sz and S: `pending` and `selectivity`
+//! Symbols    r: `cycle_ns`; h: `epochs`; t: `now`; w: [`swept`](crate::StreamState::swept), once it has
+//!            come; mu, chi - mu^2: `delays`; f: `reach_deviations`; b: `memory_share`; p_k: `Release`; sz and S:
+//!            `pending` and `selectivity`
 //!
 //! A watermark sweeps if it is the first to reach the [`deadline`](crate::StreamState::deadline) of its
 //! stream's epoch. As in the paper, the operators with the latest deadline decide ("the window operators with
@@ -74,13 +75,14 @@ use thalweg_model::ProcessingTime;
 
 use self::memory::{MemoryMode, Pipeline};
 use self::plan::QueryPlan;
-pub use self::settings::{CYCLE_NS, Estimate, KlinkSettings, Relief};
-use self::slack::slack_ns;
+pub use self::settings::{CONFIDENCE_PERCENT, CYCLE_NS, Estimate, KlinkSettings, MEMORY_SHARE, Relief};
+use self::slack::{reach_deviations, slack_ns};
 use crate::policy::ageing::Patience;
 use crate::policy::downstream::Downstream;
 use crate::policy::output_cost::{cost_ns, selectivity};
 use crate::policy::{Policy, Scale};
 use crate::rank::{Quantum, Rank};
+use crate::settings::Settings;
 use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, Snapshot};
 
 /// The name by which users choose the Klink policy.
@@ -170,7 +172,7 @@ impl Klink {
 
     /// Creates `klink_sum`, which uses Eq. 8 of the paper at f = 95 %.
     pub fn sum() -> Self {
-        let estimate = Estimate::Sum { reach_deviations: 2.0 };
+        let estimate = Estimate::Sum { reach_deviations: reach_deviations(CONFIDENCE_PERCENT) };
         Klink::named(SUM_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
     }
 
@@ -201,6 +203,20 @@ impl Klink {
     pub fn regression() -> Self {
         let estimate = Estimate::Regression;
         Klink::named(REGRESSION_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
+    }
+
+    /// Returns this form of Klink with the parameters that users set.
+    #[must_use]
+    pub fn with(mut self, settings: &Settings) -> Self {
+        let own = &mut self.settings;
+        (own.cycle_ns, own.epochs) = (settings.klink_cycle_ns, settings.klink_epochs);
+        if own.memory_share.is_finite() {
+            own.memory_share = settings.klink_memory_share;
+        }
+        if let Estimate::Sum { reach_deviations: reach } = &mut own.estimate {
+            *reach = reach_deviations(settings.klink_confidence_percent);
+        }
+        self
     }
 
     fn named(name: &'static str, settings: KlinkSettings) -> Self {
@@ -348,6 +364,10 @@ impl Policy for Klink {
 
     fn is_relieving_memory(&self) -> bool {
         self.memory.is_pressed()
+    }
+
+    fn delay_epochs(&self) -> u32 {
+        self.settings.epochs
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

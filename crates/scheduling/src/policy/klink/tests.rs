@@ -366,11 +366,8 @@ fn the_regression_follows_its_line_and_nothing_else() {
     check_with(Klink::regression(), 1.0, "1 | 10+3", 12.0);
 }
 
-/// Every name of a Klink variant has different settings. The variants to the letter leave out the parts that
-/// are ours.
-#[test]
-fn each_name_is_another_form() {
-    let all = [
+fn every_form() -> [Klink; 7] {
+    [
         Klink::default(),
         Klink::no_memory(),
         Klink::memory_slack(),
@@ -378,13 +375,44 @@ fn each_name_is_another_form() {
         Klink::lazy(),
         Klink::literal_variance(),
         Klink::regression(),
-    ];
+    ]
+}
+
+/// Every name of a Klink variant has different settings. The variants to the letter leave out the parts that
+/// are ours.
+#[test]
+fn each_name_is_another_form() {
+    let all = every_form();
     let klinks: Vec<&str> = names().into_iter().filter(|name| name.starts_with(NAME)).collect();
     assert_eq!(klinks, all.each_ref().map(|policy| policy.name));
     for (index, policy) in all.iter().enumerate() {
         assert!(all[..index].iter().all(|other| other.settings != policy.settings));
         let is_literal = [LAZY_NAME, LITERAL_VARIANCE_NAME].contains(&policy.name);
         assert_eq!(policy.settings.evaluates_sweeps, !is_literal);
+    }
+}
+
+/// Users set r, f, h and b in every form that has them. The defaults of these settings change no form.
+#[test]
+fn settings_change_each_form_and_defaults_none() {
+    let settings = Settings {
+        klink_cycle_ns: 7,
+        klink_confidence_percent: 99.0,
+        klink_epochs: 9,
+        klink_memory_share: 0.5,
+        ..Settings::default()
+    };
+    for policy in every_form() {
+        let usual = policy.settings;
+        assert_eq!(policy.clone().with(&Settings::default()).settings, usual, "{}", policy.name);
+        let set = policy.with(&settings).settings;
+        assert_eq!((set.cycle_ns, set.epochs), (7, 9));
+        let has_memory_mode = usual.memory_share.is_finite();
+        assert_eq!(set.memory_share, if has_memory_mode { 0.5 } else { f64::INFINITY });
+        match set.estimate {
+            Estimate::Sum { reach_deviations } => assert!((reach_deviations - 2.575_829_303_5).abs() < 1e-9),
+            other => assert_eq!(other, usual.estimate),
+        }
     }
 }
 
