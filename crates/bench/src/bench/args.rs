@@ -12,6 +12,7 @@ use thalweg::{
 };
 use thalweg_cli::failure::{self, WrongOption};
 use thalweg_cli::options;
+use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_connectors::{Arrivals, Delay, EarlyShare, RateStep};
 use thalweg_runtime::limits;
 use thalweg_scheduling::{Policy, StreamBox, Trace, Traced, policy};
@@ -128,6 +129,9 @@ pub struct BenchArgs {
     /// Records that each query may make in a second before those that have no token, for --policy cameo_token.
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = values::rate_per_second)]
     pub token_rate: Option<u64>,
+    /// Parameters of policies.
+    #[command(flatten)]
+    pub policy_options: PolicyOptions,
     /// The rate at later times, such as 2s:20k,4s:5k: 20,000 records per second and query from 2 seconds after the start on,
     /// where the warm-up begins, and 5,000 from 4 seconds on. Needs a --rate, which holds until the first.
     #[arg(long, value_name = "STEPS", allow_hyphen_values = true, value_parser = changes::rate_steps)]
@@ -405,7 +409,7 @@ impl BenchArgs {
         let policy = if self.ablate.contains(&Ablate::NoPriority) {
             Ok(Box::new(StreamBox::without_priority()) as Box<dyn Policy>)
         } else {
-            policy::by_name(self.policy())
+            policy::configured(self.policy(), &self.policy_options.settings())
         };
         let policy = policy.map_err(|error| WrongOption(format!("--policy: {error}")))?;
         let within_32_bits = |number| u32::try_from(number).expect("limits of edges fit 32 bits");
