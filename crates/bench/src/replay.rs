@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use thalweg_cli::console;
+use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_scheduling::{Trace, policy};
 
 use crate::bench::calls::CALLS_MAX;
@@ -21,6 +22,9 @@ pub struct ReplayArgs {
     /// Policy to call [default: the policy that was recorded].
     #[arg(long, value_name = "POLICY", value_parser = PossibleValuesParser::new(policy::names()))]
     policy: Option<String>,
+    /// Parameters of policies.
+    #[command(flatten)]
+    policy_options: PolicyOptions,
 }
 
 /// Replays the calls to a policy that a file has; returns `false` if an answer differs.
@@ -32,7 +36,9 @@ pub fn run(args: &ReplayArgs) -> Result<bool> {
         .with_context(|| format!("{path} cannot be read"))?;
     let recorded = trace.policy();
     let name = args.policy.as_ref().unwrap_or(&recorded);
-    let mut asked = policy::by_name(name).with_context(|| format!("{path} is of another engine's policy"))?;
+    let mut asked = policy::configured(name, &args.policy_options.settings())
+        .with_context(|| format!("{path} is of another engine's policy"))?;
+    args.policy_options.idle(&[name.as_str()]).iter().for_each(|note| console::note(note));
     let (calls, whom) = (trace.len(), if *name == recorded { "again" } else { "instead" });
     match trace.replay(&mut *asked) {
         Ok(()) => {

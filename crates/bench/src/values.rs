@@ -5,7 +5,7 @@ pub mod load;
 
 use std::path::PathBuf;
 
-use thalweg_cli::options::{converted, number_and_unit};
+use thalweg_cli::options::{converted, number_and_unit, percent_within};
 
 /// Largest number of runs of one command.
 const REPEAT_MAX: u32 = 1_000;
@@ -45,9 +45,7 @@ pub enum OnBadOption {
 
 /// Parses a share in per cent, such as `40` or `12.5`.
 pub fn percent(text: &str) -> Result<f64, String> {
-    let percent = text.parse::<f64>().map_err(|_| format!("`{text}` is no number; write 40 for 40 %"))?;
-    let is_within = (0.0..=100.0).contains(&percent);
-    if is_within { Ok(percent) } else { Err("must be from 0 to 100 per cent".to_owned()) }
+    percent_within([0.0, 100.0])(text)
 }
 
 /// Parses `max`, or records per second such as `1000`, `2.5M`, `10k`.

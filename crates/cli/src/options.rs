@@ -34,6 +34,23 @@ pub fn span(text: &str) -> Result<Span, String> {
     Ok(Span::from_micros(micros as i64))
 }
 
+/// Returns a parser for a duration within these bounds.
+pub fn span_within([min, max]: [Span; 2]) -> impl Fn(&str) -> Result<Span, String> + Clone {
+    move |text| match span(text)? {
+        found if (min..=max).contains(&found) => Ok(found),
+        _ => Err(format!("{text} must be from {min} to {max}")),
+    }
+}
+
+/// Returns a parser for a share in per cent, such as `40` or `12.5`, within these bounds.
+pub fn percent_within([min, max]: [f64; 2]) -> impl Fn(&str) -> Result<f64, String> + Clone {
+    move |text| {
+        let percent = text.parse::<f64>().map_err(|_| format!("`{text}` is no number; write 40 for 40 %"))?;
+        let is_within = (min..=max).contains(&percent);
+        if is_within { Ok(percent) } else { Err(format!("must be from {min} to {max} per cent")) }
+    }
+}
+
 /// Parses a number of seconds such as `5`, `0.5`, or a duration such as `500ms`; at most a day.
 pub fn seconds(text: &str) -> Result<f64, String> {
     seconds_from(0.0, text)

@@ -11,9 +11,30 @@ use crate::window::SlidingWindows;
 pub struct Horizon {
     /// True if a watermark may have an effect on operators at every instant.
     is_everywhere: bool,
-    /// Windows, each with its allowed lateness. A watermark has an effect at every end of a window, and at
-    /// every end plus the lateness.
-    ends: Vec<(SlidingWindows, Span)>,
+    ends: Vec<Ends>,
+}
+
+/// Windows of an operator. A watermark has an effect at every end of a window, and at every end plus the
+/// allowed lateness.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Ends {
+    windows: SlidingWindows,
+    lateness: Span,
+    /// True if results wait for the ends. Otherwise state is only freed there.
+    hold_results: bool,
+}
+
+impl Ends {
+    /// Returns the first end of a window after `after`.
+    fn end_after(&self, after: EventTime) -> EventTime {
+        self.windows.window(self.windows.first_ending_after(after)).end
+    }
+
+    /// Returns the first instant after `after` at which a watermark has an effect.
+    fn next_after(&self, after: EventTime) -> EventTime {
+        let of_update = self.end_after(after.minus(self.lateness)).plus(self.lateness);
+        self.end_after(after).min(of_update)
+    }
 }
 
 impl Horizon {
@@ -25,7 +46,14 @@ impl Horizon {
 
     /// Creates a horizon with the ends of `windows`, and the instants that are `lateness` after these ends.
     pub fn of_windows(windows: SlidingWindows, lateness: Span) -> Self {
-        Horizon { is_everywhere: false, ends: vec![(windows, lateness)] }
+        Horizon { is_everywhere: false, ends: vec![Ends { windows, lateness, hold_results: true }] }
+    }
+
+    /// Creates a horizon with the ends of `windows`, of an operator whose results do not wait for these ends.
+    /// Only its state is freed there.
+    pub fn of_expiry(windows: SlidingWindows) -> Self {
+        let ends = Ends { windows, lateness: Span::ZERO, hold_results: false };
+        Horizon { is_everywhere: false, ends: vec![ends] }
     }
 
     /// Returns a horizon with the instants of both horizons, at each of which a watermark has an effect.
@@ -42,11 +70,16 @@ impl Horizon {
         if self.is_everywhere {
             return after.plus(Span::from_micros(1));
         }
-        let next = self.ends.iter().map(|(windows, lateness)| {
-            let end_after = |instant| windows.window(windows.first_ending_after(instant)).end;
-            end_after(after).min(end_after(after.minus(*lateness)).plus(*lateness))
-        });
-        next.min().unwrap_or(EventTime::MAX)
+        self.ends.iter().map(|ends| ends.next_after(after)).min().unwrap_or(EventTime::MAX)
+    }
+
+    /// Returns the latest of the next ends of windows: of each kind of windows for whose ends results wait,
+    /// the first end after `after` counts. Kinds without an end before the end of time do not count.
+    /// `EventTime::MAX` if none counts. Operators without windows are ignored.
+    pub fn latest_end_after(&self, after: EventTime) -> EventTime {
+        let holding = self.ends.iter().filter(|ends| ends.hold_results);
+        let ends = holding.map(|ends| ends.end_after(after)).filter(|end| *end < EventTime::MAX);
+        ends.max().unwrap_or(EventTime::MAX)
     }
 }
 
@@ -71,6 +104,24 @@ mod tests {
         let minutes = || Horizon::of_windows(windows((60, 60, 0)), Span::ZERO);
         assert_eq!(minutes().and(minutes()), minutes());
         assert_eq!(minutes().next_after(EventTime::MAX), EventTime::MAX);
+        for horizon in [Horizon::NONE, Horizon::EVERYWHERE, Horizon::of_expiry(windows((60, 60, 0)))] {
+            assert_eq!(horizon.latest_end_after(instant), EventTime::MAX);
+        }
+    }
+
+    /// Windows of 20 are a third of windows of 60. State that is freed every 1000 holds no result, and the
+    /// first window that spans all of time never ends.
+    #[test]
+    fn the_latest_end_is_that_of_the_longest_slide() {
+        let ends_in = |shape, lateness| Horizon::of_windows(windows(shape), Span::from_micros(lateness));
+        let never = ends_in((i64::MAX, i64::MAX, 0), 0);
+        let horizon = ends_in((60, 60, 0), 5).and(ends_in((20, 20, 0), 0)).and(never);
+        let horizon = horizon.and(Horizon::of_expiry(windows((1_000, 1_000, 0))));
+        for (after, next, latest) in [(0, 5, 60), (45, 60, 60), (59, 60, 60), (60, 65, 120), (85, 100, 120)] {
+            let after = EventTime::from_micros(after);
+            let found = [horizon.next_after(after), horizon.latest_end_after(after)];
+            assert_eq!(found.map(EventTime::as_micros), [next, latest], "{after:?}");
+        }
     }
 
     proptest! {

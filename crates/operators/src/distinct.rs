@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use thalweg_model::{
     Allowance, Blame, Counts, Entropy, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing,
-    Span, State, StateError, StateReader, StateWriter, TumblingWindows, Windowed,
+    State, StateError, StateReader, StateWriter, TumblingWindows, Windowed,
 };
 
 use crate::late::{DivertLate, DropLate, LateRule, Lateness};
@@ -175,7 +175,7 @@ where
     }
 
     fn horizon(&self) -> Horizon {
-        Horizon::of_windows(self.windows.into(), Span::ZERO)
+        Horizon::of_expiry(self.windows.into())
     }
 
     fn forward(&self, mark: Mark) -> Option<Mark> {

@@ -34,7 +34,7 @@ use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
 use thalweg_model::{EventTime, Horizon, ProcessingTime, Span};
 use thalweg_scheduling::{QueryId, StreamState};
 
-use self::stream::Stream;
+use self::stream::{Ahead, Stream};
 use crate::latency::Latencies;
 use crate::output::Delivered;
 
@@ -102,9 +102,16 @@ impl FiringLatencies {
     }
 
     /// Adds what policies may know about each source of `query` to `all`. `seen` is the watermark that all
-    /// sinks have seen.
-    pub(crate) fn streams(&self, query: QueryId, seen: Option<EventTime>, all: &mut Vec<StreamState>) {
-        all.extend(self.state.lock().sources.iter_mut().map(|source| source.state(query, seen)));
+    /// sinks have seen. Delays are those of the last `delay_epochs` epochs.
+    pub(crate) fn streams(
+        &self,
+        query: QueryId,
+        seen: Option<EventTime>,
+        delay_epochs: usize,
+        all: &mut Vec<StreamState>,
+    ) {
+        let mut state = self.state.lock();
+        all.extend(state.sources.iter_mut().map(|source| source.state(query, seen, delay_epochs)));
     }
 
     fn note(&self, index: usize, now: ProcessingTime, change: impl FnOnce(&mut Stream)) {
@@ -242,10 +249,11 @@ impl Ingestion {
     fn note_due(&mut self, watermark: EventTime, now: ProcessingTime, arrived: Option<ProcessingTime>) {
         let firings = &self.delivered.firings;
         let next = firings.horizon.next_after(watermark);
-        let deadline = (!firings.is_everywhere).then_some(next);
+        let ahead = (!firings.is_everywhere)
+            .then(|| Ahead { firing: next, deadline: firings.horizon.latest_end_after(watermark) });
         // Nothing is read before it has arrived, so a later time is an error of the source.
         let arrived = arrived.map_or(now, |arrived| arrived.min(now));
-        firings.note(self.index, now, |source| source.advance(watermark, deadline, arrived));
+        firings.note(self.index, now, |source| source.advance(watermark, ahead, arrived));
         self.due = next.max(watermark.plus(Span::from_micros(1)));
         if firings.is_everywhere {
             self.quiet_until = now.plus_nanos(SAMPLE_NS);

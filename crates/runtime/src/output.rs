@@ -334,9 +334,9 @@ impl Delivered {
         if self.has_firings { self.output_delays.deadlines() } else { self.latencies.deadlines() }
     }
 
-    /// Adds what policies may know about each source of `query` to `all`.
-    pub(crate) fn streams(&self, query: QueryId, all: &mut Vec<StreamState>) {
-        self.firings.streams(query, self.watermark(), all);
+    /// Adds what policies may know about each source of `query` to `all`, with the delays of so many epochs.
+    pub(crate) fn streams(&self, query: QueryId, delay_epochs: usize, all: &mut Vec<StreamState>) {
+        self.firings.streams(query, self.watermark(), delay_epochs, all);
     }
 
     /// Records that a watermark has arrived at a sink.

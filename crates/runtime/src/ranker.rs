@@ -5,17 +5,17 @@
 //! taken continues with the published ranks, keeps its notes, and delivers them when it next gets the ranker.
 //!
 //! Between two rounds only the snapshot's entry of the operator to be ranked is renewed. A round renews the
-//! whole snapshot. Rounds come every [`ROUND_NS`], or less often, so that they take at most 0.5 % of the
-//! time. Costs and selectivities are measured over [`METRICS_NS`] (Enjima, section 4), latency gradients over
-//! [`GRADIENT_NS`] (Enjima's program).
+//! whole snapshot. Rounds come every [`ROUND_NS`] unless the policy sets another time, or less often, so that
+//! they take at most 0.5 % of the time. Costs and selectivities are measured over [`METRICS_NS`] (Enjima,
+//! section 4), latency gradients over [`GRADIENT_NS`] (Enjima's program).
 
 use std::sync::Arc;
 
 use thalweg_memory::Pool;
 use thalweg_model::{EventTime, Horizon, ProcessingTime};
 use thalweg_scheduling::{
-    Completion, Context, EpochWork, Fields, OperatorId, OperatorState, Policy, QueryId, QueryState, Rank,
-    Refresh, Snapshot,
+    Completion, Context, DelayStatistics, EpochWork, Fields, OperatorId, OperatorState, Policy, QueryId,
+    QueryState, Rank, Refresh, Snapshot,
 };
 
 use crate::executor::TaskBody;
@@ -24,9 +24,9 @@ use crate::meter::{Meter, read};
 use crate::query::QueryShared;
 use crate::task::Probe;
 
-/// Nanoseconds between two rounds, in which all ready tasks are ranked again: Enjima, section 5.3, "1 ms";
-/// results do not change up to 5 ms.
-pub(crate) const ROUND_NS: u64 = 1_000_000;
+/// Nanoseconds between two rounds, in which all ready tasks are ranked again, unless the policy sets another
+/// time: Enjima, section 5.3, "1 ms"; results do not change up to 5 ms.
+pub(crate) const ROUND_NS: u64 = thalweg_scheduling::ROUND_NS;
 
 /// Least ratio of the time between two rounds of ranking to the duration of a round; so rounds take at most
 /// 0.5 % of the time.
@@ -88,6 +88,10 @@ pub(crate) struct Ranker {
     policy: Box<dyn Policy>,
     refresh: Refresh,
     reads: Fields,
+    /// Nanoseconds between two rounds, as the policy sets them; above zero.
+    round_ns: u64,
+    /// Number of epochs over which the policy wants the delays of watermarks.
+    delay_epochs: usize,
     snapshot: Snapshot,
     views: Vec<Option<View>>,
     queries: Vec<Option<QueryView>>,
@@ -156,6 +160,8 @@ impl Ranker {
         Ranker {
             refresh: policy.refresh(),
             reads: policy.reads(),
+            round_ns: policy.round_ns().max(1),
+            delay_epochs: (policy.delay_epochs() as usize).clamp(1, DelayStatistics::EPOCHS),
             policy,
             snapshot: Snapshot { workers, block_records, ..Snapshot::default() },
             views: Vec::new(),
@@ -361,7 +367,7 @@ impl Ranker {
         if self.reads.contain(Fields::STREAMS) {
             self.snapshot.streams.clear();
             for QueryView { shared, .. } in self.queries.iter().flatten() {
-                shared.delivered.streams(shared.id, &mut self.snapshot.streams);
+                shared.delivered.streams(shared.id, self.delay_epochs, &mut self.snapshot.streams);
             }
         }
         self.renew_order();
@@ -373,7 +379,7 @@ impl Ranker {
         self.snapshot.memory_used_bytes = memory.used_bytes.saturating_sub(empty_bytes);
         self.snapshot.memory_limit_bytes = memory.limit_bytes;
         self.snapshot.now = now;
-        self.snapshot.round_end = now.plus_nanos(ROUND_NS);
+        self.snapshot.round_end = now.plus_nanos(self.round_ns);
         for (place, view) in self.views.iter().enumerate() {
             if let Some(view) = view {
                 let operator = OperatorId(place as u32);
@@ -393,7 +399,7 @@ impl Ranker {
 
     /// Returns the instant of the next round of ranking, from the begin and end of this round.
     pub(crate) fn next_round(&mut self, began: ProcessingTime, ended: ProcessingTime) -> ProcessingTime {
-        let length_ns = ended.nanos_since(began).saturating_mul(ROUND_PER_COST).max(ROUND_NS);
+        let length_ns = ended.nanos_since(began).saturating_mul(ROUND_PER_COST).max(self.round_ns);
         self.snapshot.round_end = began.plus_nanos(length_ns);
         self.snapshot.round_end
     }
@@ -490,6 +496,7 @@ impl View {
             } else {
                 EpochWork::Unknown
             },
+            open_containers: if reads.contain(Fields::CONTAINERS) { probe.open_containers() } else { 0 },
         }
     }
 

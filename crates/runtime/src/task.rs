@@ -302,6 +302,11 @@ impl Probe {
         self.inputs.first().map_or(EpochWork::Unknown, |inlet| inlet.epoch_work(now))
     }
 
+    /// Returns the number of open epochs with blocks that the task has not consumed.
+    pub(crate) fn open_containers(&self) -> u32 {
+        self.inputs.first().map_or(0, Inlet::open_containers)
+    }
+
     /// Returns the changes for other tasks that the task has made since its positions were stored in `reach`.
     pub(crate) fn changes_since(&self, reach: &Reach) -> Changes {
         let freed = |(inlet, read): (&Inlet, &Position)| inlet.has_freed(*read);

@@ -14,7 +14,8 @@
 //! 1. [`snapshot`]: the state of operators, queries and time that a policy reads, and the report that it gets after a
 //!    run.
 //! 2. [`rank`]: a policy's answer, and the 64-bit word by which executors compare answers.
-//! 3. [`policy`]: the contract, when each of its methods is called, and the names by which users choose a policy.
+//! 3. [`policy`]: the contract, when each of its methods is called, and the names by which users choose a
+//!    policy; [`settings`]: the parameters that they set beside a name.
 //! 4. [`policy::fcfs`] and [`policy::round_robin`], a page each: first come first served, and one turn each.
 //! 5. [`policy::output_cost`]: the cost of getting one result out of a query, counted from an operator on;
 //!    [`policy::min_latency`] ranks by it.
@@ -37,6 +38,7 @@ pub mod observed;
 pub mod policy;
 pub mod rank;
 pub mod run_log;
+pub mod settings;
 pub mod snapshot;
 #[cfg(test)]
 mod test_bed;
@@ -45,12 +47,13 @@ pub mod trace;
 pub use policy::ageing::Ageing;
 pub use policy::cameo::{Cameo, CameoForm, CameoSettings};
 pub use policy::enjima::{Enjima, EnjimaSettings, ThresholdRange};
-pub use policy::klink::{Estimate, Klink, KlinkSettings};
+pub use policy::klink::{Estimate, Klink, KlinkSettings, Relief};
 pub use policy::output_cost::OutputCost;
 pub use policy::streambox::StreamBox;
-pub use policy::{Policy, Refresh, Scale, UnknownPolicy, by_name, names};
+pub use policy::{Policy, ROUND_NS, Refresh, Scale, UnknownPolicy, by_name, configured, names};
 pub use rank::{Quantum, Rank};
 pub use run_log::{Logged, RunLog};
+pub use settings::Settings;
 pub use snapshot::{
     Completion, Context, DelayStatistics, EpochWork, Fields, OperatorId, OperatorState, ProgressMap, QueryId,
     QueryState, Snapshot, StreamState,

@@ -55,6 +55,14 @@ impl<O: Observe> Policy for Observed<O> {
         self.policy.is_relieving_memory()
     }
 
+    fn round_ns(&self) -> u64 {
+        self.policy.round_ns()
+    }
+
+    fn delay_epochs(&self) -> u32 {
+        self.policy.delay_epochs()
+    }
+
     fn prepare(&mut self, snapshot: &Snapshot) {
         self.observer.prepared(snapshot);
         self.policy.prepare(snapshot);

@@ -23,7 +23,11 @@ use std::fmt;
 use self::cameo::CameoForm;
 use self::enjima::EnjimaSettings;
 use crate::rank::{Quantum, Rank};
-use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
+use crate::settings::Settings;
+use crate::snapshot::{Completion, DelayStatistics, Fields, OperatorId, Snapshot};
+
+/// The default time between two rounds, in ns: Enjima, section 5.2, "1 ms".
+pub const ROUND_NS: u64 = 1_000_000;
 
 /// Events after which operators must be ranked again, besides the first input of an operator that had none. A
 /// set; its values are joined with `|`.
@@ -81,8 +85,9 @@ pub enum Scale {
 /// Use instants, counted from a base that `prepare` renews, or values that `prepare` computed. Eligibility and class
 /// may depend on `now`: both are checked again in the next round.
 ///
-/// By default a round is due 1 ms after the last one while there is work, and at once when a query is submitted. An
-/// operator may be ranked before the first `prepare` that sees it; any rank will do until that round.
+/// A round is due [`round_ns`](Policy::round_ns) after the last one while there is work, and at once when a
+/// query is submitted. An operator may be ranked before the first `prepare` that sees it; any rank will do
+/// until that round.
 pub trait Policy: Send {
     /// Returns the name by which users choose this scheduling policy.
     fn name(&self) -> &'static str;
@@ -118,6 +123,18 @@ pub trait Policy: Send {
     /// memory is short (Klink, section 3.4). Used for display only.
     fn is_relieving_memory(&self) -> bool {
         false
+    }
+
+    /// Returns the time in ns between two rounds; above zero. The executor may make rounds longer, so that
+    /// they take only a small part of the time. Called once.
+    fn round_ns(&self) -> u64 {
+        ROUND_NS
+    }
+
+    /// Returns the number of epochs over which [`StreamState::delays`](crate::StreamState::delays) are
+    /// computed, from 1 to [`DelayStatistics::EPOCHS`]. Called once.
+    fn delay_epochs(&self) -> u32 {
+        DelayStatistics::EPOCHS as u32
     }
 
     /// Updates the policy's state once per round, serially. This is the only place for heavy work: time proportional to
@@ -160,45 +177,53 @@ impl fmt::Display for UnknownPolicy {
 
 impl std::error::Error for UnknownPolicy {}
 
-/// The type of a function that makes a policy with its default settings.
-type Make = fn() -> Box<dyn Policy>;
+/// The type of a function that makes a policy with these settings.
+type Make = fn(&Settings) -> Box<dyn Policy>;
 
 /// Every policy, with the name by which users choose it; the default comes first.
 const POLICIES: &[(&str, Make)] = &[
-    (enjima::NAME, || Box::new(enjima::Enjima::default())),
-    (enjima::STRICT_NAME, || Box::new(enjima::Enjima::strict(EnjimaSettings::default()))),
-    (fcfs::NAME, || Box::new(fcfs::Fcfs::default())),
-    (fcfs::INGEST_NAME, || Box::new(fcfs::Fcfs::by_ingest())),
-    (fcfs::FIFO_NAME, || Box::new(fcfs::Fcfs::fifo())),
-    (round_robin::NAME, || Box::new(round_robin::RoundRobin::default())),
-    (round_robin::QUANTUM_NAME, || Box::new(round_robin::RoundRobin::with_quantum_ns(klink::CYCLE_NS))),
-    (min_latency::NAME, || Box::new(min_latency::MinLatency::default())),
-    (min_latency::AGEING_NAME, || aged(min_latency::AGEING_NAME, min_latency::MinLatency::default())),
-    (min_cost::NAME, || Box::new(min_cost::MinCost::default())),
-    (highest_rate::NAME, || Box::new(highest_rate::HighestRate::default())),
-    (highest_rate::AGEING_NAME, || aged(highest_rate::AGEING_NAME, highest_rate::HighestRate::default())),
-    (chain::NAME, || Box::new(chain::Chain::default())),
-    (chain::AGEING_NAME, || aged(chain::AGEING_NAME, chain::Chain::default())),
-    (streambox::NAME, || Box::new(streambox::StreamBox::default())),
-    (sbox::NAME, || Box::new(sbox::Sbox::default())),
-    (sbox::AGEING_NAME, || aged(sbox::AGEING_NAME, sbox::Sbox::default())),
-    (klink::NAME, || Box::new(klink::Klink::default())),
-    (klink::NO_MEMORY_NAME, || Box::new(klink::Klink::no_memory())),
-    (klink::SUM_NAME, || Box::new(klink::Klink::sum())),
-    (klink::LAZY_NAME, || Box::new(klink::Klink::lazy())),
-    (klink::LITERAL_VARIANCE_NAME, || Box::new(klink::Klink::literal_variance())),
-    (klink::REGRESSION_NAME, || Box::new(klink::Klink::regression())),
-    (cameo::LLF_NAME, || Box::new(cameo::Cameo::of(CameoForm::LeastLaxity))),
-    (cameo::UNAWARE_NAME, || Box::new(cameo::Cameo::unaware())),
-    (cameo::EDF_NAME, || Box::new(cameo::Cameo::of(CameoForm::EarliestDeadline))),
-    (cameo::SJF_NAME, || Box::new(cameo::Cameo::of(CameoForm::ShortestJob))),
-    (cameo::SJF_AGEING_NAME, || aged(cameo::SJF_AGEING_NAME, cameo::Cameo::of(CameoForm::ShortestJob))),
-    (cameo::token::NAME, || Box::new(cameo::token::CameoToken::default())),
-    (orleans::NAME, || Box::new(orleans::Orleans::default())),
-    (orleans::AGEING_NAME, || aged(orleans::AGEING_NAME, orleans::Orleans::default())),
-    (congestion::NAME, || Box::new(congestion::Congestion::default())),
-    (congestion::V1_NAME, || Box::new(congestion::Congestion::v1())),
-    (congestion::AGEING_NAME, || aged(congestion::AGEING_NAME, congestion::Congestion::default())),
+    (enjima::NAME, |settings| Box::new(enjima::Enjima::new(EnjimaSettings::of_round(settings.round_ns)))),
+    (enjima::STRICT_NAME, |settings| {
+        Box::new(enjima::Enjima::strict(EnjimaSettings::of_round(settings.round_ns)))
+    }),
+    (fcfs::NAME, |_| Box::new(fcfs::Fcfs::default())),
+    (fcfs::INGEST_NAME, |_| Box::new(fcfs::Fcfs::by_ingest())),
+    (fcfs::FIFO_NAME, |_| Box::new(fcfs::Fcfs::fifo())),
+    (round_robin::NAME, |_| Box::new(round_robin::RoundRobin::default())),
+    (round_robin::QUANTUM_NAME, |settings| {
+        Box::new(round_robin::RoundRobin::with_quantum_ns(settings.klink_cycle_ns))
+    }),
+    (min_latency::NAME, |_| Box::new(min_latency::MinLatency::default())),
+    (min_latency::AGEING_NAME, |_| aged(min_latency::AGEING_NAME, min_latency::MinLatency::default())),
+    (min_cost::NAME, |_| Box::new(min_cost::MinCost::default())),
+    (highest_rate::NAME, |_| Box::new(highest_rate::HighestRate::default())),
+    (highest_rate::AGEING_NAME, |_| aged(highest_rate::AGEING_NAME, highest_rate::HighestRate::default())),
+    (chain::NAME, |_| Box::new(chain::Chain::default())),
+    (chain::AGEING_NAME, |_| aged(chain::AGEING_NAME, chain::Chain::default())),
+    (streambox::NAME, |_| Box::new(streambox::StreamBox::default())),
+    (streambox::MOST_OPEN_NAME, |_| Box::new(streambox::StreamBox::most_open())),
+    (sbox::NAME, |_| Box::new(sbox::Sbox::default())),
+    (sbox::AGEING_NAME, |_| aged(sbox::AGEING_NAME, sbox::Sbox::default())),
+    (klink::NAME, |settings| Box::new(klink::Klink::default().with(settings))),
+    (klink::NO_MEMORY_NAME, |settings| Box::new(klink::Klink::no_memory().with(settings))),
+    (klink::MEMORY_SLACK_NAME, |settings| Box::new(klink::Klink::memory_slack().with(settings))),
+    (klink::SUM_NAME, |settings| Box::new(klink::Klink::sum().with(settings))),
+    (klink::LAZY_NAME, |settings| Box::new(klink::Klink::lazy().with(settings))),
+    (klink::LITERAL_VARIANCE_NAME, |settings| Box::new(klink::Klink::literal_variance().with(settings))),
+    (klink::REGRESSION_NAME, |settings| Box::new(klink::Klink::regression().with(settings))),
+    (cameo::LLF_NAME, |settings| Box::new(cameo::Cameo::of(CameoForm::LeastLaxity).with(settings))),
+    (cameo::UNAWARE_NAME, |settings| Box::new(cameo::Cameo::unaware().with(settings))),
+    (cameo::EDF_NAME, |settings| Box::new(cameo::Cameo::of(CameoForm::EarliestDeadline).with(settings))),
+    (cameo::SJF_NAME, |settings| Box::new(cameo::Cameo::of(CameoForm::ShortestJob).with(settings))),
+    (cameo::SJF_AGEING_NAME, |settings| {
+        aged(cameo::SJF_AGEING_NAME, cameo::Cameo::of(CameoForm::ShortestJob).with(settings))
+    }),
+    (cameo::token::NAME, |_| Box::new(cameo::token::CameoToken::default())),
+    (orleans::NAME, |_| Box::new(orleans::Orleans::default())),
+    (orleans::AGEING_NAME, |_| aged(orleans::AGEING_NAME, orleans::Orleans::default())),
+    (congestion::NAME, |_| Box::new(congestion::Congestion::default())),
+    (congestion::V1_NAME, |_| Box::new(congestion::Congestion::v1())),
+    (congestion::AGEING_NAME, |_| aged(congestion::AGEING_NAME, congestion::Congestion::default())),
 ];
 
 fn aged<P: Policy + 'static>(name: &'static str, policy: P) -> Box<dyn Policy> {
@@ -210,13 +235,21 @@ pub fn names() -> Vec<&'static str> {
     POLICIES.iter().map(|(name, _)| *name).collect()
 }
 
-/// Returns the policy called `name`.
+/// Returns the policy called `name` with its default settings.
 ///
 /// # Errors
 /// [`UnknownPolicy`] if there is none; its message lists the known names.
 pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
+    configured(name, &Settings::default())
+}
+
+/// Returns the policy called `name` with those of `settings` that it has.
+///
+/// # Errors
+/// [`UnknownPolicy`] if there is none; its message lists the known names.
+pub fn configured(name: &str, settings: &Settings) -> Result<Box<dyn Policy>, UnknownPolicy> {
     let known = POLICIES.iter().find(|(known, _)| *known == name);
-    known.map(|(_, make)| make()).ok_or_else(|| UnknownPolicy(name.to_owned()))
+    known.map(|(_, make)| make(settings)).ok_or_else(|| UnknownPolicy(name.to_owned()))
 }
 
 #[cfg(test)]

@@ -94,6 +94,11 @@ pub struct OperatorState {
     pub cost_ns_per_run: f64,
     /// Work that waits at the operator's input, counted by epochs.
     pub epoch_work: EpochWork,
+    /// Number of open epochs with blocks that the operator has not consumed, whether they are claimed or not.
+    /// These are StreamBox's open containers, without those that are empty at present. Copies of one operator
+    /// share containers, and have the same number. Zero if the operator reads edges in order, only closes
+    /// epochs, or is a source.
+    pub open_containers: u32,
     /// The scheduling context of the first waiting record; for a source, the context that its next record
     /// would get. Meaningless while nothing is pending.
     pub head: Context,
@@ -130,6 +135,7 @@ impl OperatorState {
             selectivity: 1.0,
             cost_ns_per_run: Self::ASSUMED_COST_NS_PER_RUN,
             epoch_work: EpochWork::Unknown,
+            open_containers: 0,
             head: Context { observed: submitted, token: None },
             frontier: None,
         }
@@ -173,20 +179,27 @@ pub struct QueryState {
     pub token_rate: Option<f64>,
 }
 
-/// One source of a query, or one split of a source: statistics of its sweeping watermarks. A watermark is sweeping if
-/// it is the first to reach the end of a window, so that the query puts out results (Klink, section 2.2).
+/// One source of a query, or one split of a source: statistics of its sweeping watermarks. A watermark is
+/// sweeping if it is the first to reach the [deadline](Self::deadline) of an epoch, so that the query puts
+/// out results (Klink, section 2.2).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StreamState {
     /// The query to which the stream belongs.
     pub query: QueryId,
-    /// The deadline of the stream's epoch: the first instant at which a window rule of the query fires and which no
-    /// watermark of this stream has reached. `EventTime::MAX` if none comes before the end of the stream. None before
-    /// the stream's first watermark, and if a rule may fire at any instant, as with timers.
+    /// The first instant at which a window rule of the query fires and which no watermark of this stream has
+    /// reached. `EventTime::MAX` if none comes before the end of the stream. None before the stream's first
+    /// watermark, and if a rule may fire at any instant, as with timers.
+    pub next_firing: Option<EventTime>,
+    /// The deadline of the stream's epoch (Klink, section 3): of the query's operators with windows, those
+    /// whose next window ends last. The deadline is chosen when the epoch begins and stands until a watermark
+    /// of this stream has reached it; the next epoch begins there. `EventTime::MAX` if no window holds
+    /// results until it ends, or if none ends before the end of the stream. None in the same cases as
+    /// [`next_firing`](Self::next_firing).
     pub deadline: Option<EventTime>,
-    /// Arrival time of the oldest sweeping watermark (which makes the query put out results) that was read and has
-    /// not reached all sinks; `None` if there is none.
+    /// Arrival time of the oldest sweeping watermark (which is the first to reach the deadline of its epoch) that
+    /// was read and has not reached all sinks; `None` if there is none.
     pub swept: Option<ProcessingTime>,
-    /// Delays of the stream's watermarks that made the query put out results.
+    /// Delays of the stream's sweeping watermarks.
     pub delays: DelayStatistics,
     /// The relation between the stream's event time and processing time; `None` before its first watermark.
     pub progress: Option<ProgressMap>,
@@ -195,13 +208,13 @@ pub struct StreamState {
 }
 
 /// Delays of sweeping watermarks (which make a query put out results), from the deadline to the arrival, over
-/// the last [`EPOCHS`](Self::EPOCHS) epochs. A watermark arrives when the record that carries it could first have
-/// been read, if its source knows that time; otherwise when it is read. A delay may be long or negative, because
-/// the clock that stamps events may differ from the engine's.
+/// the last epochs, as many as the policy [asks for](crate::Policy::delay_epochs). A watermark arrives when the
+/// record that carries it could first have been read, if its source knows that time; otherwise when it is read. A
+/// delay may be long or negative, because the clock that stamps events may differ from the engine's.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DelayStatistics {
-    /// Number of epochs whose delays were seen, at most [`EPOCHS`](Self::EPOCHS). If it is zero, the other
-    /// fields are zero.
+    /// Number of epochs whose delays are counted here, at most [`EPOCHS`](Self::EPOCHS). If it is zero, the
+    /// other fields are zero.
     pub epochs: u32,
     /// Klink's mu: the mean delay, in ns.
     pub mean_ns: f64,
@@ -210,7 +223,8 @@ pub struct DelayStatistics {
 }
 
 impl DelayStatistics {
-    /// Klink's h: the number of epochs whose delays are kept (section 3.1, "400").
+    /// Greatest number of epochs whose delays are kept, which is the default of Klink's h (section 6.2,
+    /// "400").
     pub const EPOCHS: usize = 400;
 }
 
@@ -322,6 +336,8 @@ impl Fields {
     pub const CONTEXTS: Fields = Fields(64);
     /// The group of source progress: [`Snapshot::streams`].
     pub const STREAMS: Fields = Fields(128);
+    /// The group of one field: the number of open containers of each operator (`open_containers`).
+    pub const CONTAINERS: Fields = Fields(512);
     /// The group with which the empty parts of edges are left out of [`Snapshot::memory_used_bytes`].
     pub const MEMORY: Fields = Fields(256);
 

@@ -12,6 +12,7 @@ use thalweg::{
 };
 use thalweg_cli::failure::{self, WrongOption};
 use thalweg_cli::options;
+use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_connectors::{Arrivals, Delay, EarlyShare, RateStep};
 use thalweg_runtime::limits;
 use thalweg_scheduling::{Policy, StreamBox, Trace, Traced, policy};
@@ -137,6 +138,9 @@ pub struct BenchArgs {
     /// --policy cameo_token.
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = values::rate_per_second)]
     pub token_rate: Option<u64>,
+    /// Parameters of policies.
+    #[command(flatten)]
+    pub policy_options: PolicyOptions,
     /// Changes of the rate, such as 2s:20k,4s:5k: each query is offered 20,000 records per second from 2
     /// seconds after the start on, and 5,000 from 4 seconds on. The start is that of the warm-up. Needs a
     /// --rate, which holds until the first change.
@@ -427,7 +431,7 @@ impl BenchArgs {
         let policy = if self.ablate.contains(&Ablate::NoPriority) {
             Ok(Box::new(StreamBox::without_priority()) as Box<dyn Policy>)
         } else {
-            policy::by_name(self.policy())
+            policy::configured(self.policy(), &self.policy_options.settings())
         };
         let policy = policy.map_err(|error| WrongOption(format!("--policy: {error}")))?;
         let within_32_bits = |number| u32::try_from(number).expect("limits of edges fit 32 bits");

@@ -9,6 +9,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use thalweg::{Chaining, SlidingWindows, Span};
 use thalweg_cli::failure::WrongOption;
+use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_connectors::{Arrivals, Delay, PARETO_TIMES_MAX, zipf_parts};
 use thalweg_runtime::limits;
 use thalweg_scheduling::policy::{cameo, klink, streambox};
@@ -509,6 +510,12 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "policy",
             "latency_target",
             "token_rate",
+            "round",
+            "klink_r",
+            "klink_f",
+            "klink_h",
+            "klink_b",
+            "cameo_grain",
             "ablate",
             "chain",
             "isolate",
@@ -552,9 +559,13 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             notes.push("--nominal-rate has an effect only on the first run of --target-delay".to_owned());
         }
     }
-    if args.api.loop_kind().is_none() && args.execution == ExecutionOption::Threads && is_given(&&"policy") {
+    if args.api.loop_kind().is_none() && args.execution == ExecutionOption::Threads {
         let why = "with --execution threads, where the operating system says who runs next";
-        notes.push(format!("--policy has no effect {why}"));
+        let of_policies = ["policy"].into_iter().chain(PolicyOptions::IDS).filter(|id| is_given(&id));
+        notes.extend(of_policies.map(|id| format!("--{} has no effect {why}", id.replace('_', "-"))));
+    } else if args.api.loop_kind().is_none() {
+        let policies: Vec<&str> = args.policy.iter().map(String::as_str).collect();
+        notes.extend(args.policy_options.idle(&policies));
     }
     if args.quick {
         notes.push(

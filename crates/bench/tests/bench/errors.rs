@@ -259,6 +259,11 @@ fn options_without_effect_are_told() {
     let why = "has no effect on a hand-written loop, which runs without the engine";
     assert_eq!((ran.code, ran.stderr), (0, format!("note: --policy {why}\nnote: --chunk-blocks {why}\n")));
 
+    let ran = folder.run(&format!("bench ysb {run} --round 2ms --klink-r 60ms"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "note: --klink-r has no effect on --policy enjima\n"));
+    let ran = folder.run(&format!("bench ysb {run} --api loop-fused --cameo-grain 2ms"));
+    assert_eq!(ran.stderr, format!("note: --cameo-grain {why}\n"));
+
     let ran = folder.run(&format!("bench ysb {run} --on-bad skip"));
     assert_eq!(ran.stderr, "note: --on-bad has no effect on generated input, which has no lines\n");
     let ran = folder.run("bench ysb --seconds 0.05 --warmup 0 --rate 1000 --nominal-rate 5k");

@@ -23,6 +23,20 @@ fn a_run_is_replayed() {
     }
 }
 
+/// A run whose policy has parameters of its own is replayed with the same parameters, and differs without
+/// them.
+#[test]
+fn parameters_are_replayed_too() {
+    let folder = Folder::new("replay_parameters");
+    let ran = folder.run(&format!("{RUN} --policy klink --klink-r 5ms --trace calls"));
+    assert_eq!((ran.code, ran.stderr.contains("no effect")), (0, false), "{ran:?}");
+    let again = folder.run("replay calls --klink-r 5ms");
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(folder.run("replay calls").code, 1);
+    let idle = folder.run("replay calls --policy fcfs --klink-h 10");
+    assert!(idle.stderr.contains("note: --klink-h has no effect on --policy fcfs\n"), "{idle:?}");
+}
+
 #[test]
 fn what_is_no_trace_is_told() {
     let folder = Folder::new("replay_errors");

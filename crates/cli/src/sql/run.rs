@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use serde::{Serialize, Serializer};
+use thalweg::scheduling::{Settings, policy};
 use thalweg::{
     Chaining, Clock, Engine, Graph, Layout, Parallel, PlanError, QueryError, QueryHandle, QueryState,
     SystemClock,
@@ -23,6 +24,7 @@ use thalweg::{
 use thalweg_cli::failure::{self, End, WrongOption};
 use thalweg_cli::interrupt::Interrupt;
 use thalweg_cli::options;
+use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_memory::Reservation;
 use thalweg_runtime::limits;
 use thalweg_sql::bind::changelog::Changes;
@@ -57,6 +59,9 @@ pub struct RunArgs {
     /// The scheduling policy [default: the policy that the file sets, or else enjima].
     #[arg(long, value_name = "NAME")]
     policy: Option<String>,
+    /// Parameters of policies.
+    #[command(flatten)]
+    policy_options: PolicyOptions,
     /// Threads that run operators [default: the number that the file sets, or else one per core].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::WORKERS))]
@@ -144,7 +149,10 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<End> {
         return Ok(End::Complete);
     }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let engine = engine(&Wanted::of(args), &jobs, &clock)?;
+    let wanted = Wanted::of(args);
+    let engine = engine(&wanted, &jobs, &clock)?;
+    let idle = args.policy_options.idle(&[policy_name(&wanted, &jobs)]);
+    idle.iter().for_each(|note| told.note(note));
     let _jobs_payment = pay_for_jobs(&engine, &jobs)?;
     let gone = Gone::default();
     let streams = Streams {
@@ -243,14 +251,26 @@ struct Planned {
 struct Wanted<'a> {
     workers: Option<u64>,
     policy: Option<&'a str>,
+    policy_settings: Settings,
     memory_budget: Option<u64>,
 }
 
 impl<'a> Wanted<'a> {
     fn of(args: &'a RunArgs) -> Self {
-        let RunArgs { workers, policy, memory_budget, .. } = args;
-        Wanted { workers: *workers, policy: policy.as_deref(), memory_budget: *memory_budget }
+        let RunArgs { workers, policy, policy_options, memory_budget, .. } = args;
+        Wanted {
+            workers: *workers,
+            policy: policy.as_deref(),
+            policy_settings: policy_options.settings(),
+            memory_budget: *memory_budget,
+        }
     }
+}
+
+/// Returns the name of the policy that the command line or the file asks for, or else of the default.
+fn policy_name<'a>(wanted: &Wanted<'a>, jobs: &'a [Job]) -> &'a str {
+    let of_file = || jobs.iter().find_map(|job| job.settings.policy.as_deref());
+    wanted.policy.or_else(of_file).unwrap_or(policy::enjima::NAME)
 }
 
 fn engine(wanted: &Wanted<'_>, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<Engine> {
@@ -259,13 +279,10 @@ fn engine(wanted: &Wanted<'_>, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<E
     let workers = wanted.workers.or(of_file).unwrap_or_else(cores);
     let budget_bytes = wanted.memory_budget.unwrap_or(limits::MEMORY_BUDGET_BYTES.default);
     let edges = batch_edges(jobs.len(), budget_bytes);
-    let mut builder = Engine::builder().workers(workers).clock(Arc::clone(clock)).edges(edges);
-    let of_file = || jobs.iter().find_map(|job| job.settings.policy.as_deref());
-    if let Some(name) = wanted.policy.or_else(of_file) {
-        let policy =
-            thalweg::scheduling::policy::by_name(name).map_err(|error| WrongOption(error.to_string()))?;
-        builder = builder.policy(policy);
-    }
+    let policy = policy::configured(policy_name(wanted, jobs), &wanted.policy_settings)
+        .map_err(|error| WrongOption(error.to_string()))?;
+    let builder = Engine::builder().workers(workers).clock(Arc::clone(clock)).edges(edges);
+    let mut builder = builder.policy(policy);
     if let Some(bytes) = wanted.memory_budget {
         builder = builder.memory_budget_bytes(bytes);
     }

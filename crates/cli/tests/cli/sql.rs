@@ -357,6 +357,32 @@ fn jobs_of_a_file_share_an_engine() {
     check("SET 'thalweg.latency-target' = '0 s';", "must be from 1 us to 7 d");
 }
 
+/// Parameters of policies are checked, and told if the policy of the file or of the command line has none of
+/// them.
+#[test]
+fn parameters_of_policies() {
+    let folder = Folder::new("sql_policies");
+    folder.write("q.sql", "SET 'thalweg.policy' = 'klink'; SELECT 1;");
+    for (options, code, expected) in [
+        ("--klink-r 60ms --klink-b 50", 0, ""),
+        ("--round 2ms", 0, "note: --round has no effect on --policy klink\n"),
+        (
+            "--policy enjima_strict --klink-f 90",
+            0,
+            "note: --klink-f has no effect on --policy enjima_strict\n",
+        ),
+        ("--policy enjima --round 2m", 2, "'--round <SPAN>': 2m must be from 10us to 1s\n"),
+    ] {
+        let ran = folder.run(&format!("run q.sql {options}"));
+        assert_eq!(
+            (ran.code, ran.stderr.contains("has no effect")),
+            (code, expected.contains("has no")),
+            "{ran:?}"
+        );
+        assert!(ran.stderr.contains(expected), "{ran:?}");
+    }
+}
+
 /// A setting on the command line applies to every job, and a SET or RESET in the file does not override it.
 #[test]
 fn settings_of_the_command_line_stand_above_those_of_the_file() {

@@ -22,7 +22,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, EventTime, Horizon, Keys, Mark, Span, StateError, StateReader, StateWriter,
+    Allowance, Blame, Counts, EventTime, Horizon, Keys, Mark, StateError, StateReader, StateWriter,
     TumblingWindows, Window,
 };
 
@@ -242,7 +242,7 @@ where
     }
 
     fn horizon(&self) -> Horizon {
-        Horizon::of_windows(self.windows.into(), Span::ZERO)
+        Horizon::of_expiry(self.windows.into())
     }
 
     fn fund(&mut self, allowance: &Allowance) {

@@ -176,7 +176,7 @@ pub struct EpochTracker {
     /// Number of bundles of each open epoch that are deposited and not consumed, by the epoch's number modulo
     /// the length of the array. Depositors raise it, Relaxed, before they leave the epoch. Consumers lower it
     /// with AcqRel when they have put down what they gathered. It is read with Acquire under the lock of
-    /// `life`: this pair makes the gathered state visible.
+    /// `life`: this pair makes the gathered state visible. Rounds read it Relaxed, as a hint.
     unconsumed: Box<[CacheAligned<Place>]>,
     life: Mutex<Life>,
     /// A copy of `Life::oldest` for readers without the lock. Relaxed: the value only grows, so an outdated
@@ -348,6 +348,14 @@ impl EpochTracker {
         let epoch = oldest.filter(|&epoch| epoch < u64::MAX).unwrap_or_else(|| self.oldest());
         let bits = self.boundaries[(epoch % EPOCHS_MAX) as usize].load(Ordering::Relaxed);
         EventTime::from_micros(bits.cast_signed())
+    }
+
+    /// Returns the number of open epochs with blocks that no copy of the task has consumed. It is a hint,
+    /// because other threads deposit and consume meanwhile.
+    pub(crate) fn open_containers(&self) -> u32 {
+        // The epochs are bounded, because `opened` may be read later than `oldest`.
+        let epochs = (self.oldest_here()..self.opened.load(Ordering::Relaxed)).take(EPOCHS_MAX as usize);
+        epochs.map(|epoch| u32::from(self.place(epoch).load(Ordering::Relaxed) > 0)).sum()
     }
 
     /// Counts a bundle that is about to be deposited. `epoch` must be one that the depositor has not left.

@@ -6,10 +6,17 @@
 //! the first, delays are those of the network and of the sender alone. With the second they grow with every
 //! delay of the scheduler, so that a query which was left waiting seems to have more time.
 //!
-//! Bounds: the last [`DelayStatistics::EPOCHS`] such watermarks, and `WAITING_MAX` watermarks whose results
-//! have not reached the sinks. Further watermarks are not tracked on their way.
+//! An epoch of a source ends at its deadline: the latest of the next window ends of the query's operators
+//! with windows (section 3, "the window operators with the latest deadline"). It is chosen when the epoch
+//! begins, and stands until a watermark has reached it. That watermark is the sweeping one. In a query with
+//! windows of 60 s and of 20 s, the epochs are of 60 s. Progress is learned from every instant at which the
+//! query emits results, because Cameo needs it, and its windows may be any of the query's.
+//!
+//! Bounds: the last [`DelayStatistics::EPOCHS`] ends of epochs, as many instants of results, and
+//! `WAITING_MAX` watermarks whose results have not reached the sinks. Further watermarks are not tracked on
+//! their way.
 
-use std::collections::VecDeque;
+use std::collections::{VecDeque, vec_deque};
 
 use thalweg_model::{EventTime, ProcessingTime};
 use thalweg_scheduling::{DelayStatistics, ProgressMap, QueryId, StreamState};
@@ -24,17 +31,67 @@ pub(super) struct Stream {
     pub(super) is_away: bool,
     /// The next event time at which the query emits results; `None` before the first watermark, and if any
     /// instant may be such a time.
+    next_firing: Option<EventTime>,
+    /// The event time at which the present epoch ends; `None` like `next_firing`.
     deadline: Option<EventTime>,
-    /// The first watermark of the source and its arrival time. Nothing else is known before the first epoch
-    /// ends.
+    /// The first watermark of the source and its arrival time. Nothing else is known before the query emits
+    /// its first results.
     first: Option<(EventTime, ProcessingTime)>,
-    /// Ends of the last epochs in event time, and the time at which each was reached. Other watermarks are
-    /// left out: they may lie anywhere between two ends, and a line through such a point may have any slope.
-    epochs: VecDeque<(EventTime, ProcessingTime)>,
-    /// Firings (watermarks that make the query emit results) that have not reached all sinks.
+    /// The instants at which the query emitted results. Other watermarks are left out: they may lie anywhere
+    /// between two such instants, and a line through such a point may have any slope.
+    firings: Reached,
+    /// The ends of the last epochs.
+    epochs: Reached,
+    /// Sweeping watermarks that have not reached all sinks.
     waiting: VecDeque<Firing>,
-    /// Statistics computed from `epochs`; `None` if `epochs` has changed since.
-    figures: Option<(DelayStatistics, Option<ProgressMap>)>,
+}
+
+/// Instants that lie ahead of a watermark.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ahead {
+    /// The next event time at which the query emits results.
+    pub(super) firing: EventTime,
+    /// The latest of the next window ends of the query's operators with windows.
+    pub(super) deadline: EventTime,
+}
+
+/// The last instants of event time that a source has reached, and the time at which each was reached.
+#[derive(Clone, Debug)]
+struct Reached {
+    instants: VecDeque<(EventTime, ProcessingTime)>,
+    /// Statistics of the last of these instants, and of how many; `None` if `instants` has changed since.
+    figures: Option<(usize, Figures)>,
+}
+
+/// Statistics of instants and of the times at which they were reached.
+type Figures = (DelayStatistics, Option<ProgressMap>);
+
+impl Reached {
+    fn new() -> Self {
+        // The deque gets its full capacity at once, because the data path must not allocate.
+        Reached { instants: VecDeque::with_capacity(DelayStatistics::EPOCHS), figures: None }
+    }
+
+    fn push(&mut self, instant: EventTime, now: ProcessingTime) {
+        if self.instants.len() == DelayStatistics::EPOCHS {
+            self.instants.pop_front();
+        }
+        self.instants.push_back((instant, now));
+        self.figures = None;
+    }
+
+    /// Returns statistics of the last `count` instants. They are computed again only if instants were added.
+    fn figures(&mut self, count: usize, first: Option<(EventTime, ProcessingTime)>) -> Figures {
+        match self.figures {
+            Some((of, figures)) if of == count => figures,
+            _ => {
+                let from = self.instants.len().saturating_sub(count);
+                let figures = figures_of(first, &self.instants.range(from..));
+                self.figures = Some((count, figures));
+                figures
+            }
+        }
+    }
 }
 
 impl Stream {
@@ -42,36 +99,40 @@ impl Stream {
         Stream {
             watermark: EventTime::MIN,
             is_away: false,
+            next_firing: None,
             deadline: None,
             first: None,
-            // The deque gets its full capacity at once, because the data path must not allocate.
-            epochs: VecDeque::with_capacity(DelayStatistics::EPOCHS),
+            firings: Reached::new(),
+            epochs: Reached::new(),
             waiting: VecDeque::with_capacity(WAITING_MAX),
-            figures: None,
         }
     }
 
-    /// Records a watermark of the source that arrived at `arrived`. `next` is the next event time at which the
-    /// query emits results; `None` if that may be at any instant.
-    pub(super) fn advance(&mut self, watermark: EventTime, next: Option<EventTime>, arrived: ProcessingTime) {
+    /// Records a watermark of the source that arrived at `arrived`. `ahead` has the instants that lie ahead of
+    /// the watermark; `None` if the query may emit results at any instant.
+    pub(super) fn advance(&mut self, watermark: EventTime, ahead: Option<Ahead>, arrived: ProcessingTime) {
         (self.watermark, self.is_away) = (watermark, false);
-        let reached = self.deadline.filter(|&deadline| deadline <= watermark);
-        self.deadline = next;
+        let fired = self.next_firing.filter(|&instant| instant <= watermark);
+        let swept = self.deadline.filter(|&deadline| deadline <= watermark);
+        self.next_firing = ahead.map(|ahead| ahead.firing);
+        if swept.is_some() || self.deadline.is_none() {
+            self.deadline = ahead.map(|ahead| ahead.deadline);
+        }
         if watermark == EventTime::MAX {
             return;
         }
         if self.first.is_none() {
-            (self.first, self.figures) = (Some((watermark, arrived)), None);
+            (self.first, self.firings.figures) = (Some((watermark, arrived)), None);
         }
-        // If results may be emitted at any instant, each watermark ends an epoch.
-        if let Some(instant) = reached.or(next.is_none().then_some(watermark)) {
-            if self.epochs.len() == DelayStatistics::EPOCHS {
-                self.epochs.pop_front();
-            }
-            self.epochs.push_back((instant, arrived));
-            self.figures = None;
+        // If results may be emitted at any instant, each watermark emits some and ends an epoch.
+        let anywhere = ahead.is_none().then_some(watermark);
+        if let Some(instant) = fired.or(anywhere) {
+            self.firings.push(instant, arrived);
         }
-        if let Some(instant) = reached
+        if let Some(instant) = swept.or(anywhere) {
+            self.epochs.push(instant, arrived);
+        }
+        if let Some(instant) = swept
             && self.waiting.len() < WAITING_MAX
         {
             self.waiting.push_back(Firing { instant, taken_in: arrived });
@@ -81,21 +142,27 @@ impl Stream {
     /// Records that the source is silent or has ended. Ends of epochs that it passes when it returns do not
     /// count as delays, because no result waited for the source meanwhile.
     pub(super) fn fall_away(&mut self) {
-        (self.is_away, self.deadline) = (true, None);
+        (self.is_away, self.next_firing, self.deadline) = (true, None, None);
     }
 
     /// Returns what policies may know about this source of `query`, when all sinks have seen the watermark
-    /// `seen`.
-    pub(super) fn state(&mut self, query: QueryId, seen: Option<EventTime>) -> StreamState {
+    /// `seen`. Delays are those of the last `delay_epochs` epochs.
+    pub(super) fn state(
+        &mut self,
+        query: QueryId,
+        seen: Option<EventTime>,
+        delay_epochs: usize,
+    ) -> StreamState {
         while let Some(oldest) = self.waiting.front()
             && seen.is_some_and(|seen| oldest.instant <= seen)
         {
             self.waiting.pop_front();
         }
-        let (first, epochs) = (self.first, &self.epochs);
-        let (delays, progress) = *self.figures.get_or_insert_with(|| figures_of(first, epochs));
+        let (delays, _) = self.epochs.figures(delay_epochs, self.first);
+        let (_, progress) = self.firings.figures(DelayStatistics::EPOCHS, self.first);
         StreamState {
             query,
+            next_firing: self.next_firing,
             deadline: self.deadline,
             swept: self.waiting.front().map(|oldest| oldest.taken_in),
             delays,
@@ -105,23 +172,23 @@ impl Stream {
     }
 }
 
-/// Computes the mean and variance of delays, and the line by least squares through the ends of epochs and the
-/// times at which each was reached. It takes two passes, because the squares of present-day instants exceed
-/// the precision of a double. Before an epoch has ended, the line passes through the first watermark, as if
+/// Computes the mean and variance of delays, and the line by least squares through instants and the times at
+/// which each was reached. It takes two passes, because the squares of present-day instants exceed the
+/// precision of a double. Before an instant was reached, the line passes through the first watermark, as if
 /// event time and processing time advanced equally.
 fn figures_of(
     first: Option<(EventTime, ProcessingTime)>,
-    epochs: &VecDeque<(EventTime, ProcessingTime)>,
-) -> (DelayStatistics, Option<ProgressMap>) {
-    let Some(&(first_event, first_observed)) = epochs.front() else {
+    instants: &vec_deque::Iter<'_, (EventTime, ProcessingTime)>,
+) -> Figures {
+    let Some(&(first_event, first_observed)) = instants.clone().next() else {
         let through = |(event_time, observed)| ProgressMap { event_time, observed, slope: 1.0 };
         return (DelayStatistics::default(), first.map(through));
     };
-    let count = epochs.len() as f64;
+    let count = instants.len() as f64;
     let event_ns = |event: EventTime| i128::from(event.as_micros()) * 1_000;
-    // Differences of each end of an epoch from the first one, in event time and in processing time.
+    // Differences of each instant from the first one, in event time and in processing time.
     let offsets = || {
-        epochs.iter().map(|&(event, observed)| {
+        instants.clone().map(|&(event, observed)| {
             let observed_ns = i128::from(observed.as_nanos()) - i128::from(first_observed.as_nanos());
             ((event_ns(event) - event_ns(first_event)) as f64, observed_ns as f64)
         })
@@ -138,12 +205,12 @@ fn figures_of(
     }
     let first_delay_ns = (i128::from(first_observed.as_nanos()) - event_ns(first_event)) as f64;
     let delays = DelayStatistics {
-        epochs: epochs.len() as u32,
+        epochs: instants.len() as u32,
         mean_ns: first_delay_ns + (observed_mean - event_mean),
         variance_ns2: mean(delay_squares),
     };
-    // From a single end of an epoch, or one that came twice, no slope is known: event time and processing
-    // time are taken to advance equally.
+    // From a single instant, or one that came twice, no slope is known: event time and processing time are
+    // taken to advance equally.
     let slope = if squares > 0.0 { (products / squares).max(0.0) } else { 1.0 };
     let through = ProgressMap { event_time: first_event, observed: first_observed, slope: 1.0 };
     let moved = |micros: f64| EventTime::from_micros(first_event.as_micros().saturating_add(micros as i64));
@@ -175,14 +242,20 @@ mod tests {
     fn stream(watermarks: &[(i64, i64)]) -> Stream {
         let mut stream = Stream::new();
         for &(watermark, now) in watermarks {
-            let next = event((watermark.div_euclid(100) + 1) * 100);
-            stream.advance(event(watermark), Some(next), at(now));
+            stream.advance(event(watermark), ahead(watermark, 100), at(now));
         }
         stream
     }
 
+    /// Returns what lies ahead of a watermark, if windows end every 100 ms and the windows with the latest
+    /// deadline end every `slide_ms`.
+    fn ahead(watermark: i64, slide_ms: i64) -> Option<Ahead> {
+        let next = |slide_ms| event((watermark.div_euclid(slide_ms) + 1) * slide_ms);
+        Some(Ahead { firing: next(100), deadline: next(slide_ms) })
+    }
+
     fn state(stream: &mut Stream, seen: i64) -> StreamState {
-        stream.state(QueryId(0), Some(event(seen)))
+        stream.state(QueryId(0), Some(event(seen)), DelayStatistics::EPOCHS)
     }
 
     /// The example of Klink, Figure 2, with ms instead of seconds and windows of 100 ms instead of 3 s: a
@@ -211,11 +284,55 @@ mod tests {
         // The number of tracked watermarks is bounded: later ones are not tracked, and the tracked ones are
         // kept.
         for number in 3..100 {
-            let (watermark, next) = (event(number * 100), event(number * 100 + 100));
-            stream.advance(watermark, Some(next), at(number * 100));
+            stream.advance(event(number * 100), ahead(number * 100, 100), at(number * 100));
         }
         assert_eq!(stream.waiting.len(), WAITING_MAX);
         assert_eq!(state(&mut stream, 300).swept, Some(at(400)));
+    }
+
+    /// Klink, section 3: the operators with the latest deadline delimit epochs. Windows of 100 ms do not
+    /// sweep where others end every 300 ms, and progress is learned from both.
+    #[test]
+    fn the_latest_deadline_ends_an_epoch() {
+        let watermarks = [(10, 20), (103, 125), (215, 245), (300, 330), (420, 450), (710, 760)];
+        let (mut long, mut short) = (Stream::new(), stream(&watermarks));
+        let mut found = Vec::new();
+        for (watermark, now) in watermarks {
+            long.advance(event(watermark), ahead(watermark, 300), at(now));
+            let StreamState { next_firing, deadline, swept, delays, .. } = state(&mut long, 0);
+            found.push((next_firing, deadline, swept, delays.epochs));
+        }
+        let expected = [
+            (100, 300, None, 0),
+            (200, 300, None, 0),
+            (300, 300, None, 0),
+            (400, 600, Some(at(330)), 1),
+            (500, 600, Some(at(330)), 1),
+            (800, 900, Some(at(330)), 2),
+        ];
+        let shown = |(next, deadline, swept, epochs): (i64, i64, Option<ProcessingTime>, u32)| {
+            (Some(event(next)), Some(event(deadline)), swept, epochs)
+        };
+        assert_eq!(found, expected.map(shown));
+        // The delays are 30 ms at 300 and 160 ms at 600.
+        assert_eq!(state(&mut long, 0).delays.mean_ns, 95e6);
+        assert_eq!(state(&mut long, 300).swept, Some(at(760)));
+        assert_eq!(state(&mut long, 0).progress, state(&mut short, 0).progress);
+    }
+
+    /// A deadline stands until a watermark has reached it, even if another operator has a later one by then.
+    /// Otherwise an end between two others would be passed over and the epoch would have no end.
+    #[test]
+    fn a_deadline_stands_until_it_is_reached() {
+        let mut stream = Stream::new();
+        let mut deadline = |watermark, firing, deadline| {
+            let ahead = Ahead { firing: event(firing), deadline: event(deadline) };
+            stream.advance(event(watermark), Some(ahead), at(watermark));
+            state(&mut stream, 0).deadline
+        };
+        assert_eq!(deadline(50, 60, 60), Some(event(60)));
+        assert_eq!(deadline(58, 60, 65), Some(event(60)));
+        assert_eq!(deadline(61, 65, 120), Some(event(120)));
     }
 
     #[test]
@@ -226,6 +343,11 @@ mod tests {
         // Each delay is 10 ms longer than the one before, so the mean of the kept delays is that of the
         // delays number 600 to 999.
         assert_eq!((delays.epochs, delays.mean_ns), (400, 7_995e6));
+        // A policy may ask for fewer. Those of number 990 to 999 have a mean of 9,945 ms.
+        let few = stream.state(QueryId(0), Some(event(0)), 10);
+        assert_eq!((few.delays.epochs, few.delays.mean_ns), (10, 9_945e6));
+        assert_eq!(few.progress, state(&mut stream, 0).progress);
+        assert_eq!(state(&mut stream, 0).delays, delays);
     }
 
     /// Event time is mapped to the processing time at which it is observed by least squares (Cameo, section
@@ -248,7 +370,7 @@ mod tests {
         // slope could become 101.
         check(&[(99, 20), (199, 120)], 300, 320.0);
         check(&[(99, 20), (199, 120), (299, 220)], 300, 320.0);
-        assert_eq!(Stream::new().state(QueryId(0), None).progress, None);
+        assert_eq!(Stream::new().state(QueryId(0), None, 400).progress, None);
     }
 
     /// A source that was silent for an hour has no delay of an hour when it returns.
@@ -257,9 +379,9 @@ mod tests {
         let mut stream = stream(&[(10, 20), (103, 125)]);
         stream.fall_away();
         let away = state(&mut stream, 103);
-        assert!(away.is_away && away.deadline.is_none());
-        stream.advance(event(3_600_050), Some(event(3_600_100)), at(3_600_060));
-        stream.advance(event(3_600_110), Some(event(3_600_200)), at(3_600_135));
+        assert!(away.is_away && away.deadline.is_none() && away.next_firing.is_none());
+        stream.advance(event(3_600_050), ahead(3_600_050, 100), at(3_600_060));
+        stream.advance(event(3_600_110), ahead(3_600_110, 100), at(3_600_135));
         let back = state(&mut stream, 3_600_110);
         assert_eq!((back.delays.epochs, back.delays.mean_ns, back.delays.variance_ns2), (2, 30e6, 25e12));
     }
@@ -268,13 +390,14 @@ mod tests {
     #[test]
     fn hostile_stamps_are_borne() {
         let mut stream = Stream::new();
+        let never = Ahead { firing: EventTime::MAX, deadline: EventTime::MAX };
         for watermark in [i64::MIN + 1, -1, 0, i64::MAX - 1] {
             let watermark = EventTime::from_micros(watermark);
-            stream.advance(watermark, Some(EventTime::MAX), ProcessingTime::from_nanos(u64::MAX - 1));
+            stream.advance(watermark, Some(never), ProcessingTime::from_nanos(u64::MAX - 1));
             stream.advance(watermark, None, ProcessingTime::ZERO);
         }
-        stream.advance(EventTime::MAX, Some(EventTime::MAX), ProcessingTime::ZERO);
-        let found = stream.state(QueryId(3), None);
+        stream.advance(EventTime::MAX, Some(never), ProcessingTime::ZERO);
+        let found = stream.state(QueryId(3), None, 400);
         assert!(found.delays.mean_ns.is_finite() && found.delays.variance_ns2.is_finite());
         assert!(found.progress.is_some_and(|map| map.slope.is_finite()));
     }

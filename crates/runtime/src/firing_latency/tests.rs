@@ -101,6 +101,32 @@ fn what_closes_follows_from_the_horizon() {
     assert_eq!(delays, [4, 3, 2]);
 }
 
+/// The deadline that policies see is the latest of the query's next window ends, per source (Klink, section
+/// 3). In Linear Road of section 6.1.1 the last windows are a third of the others, and do not sweep.
+#[test]
+fn a_third_of_a_window_is_no_deadline() {
+    let horizon = |seconds| {
+        let windows = TumblingWindows::new(Span::from_secs(seconds)).unwrap();
+        Horizon::of_windows(windows.into(), Span::ZERO)
+    };
+    let delivered = Delivered::new(horizon(60).and(horizon(20)), None);
+    let mut source = Ingestion::new(Arc::clone(&delivered));
+    let mut check = |watermark_s: i64, firing_s: i64, deadline_s: i64, epochs: u32| {
+        source.note_watermark(EventTime::from_secs(watermark_s), ProcessingTime::ZERO, || None);
+        let mut streams = Vec::new();
+        delivered.streams(QueryId(0), 400, &mut streams);
+        let found = (streams[0].next_firing, streams[0].deadline, streams[0].delays.epochs);
+        let [firing, deadline] = [firing_s, deadline_s].map(|at| Some(EventTime::from_secs(at)));
+        assert_eq!(found, (firing, deadline, epochs), "at {watermark_s} s");
+    };
+    check(5, 20, 60, 0);
+    check(20, 40, 60, 0);
+    check(45, 60, 60, 0);
+    check(60, 80, 120, 1);
+    check(85, 100, 120, 1);
+    check(130, 140, 180, 2);
+}
+
 #[test]
 fn closings_on_their_way_are_bounded() {
     let delivered = Delivered::new(windows(), None);
@@ -188,7 +214,7 @@ fn policies_see_arrivals_without_the_wait_for_a_step() {
         source.note_watermark(watermark, at_ms(read_ms), || Some(at_ms(arrived_ms)));
     }
     let mut streams = Vec::new();
-    delivered.firings.streams(QueryId(0), Some(EventTime::from_secs(9)), &mut streams);
+    delivered.firings.streams(QueryId(0), Some(EventTime::from_secs(9)), 400, &mut streams);
     assert_eq!((streams[0].delays.epochs, streams[0].delays.mean_ns), (3, 200e6));
     assert_eq!(streams[0].delays.variance_ns2, 0.0);
     assert_eq!(streams[0].swept, Some(at_ms(10_200)));
@@ -201,6 +227,6 @@ fn policies_see_arrivals_without_the_wait_for_a_step() {
     let mut ahead = Ingestion::new(Arc::clone(&delivered));
     ahead.note_watermark(EventTime::from_secs(0), at_ms(100), || Some(at_ms(900)));
     streams.clear();
-    delivered.firings.streams(QueryId(0), None, &mut streams);
+    delivered.firings.streams(QueryId(0), None, 400, &mut streams);
     assert_eq!(streams[1].progress.map(|line| line.observed), Some(at_ms(100)));
 }

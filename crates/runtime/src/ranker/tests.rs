@@ -2,7 +2,7 @@
 //! query's tasks.
 
 use thalweg_model::{Span, TumblingWindows, VirtualClock};
-use thalweg_scheduling::policy::enjima::Enjima;
+use thalweg_scheduling::policy::enjima::{Enjima, EnjimaSettings};
 
 use super::*;
 use crate::aims::Aims;
@@ -55,6 +55,21 @@ fn tasks_are_ordered_upstream_first() {
     assert_eq!(upstream_first(&[vec![], vec![0], vec![1]]), [2, 1, 0]);
     assert_eq!(upstream_first(&[vec![1, 2], vec![3], vec![3], vec![]]), [0, 1, 2, 3]);
     assert_eq!(upstream_first(&[vec![], vec![]]), [0, 1]);
+}
+
+/// The policy sets the time between two rounds, which is 1 ms by default. A round that takes long is longer.
+#[test]
+fn the_policy_sets_the_round() {
+    let at = |ns| ProcessingTime::from_nanos(ns);
+    for (settings, round_ns) in
+        [(EnjimaSettings::default(), 1_000_000), (EnjimaSettings::of_round(5_000_000), 5_000_000)]
+    {
+        let mut ranker = Ranker::new(Box::new(Enjima::new(settings)), 384, 2);
+        ranker.prepare(at(7), Memory::default(), |_| false);
+        assert_eq!(ranker.snapshot.round_end, at(7 + round_ns));
+        assert_eq!(ranker.next_round(at(7), at(8)), at(7 + round_ns));
+        assert_eq!(ranker.next_round(at(0), at(100_000)), at(20_000_000));
+    }
 }
 
 /// Adds the query with this serial number to the ranker. The query has one task, with windows of 10 seconds.

@@ -167,6 +167,14 @@ impl Inlet {
         }
     }
 
+    /// Returns the number of open epochs with blocks that are not consumed; zero if this input has no blocks.
+    pub(crate) fn open_containers(&self) -> u32 {
+        match self {
+            Inlet::Claims(tracker, _) => tracker.open_containers(),
+            Inlet::Edge(..) | Inlet::Epochs(..) => 0,
+        }
+    }
+
     /// Returns a version of the epochs that are merged at this input; it grows with every change.
     pub(crate) fn closed(&self) -> u64 {
         match self {

@@ -98,6 +98,14 @@ impl<P: Policy> Policy for Ageing<P> {
         self.policy.is_relieving_memory()
     }
 
+    fn round_ns(&self) -> u64 {
+        self.policy.round_ns()
+    }
+
+    fn delay_epochs(&self) -> u32 {
+        self.policy.delay_epochs()
+    }
+
     fn prepare(&mut self, snapshot: &Snapshot) {
         self.patience.begin_round(snapshot.now);
         self.policy.prepare(snapshot);

@@ -55,6 +55,7 @@ use self::costs::Costs;
 use self::progress::Progress;
 use crate::policy::{Policy, Scale, output_cost};
 use crate::rank::{Origin, Quantum, Rank};
+use crate::settings::Settings;
 use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
 /// Name of the policy that runs the message with the least laxity first.
@@ -67,6 +68,10 @@ pub const EDF_NAME: &str = "cameo_edf";
 pub const SJF_NAME: &str = "cameo_sjf";
 /// Name of the policy that runs the shortest message first, with a bounded wait.
 pub const SJF_AGEING_NAME: &str = "cameo_sjf+ageing";
+
+/// The default grain, in ns: the least time for which an operator runs before another is chosen. Section 6: 1
+/// ms.
+pub const GRAIN_NS: u64 = 1_000_000;
 
 /// The form of Cameo, which determines the urgency of a message (section 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -91,7 +96,7 @@ pub struct CameoSettings {
     /// The paper's L, in ns: the latency target of a query that has set none. Ours: 1 s.
     pub latency_target_ns: u64,
     /// Least time in ns for which an operator runs before another is chosen, if it has work for so long.
-    /// Section 6: 1 ms. With 0, another may be chosen after each block.
+    /// The default is [`GRAIN_NS`]. With 0, another may be chosen after each block.
     pub grain_ns: u64,
     /// The paper's sigma, in ns: the deviation of the noise N(0, sigma) that is added to costs, drawn for
     /// each operator in each round. Section 6.3: 0 to 1 s. A cost that becomes negative stays so.
@@ -106,7 +111,7 @@ impl Default for CameoSettings {
             form: CameoForm::LeastLaxity,
             is_semantics_aware: true,
             latency_target_ns: 1_000_000_000,
-            grain_ns: 1_000_000,
+            grain_ns: GRAIN_NS,
             cost_noise_ns: 0,
             noise_seed: 0,
         }
@@ -150,6 +155,13 @@ impl Cameo {
     /// Creates the variant for comparison that runs the least laxity first but does not consider windows.
     pub fn unaware() -> Self {
         Cameo::new(CameoSettings { is_semantics_aware: false, ..CameoSettings::default() })
+    }
+
+    /// Returns this form of Cameo with the grain that users set.
+    #[must_use]
+    pub fn with(mut self, settings: &Settings) -> Self {
+        self.settings.grain_ns = settings.cameo_grain_ns;
+        self
     }
 
     fn has_deadlines(&self) -> bool {

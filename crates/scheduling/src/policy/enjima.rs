@@ -31,7 +31,7 @@ pub use self::thresholds::ThresholdRange;
 use self::thresholds::Thresholds;
 use crate::policy::ageing::{Patience, STARVATION_NS};
 use crate::policy::output_cost::{self, MIN_SELECTIVITY, OutputCost, OutputCosts};
-use crate::policy::{Policy, Refresh, Scale};
+use crate::policy::{Policy, ROUND_NS, Refresh, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
@@ -63,6 +63,10 @@ pub struct EnjimaSettings {
     /// "periodically". Code: 1 s, which is 10 samples of 100 ms. The gradient is the mean of 5 samples. So
     /// with 5 or more, every sample that judges an adjustment was taken after it.
     pub adapt_every_samples: u64,
+    /// The paper's scheduling epoch, in ns: the time between two rounds, in which priorities are renewed.
+    /// Section 5.2: 1 ms; section 5.3: results do not change up to 5 ms, and are worse above. The default is
+    /// [`ROUND_NS`].
+    pub round_ns: u64,
     /// N_min, the least quantum of an operator, in records. Section 3.2.1: open. Code: 1,000.
     pub min_quantum_records: u32,
     /// The starvation bound of Enjima, in ns: an operator that has waited for longer comes before all others.
@@ -75,14 +79,17 @@ pub struct EnjimaSettings {
     /// only one of them has its data in the caches.
     pub share_band: f64,
     /// Lead of a query in CPU time, in ns, over the least served query at which the query's priority is
-    /// lowered by the whole factor. Ours: 5 rounds of 1 ms, so that a lead of one round outweighs a
-    /// difference of 20 %.
+    /// lowered by the whole factor. Ours: 5 rounds, which are 5 ms unless rounds are set, so that a lead of
+    /// one round outweighs a difference of 20 %.
     pub share_lead_ns: f64,
 }
 
-impl Default for EnjimaSettings {
-    fn default() -> Self {
+impl EnjimaSettings {
+    /// Returns the default parameters for rounds of this duration. The lead at which shares are even is 5
+    /// rounds.
+    pub fn of_round(round_ns: u64) -> Self {
         EnjimaSettings {
+            round_ns,
             output_cost: OutputCost::Path,
             min_selectivity: MIN_SELECTIVITY,
             event_threshold_records: ThresholdRange {
@@ -96,8 +103,14 @@ impl Default for EnjimaSettings {
             min_quantum_records: 1_000,
             starvation_ns: STARVATION_NS,
             share_band: 2.0,
-            share_lead_ns: 5e6,
+            share_lead_ns: 5.0 * round_ns as f64,
         }
+    }
+}
+
+impl Default for EnjimaSettings {
+    fn default() -> Self {
+        EnjimaSettings::of_round(ROUND_NS)
     }
 }
 
@@ -276,6 +289,10 @@ impl Policy for Enjima {
 
     fn conserves_work(&self) -> bool {
         !self.is_strict
+    }
+
+    fn round_ns(&self) -> u64 {
+        self.settings.round_ns
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

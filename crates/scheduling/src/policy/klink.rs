@@ -3,24 +3,33 @@
 //!
 //! Paper      Farhat et al., "Klink: Progress-Aware Scheduling for Streaming Data Systems" (SIGMOD 2021), section 3
 //! Class      0: operators that have waited for longer than the starvation bound, the longest first
-//!            1: while memory is short, the operators that free the most of it (see `klink/memory.rs`)
+//!            1: while memory is short, operators that free some of it (see `klink/memory.rs`)
 //!            2: all the others
 //!            3: operators submitted after the last evaluation
 //! Score      - slack of the query, as of the last evaluation: the least over its streams of w - t - cost (see
 //!            `klink/slack.rs`). Within a query: operators that have waited for more than a cycle, then downstream
 //!            operators first; sources last, the longest wait first
-//! Evaluation in the first round of each cycle of 120 ms, and in a round that finds a new query or a newly ingested
-//!            sweeping watermark, which then begins the next cycle
+//! Evaluation in the first round of each cycle, which has 120 ms unless it is set, and in a round that finds
+//!            a new query or a newly ingested sweeping watermark, which then begins the next cycle
 //! Eligible   pending > 0 and every output has room
 //! Quantum    max(time left in the cycle / c, one block)
 //! Starves    none, by class 0. Before that bound of one minute, a query with a far deadline waits until the deadline
 //!            is near. Once it is overdue its slack falls with time. The slack of a query without deadlines falls
 //!            from the arrival of its oldest record on
-//! Symbols    r: `cycle_ns`; t: `now`; w: [`swept`](crate::StreamState::swept), once it has come; mu, chi - mu^2:
-//!            `delays`; f: `reach_deviations`; b: `memory_share`; p_k: `Release`; sz and S: `pending` and `selectivity`
+//! Symbols    r: `cycle_ns`; h: `epochs`; t: `now`; w: [`swept`](crate::StreamState::swept), once it has
+//!            come; mu, chi - mu^2: `delays`; f: `reach_deviations`; b: `memory_share`; p_k: `Release`; sz and S:
+//!            `pending` and `selectivity`
+//!
+//! A watermark sweeps if it is the first to reach the [`deadline`](crate::StreamState::deadline) of its
+//! stream's epoch. As in the paper, the operators with the latest deadline decide ("the window operators with
+//! the latest deadline in query q at time t that will unblock the stream"). A query with windows of 60 s and
+//! of 20 s is due every 60 s.
 //!
 //! Differences from the paper:
 //!
+//! * A deadline is the end of a window. If the window allows lateness, its updates are results without a
+//!   deadline.
+//! * A query in which an operator may emit results at any instant, as with timers, has no deadline.
 //! * `E[w]` is the deadline plus the mean delay; Eq. 5 as printed lacks the origin. A delay is measured from the
 //!   deadline to the ingestion of the watermark that sweeps it. So the mean includes the bound of lateness and the
 //!   distance between two watermarks, which the paper counts as p.
@@ -45,13 +54,15 @@
 //!   query, run at once; the paper gives a worker a query.
 //! * In memory mode the pipeline of a query is all of its operators in topological order, also where it branches.
 //!
-//! **Ablations** by name: `klink_no_memory` has no memory mode. `klink_sum` uses Eq. 8, with its conditions corrected
-//! (f = 95 %). `klink_lazy` is Algorithm 1 to the letter: a query with slack above zero runs only when nothing else
-//! can. `klink_literal_variance` is Eq. 6 to the letter. That equation needs the variance within epochs; the variance
-//! between epochs replaces it, because one delay is seen per epoch. `klink_regression` is LR of Fig. 9c: w is
-//! exactly on the regression line of processing time over event time. `klink_lazy` and `klink_literal_variance`
-//! evaluate only at the end of a cycle and for new queries, and their waits have no bound. The round robin of section
-//! 6.1.3 is `rr_quantum` (see `round_robin.rs`).
+//! **Ablations** by name: `klink_no_memory` has no memory mode. In memory mode `klink_memory_slack` takes the
+//! query with the least slack, where `klink` takes the one that releases the most (see `klink/memory.rs`).
+//! `klink_sum` uses Eq. 8, with its conditions corrected (f = 95 %). `klink_lazy` is Algorithm 1 to the
+//! letter: a query with slack above zero runs only when nothing else can. `klink_literal_variance` is Eq. 6
+//! to the letter. That equation needs the variance within epochs; the variance between epochs replaces it,
+//! because one delay is seen per epoch. `klink_regression` is LR of Fig. 9c: w is exactly on the regression
+//! line of processing time over event time. `klink_lazy` and `klink_literal_variance` evaluate only at the
+//! end of a cycle and for new queries, and their waits have no bound. The round robin of section 6.1.3 is
+//! `rr_quantum` (see `round_robin.rs`).
 
 mod memory;
 mod plan;
@@ -64,19 +75,22 @@ use thalweg_model::ProcessingTime;
 
 use self::memory::{MemoryMode, Pipeline};
 use self::plan::QueryPlan;
-pub use self::settings::{CYCLE_NS, Estimate, KlinkSettings};
-use self::slack::slack_ns;
+pub use self::settings::{CONFIDENCE_PERCENT, CYCLE_NS, Estimate, KlinkSettings, MEMORY_SHARE, Relief};
+use self::slack::{reach_deviations, slack_ns};
 use crate::policy::ageing::Patience;
 use crate::policy::downstream::Downstream;
 use crate::policy::output_cost::{cost_ns, selectivity};
 use crate::policy::{Policy, Scale};
 use crate::rank::{Quantum, Rank};
+use crate::settings::Settings;
 use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, Snapshot};
 
 /// The name by which users choose the Klink policy.
 pub const NAME: &str = "klink";
 /// The name of the variant of Klink without memory mode.
 pub const NO_MEMORY_NAME: &str = "klink_no_memory";
+/// The name of the variant of Klink whose memory mode takes the query with the least slack.
+pub const MEMORY_SLACK_NAME: &str = "klink_memory_slack";
 /// The name of the variant of Klink that sums Eq. 8 in steps.
 pub const SUM_NAME: &str = "klink_sum";
 /// The name of the variant of Klink in which a query with positive slack is not eligible.
@@ -86,7 +100,7 @@ pub const LITERAL_VARIANCE_NAME: &str = "klink_literal_variance";
 /// The name of the variant of Klink that predicts watermarks by regression.
 pub const REGRESSION_NAME: &str = "klink_regression";
 
-/// Class of ranks for operators that run first while memory is short, because they free the most. Class 0 is
+/// Class of ranks for operators that run first while memory is short, because they free some. Class 0 is
 /// that of starving operators.
 const FREES_MEMORY: u8 = 1;
 const BY_SLACK: u8 = 2;
@@ -149,9 +163,16 @@ impl Klink {
         Klink::named(NO_MEMORY_NAME, settings)
     }
 
+    /// Creates `klink_memory_slack`. While memory is short, of the queries that can free some, the one with
+    /// the least slack runs first.
+    pub fn memory_slack() -> Self {
+        let settings = KlinkSettings { relief: Relief::LeastSlack, ..KlinkSettings::default() };
+        Klink::named(MEMORY_SLACK_NAME, settings)
+    }
+
     /// Creates `klink_sum`, which uses Eq. 8 of the paper at f = 95 %.
     pub fn sum() -> Self {
-        let estimate = Estimate::Sum { reach_deviations: 2.0 };
+        let estimate = Estimate::Sum { reach_deviations: reach_deviations(CONFIDENCE_PERCENT) };
         Klink::named(SUM_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
     }
 
@@ -182,6 +203,20 @@ impl Klink {
     pub fn regression() -> Self {
         let estimate = Estimate::Regression;
         Klink::named(REGRESSION_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
+    }
+
+    /// Returns this form of Klink with the parameters that users set.
+    #[must_use]
+    pub fn with(mut self, settings: &Settings) -> Self {
+        let own = &mut self.settings;
+        (own.cycle_ns, own.epochs) = (settings.klink_cycle_ns, settings.klink_epochs);
+        if own.memory_share.is_finite() {
+            own.memory_share = settings.klink_memory_share;
+        }
+        if let Estimate::Sum { reach_deviations: reach } = &mut own.estimate {
+            *reach = reach_deviations(settings.klink_confidence_percent);
+        }
+        self
     }
 
     fn named(name: &'static str, settings: KlinkSettings) -> Self {
@@ -254,7 +289,7 @@ impl Klink {
         }
     }
 
-    /// Finds the pipeline of operators that frees the most memory.
+    /// Finds the pipeline of operators that runs first because it frees memory.
     fn find_releases(&mut self, snapshot: &Snapshot) {
         let Klink { settings, queries, operators, .. } = self;
         for &operator in &snapshot.order {
@@ -266,7 +301,12 @@ impl Klink {
         }
         let worth = queries.iter().zip(0..).filter(|(plan, _)| 0.0 < plan.release.most);
         let best = worth.min_by(|(a, _), (b, _)| {
-            b.release.most.total_cmp(&a.release.most).then(a.slack_ns.total_cmp(&b.slack_ns))
+            let by_release = b.release.most.total_cmp(&a.release.most);
+            let by_slack = a.slack_ns.total_cmp(&b.slack_ns);
+            match settings.relief {
+                Relief::LargestRelease => by_release.then(by_slack),
+                Relief::LeastSlack => by_slack.then(by_release),
+            }
         });
         self.frees_most = best.map(|(plan, id)| Pipeline { query: QueryId(id), place: plan.release.place });
     }
@@ -324,6 +364,10 @@ impl Policy for Klink {
 
     fn is_relieving_memory(&self) -> bool {
         self.memory.is_pressed()
+    }
+
+    fn delay_epochs(&self) -> u32 {
+        self.settings.epochs
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

@@ -10,8 +10,9 @@
 //! Differs    Enjima's program waits for every operator to take its turn, whether it has input or not. This policy
 //!            passes over operators that have nothing to do (see `turns.rs`)
 //!
-//! `rr_quantum` gives each turn a fixed time instead, which is the baseline RR of Klink (SIGMOD 2021), section 6.1.3.
-//! The quantum is the number of records processed in Klink's cycle of 120 ms, and at least one block.
+//! `rr_quantum` gives each turn a fixed time instead, which is the baseline RR of Klink (SIGMOD 2021),
+//! section 6.1.3. The quantum is the number of records processed in Klink's cycle, which is 120 ms unless it
+//! is set, and at least one block.
 
 use crate::policy::output_cost::cost_ns;
 use crate::policy::turns::Turns;

@@ -1,16 +1,20 @@
 //! `sbox`: the query whose window ends next runs, until it has processed a watermark.
 //!
-//! Paper      Farhat et al., "Klink" (SIGMOD 2021), section 6, whose baseline SBox takes StreamBox's idea to many queries
+//! Paper      Farhat et al., "Klink" (SIGMOD 2021), section 6.1.3: "The algorithm initially looks up the query
+//!            with the closest window deadline, then schedules the query for execution until a watermark is
+//!            processed"
 //! Score      the query at hand first, then the others by the end of their next window, the earlier the higher;
 //!            within a query, downstream operators first
-//! At hand    the current query: the query with the earliest window end among those that have work. It stays current
-//!            until its sinks have seen a later watermark, or until it has no more work
+//! At hand    the current query: the query with the earliest window end among those that are active. It stays
+//!            current until its sinks have seen a later watermark, or until it is not active. A query is active
+//!            if it has work, or if a watermark may come from one of its sources
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
 //! Starves    a query whose windows end later, while the queries before it keep the workers busy. The variant
 //!            `sbox+ageing` bounds the wait
-//! Differs    the paper runs one query; here the other workers run the queries that come next. A query without
-//!            windows, or whose sources have set no watermark, has no window end and comes last
+//! Differs    the paper runs one query; here the queries that come next run on the other workers, and while
+//!            the current query has no work. A query without windows, or whose sources have set no watermark,
+//!            has no window end and comes last. A query whose sources are all silent or over is not waited for
 
 use thalweg_model::EventTime;
 
@@ -28,7 +32,7 @@ pub const AGEING_NAME: &str = "sbox+ageing";
 #[derive(Clone, Debug, Default)]
 pub struct Sbox {
     /// The current query, and the watermark that its sinks had seen when the query was chosen; `None` if no
-    /// query has work.
+    /// query is active.
     at_hand: Option<(QueryId, Option<EventTime>)>,
     /// Place of each query in the order in which queries run, by [`QueryId`].
     queries: Vec<Turn>,
@@ -42,22 +46,24 @@ pub struct Sbox {
 /// Place of a query in the order in which queries run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
-    has_work: bool,
+    /// True if the query has work, or waits for a watermark from one of its sources.
+    is_active: bool,
     /// Number of queries that run before this query.
     place: u32,
 }
 
 impl Sbox {
     /// Keeps the current query, or chooses the query whose window ends first if the current one has processed
-    /// a watermark or has no work.
+    /// a watermark or is not active.
     fn choose(&mut self, snapshot: &Snapshot) {
-        let has_work = |query: QueryId| self.queries.get(query.0 as usize).is_some_and(|turn| turn.has_work);
+        let is_active =
+            |query: QueryId| self.queries.get(query.0 as usize).is_some_and(|turn| turn.is_active);
         let is_kept = self.at_hand.is_some_and(|(query, seen)| {
-            has_work(query) && snapshot.query(query).is_some_and(|state| state.sink_watermark == seen)
+            is_active(query) && snapshot.query(query).is_some_and(|state| state.sink_watermark == seen)
         });
         if !is_kept {
-            let working = (0..snapshot.queries.len() as u32).map(QueryId).filter(|query| has_work(*query));
-            let first = working.min_by_key(|query| end_of(snapshot, *query));
+            let active = (0..snapshot.queries.len() as u32).map(QueryId).filter(|query| is_active(*query));
+            let first = active.min_by_key(|query| end_of(snapshot, *query));
             self.at_hand =
                 first.map(|query| (query, snapshot.query(query).and_then(|state| state.sink_watermark)));
         }
@@ -75,7 +81,7 @@ impl Policy for Sbox {
     }
 
     fn reads(&self) -> Fields {
-        Fields::PENDING | Fields::TOPOLOGY | Fields::EPOCHS
+        Fields::PENDING | Fields::TOPOLOGY | Fields::EPOCHS | Fields::STREAMS
     }
 
     fn scale(&self) -> Scale {
@@ -85,9 +91,12 @@ impl Policy for Sbox {
     fn prepare(&mut self, snapshot: &Snapshot) {
         self.queries.clear();
         self.queries.resize(snapshot.queries.len(), Turn::default());
-        for state in snapshot.operators.iter().flatten().filter(|state| state.is_running || state.can_run()) {
-            if let Some(turn) = self.queries.get_mut(state.query.0 as usize) {
-                turn.has_work = true;
+        let working = snapshot.operators.iter().flatten().filter(|state| state.is_running || state.can_run());
+        let waiting = snapshot.streams.iter().filter(|stream| !stream.is_away);
+        let active = working.map(|state| state.query).chain(waiting.map(|stream| stream.query));
+        for query in active {
+            if let Some(turn) = self.queries.get_mut(query.0 as usize) {
+                turn.is_active = true;
             }
         }
         self.choose(snapshot);
@@ -118,7 +127,7 @@ impl Policy for Sbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::{OperatorState, QueryState};
+    use crate::snapshot::{DelayStatistics, OperatorState, QueryState, StreamState};
 
     /// Test bed with three queries of two operators each: 0-1, 2-3 and 4-5.
     struct Stand {
@@ -145,6 +154,19 @@ mod tests {
             let state = self.snapshot.queries[query].as_mut().unwrap();
             state.next_window_end = end.map(EventTime::from_micros);
             state.sink_watermark = seen.map(EventTime::from_micros);
+        }
+
+        /// Gives a query a source that sets watermarks, or makes this source silent.
+        fn set_source(&mut self, query: u32, is_away: bool) {
+            self.snapshot.streams = vec![StreamState {
+                query: QueryId(query),
+                next_firing: None,
+                deadline: None,
+                swept: None,
+                delays: DelayStatistics::default(),
+                progress: None,
+                is_away,
+            }];
         }
 
         fn set_pending(&mut self, query: usize, pending: u64) {
@@ -185,10 +207,38 @@ mod tests {
         assert_eq!(stand.order(), "321054");
         stand.set(1, Some(400), Some(100));
         assert_eq!(stand.order(), "105432");
-        // A query without work loses its turn, and is not current when it has work again.
+        // A query without work and without sources loses its turn, and is not current when it has work again.
         stand.set_pending(0, 0);
         assert_eq!(stand.order(), "5432");
         stand.set_pending(0, 1);
         assert_eq!(stand.order(), "541032");
+    }
+
+    /// Under light load a query has no work most of the time. It is chosen all the same, and keeps its turn
+    /// until its watermark is processed, while the others run in the order of their ends.
+    #[test]
+    fn a_query_that_waits_for_a_watermark_keeps_its_turn() {
+        let mut stand = Stand::new();
+        for (query, end) in [300, 100, 200].into_iter().enumerate() {
+            stand.set(query, Some(end), Some(10));
+        }
+        stand.set_source(1, false);
+        stand.set_pending(1, 0);
+        assert_eq!(stand.order(), "5410");
+        stand.set(0, Some(50), Some(10));
+        assert_eq!(stand.order(), "1054");
+        stand.set_pending(1, 1);
+        assert_eq!(stand.order(), "321054");
+        stand.set(1, Some(400), Some(100));
+        assert_eq!(stand.order(), "105432");
+        // No watermark comes from a silent source, so the query loses its turn with its work.
+        stand.set(1, Some(20), Some(100));
+        stand.set(0, Some(50), Some(60));
+        assert_eq!(stand.order(), "321054");
+        stand.set_source(1, true);
+        stand.set_pending(1, 0);
+        assert_eq!(stand.order(), "1054");
+        stand.set_pending(1, 1);
+        assert_eq!(stand.order(), "103254");
     }
 }

@@ -27,9 +27,14 @@
 //!   made.
 //! * Where a task reads an edge in order, no epoch is known. After an operator that closes epochs, all input was put
 //!   out by a watermark, so it is class 0. Elsewhere, as in serial queries, it belongs to the second pass.
-//! * "Otherwise the transform with most open containers" is not in the published program, nor here.
+//! * "Otherwise, the scheduler processes records from transforms with the most open containers" (4) is not in
+//!   the published program. The variant `streambox_most_open` has it.
 //! * A worker takes data that is in its core's cache before other work of the same class; the paper prefers blocks of
 //!   its NUMA node within a container (7.1).
+//!
+//! **Variant** `streambox_most_open`: in the second pass the operators with the most open containers run
+//! first. Between equals those near the sink come first, and then the oldest epoch to the millisecond, where
+//! `streambox` tells microseconds apart. Operators without containers come last.
 //!
 //! **Ablation** (9.2, "Prioritized scheduling"): [`StreamBox::without_priority`] replaces watermark tasks and both
 //! passes by network order. It starts at the operator that ran last and takes each operator as long as it has input.
@@ -44,6 +49,8 @@ use crate::snapshot::{
 
 /// The name by which users choose the StreamBox policy.
 pub const NAME: &str = "streambox";
+/// The name of the variant of StreamBox whose second pass starts with the most open containers.
+pub const MOST_OPEN_NAME: &str = "streambox_most_open";
 
 const WATERMARK_TASK: u8 = 0;
 const FIRST_PASS: u8 = 1;
@@ -55,6 +62,17 @@ const SOURCE: u8 = 3;
 /// 33 s.
 const REACH_US: i64 = (1 << 25) - 1;
 
+/// Greatest distance in ms from the next externalization moment (NEM) within which epochs get distinct ranks
+/// in the second pass of `streambox_most_open`. Of the 33 bits of a score, 7 are for the number of open
+/// containers and 8 for the tasks of a query; the other 18 hold 262 s.
+const REACH_MS: i64 = (1 << 18) - 1;
+
+/// Greatest number of open containers that the score tells apart: as many epochs may be open at an operator.
+const MOST_OPEN: u32 = 64;
+
+/// Greatest number of steps to the sink that the score tells apart: a query has at most 256 tasks.
+const MOST_STEPS: u32 = 255;
+
 /// Weight of the past in the mean advance of the sinks' watermark, which predicts the next externalization
 /// moment (NEM) if no end of a window is known.
 const HISTORY: i64 = 8;
@@ -62,7 +80,7 @@ const HISTORY: i64 = 8;
 /// The StreamBox policy: work that the next result of a query waits for runs first.
 #[derive(Clone, Debug)]
 pub struct StreamBox {
-    is_prioritized: bool,
+    form: Form,
     origin: Origin,
     /// Next externalization moment of each query, by [`QueryId`]; the entry of an ended query is reset.
     queries: Vec<Moment>,
@@ -70,6 +88,17 @@ pub struct StreamBox {
     operators: Vec<Standing>,
     /// The operator that ran last, from which network order starts.
     last: OperatorId,
+}
+
+/// The order of work that the next result does not wait for, and whether there is another order at all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// As in the published program: near the sink first.
+    SinkFirst,
+    /// As in the paper: most open containers first.
+    MostOpenFirst,
+    /// The variant for comparison: everything in network order.
+    NetworkOrder,
 }
 
 /// Externalization moment of a query: the event time whose results its sinks put out next.
@@ -106,7 +135,7 @@ const NOWHERE: Standing =
 impl Default for StreamBox {
     fn default() -> Self {
         StreamBox {
-            is_prioritized: true,
+            form: Form::SinkFirst,
             origin: Origin::default(),
             queries: Vec::new(),
             operators: Vec::new(),
@@ -118,7 +147,13 @@ impl Default for StreamBox {
 impl StreamBox {
     /// Creates the variant without priority, for comparison: operators run in network order.
     pub fn without_priority() -> Self {
-        StreamBox { is_prioritized: false, ..StreamBox::default() }
+        StreamBox { form: Form::NetworkOrder, ..StreamBox::default() }
+    }
+
+    /// Creates `streambox_most_open`, in which work that the next result does not wait for starts at the
+    /// operators with the most open containers.
+    pub fn most_open() -> Self {
+        StreamBox { form: Form::MostOpenFirst, ..StreamBox::default() }
     }
 
     fn place_operators(&mut self, snapshot: &Snapshot) {
@@ -160,18 +195,29 @@ impl StreamBox {
         match state.epoch_work {
             EpochWork::Watermark => (WATERMARK_TASK, from_end),
             EpochWork::Unknown if at.is_behind_watermarks => (WATERMARK_TASK, from_end),
-            EpochWork::Unknown => (SECOND_PASS, from_end),
+            EpochWork::Unknown => (SECOND_PASS, self.second_pass(state, at, 0)),
             EpochWork::Blocks { due } => {
                 let moment = self.queries.get(state.query.0 as usize).and_then(|query| query.next_moment);
                 match moment {
                     Some(moment) if due <= moment => {
                         (FIRST_PASS, from_top + moment.since(due).as_micros().min(REACH_US))
                     }
-                    Some(moment) => (SECOND_PASS, from_end - due.since(moment).as_micros().min(REACH_US)),
-                    None => (SECOND_PASS, from_end),
+                    Some(moment) => (SECOND_PASS, self.second_pass(state, at, due.since(moment).as_micros())),
+                    None => (SECOND_PASS, self.second_pass(state, at, 0)),
                 }
             }
         }
+    }
+
+    /// Returns the score of work in the second pass, whose epoch ends `behind_us` after the next
+    /// externalization moment.
+    fn second_pass(&self, state: &OperatorState, at: &Standing, behind_us: i64) -> i64 {
+        if self.form == Form::MostOpenFirst {
+            let open = i64::from(state.open_containers.min(MOST_OPEN)) << 26;
+            let from_end = i64::from(at.height.min(MOST_STEPS)) << 18;
+            return open - from_end - (behind_us / 1_000).min(REACH_MS);
+        }
+        -(i64::from(at.height) << 25) - behind_us.min(REACH_US)
     }
 }
 
@@ -199,11 +245,12 @@ impl Moment {
 
 impl Policy for StreamBox {
     fn name(&self) -> &'static str {
-        NAME
+        if self.form == Form::MostOpenFirst { MOST_OPEN_NAME } else { NAME }
     }
 
     fn reads(&self) -> Fields {
-        Fields::PENDING | Fields::OLDEST_PENDING | Fields::TOPOLOGY | Fields::EPOCHS
+        let always = Fields::PENDING | Fields::OLDEST_PENDING | Fields::TOPOLOGY | Fields::EPOCHS;
+        if self.form == Form::MostOpenFirst { always | Fields::CONTAINERS } else { always }
     }
 
     fn refresh(&self) -> Refresh {
@@ -241,7 +288,7 @@ impl Policy for StreamBox {
         }
         let at = self.operators.get(operator.0 as usize).filter(|at| at.query == state.query);
         let at = at.unwrap_or(&NOWHERE);
-        if !self.is_prioritized {
+        if self.form == Form::NetworkOrder {
             return Some(Rank { class: WATERMARK_TASK, score: 0.0 - f64::from(at.turn), tie });
         }
         let (class, score) = self.prioritized(state, at);

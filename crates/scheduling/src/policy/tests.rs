@@ -13,11 +13,44 @@ fn policies_are_found_by_their_names_and_by_no_other() {
     assert_eq!(
         error,
         "there is no policy `fastest`: take one of enjima, enjima_strict, fcfs, fcfs_ingest, fifo, round_robin, rr_quantum, \
-         min_latency, min_latency+ageing, min_cost, highest_rate, highest_rate+ageing, chain, chain+ageing, streambox, sbox, \
-         sbox+ageing, klink, klink_no_memory, klink_sum, klink_lazy, klink_literal_variance, klink_regression, \
-         cameo_llf, cameo_llf_unaware, cameo_edf, cameo_sjf, cameo_sjf+ageing, cameo_token, orleans, orleans+ageing, \
-         congestion, congestion_v1, congestion+ageing"
+         min_latency, min_latency+ageing, min_cost, highest_rate, highest_rate+ageing, chain, chain+ageing, streambox, \
+         streambox_most_open, sbox, sbox+ageing, klink, klink_no_memory, klink_memory_slack, klink_sum, klink_lazy, \
+         klink_literal_variance, klink_regression, cameo_llf, cameo_llf_unaware, cameo_edf, cameo_sjf, cameo_sjf+ageing, \
+         cameo_token, orleans, orleans+ageing, congestion, congestion_v1, congestion+ageing"
     );
+}
+
+/// Settings reach every policy that has them, also behind its bound of waiting, and no other policy.
+#[test]
+fn settings_reach_their_policies() {
+    let settings = Settings {
+        round_ns: 5_000_000,
+        klink_cycle_ns: 60_000_000,
+        klink_epochs: 100,
+        cameo_grain_ns: 3_000_000,
+        ..Settings::default()
+    };
+    // A record costs 1 us.
+    let state = OperatorState { pending: 1, cost_ns_per_record: 1_000.0, ..OperatorState::default() };
+    let operators = vec![Some(state)];
+    let snapshot =
+        Snapshot { block_records: 384, operators, order: vec![OperatorId(0)], ..Snapshot::default() };
+    let shown = |name: &str, settings: &Settings| {
+        let mut policy = configured(name, settings).expect("it has a name");
+        policy.prepare(&snapshot);
+        (policy.round_ns(), policy.delay_epochs(), policy.quantum(&snapshot, OperatorId(0)).records)
+    };
+    for name in names() {
+        let (usual, set) = match name {
+            enjima::NAME | enjima::STRICT_NAME => ((1_000_000, 400, 1_000), (5_000_000, 400, 1_000)),
+            round_robin::QUANTUM_NAME => ((1_000_000, 400, 120_000), (1_000_000, 400, 60_000)),
+            cameo::token::NAME => ((1_000_000, 400, 384), (1_000_000, 400, 384)),
+            _ if name.starts_with(klink::NAME) => ((1_000_000, 400, 120_000), (1_000_000, 100, 60_000)),
+            _ if name.starts_with("cameo") => ((1_000_000, 400, 1_000), (1_000_000, 400, 3_000)),
+            _ => ((1_000_000, 400, 384), (1_000_000, 400, 384)),
+        };
+        assert_eq!((shown(name, &Settings::default()), shown(name, &settings)), (usual, set), "{name}");
+    }
 }
 
 /// The README's table of policies names every policy.

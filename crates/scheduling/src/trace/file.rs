@@ -1,7 +1,7 @@
 //! Format in which a trace of calls to a policy is written to a file.
 //!
 //! ```text
-//!   "thalweg trace 1\n"   entry: name of the policy   entry: call ...   empty entry   entry: calls left out
+//!   "thalweg trace 2\n"   entry: name of the policy   entry: call ...   empty entry   entry: calls left out
 //!   entry = length in bytes as 4 bytes, little-endian; then that many bytes, encoded by postcard
 //! ```
 //!
@@ -20,7 +20,7 @@ use super::{Call, TRACE_BYTES_MAX, Trace};
 use crate::snapshot::OperatorId;
 
 /// The first bytes of a file with a trace.
-const HEAD: &[u8] = b"thalweg trace 1\n";
+const HEAD: &[u8] = b"thalweg trace 2\n";
 
 /// Greatest length in bytes of an entry of the file. A snapshot of 10,000 operators takes a fifth of it. An
 /// absent operator takes one byte in the file and about a hundred times as much in memory.

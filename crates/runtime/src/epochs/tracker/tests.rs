@@ -86,6 +86,29 @@ mod by_hand {
         assert_eq!((items(&last), first.is_over(), last.is_over()), ("over".to_owned(), true, true));
     }
 
+    /// An open container is an epoch with blocks that are not consumed, whether its end is known or not.
+    /// Tasks downstream have containers of their own.
+    #[test]
+    fn containers_with_unconsumed_blocks_are_counted() {
+        let last = tracker(Vec::new());
+        let first = tracker(vec![Arc::clone(&last)]);
+        let found = || (first.open_containers(), last.open_containers());
+        (0..3u64).for_each(|epoch| first.open(epoch, instant(10 * epoch as i64 + 10)));
+        assert_eq!(found(), (0, 0));
+        [0, 0, 1, 2].into_iter().for_each(|epoch| _ = first.count_in(epoch));
+        last.count_in(0);
+        assert_eq!(found(), (3, 1));
+        first.consume(1, 1);
+        first.consume(0, 1);
+        assert_eq!(found(), (2, 1));
+        first.assign_end(instant(10));
+        first.consume(0, 1);
+        assert_eq!(found(), (1, 1));
+        last.consume(0, 1);
+        last.release(0);
+        assert_eq!(found(), (1, 0));
+    }
+
     #[test]
     fn no_more_markers_wait_than_may() {
         let tracker = tracker(Vec::new());

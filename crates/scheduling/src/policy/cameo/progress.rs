@@ -48,7 +48,7 @@ impl Progress {
         self.queries.resize(snapshot.queries.len(), NOBODY);
         for stream in &snapshot.streams {
             let Some(last) = self.last_of(stream) else { continue };
-            last.next = last.next.min(stream.deadline.unwrap_or(EventTime::MAX));
+            last.next = last.next.min(stream.next_firing.unwrap_or(EventTime::MAX));
             match stream.progress {
                 Some(line) => last.known = last.known.max(line.event_time),
                 None => last.has_unknown = true,
@@ -94,11 +94,11 @@ mod tests {
     use super::*;
     use crate::snapshot::{DelayStatistics, QueryState};
 
-    /// A stream of a test: its deadline in s and, if it has a line, a point of the line (event time and
-    /// processing time in s) and the slope.
+    /// A stream of a test: the instant in s at which the next window rule fires and, if it has a line, a
+    /// point of the line (event time and processing time in s) and the slope.
     type Row = (Option<i64>, Option<(i64, u64, f64)>);
 
-    fn stream(query: u32, (deadline_s, line): Row) -> StreamState {
+    fn stream(query: u32, (firing_s, line): Row) -> StreamState {
         let line = line.map(|(event_s, observed_s, slope)| ProgressMap {
             event_time: EventTime::from_secs(event_s),
             observed: ProcessingTime::from_nanos(observed_s * 1_000_000_000),
@@ -106,7 +106,8 @@ mod tests {
         });
         StreamState {
             query: QueryId(query),
-            deadline: deadline_s.map(EventTime::from_secs),
+            next_firing: firing_s.map(EventTime::from_secs),
+            deadline: None,
             swept: None,
             delays: DelayStatistics::default(),
             progress: line,

@@ -50,7 +50,8 @@ fn snapshot(rows: &[Row<'_>], target: Option<u64>) -> Snapshot {
 fn live(delay: u64) -> StreamState {
     StreamState {
         query: QueryId(0),
-        deadline: Some(EventTime::from_secs(1)),
+        next_firing: Some(EventTime::from_secs(1)),
+        deadline: None,
         swept: None,
         delays: DelayStatistics::default(),
         progress: Some(ProgressMap { event_time: EventTime::EPOCH, observed: at(delay), slope: 1.0 }),

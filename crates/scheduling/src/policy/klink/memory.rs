@@ -6,8 +6,13 @@
 //!   p(k) = sum over i <= k of pending(i) (1 - s(i) s(i+1) ... s(k))     records that are gone once 1..k have run
 //!   C(k) = sum over i <= k of pending(i) (c(i) + s(i) c(i+1) + ... )    the time that this takes
 //!
-//!   best: the query and the k with the greatest p(k) min(1, r / C(k)); between equal queries the least slack
+//!   of a query:           the k with the greatest p(k) min(1, r / C(k))
+//!   `LargestRelease`:     the query whose k releases the most; between equal queries the least slack
+//!   `LeastSlack`:         of the queries that release anything, the one with the least slack
 //! ```
+//!
+//! The paper's "all pipelines that maximize the value p_k" has both readings: p_k has an index of the query,
+//! so each query may have its best k, or one p_k is the greatest of all.
 //!
 //! 1, 2, ... are the operators of the query without its sources, upstream first. The paper prints p(k) as if all
 //! pending records stood at the first operator. As in the paper, records that leave the engine at a sink do not count

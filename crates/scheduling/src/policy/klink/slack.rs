@@ -21,7 +21,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
 use thalweg_model::{EventTime, ProcessingTime};
 
-use super::{Estimate, KlinkSettings};
+use super::{CONFIDENCE_PERCENT, Estimate, KlinkSettings};
 use crate::snapshot::StreamState;
 
 /// Maximum number of steps of the sum in Eq. 8. With a longer range the steps get longer than r.
@@ -30,6 +30,9 @@ const MOST_STEPS: f64 = 256.0;
 /// Greatest range of the sum in Eq. 8, in deviations from the mean. Beyond it the probability by which the
 /// sum is divided is too small for a double.
 const MOST_REACH: f64 = 8.0;
+
+/// Number of halvings by which the range for a confidence is found: enough for 15 digits.
+const BISECTIONS: u32 = 60;
 
 /// Facts about a query that hold for all of its streams.
 #[derive(Clone, Copy, Debug)]
@@ -144,6 +147,22 @@ impl Expected {
         }
         sum_ns / later_than(0.0)
     }
+}
+
+/// Returns the range of the sum in Eq. 8 for a confidence f in per cent: the number of deviations on either
+/// side of the mean within which a normal variable lies with this probability. Algorithm 1 takes 2 for 95 %,
+/// where it is 1.96. The result is at most [`MOST_REACH`].
+pub(super) fn reach_deviations(confidence_percent: f64) -> f64 {
+    if (confidence_percent - CONFIDENCE_PERCENT).abs() < 1e-9 {
+        return 2.0;
+    }
+    let outside = 1.0 - confidence_percent / 100.0;
+    let (mut least, mut most) = (0.0, MOST_REACH);
+    for _ in 0..BISECTIONS {
+        let middle = 0.5 * (least + most);
+        if 2.0 * upper_tail(middle) > outside { least = middle } else { most = middle }
+    }
+    most
 }
 
 /// Argument at which the computation changes from the series to the continued fraction below. Here both are

@@ -49,7 +49,9 @@ fn stream(query: QueryId, text: &str) -> StreamState {
     let epochs = 16 * u32::from((mean_s, deviation_s) != (0.0, 0.0));
     let (mean_ns, deviation_ns) = (mean_s * 1e9, deviation_s * 1e9);
     let delays = DelayStatistics { epochs, mean_ns, variance_ns2: deviation_ns * deviation_ns };
-    StreamState { query, deadline, swept, delays, progress: None, is_away }
+    // Klink ignores when the next window of the query ends, if it is not one with the latest deadline.
+    let next_firing = deadline.map(|_| EventTime::MIN);
+    StreamState { query, next_firing, deadline, swept, delays, progress: None, is_away }
 }
 
 fn operator(query: QueryId, now_s: f64, text: &str) -> OperatorState {
@@ -233,6 +235,8 @@ fn while_memory_is_short_what_frees_most_goes_first() {
     let (mut klink, mut no_memory) = (Klink::default(), Klink::no_memory());
     check_order(&mut klink, &used, "2:FEDCBA");
     used.memory_used_bytes = 80;
+    // The second query has less slack, and by the other reading of the paper that counts first.
+    check_order(&mut Klink::memory_slack(), &used, "1:ED 2:FCBA");
     // Memory mode begins only at the next evaluation.
     check_order(&mut klink, &used, "2:FEDCBA");
     used.now = processing(5.2);
@@ -265,6 +269,24 @@ fn of_those_that_free_as_much_the_least_slack_goes_first() {
     check("*1 100/10/.5 | 9", "*1 100/10/.5 | 8", "1:D 2:CBA");
     check("*1 100/10/.5 | 8", "*1 100/10/.5 | 8", "1:B 2:DAC");
     check("*1 100/10/1 | 9", "*1 100/10/1 | 8", "2:DCBA");
+}
+
+/// By the other reading of the paper the least slack decides between all queries that release anything,
+/// however much that is. The release decides between equal slacks. The query with the least slack of all
+/// releases nothing.
+#[test]
+fn the_least_slack_of_all_that_free_memory_goes_first() {
+    let check = |queries: [&str; 3], ours: &str, by_slack: &str| {
+        let mut short = snapshot(5.0, &queries);
+        (short.memory_used_bytes, short.memory_limit_bytes) = (9, 10);
+        check_order(&mut Klink::default(), &short, ours);
+        check_order(&mut Klink::memory_slack(), &short, by_slack);
+    };
+    let none = "*1 100/10/1 | 7";
+    check(["*1 100/10/.5 | 9", "*1 10/10/.5 | 8", none], "1:B 2:FEDCA", "1:D 2:FECBA");
+    check(["*1 100/10/.5 | 8", "*1 10/10/.5 | 9", none], "1:B 2:FEADC", "1:B 2:FEADC");
+    // The cost of pending work is part of slack, so these costs are equal.
+    check(["*1 10/10/.5 | 9", "*1 10/10/.4 | 9", none], "1:D 2:FEBAC", "1:D 2:FEBAC");
 }
 
 /// Input behind a source without more data waits beside a join of which only one stream has advanced. After a
@@ -344,24 +366,53 @@ fn the_regression_follows_its_line_and_nothing_else() {
     check_with(Klink::regression(), 1.0, "1 | 10+3", 12.0);
 }
 
-/// Every name of a Klink variant has different settings. The variants to the letter leave out the parts that
-/// are ours.
-#[test]
-fn each_name_is_another_form() {
-    let all = [
+fn every_form() -> [Klink; 7] {
+    [
         Klink::default(),
         Klink::no_memory(),
+        Klink::memory_slack(),
         Klink::sum(),
         Klink::lazy(),
         Klink::literal_variance(),
         Klink::regression(),
-    ];
+    ]
+}
+
+/// Every name of a Klink variant has different settings. The variants to the letter leave out the parts that
+/// are ours.
+#[test]
+fn each_name_is_another_form() {
+    let all = every_form();
     let klinks: Vec<&str> = names().into_iter().filter(|name| name.starts_with(NAME)).collect();
     assert_eq!(klinks, all.each_ref().map(|policy| policy.name));
     for (index, policy) in all.iter().enumerate() {
         assert!(all[..index].iter().all(|other| other.settings != policy.settings));
         let is_literal = [LAZY_NAME, LITERAL_VARIANCE_NAME].contains(&policy.name);
         assert_eq!(policy.settings.evaluates_sweeps, !is_literal);
+    }
+}
+
+/// Users set r, f, h and b in every form that has them. The defaults of these settings change no form.
+#[test]
+fn settings_change_each_form_and_defaults_none() {
+    let settings = Settings {
+        klink_cycle_ns: 7,
+        klink_confidence_percent: 99.0,
+        klink_epochs: 9,
+        klink_memory_share: 0.5,
+        ..Settings::default()
+    };
+    for policy in every_form() {
+        let usual = policy.settings;
+        assert_eq!(policy.clone().with(&Settings::default()).settings, usual, "{}", policy.name);
+        let set = policy.with(&settings).settings;
+        assert_eq!((set.cycle_ns, set.epochs), (7, 9));
+        let has_memory_mode = usual.memory_share.is_finite();
+        assert_eq!(set.memory_share, if has_memory_mode { 0.5 } else { f64::INFINITY });
+        match set.estimate {
+            Estimate::Sum { reach_deviations } => assert!((reach_deviations - 2.575_829_303_5).abs() < 1e-9),
+            other => assert_eq!(other, usual.estimate),
+        }
     }
 }
 

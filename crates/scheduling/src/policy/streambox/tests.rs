@@ -1,6 +1,6 @@
 //! Tests of the order of operators under StreamBox, from snapshots written as text. `A>B` is an edge between
-//! operators, `A!` watermark work, `A@7` blocks of an epoch that ends at 7 s, `A` input on an edge in order,
-//! `A*` a source on demand, `A-` no work.
+//! operators, `A!` watermark work, `A@7` blocks of an epoch that ends at 7 s, `A@7+3` the same with 3 open
+//! containers, `A` input on an edge in order, `A*` a source on demand, `A-` no work.
 
 use thalweg_model::SeededEntropy;
 
@@ -17,6 +17,7 @@ fn id(letter: &str) -> OperatorId {
 
 fn state(act: &str) -> OperatorState {
     let (kind, rest) = act.split_at(act.len().min(1));
+    let (rest, open) = rest.split_once('+').unwrap_or((rest, "0"));
     let epoch_work = match kind {
         "!" => EpochWork::Watermark,
         "@" => EpochWork::Blocks { due: EventTime::from_secs(rest.parse().unwrap()) },
@@ -28,6 +29,7 @@ fn state(act: &str) -> OperatorState {
         is_on_demand: is_source,
         pending: u64::from(kind != "-"),
         epoch_work,
+        open_containers: open.parse().unwrap(),
         ..OperatorState::default()
     }
 }
@@ -73,9 +75,12 @@ fn order(policy: &StreamBox, snapshot: &Snapshot) -> String {
 
 /// Checks the order of operators if the next window of the query ends at `next` seconds.
 fn check(next: Option<i64>, text: &str, expected: &str) {
+    check_with(StreamBox::default(), next, text, expected);
+}
+
+fn check_with(mut policy: StreamBox, next: Option<i64>, text: &str, expected: &str) {
     let mut snapshot = snapshot(text);
     snapshot.queries[0].as_mut().unwrap().next_window_end = next.map(EventTime::from_secs);
-    let mut policy = StreamBox::default();
     policy.prepare(&snapshot);
     assert_eq!(order(&policy, &snapshot), expected, "{text}");
     for place in 0..snapshot.operators.len() as u32 {
@@ -121,6 +126,29 @@ fn watermark_tasks_come_first() {
 fn edges_in_order_are_left_to_the_second_pass() {
     check(Some(10), "A>B B>C C>D A* B C D", "2:DCB 3:A");
     check(None, "A>B B>C A* B@10 C", "2:CB 3:A");
+}
+
+/// StreamBox, section 4: work that the next result does not wait for starts at the operators with the most
+/// open containers. The published program, and so the default, starts near the sink.
+#[test]
+fn most_open_containers_lead_the_second_pass() {
+    let check_both = |next, text: &str, expected: &str, by_default: &str| {
+        check_with(StreamBox::most_open(), next, text, expected);
+        check(next, text, by_default);
+    };
+    let chain = "A>B B>C C>D A*";
+    check_both(Some(9), &format!("{chain} B@20+3 C@20+1 D@30+2"), "2:BDC 3:A", "2:DCB 3:A");
+    // Equal numbers are ordered from the sink up. Edges in order have no containers.
+    check_both(Some(9), &format!("{chain} B@20+2 C@20+2 D"), "2:CBD 3:A", "2:DCB 3:A");
+    check_both(None, &format!("{chain} B@20+1 C@20+2 D@20+1"), "2:CDB 3:A", "2:DCB 3:A");
+    // The first pass and watermark tasks are as in the default.
+    check_both(Some(20), &format!("{chain} B@20+1 C@20+3 D@30+2"), "1:BC 2:D 3:A", "1:BC 2:D 3:A");
+    check_both(Some(9), &format!("{chain} B@20+9 C! D"), "0:DC 2:B 3:A", "0:DC 2:B 3:A");
+    // Of equal operators the oldest epoch comes first, also at the bounds of the score.
+    let pair = "A>B A>C B>D C>D A*";
+    check_both(Some(5), &format!("{pair} B@20+2 C@12+2 D-"), "2:CB 3:A", "2:CB 3:A");
+    check_both(Some(5), &format!("{pair} B@7+64 C@6+64 D-"), "2:CB 3:A", "2:CB 3:A");
+    check_both(Some(5), &format!("{pair} B@6+63 C@9000+64 D-"), "2:CB 3:A", "2:BC 3:A");
 }
 
 /// Checks the next externalization moment of a query after each watermark that its sinks have seen, in
@@ -199,7 +227,7 @@ fn nobody_starves_behind_sources_that_never_rest() {
     for seed in 0..100 {
         let tasks = || crate::policy::tests::random_behind_sources(&mut SeededEntropy::new(seed));
         let around_ns: u64 = tasks().iter().map(|task| task.room_records * task.cost_ns).sum();
-        for policy in [StreamBox::default(), StreamBox::without_priority()] {
+        for policy in [StreamBox::default(), StreamBox::most_open(), StreamBox::without_priority()] {
             let waited_ns = longest_wait_ns(policy, tasks());
             assert!(waited_ns <= 2 * around_ns, "{seed}: {waited_ns} ns of {around_ns}");
         }

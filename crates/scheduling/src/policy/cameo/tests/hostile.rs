@@ -133,7 +133,8 @@ fn hostile(entropy: &mut SeededEntropy) -> Snapshot {
         };
         StreamState {
             query: QueryId(queries[below(6)]),
-            deadline: [None, Some(events[below(4)])][below(2)],
+            next_firing: [None, Some(events[below(4)])][below(2)],
+            deadline: None,
             swept: None,
             delays: DelayStatistics::default(),
             progress: Some(line).filter(|_| below(4) > 0),

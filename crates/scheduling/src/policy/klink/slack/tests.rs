@@ -94,6 +94,21 @@ fn eq_8_sums_up_to_the_range_in_steps_with_their_right_ends() {
     assert_eq!(sum(7.0, 0.0, 2.0, 2.0), 6.0);
 }
 
+/// The range for a confidence: Algorithm 1 takes 2 for 95 %, the others are quantiles of the normal
+/// distribution.
+#[test]
+fn a_confidence_has_a_range() {
+    assert_eq!(reach_deviations(95.0), 2.0);
+    assert_near(reach_deviations(90.0), 1.644_853_626_951_472, 1e-10);
+    assert_near(reach_deviations(95.1), 1.968_591_669, 1e-8);
+    assert_near(reach_deviations(99.0), 2.575_829_303_548_9, 1e-10);
+    // A probability outside of its range gives a range that the sum bears.
+    for (percent, expected) in [(100.0, MOST_REACH), (1e9, MOST_REACH), (0.0, 0.0), (-5.0, 0.0)] {
+        assert!((reach_deviations(percent) - expected).abs() < 1e-9, "{percent}");
+    }
+    assert!(reach_deviations(f64::NAN) < 1e-9);
+}
+
 /// A weakness of Eq. 8 that the closed form removes: outside of the range the sum has no term, so the slack
 /// is 0, whatever the cost.
 #[test]
@@ -141,6 +156,7 @@ fn coverage(estimate: Estimate, draw_ms: &dyn Fn(&mut SeededEntropy) -> f64) -> 
         let delays_ms: Vec<f64> = (0..DelayStatistics::EPOCHS).map(|_| draw_ms(&mut entropy)).collect();
         let stream = StreamState {
             query: QueryId(0),
+            next_firing: None,
             deadline: Some(EventTime::from_micros(7)),
             swept: None,
             delays: statistics(&delays_ms),

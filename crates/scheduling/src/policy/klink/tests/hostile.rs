@@ -28,6 +28,7 @@ fn hostile(entropy: &mut SeededEntropy) -> Snapshot {
         .collect();
     let mut instant = |_| StreamState {
         query: QueryId([0, 1, 2, 9, u32::MAX][pick(5)]),
+        next_firing: None,
         deadline: (pick(4) > 0).then(|| EventTime::from_micros(INSTANTS[pick(7)])),
         swept: (pick(3) == 0).then(|| ProcessingTime::from_nanos(MOMENTS[pick(6)])),
         delays: DelayStatistics {

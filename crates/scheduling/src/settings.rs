@@ -1,0 +1,44 @@
+//! Parameters of policies that users set beside the name of a policy.
+//!
+//! A name stands for the form of a policy. These parameters are the values that its paper varies; the default of each is
+//! the paper's. [`configured`](crate::configured) makes a policy with them, and a policy ignores those that it does not
+//! have. Further parameters, such as thresholds, are fields of the settings of each policy.
+
+use crate::policy::{ROUND_NS, cameo, klink};
+use crate::snapshot::DelayStatistics;
+
+/// Parameters of policies, each with the name and the default of its paper.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Settings {
+    /// Enjima's scheduling epoch: the time between two rounds of ranking, in ns; above zero. Section 5.2: 1 ms. Read
+    /// by `enjima` and `enjima_strict`.
+    pub round_ns: u64,
+    /// Klink's r: the duration of a cycle, in ns. With 0 every round is a cycle. Section 6.2: 120 ms. Read by every
+    /// form of Klink, and by `rr_quantum`, whose turns are as long.
+    pub klink_cycle_ns: u64,
+    /// Klink's f: the confidence with which a watermark is expected within the range of Eq. 8, in per cent; above 0 and
+    /// below 100. Section 6.2: 95. Read by `klink_sum`, because the closed form of the others needs no range.
+    pub klink_confidence_percent: f64,
+    /// Klink's h: the number of epochs over which the delays of watermarks are averaged, from 1 to
+    /// [`DelayStatistics::EPOCHS`]. Section 6.2: 400. Read by every form of Klink.
+    pub klink_epochs: u32,
+    /// Klink's b: the share of the memory limit from which on memory counts as short, above 0 and at most 1. The paper
+    /// gives no value; ours: 0.8. Read by every form of Klink but `klink_no_memory`.
+    pub klink_memory_share: f64,
+    /// Cameo's grain: the least time for which an operator runs before another is chosen, in ns. With 0, another may be
+    /// chosen after each block. Section 6: 1 ms. Read by every form of Cameo but `cameo_token`.
+    pub cameo_grain_ns: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            round_ns: ROUND_NS,
+            klink_cycle_ns: klink::CYCLE_NS,
+            klink_confidence_percent: klink::CONFIDENCE_PERCENT,
+            klink_epochs: DelayStatistics::EPOCHS as u32,
+            klink_memory_share: klink::MEMORY_SHARE,
+            cameo_grain_ns: cameo::GRAIN_NS,
+        }
+    }
+}
