@@ -120,22 +120,23 @@ fn a_high_rate_marks_every_50_ms() {
 /// A record has arrived when it was due, however late the source is polled. A drained source has no arrivals.
 #[test]
 fn a_record_arrives_when_it_is_due() {
-    let mut source = rate(1_000);
+    let spacing_ns = 50_000;
+    let mut source = rate(20_000);
     assert_eq!(source.arrived(), None, "nothing is made yet");
     let last = |source: &mut Paced<Indices<false>>, now_ns, limit| {
         let (records, _) = poll(source, Poll { now_ns, limit, room: 4_096 });
         (records.last().map(|record| record.value.0), source.arrived().map(ProcessingTime::as_nanos))
     };
-    assert_eq!(last(&mut source, 12 * SECOND, 10), (Some(9), Some(10 * SECOND + 9 * MILLI)));
-    assert_eq!(last(&mut source, 12 * SECOND, 5), (Some(14), Some(10 * SECOND + 14 * MILLI)));
-    assert_eq!(last(&mut source, 12 * SECOND, 0), (None, Some(10 * SECOND + 14 * MILLI)));
+    assert_eq!(last(&mut source, 12 * SECOND, 10), (Some(9), Some(10 * SECOND + 9 * spacing_ns)));
+    assert_eq!(last(&mut source, 12 * SECOND, 5), (Some(14), Some(10 * SECOND + 14 * spacing_ns)));
+    assert_eq!(last(&mut source, 12 * SECOND, 0), (None, Some(10 * SECOND + 14 * spacing_ns)));
     // The first split makes records in runs; between two of them the other split makes its own.
-    let mut split = rate(1_000).splits(2).remove(0);
+    let mut split = rate(20_000).splits(2).remove(0);
     let now_ns = 20 * SECOND;
     for _ in 0..100 {
         let (index, arrived_ns) = last(&mut split, now_ns, 7);
         let Some(index) = index else { continue };
-        assert_eq!(arrived_ns, Some(10 * SECOND + index * MILLI));
+        assert_eq!(arrived_ns, Some(10 * SECOND + index * spacing_ns));
     }
     let mut drained = drain(1_000_000);
     assert_eq!(poll(&mut drained, Poll { now_ns: 0, limit: 9, room: 2 }).0.len(), 2);
