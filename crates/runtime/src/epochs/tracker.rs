@@ -324,8 +324,14 @@ impl EpochTracker {
         Some(self.context_cell(epoch).load()).filter(|context| context.observed > ProcessingTime::ZERO)
     }
 
-    /// Returns the scheduling context of the oldest bundle that this copy may claim; `None` if there is none.
+    /// Returns the scheduling context of the oldest bundle on the work queue of this copy. If nothing is there,
+    /// returns that of the oldest bundle on other work queues that the copy may claim; `None` if there is none.
+    /// Counters of other work queues lie in the caches of other cores, so they are not read before they matter.
     pub(crate) fn head_context(&self, copy: usize, now: ProcessingTime) -> Option<Context> {
+        let own = &self.work_queues[copy];
+        if own.bundles_waiting() > 0 {
+            return Some(own.oldest_context.load());
+        }
         let waiting = self.claimable_work_queues(copy, now).filter(|counts| counts.bundles_waiting() > 0);
         waiting.map(|counts| counts.oldest_context.load()).min_by_key(|context| context.observed)
     }
