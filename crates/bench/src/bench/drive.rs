@@ -59,9 +59,15 @@ pub struct Measured {
     /// Delay from the end of a window, by the event times of records, until the sinks have seen the watermark
     /// that closes it.
     pub result_latency: Option<LatencySummary>,
+    /// Delay from the arrival of the last event that a result was made of until the result was out.
+    pub event_latency: Option<LatencySummary>,
     /// Share of results that were out within the latency target of their query. Results are those closed by
-    /// watermarks if there are any, else latency markers.
+    /// watermarks if there are any, counted from the arrival of the last event, else latency markers.
     pub deadlines_met: Option<f64>,
+    /// Share of results that were out within the latency target of their query, from the arrival of the last
+    /// event, of queries with a target. Counted are the results that were out and those that are overdue for
+    /// longer than the target.
+    pub success_rate: Option<f64>,
     /// Share of latency markers that arrived within the latency target. Their latency counts from the time at
     /// which a record was to be sent.
     pub markers_in_time: Option<f64>,
@@ -79,6 +85,8 @@ pub struct Overdue {
     pub markers: u64,
     /// Latency of results, including overdue results with their age.
     pub result_latency: Option<LatencySummary>,
+    /// Latency of results from the arrival of the last event, including overdue results with their age.
+    pub event_latency: Option<LatencySummary>,
     /// Latency of markers, including overdue markers with their age.
     pub latency: Option<LatencySummary>,
     /// Share of results that were out in time, of queries with a latency target. Counted are the results that
@@ -205,6 +213,7 @@ pub fn drive(
         latencies: reports.iter_mut().map(|report| take(&mut report.latencies)).collect(),
         output_delays: reports.iter_mut().map(|report| take(&mut report.output_delays)).collect(),
         result_latencies: reports.iter_mut().map(|report| take(&mut report.result_latencies)).collect(),
+        event_latencies: reports.iter_mut().map(|report| take(&mut report.event_latencies)).collect(),
         ..Moment::now(&[])
     });
 
@@ -230,6 +239,8 @@ pub fn drive(
 #[derive(Default)]
 struct Due {
     results: Latencies,
+    /// Results with their age since the last event that they are made of arrived.
+    events: Latencies,
     markers: Latencies,
 }
 
@@ -246,7 +257,8 @@ impl Due {
             let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
             (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
         }
-        Due { results: query.overdue_results(since, now), markers }
+        let events = query.overdue_event_latencies(since, now);
+        Due { results: query.overdue_results(since, now), events, markers }
     }
 }
 
@@ -316,6 +328,7 @@ struct Moment {
     latencies: Vec<Latencies>,
     output_delays: Vec<Latencies>,
     result_latencies: Vec<Latencies>,
+    event_latencies: Vec<Latencies>,
     /// Overdue results and markers of each query. Empty except at the end of the measurement.
     due: Vec<Due>,
 }
@@ -326,9 +339,19 @@ impl Moment {
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
         let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();
         let result_latencies = queries.iter().map(QueryHandle::take_result_latencies).collect();
+        let event_latencies = queries.iter().map(QueryHandle::take_event_latencies).collect();
         let events = queries.iter().map(|query| query.progress().events_in).collect();
         let (at, cpu_s) = (Instant::now(), system::cpu_seconds());
-        Moment { at, cpu_s, events, latencies, output_delays, result_latencies, due: Vec::new() }
+        Moment {
+            at,
+            cpu_s,
+            events,
+            latencies,
+            output_delays,
+            result_latencies,
+            event_latencies,
+            due: Vec::new(),
+        }
     }
 }
 
@@ -368,6 +391,16 @@ impl Measured {
         let (due_markers, due_results) = (due(|due| &due.markers), due(|due| &due.results));
         let targets = queries.iter().map(|&query| (query, targets[query]));
         let targets: Vec<_> = targets.filter_map(|(query, target)| Some((query, target?))).collect();
+        let event_latencies = merged(|moment| &moment.event_latencies);
+        // The share of results that were out in time. Results that are overdue for longer than the target are
+        // late. It is not known whether younger ones will be, so these are left out.
+        let in_time = |delivered: fn(&Moment) -> &Vec<Latencies>, overdue: fn(&Due) -> &Latencies| {
+            share(targets.iter().map(|&(query, target)| {
+                let (met, all) = within(&moments[1..], query, target, delivered);
+                let late = |ages: &Latencies| ages.count() - ages.count_within(nanos(target));
+                (met, all + to.due.get(query).map_or(0, |due| late(overdue(due))))
+            }))
+        };
         Measured {
             seconds,
             throughput_per_s: per_s.iter().sum(),
@@ -379,19 +412,15 @@ impl Measured {
             latency: latencies.summary(),
             output_delay: merged(|moment| &moment.output_delays).summary(),
             result_latency: results.summary(),
+            event_latency: event_latencies.summary(),
+            success_rate: in_time(|moment| &moment.event_latencies, |due| &due.events),
             overdue: Overdue {
                 results: due_results.count(),
                 markers: due_markers.count(),
                 result_latency: with_due(results, &due_results),
+                event_latency: with_due(event_latencies, &due(|due| &due.events)),
                 latency: with_due(latencies, &due_markers),
-                results_in_time: share(targets.iter().map(|&(query, target)| {
-                    let (met, all) = within(&moments[1..], query, target, |moment| &moment.result_latencies);
-                    let overdue = to
-                        .due
-                        .get(query)
-                        .map_or(0, |due| due.results.count() - due.results.count_within(nanos(target)));
-                    (met, all + overdue)
-                })),
+                results_in_time: in_time(|moment| &moment.result_latencies, |due| &due.results),
             },
             deadlines_met: deadlines_met(&moments[1..], &targets),
             markers_in_time: share(
@@ -407,7 +436,7 @@ impl Measured {
 /// last moment; `None` if there are no results.
 fn deadlines_met(moments: &[Moment], targets: &[(usize, Duration)]) -> Option<f64> {
     share(targets.iter().map(|&(query, target)| {
-        let closings = within(moments, query, target, |moment| &moment.output_delays);
+        let closings = within(moments, query, target, |moment| &moment.event_latencies);
         if closings.1 > 0 { closings } else { within(moments, query, target, |moment| &moment.latencies) }
     }))
 }

@@ -99,9 +99,11 @@ impl Ran {
             output_delay_us: measured.output_delay.map(Into::into),
             // The load of a group is offered by the clock, so there is no time scale here.
             result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
+            event_latency_us: measured.event_latency.map(Into::into),
             overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, self.args.time_scale)),
             latency_target_us: self.args.latency_target.map(thalweg::Span::as_micros),
             deadlines_met: measured.deadlines_met,
+            success_rate: offered_per_s.and(measured.success_rate),
             in_time: target_s
                 .and_then(|target_s| in_time(measured.markers_in_time, taken, measured.seconds, target_s)),
         }

@@ -57,10 +57,17 @@ pub struct Figures {
     /// is also `null` if event times have nothing to do with the clock: if records came as fast as they were
     /// taken, or under a time scale.
     pub result_latency_us: Option<Latency>,
+    /// Delay from the arrival of the last event that a result was made of until the result was out; `null` if
+    /// no window was closed during the measured time.
+    pub event_latency_us: Option<Latency>,
     /// Overdue results and markers, as in [`Overdue`]; `null` if records came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
+    /// Share of results that were out within the latency target from the arrival of their last event, of
+    /// queries with a target. Results that are overdue for longer count as missed. It is `null` if records
+    /// came as fast as they were taken, and under a time scale.
+    pub success_rate: Option<f64>,
     /// Figures of each group of queries, for workloads whose queries are not all alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
@@ -93,6 +100,9 @@ pub struct OverdueFigures {
     pub markers: u64,
     /// Latency of results, overdue results included; `null` where the latency without them is `null`.
     pub result_latency_us: Option<Latency>,
+    /// Latency of results from the arrival of their last event, overdue results included; `null` under a time
+    /// scale.
+    pub event_latency_us: Option<Latency>,
     /// Latency of markers, overdue markers included.
     pub latency_us: Option<Latency>,
     /// Share of results that were out within the latency target after the end of their window, of queries
@@ -105,12 +115,13 @@ impl OverdueFigures {
     /// Returns the figures of overdue results and markers. Those of results are left out unless event time
     /// runs as fast as the clock.
     pub fn of(overdue: Overdue, time_scale: u64) -> Self {
-        let Overdue { results, markers, result_latency, latency, results_in_time } = overdue;
+        let Overdue { results, markers, result_latency, event_latency, latency, results_in_time } = overdue;
         let is_by_clock = time_scale == 1;
         OverdueFigures {
             results: is_by_clock.then_some(results),
             markers,
             result_latency_us: result_latency.filter(|_| is_by_clock).map(Into::into),
+            event_latency_us: event_latency.filter(|_| is_by_clock).map(Into::into),
             latency_us: latency.map(Into::into),
             results_in_time: results_in_time.filter(|_| is_by_clock),
         }
@@ -134,6 +145,8 @@ pub struct GroupFigures {
     pub output_delay_us: Option<Latency>,
     /// Latency from the end of a window, by the event times of records, until its results are out.
     pub result_latency_us: Option<Latency>,
+    /// Latency from the arrival of the last event that a result was made of until the result was out.
+    pub event_latency_us: Option<Latency>,
     /// Overdue results and markers, as in [`Overdue`](super::drive::Overdue); `null` if records came as fast
     /// as they were taken.
     pub overdue: Option<OverdueFigures>,
@@ -142,6 +155,9 @@ pub struct GroupFigures {
     /// Share of closed windows whose results were out within the latency target; share of markers if no
     /// window was closed.
     pub deadlines_met: Option<f64>,
+    /// Share of results that were out within the latency target from the arrival of their last event. Results
+    /// that are overdue for longer count as missed.
+    pub success_rate: Option<f64>,
     /// Share of the offered load that was out within the latency target from its intended send time. It is
     /// the share of markers. If sources are further behind than the target, this share is multiplied by the
     /// share of the load that was taken, because records that wait in front of the engine have no marker yet.
@@ -158,7 +174,11 @@ impl GroupFigures {
     pub fn text(&self) -> String {
         let throughput = show::rate(self.throughput_per_s);
         let mut text = format!("  {:11} {throughput} by {} queries", self.name, self.queries);
-        for (name, share) in [("deadlines met", self.deadlines_met), ("in time", self.in_time)] {
+        for (name, share) in [
+            ("deadlines met", self.deadlines_met),
+            ("success rate", self.success_rate),
+            ("in time", self.in_time),
+        ] {
             text += &share.map_or(String::new(), |share| format!(", {:.1} % {name}", share * 100.0));
         }
         text += "\n";
@@ -237,9 +257,11 @@ impl Figures {
             output_delay_us: None,
             target_delay_us: None,
             result_latency_us: None,
+            event_latency_us: None,
             overdue: None,
             processing_latency_us: None,
             deadlines_met: None,
+            success_rate: None,
             groups: Vec::new(),
             slowdown: None,
             queue_cv: None,
@@ -288,8 +310,10 @@ impl Figures {
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
             result_latency_us: by_clock.and(measured.result_latency).map(Into::into),
+            event_latency_us: measured.event_latency.map(Into::into),
             overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, args.time_scale)),
             deadlines_met: measured.deadlines_met,
+            success_rate: by_clock.and(measured.success_rate),
             cpu_s: measured.cpu_s,
             rss_peak_bytes: driven.rss_peak_bytes,
             scheduling_share: Some(driven.scheduling_share),
@@ -337,6 +361,7 @@ impl Figures {
             ("latency     ", self.latency_us, "markers"),
             ("delay       ", self.output_delay_us, "closings"),
             ("results out ", self.result_latency_us, "closings, from the end of the window"),
+            ("last event  ", self.event_latency_us, "closings, from the arrival of the last event"),
         ] {
             if let Some(Latency { mean, p50, p99, max, count, .. }) = delays {
                 let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
@@ -345,6 +370,10 @@ impl Figures {
         }
         if let Some(met) = self.deadlines_met {
             text += &format!("  deadlines   {:.1} % met\n", met * 100.0);
+        }
+        if let Some(success_rate) = self.success_rate {
+            text +=
+                &format!("  success     {:.1} % of results, overdue ones included\n", success_rate * 100.0);
         }
         for group in &self.groups {
             text += &group.text();

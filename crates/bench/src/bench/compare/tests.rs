@@ -112,9 +112,11 @@ fn group(name: &'static str, throughput_per_s: f64) -> GroupFigures {
         latency_us: None,
         output_delay_us: None,
         result_latency_us: None,
+        event_latency_us: None,
         overdue: None,
         latency_target_us: Some(800_000),
         deadlines_met: None,
+        success_rate: None,
         in_time: Some(0.25),
     }
 }

@@ -74,6 +74,7 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
         events: events.into(),
         output_delays: latencies.clone().into(),
         result_latencies: latencies.clone().into(),
+        event_latencies: latencies.clone().into(),
         latencies: latencies.into(),
         due: Vec::new(),
     }
@@ -87,7 +88,7 @@ fn what_is_overdue_counts_with_its_age() {
     let due = |ages_ns: &[u64]| {
         let mut results = Latencies::new();
         ages_ns.iter().for_each(|&age_ns| results.record(age_ns));
-        Due { results: results.clone(), markers: results }
+        Due { results: results.clone(), events: results.clone(), markers: results }
     };
     let from = moment(first, 0, [0, 0], [&[], &[]]);
     let to = Moment {
@@ -102,9 +103,11 @@ fn what_is_overdue_counts_with_its_age() {
     assert_eq!(counted(measured.result_latency), Some((3, 200)));
     assert_eq!(counted(measured.overdue.result_latency), Some((5, 900)));
     assert_eq!(counted(measured.overdue.latency), Some((5, 900)));
+    assert_eq!(counted(measured.event_latency), Some((3, 200)));
+    assert_eq!(counted(measured.overdue.event_latency), Some((5, 900)));
     // One of two results of the first query is in time, and of the second query the result of 100 ns. Its
     // result of 900 ns is late already; the one of 400 ns is not late yet.
-    assert_eq!(measured.overdue.results_in_time, Some(0.5));
+    assert_eq!((measured.overdue.results_in_time, measured.success_rate), (Some(0.5), Some(0.5)));
     let second = Measured::among(&moments, &targets, &[1]);
     assert_eq!((second.overdue.results, second.overdue.results_in_time), (2, Some(0.5)));
     assert_eq!(Measured::among(&moments, &targets, &[0]).overdue.results, 0);
@@ -129,17 +132,19 @@ fn figures_are_of_the_interval_and_of_all_queries() {
         latency,
         output_delay,
         result_latency,
+        event_latency,
         deadlines_met,
+        success_rate,
         markers_in_time,
         overdue,
     } = Measured::between(&moments[1..=2], &targets);
     assert_eq!((seconds, throughput_per_s, cpu_s), (2.0, 600.0, 1.0));
     assert_eq!(query_throughput_per_s, [100.0, 500.0]);
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
-    assert_eq!((output_delay, result_latency), (latency, latency));
+    assert_eq!((output_delay, result_latency, event_latency), (latency, latency, latency));
     assert_eq!((overdue.results, overdue.markers), (0, 0));
     // The first query has a latency target of 100 ns, and latencies of 100 and 200 ns.
-    assert_eq!((deadlines_met, markers_in_time), (Some(0.5), Some(0.5)));
+    assert_eq!((deadlines_met, markers_in_time, success_rate), (Some(0.5), Some(0.5), Some(0.5)));
     assert_eq!(Measured::between(&moments[1..=2], &[None; 2]).deadlines_met, None);
 
     // The second query alone has no latency target, and it has a throughput of its own.

@@ -84,6 +84,7 @@ fn figures(experiment: Experiment, seconds: f64) -> Figures {
         results: Some(0),
         markers: 0,
         result_latency_us: Some(latency),
+        event_latency_us: Some(latency),
         latency_us: Some(latency),
         results_in_time: Some(1.0),
     };
@@ -96,9 +97,11 @@ fn figures(experiment: Experiment, seconds: f64) -> Figures {
         latency_us: None,
         output_delay_us: None,
         result_latency_us: None,
+        event_latency_us: None,
         overdue: Some(overdue),
         latency_target_us: None,
         deadlines_met: None,
+        success_rate: None,
         in_time: None,
     };
     let groups = [Group::Sensitive, Group::Bulk].map(|each| group(each.name()));
