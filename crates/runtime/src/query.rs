@@ -539,6 +539,14 @@ impl QueryHandle {
         self.shared.delivered.overdue(since, now)
     }
 
+    /// Calls `each` with the length of the queue in front of each task of the query, at `now` on the engine's
+    /// clock. The length is the number of records that wait on the input edges of the task or, for a source,
+    /// that are due. Tasks without a queue are left out: a task that takes no records, a source that makes
+    /// records on demand, and a source before its first poll.
+    pub fn queue_lengths(&self, now: ProcessingTime, each: impl FnMut(u64)) {
+        self.shared.probes().filter_map(|probe| probe.queue_length(now)).for_each(each);
+    }
+
     /// Returns the latest intended time of all latency markers that sinks have seen; `None` before the first.
     /// A marker with the intended time 0 ns counts as none.
     pub fn last_marker(&self) -> Option<ProcessingTime> {

@@ -13,6 +13,7 @@ use thalweg_cli::interrupt::Interrupt;
 use thalweg_runtime::{Latencies, system};
 
 use super::observe::{LOOK_EVERY, Observer};
+use super::queues::QueueSamples;
 
 /// Interval at which a run to the end of its input checks whether it is over. The delay of up to this time is
 /// part of the figures.
@@ -65,6 +66,9 @@ pub struct Measured {
     /// Share of latency markers that arrived within the latency target. Their latency counts from the time at
     /// which a record was to be sent.
     pub markers_in_time: Option<f64>,
+    /// Coefficient of variation of the lengths of all queues of the run, also if the other figures are
+    /// those of some queries. It is the mean over samples.
+    pub queue_cv: Option<f64>,
     pub overdue: Overdue,
 }
 
@@ -171,6 +175,7 @@ pub fn drive(
         Until::End => {
             while !has_ended(&queries) {
                 sleep(LOOK);
+                watch.look(&queries);
             }
         }
         Until::Measured { warmup, measured, marker_every, .. } => {
@@ -205,6 +210,7 @@ pub fn drive(
         latencies: reports.iter_mut().map(|report| take(&mut report.latencies)).collect(),
         output_delays: reports.iter_mut().map(|report| take(&mut report.output_delays)).collect(),
         result_latencies: reports.iter_mut().map(|report| take(&mut report.result_latencies)).collect(),
+        queues: take(&mut watch.queues),
         ..Moment::now(&[])
     });
 
@@ -250,8 +256,9 @@ impl Due {
     }
 }
 
-/// Takes samples of a run for the observer, if there is one. Taking a sample removes latencies from the
-/// queries, so they are kept here for the next moment of measurement.
+/// Samples the lengths of queues while a run goes on and, for the observer, if there is one, its latencies
+/// and pending records. A sample for the observer removes latencies from the queries, so they are kept here
+/// for the next moment of measurement.
 struct Watch<'a> {
     observer: Option<&'a Observer>,
     /// Time of the next sample of the run.
@@ -260,6 +267,8 @@ struct Watch<'a> {
     timeline_at: Option<Instant>,
     /// Latencies of each query that samples have taken since the last moment of measurement.
     taken: Vec<Latencies>,
+    /// Samples of the lengths of queues since the last moment of measurement.
+    queues: QueueSamples,
 }
 
 impl<'a> Watch<'a> {
@@ -272,17 +281,18 @@ impl<'a> Watch<'a> {
             }
         };
         let taken = (0..queries).map(|_| Latencies::new()).collect();
-        Watch { observer, next: Instant::now(), timeline_at, taken }
+        Watch { observer, next: Instant::now(), timeline_at, taken, queues: QueueSamples::default() }
     }
 
     /// Takes a sample of the run, if one is due.
     fn look(&mut self, queries: &[QueryHandle]) {
-        let Some(observer) = self.observer else { return };
         let now = Instant::now();
         if now < self.next {
             return;
         }
         self.next = now + LOOK_EVERY;
+        self.queues.add(&queue_lengths(queries));
+        let Some(observer) = self.observer else { return };
         let mut all = Latencies::new();
         for (query, taken) in queries.iter().zip(&mut self.taken) {
             let latencies = query.take_latencies();
@@ -295,15 +305,24 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Returns the state of the run now, with the latencies that samples have taken since the previous
+    /// Returns the state of the run now, with the latencies and the samples of queues since the previous
     /// moment.
     fn moment(&mut self, queries: &[QueryHandle]) -> Moment {
         let mut moment = Moment::now(queries);
         for (latencies, taken) in moment.latencies.iter_mut().zip(&mut self.taken) {
             latencies.merge(&take(taken));
         }
+        moment.queues = take(&mut self.queues);
         moment
     }
+}
+
+/// Returns the lengths of the queues of all queries now, in records.
+fn queue_lengths(queries: &[QueryHandle]) -> Vec<u64> {
+    let now = SystemClock::default().now();
+    let mut lengths = Vec::new();
+    queries.iter().for_each(|query| query.queue_lengths(now, |length| lengths.push(length)));
+    lengths
 }
 
 /// State of a run at one moment of the measurement.
@@ -316,6 +335,8 @@ struct Moment {
     latencies: Vec<Latencies>,
     output_delays: Vec<Latencies>,
     result_latencies: Vec<Latencies>,
+    /// Samples of the lengths of all queues since the previous moment.
+    queues: QueueSamples,
     /// Overdue results and markers of each query. Empty except at the end of the measurement.
     due: Vec<Due>,
 }
@@ -328,7 +349,8 @@ impl Moment {
         let result_latencies = queries.iter().map(QueryHandle::take_result_latencies).collect();
         let events = queries.iter().map(|query| query.progress().events_in).collect();
         let (at, cpu_s) = (Instant::now(), system::cpu_seconds());
-        Moment { at, cpu_s, events, latencies, output_delays, result_latencies, due: Vec::new() }
+        let (queues, due) = (QueueSamples::default(), Vec::new());
+        Moment { at, cpu_s, events, latencies, output_delays, result_latencies, queues, due }
     }
 }
 
@@ -339,7 +361,8 @@ impl Measured {
         Measured::among(moments, targets, &(0..targets.len()).collect::<Vec<_>>())
     }
 
-    /// Returns the figures of some queries alone. The CPU time is that of the whole process.
+    /// Returns the figures of some queries alone. The CPU time is that of the whole process, and the
+    /// lengths of queues are those of the whole run.
     fn among(moments: &[Moment], targets: &[Option<Duration>], queries: &[usize]) -> Self {
         let (from, to) = (&moments[0], &moments[moments.len() - 1]);
         let seconds = (to.at - from.at).as_secs_f64();
@@ -366,6 +389,8 @@ impl Measured {
         let (latencies, results) =
             (merged(|moment| &moment.latencies), merged(|moment| &moment.result_latencies));
         let (due_markers, due_results) = (due(|due| &due.markers), due(|due| &due.results));
+        let mut queues = QueueSamples::default();
+        moments[1..].iter().for_each(|moment| queues.merge(moment.queues));
         let targets = queries.iter().map(|&query| (query, targets[query]));
         let targets: Vec<_> = targets.filter_map(|(query, target)| Some((query, target?))).collect();
         Measured {
@@ -379,6 +404,7 @@ impl Measured {
             latency: latencies.summary(),
             output_delay: merged(|moment| &moment.output_delays).summary(),
             result_latency: results.summary(),
+            queue_cv: queues.mean(),
             overdue: Overdue {
                 results: due_results.count(),
                 markers: due_markers.count(),

@@ -65,6 +65,8 @@ pub struct Figures {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
     pub slowdown: Option<f64>,
+    /// Coefficient of variation of the lengths of all queues at one instant, on average over samples every
+    /// 100 ms in which some queue was not empty. It is `null` if there is no such sample.
     pub queue_cv: Option<f64>,
     pub cpu_s: f64,
     pub rss_peak_bytes: u64,
@@ -290,6 +292,7 @@ impl Figures {
             result_latency_us: by_clock.and(measured.result_latency).map(Into::into),
             overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, args.time_scale)),
             deadlines_met: measured.deadlines_met,
+            queue_cv: measured.queue_cv,
             cpu_s: measured.cpu_s,
             rss_peak_bytes: driven.rss_peak_bytes,
             scheduling_share: Some(driven.scheduling_share),

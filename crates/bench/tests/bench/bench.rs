@@ -154,6 +154,14 @@ fn at_a_rate_latency_is_measured() {
     assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
 }
 
+/// If more is offered than is taken, records wait in front of the source, and the queues are uneven.
+#[test]
+fn queues_are_measured() {
+    let figures = Folder::new("queues").json("bench ysb --seconds 0.4 --warmup 0.1 --rate 500M");
+    assert_right(&figures);
+    assert!(figures["queue_cv"].as_f64().is_some_and(|cv| 0.0 < cv && cv <= 1.0), "{figures}");
+}
+
 /// At a given rate windows of 50 ms end during the measurement, so that the output delay is measured. If no
 /// window ends, there is no output delay.
 #[test]

@@ -75,8 +75,41 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
         output_delays: latencies.clone().into(),
         result_latencies: latencies.clone().into(),
         latencies: latencies.into(),
+        queues: QueueSamples::default(),
         due: Vec::new(),
     }
+}
+
+/// Samples of queues during the warm-up do not count, and those of all moments are put together.
+#[test]
+fn queues_are_those_of_the_interval() {
+    let first = Instant::now();
+    let sampled = |millis, lengths: &[u64]| {
+        let mut queues = QueueSamples::default();
+        queues.add(lengths);
+        Moment { queues, ..moment(first, millis, [0, 0], [&[], &[]]) }
+    };
+    let moments = [sampled(0, &[]), sampled(500, &[5, 5]), sampled(900, &[8, 0])];
+    let queue_cv = |moments: &[Moment]| Measured::between(moments, &[None; 2]).queue_cv;
+    assert_eq!((queue_cv(&moments[1..]), queue_cv(&moments)), (Some(1.0), Some(0.5)));
+}
+
+/// Queues are sampled although no observer watches the run. One query is offered more than any machine takes,
+/// and the other one next to nothing, so their queues differ.
+#[test]
+fn queues_are_sampled_without_an_observer() {
+    let engine = Engine::builder().build().unwrap();
+    let graphs = vec![endless("a", 1_000_000_000, Chaining::Default), endless("b", 1, Chaining::Default)];
+    let until = Until::Measured {
+        deployed: Vec::new(),
+        warmup: Duration::ZERO,
+        measured: Duration::from_millis(400),
+        observer: None,
+        marker_every: None,
+    };
+    let queue_cv = drive(&engine, graphs, &until, None).unwrap().measured.queue_cv;
+    // The lengths `n` and 0 have the mean `n / 2` and the standard deviation `n / 2`.
+    assert!(queue_cv.is_some_and(|cv| 0.5 < cv && cv <= 1.0), "{queue_cv:?}");
 }
 
 /// A query whose last results are out has no overdue results. If a query was left waiting, its overdue
@@ -131,13 +164,14 @@ fn figures_are_of_the_interval_and_of_all_queries() {
         result_latency,
         deadlines_met,
         markers_in_time,
+        queue_cv,
         overdue,
     } = Measured::between(&moments[1..=2], &targets);
     assert_eq!((seconds, throughput_per_s, cpu_s), (2.0, 600.0, 1.0));
     assert_eq!(query_throughput_per_s, [100.0, 500.0]);
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
     assert_eq!((output_delay, result_latency), (latency, latency));
-    assert_eq!((overdue.results, overdue.markers), (0, 0));
+    assert_eq!((overdue.results, overdue.markers, queue_cv), (0, 0, None));
     // The first query has a latency target of 100 ns, and latencies of 100 and 200 ns.
     assert_eq!((deadlines_met, markers_in_time), (Some(0.5), Some(0.5)));
     assert_eq!(Measured::between(&moments[1..=2], &[None; 2]).deadlines_met, None);
