@@ -152,6 +152,8 @@ fn at_a_rate_latency_is_measured() {
     assert!(latency["count"].as_u64().unwrap() > 0, "{figures}");
     let quantiles = ["p50", "p90", "p99", "p999", "max"].map(|name| latency[name].as_f64().unwrap());
     assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
+    let stdev = latency["stdev"].as_f64().unwrap();
+    assert!((0.0..=quantiles[4]).contains(&stdev), "{figures}");
 }
 
 /// If more is offered than is taken, records wait in front of the source, and the queues are uneven.
