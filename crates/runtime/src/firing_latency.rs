@@ -23,7 +23,8 @@
 //!
 //! For the view of each source that policies see, see `firing_latency/stream.rs`.
 //!
-//! Bound: [`WAITING_MAX`] firings on their way. Further ones are not counted.
+//! Bound: [`WAITING_MAX`] firings on their way. Further ones have no output delay and no result latency,
+//! and only their number is kept.
 
 mod stream;
 
@@ -70,6 +71,9 @@ struct State {
     /// watermark.
     next: Option<EventTime>,
     waiting: VecDeque<Firing>,
+    /// Number of firings since the start that are not measured, because [`WAITING_MAX`] others were on their
+    /// way when their watermark was taken in.
+    unmeasured: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +88,8 @@ impl FiringLatencies {
     pub(crate) fn new(horizon: Horizon) -> Self {
         let is_everywhere = horizon.next_after(EventTime::EPOCH) == EventTime::from_micros(1);
         let first_waiting = AtomicU64::new(bits(EventTime::MAX));
-        let state = State { sources: Vec::new(), next: None, waiting: VecDeque::with_capacity(WAITING_MAX) };
+        let waiting = VecDeque::with_capacity(WAITING_MAX);
+        let state = State { sources: Vec::new(), next: None, waiting, unmeasured: 0 };
         FiringLatencies { horizon, is_everywhere, first_waiting, state: Mutex::new(state) }
     }
 
@@ -123,6 +128,8 @@ impl FiringLatencies {
                 let instant = if self.is_everywhere { least } else { next };
                 if state.waiting.len() < WAITING_MAX {
                     state.waiting.push_back(Firing { instant, taken_in: now });
+                } else {
+                    state.unmeasured += 1;
                 }
                 self.note_first(&state);
             }
@@ -164,6 +171,23 @@ impl FiringLatencies {
             instant = self.horizon.next_after(instant);
         }
         ages
+    }
+
+    /// Returns how long ago, at `now`, the watermarks of firings were taken in whose results have not reached
+    /// all sinks. These are at most [`WAITING_MAX`], the oldest first. Further firings are only counted, see
+    /// [`unmeasured`](Self::unmeasured).
+    pub(crate) fn undelivered(&self, now: ProcessingTime) -> Latencies {
+        let mut ages = Latencies::new();
+        // The histogram is filled behind the lock, because sources and sinks wait for this lock.
+        let taken_in: Vec<_> = self.state.lock().waiting.iter().map(|firing| firing.taken_in).collect();
+        taken_in.into_iter().for_each(|taken_in| ages.record(now.nanos_since(taken_in)));
+        ages
+    }
+
+    /// Returns the number of firings since the start that have no output delay, because [`WAITING_MAX`]
+    /// others were on their way when their watermark was taken in.
+    pub(crate) fn unmeasured(&self) -> u64 {
+        self.state.lock().unmeasured
     }
 
     /// Calls `each` with the output delay of each firing that is delivered at `now`, when all sinks have seen

@@ -72,15 +72,22 @@ pub struct Measured {
     pub overdue: Overdue,
 }
 
-/// Results and latency markers that were due when the measurement ended and had not arrived, and latencies
-/// that include them with their age. A policy that leaves a query waiting has few latencies of that query,
-/// and would look fast without its overdue results.
+/// Results, closings and latency markers that were due when the measurement ended and had not arrived, and
+/// latencies that include them with their age. A policy that leaves a query waiting has few latencies of
+/// that query, and would look fast without its overdue results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overdue {
     /// Number of windows that had ended by the clock, but whose results had not arrived.
     pub results: u64,
     /// Number of latency markers that were to be sent, but had not arrived.
     pub markers: u64,
+    /// Number of watermarks that close windows and were taken in, but had not reached all sinks.
+    pub closings: u64,
+    /// Number of watermarks that close windows, were taken in during the measured time, and have no output
+    /// delay, because too many others were on their way. They are not among `closings`.
+    pub unmeasured_closings: u64,
+    /// Output delays, including overdue closings with the time since their watermark was taken in.
+    pub output_delay: Option<LatencySummary>,
     /// Latency of results, including overdue results with their age.
     pub result_latency: Option<LatencySummary>,
     /// Latency of markers, including overdue markers with their age.
@@ -142,7 +149,8 @@ pub fn drive(
     let named = |error: anyhow::Error, query: &str, what: &str| {
         if is_one { error } else { error.context(format!("query {query} {what}")) }
     };
-    let mut moments = vec![Moment { events: vec![0; graphs.len()], ..Moment::now(&[]) }];
+    let zeros = vec![0; graphs.len()];
+    let mut moments = vec![Moment { events: zeros.clone(), unmeasured: zeros, ..Moment::now(&[]) }];
     let targets: Vec<Option<Duration>> = graphs.iter().map(|graph| graph.aims().latency_target).collect();
     let mut queries = Vec::with_capacity(graphs.len());
     let is_pressed = || interrupt.is_some_and(Interrupt::is_pressed);
@@ -210,6 +218,7 @@ pub fn drive(
         latencies: reports.iter_mut().map(|report| take(&mut report.latencies)).collect(),
         output_delays: reports.iter_mut().map(|report| take(&mut report.output_delays)).collect(),
         result_latencies: reports.iter_mut().map(|report| take(&mut report.result_latencies)).collect(),
+        unmeasured: reports.iter().map(|report| report.unmeasured_output_delays).collect(),
         queues: take(&mut watch.queues),
         ..Moment::now(&[])
     });
@@ -232,16 +241,19 @@ pub fn drive(
     })
 }
 
-/// Results and markers of one query that were due at a moment and had not been delivered, each with its age.
+/// Results, closings and markers of one query that were due at a moment and had not been delivered, each with
+/// its age.
 #[derive(Default)]
 struct Due {
     results: Latencies,
+    /// Output delays so far of watermarks that close windows and are on their way to the sinks.
+    output_delays: Latencies,
     markers: Latencies,
 }
 
 impl Due {
-    /// Returns the results and latency markers of `query` that are due at `now` and have not arrived; the
-    /// query was submitted at `since`.
+    /// Returns the results, closings and latency markers of `query` that are due at `now` and have not
+    /// arrived; the query was submitted at `since`.
     fn of(query: &QueryHandle, since: ProcessingTime, now: ProcessingTime, every: Option<Duration>) -> Self {
         let mut markers = Latencies::new();
         if let Some(every_ns) =
@@ -252,7 +264,8 @@ impl Due {
             let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
             (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
         }
-        Due { results: query.overdue_results(since, now), markers }
+        let results = query.overdue_results(since, now);
+        Due { results, output_delays: query.overdue_output_delays(now), markers }
     }
 }
 
@@ -335,9 +348,11 @@ struct Moment {
     latencies: Vec<Latencies>,
     output_delays: Vec<Latencies>,
     result_latencies: Vec<Latencies>,
+    /// Number of closings of each query since its start that have no output delay.
+    unmeasured: Vec<u64>,
     /// Samples of the lengths of all queues since the previous moment.
     queues: QueueSamples,
-    /// Overdue results and markers of each query. Empty except at the end of the measurement.
+    /// Overdue results, closings and markers of each query. Empty except at the end of the measurement.
     due: Vec<Due>,
 }
 
@@ -349,8 +364,9 @@ impl Moment {
         let result_latencies = queries.iter().map(QueryHandle::take_result_latencies).collect();
         let events = queries.iter().map(|query| query.progress().events_in).collect();
         let (at, cpu_s) = (Instant::now(), system::cpu_seconds());
+        let unmeasured = queries.iter().map(QueryHandle::unmeasured_output_delays).collect();
         let (queues, due) = (QueueSamples::default(), Vec::new());
-        Moment { at, cpu_s, events, latencies, output_delays, result_latencies, queues, due }
+        Moment { at, cpu_s, events, latencies, output_delays, result_latencies, unmeasured, queues, due }
     }
 }
 
@@ -386,9 +402,13 @@ impl Measured {
             latencies.merge(due);
             latencies.summary()
         };
-        let (latencies, results) =
-            (merged(|moment| &moment.latencies), merged(|moment| &moment.result_latencies));
-        let (due_markers, due_results) = (due(|due| &due.markers), due(|due| &due.results));
+        let (latencies, results, delays) = (
+            merged(|moment| &moment.latencies),
+            merged(|moment| &moment.result_latencies),
+            merged(|moment| &moment.output_delays),
+        );
+        let (due_markers, due_results, due_delays) =
+            (due(|due| &due.markers), due(|due| &due.results), due(|due| &due.output_delays));
         let mut queues = QueueSamples::default();
         moments[1..].iter().for_each(|moment| queues.merge(moment.queues));
         let targets = queries.iter().map(|&query| (query, targets[query]));
@@ -402,12 +422,18 @@ impl Measured {
             ],
             cpu_s: to.cpu_s - from.cpu_s,
             latency: latencies.summary(),
-            output_delay: merged(|moment| &moment.output_delays).summary(),
+            output_delay: delays.summary(),
             result_latency: results.summary(),
             queue_cv: queues.mean(),
             overdue: Overdue {
                 results: due_results.count(),
                 markers: due_markers.count(),
+                closings: due_delays.count(),
+                unmeasured_closings: queries
+                    .iter()
+                    .map(|&query| to.unmeasured[query].saturating_sub(from.unmeasured[query]))
+                    .sum(),
+                output_delay: with_due(delays, &due_delays),
                 result_latency: with_due(results, &due_results),
                 latency: with_due(latencies, &due_markers),
                 results_in_time: share(targets.iter().map(|&(query, target)| {

@@ -57,7 +57,8 @@ pub struct Figures {
     /// is also `null` if event times have nothing to do with the clock: if records came as fast as they were
     /// taken, or under a time scale.
     pub result_latency_us: Option<Latency>,
-    /// Overdue results and markers, as in [`Overdue`]; `null` if records came as fast as they were taken.
+    /// Overdue results, closings and markers, as in [`Overdue`]; `null` if records came as fast as they
+    /// were taken.
     pub overdue: Option<OverdueFigures>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
@@ -93,6 +94,15 @@ pub struct OverdueFigures {
     pub results: Option<u64>,
     /// Number of latency markers that were to be sent and had not reached a sink.
     pub markers: u64,
+    /// Number of watermarks that close windows and were taken in, but had not reached all sinks. At most 64
+    /// of them are followed in a query.
+    pub closings: u64,
+    /// Number of watermarks that close windows and were taken in during the measured time, while 64 others of
+    /// their query were on their way. They are in no output delay, in no latency of results without overdue
+    /// ones, and not among `closings`.
+    pub unmeasured_closings: u64,
+    /// Output delays, overdue closings included with the time since their watermark was taken in.
+    pub output_delay_us: Option<Latency>,
     /// Latency of results, overdue results included; `null` where the latency without them is `null`.
     pub result_latency_us: Option<Latency>,
     /// Latency of markers, overdue markers included.
@@ -104,14 +114,17 @@ pub struct OverdueFigures {
 }
 
 impl OverdueFigures {
-    /// Returns the figures of overdue results and markers. Those of results are left out unless event time
-    /// runs as fast as the clock.
+    /// Returns the figures of overdue results, closings and markers. Those of results are left out unless
+    /// event time runs as fast as the clock.
     pub fn of(overdue: Overdue, time_scale: u64) -> Self {
-        let Overdue { results, markers, result_latency, latency, results_in_time } = overdue;
         let is_by_clock = time_scale == 1;
+        let Overdue { results, result_latency, latency, results_in_time, .. } = overdue;
         OverdueFigures {
             results: is_by_clock.then_some(results),
-            markers,
+            markers: overdue.markers,
+            closings: overdue.closings,
+            unmeasured_closings: overdue.unmeasured_closings,
+            output_delay_us: overdue.output_delay.map(Into::into),
             result_latency_us: result_latency.filter(|_| is_by_clock).map(Into::into),
             latency_us: latency.map(Into::into),
             results_in_time: results_in_time.filter(|_| is_by_clock),
@@ -136,8 +149,8 @@ pub struct GroupFigures {
     pub output_delay_us: Option<Latency>,
     /// Latency from the end of a window, by the event times of records, until its results are out.
     pub result_latency_us: Option<Latency>,
-    /// Overdue results and markers, as in [`Overdue`](super::drive::Overdue); `null` if records came as fast
-    /// as they were taken.
+    /// Overdue results, closings and markers, as in [`Overdue`](super::drive::Overdue); `null` if records
+    /// came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
     /// Latency target: the time within which results are to reach the sink, in microseconds.
     pub latency_target_us: Option<i64>,

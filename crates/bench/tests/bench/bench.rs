@@ -184,6 +184,10 @@ fn at_a_rate_output_delay_is_measured() {
     // The two counts are read one after the other, and a window may end in between.
     assert!(since_end["count"].as_u64().unwrap().abs_diff(count) <= 1, "{figures}");
     assert!(since_end["mean"].as_f64().is_some_and(|mean| mean < 1e6), "{figures}");
+    // With the closings that are on their way at the end there are as many delays or more.
+    let (overdue, closings) = (&figures["overdue"], figures["overdue"]["closings"].as_u64().unwrap());
+    assert_eq!(overdue["output_delay_us"]["count"].as_u64().unwrap(), count + closings, "{figures}");
+    assert_eq!(overdue["unmeasured_closings"], 0, "{figures}");
     let figures = folder.json("bench ysb --seconds 0.1 --warmup 0 --rate 20000 --window 10000h");
     assert_eq!((&figures["output_delay_us"], &figures["result_latency_us"]), (&Value::Null, &Value::Null));
     let drained = folder.json("bench ysb --seconds 0.1 --warmup 0 --window 1ms");

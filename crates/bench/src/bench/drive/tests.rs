@@ -75,6 +75,7 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
         output_delays: latencies.clone().into(),
         result_latencies: latencies.clone().into(),
         latencies: latencies.into(),
+        unmeasured: vec![0, 0],
         queues: QueueSamples::default(),
         due: Vec::new(),
     }
@@ -120,11 +121,12 @@ fn what_is_overdue_counts_with_its_age() {
     let due = |ages_ns: &[u64]| {
         let mut results = Latencies::new();
         ages_ns.iter().for_each(|&age_ns| results.record(age_ns));
-        Due { results: results.clone(), markers: results }
+        Due { results: results.clone(), output_delays: results.clone(), markers: results }
     };
-    let from = moment(first, 0, [0, 0], [&[], &[]]);
+    let from = Moment { unmeasured: vec![1, 5], ..moment(first, 0, [0, 0], [&[], &[]]) };
     let to = Moment {
         due: vec![due(&[]), due(&[400, 900])],
+        unmeasured: vec![3, 6],
         ..moment(first, 1_000, [10, 1], [&[100, 200], &[100]])
     };
     let targets = [Some(Duration::from_nanos(150)), Some(Duration::from_nanos(500))];
@@ -135,11 +137,16 @@ fn what_is_overdue_counts_with_its_age() {
     assert_eq!(counted(measured.result_latency), Some((3, 200)));
     assert_eq!(counted(measured.overdue.result_latency), Some((5, 900)));
     assert_eq!(counted(measured.overdue.latency), Some((5, 900)));
+    assert_eq!((counted(measured.output_delay), measured.overdue.closings), (Some((3, 200)), 2));
+    assert_eq!(counted(measured.overdue.output_delay), Some((5, 900)));
+    // Three closings of both queries were not measured since the measurement began, one of the second query.
+    assert_eq!(measured.overdue.unmeasured_closings, 3);
     // One of two results of the first query is in time, and of the second query the result of 100 ns. Its
     // result of 900 ns is late already; the one of 400 ns is not late yet.
     assert_eq!(measured.overdue.results_in_time, Some(0.5));
     let second = Measured::among(&moments, &targets, &[1]);
     assert_eq!((second.overdue.results, second.overdue.results_in_time), (2, Some(0.5)));
+    assert_eq!((second.overdue.closings, second.overdue.unmeasured_closings), (2, 1));
     assert_eq!(Measured::among(&moments, &targets, &[0]).overdue.results, 0);
 }
 

@@ -84,6 +84,9 @@ fn figures(experiment: Experiment, seconds: f64) -> Figures {
     let overdue = OverdueFigures {
         results: Some(0),
         markers: 0,
+        closings: 0,
+        unmeasured_closings: 0,
+        output_delay_us: Some(latency),
         result_latency_us: Some(latency),
         latency_us: Some(latency),
         results_in_time: Some(1.0),
