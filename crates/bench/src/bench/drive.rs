@@ -14,6 +14,7 @@ use thalweg_runtime::{Latencies, system};
 
 use super::observe::{LOOK_EVERY, Observer};
 use super::queues::QueueSamples;
+use super::work::Work;
 
 /// Interval at which a run to the end of its input checks whether it is over. The delay of up to this time is
 /// part of the figures.
@@ -52,6 +53,8 @@ pub struct Measured {
     pub throughput_per_s: f64,
     /// Events per second of the slowest query and of the fastest query.
     pub query_throughput_per_s: [f64; 2],
+    /// Records per second that each operator of the queries processed, summed over all operators.
+    pub operator_throughput_per_s: f64,
     /// CPU time that the process took, in seconds.
     pub cpu_s: f64,
     pub latency: Option<LatencySummary>,
@@ -149,8 +152,8 @@ pub fn drive(
     let named = |error: anyhow::Error, query: &str, what: &str| {
         if is_one { error } else { error.context(format!("query {query} {what}")) }
     };
-    let zeros = vec![0; graphs.len()];
-    let mut moments = vec![Moment { events: zeros.clone(), unmeasured: zeros, ..Moment::now(&[]) }];
+    let (zeros, work) = (vec![0; graphs.len()], vec![Work::default(); graphs.len()]);
+    let mut moments = vec![Moment { events: zeros.clone(), unmeasured: zeros, work, ..Moment::now(&[]) }];
     let targets: Vec<Option<Duration>> = graphs.iter().map(|graph| graph.aims().latency_target).collect();
     let mut queries = Vec::with_capacity(graphs.len());
     let is_pressed = || interrupt.is_some_and(Interrupt::is_pressed);
@@ -219,6 +222,7 @@ pub fn drive(
         output_delays: reports.iter_mut().map(|report| take(&mut report.output_delays)).collect(),
         result_latencies: reports.iter_mut().map(|report| take(&mut report.result_latencies)).collect(),
         unmeasured: reports.iter().map(|report| report.unmeasured_output_delays).collect(),
+        work: reports.iter().map(Work::of_ended).collect(),
         queues: take(&mut watch.queues),
         ..Moment::now(&[])
     });
@@ -350,6 +354,8 @@ struct Moment {
     result_latencies: Vec<Latencies>,
     /// Number of closings of each query since its start that have no output delay.
     unmeasured: Vec<u64>,
+    /// Work of the operators of each query since its start.
+    work: Vec<Work>,
     /// Samples of the lengths of all queues since the previous moment.
     queues: QueueSamples,
     /// Overdue results, closings and markers of each query. Empty except at the end of the measurement.
@@ -365,8 +371,21 @@ impl Moment {
         let events = queries.iter().map(|query| query.progress().events_in).collect();
         let (at, cpu_s) = (Instant::now(), system::cpu_seconds());
         let unmeasured = queries.iter().map(QueryHandle::unmeasured_output_delays).collect();
+        // Metrics take longest, so they are read last: `at` is close to the events.
+        let work = queries.iter().map(|query| Work::of(&query.metrics())).collect();
         let (queues, due) = (QueueSamples::default(), Vec::new());
-        Moment { at, cpu_s, events, latencies, output_delays, result_latencies, unmeasured, queues, due }
+        Moment {
+            at,
+            cpu_s,
+            events,
+            latencies,
+            output_delays,
+            result_latencies,
+            unmeasured,
+            work,
+            queues,
+            due,
+        }
     }
 }
 
@@ -409,6 +428,8 @@ impl Measured {
         );
         let (due_markers, due_results, due_delays) =
             (due(|due| &due.markers), due(|due| &due.results), due(|due| &due.output_delays));
+        let processed: u64 =
+            queries.iter().map(|&query| to.work[query].records_since(&from.work[query])).sum();
         let mut queues = QueueSamples::default();
         moments[1..].iter().for_each(|moment| queues.merge(moment.queues));
         let targets = queries.iter().map(|&query| (query, targets[query]));
@@ -420,6 +441,7 @@ impl Measured {
                 per_s.iter().copied().fold(f64::INFINITY, f64::min),
                 per_s.iter().copied().fold(0.0, f64::max),
             ],
+            operator_throughput_per_s: processed as f64 / seconds,
             cpu_s: to.cpu_s - from.cpu_s,
             latency: latencies.summary(),
             output_delay: delays.summary(),

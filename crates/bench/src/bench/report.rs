@@ -37,6 +37,9 @@ pub struct Figures {
     pub throughput_per_s: f64,
     /// Throughput of the slowest query and of the fastest query.
     pub query_throughput_per_s: Option<[f64; 2]>,
+    /// Records per second that each operator processed, summed over all operators. A source processes what it
+    /// makes and a sink what it writes.
+    pub operator_throughput_per_s: Option<f64>,
     pub events_in: u64,
     pub results_out: u64,
     pub late: u64,
@@ -241,6 +244,7 @@ impl Figures {
             offered_per_s: None,
             throughput_per_s: 0.0,
             query_throughput_per_s: None,
+            operator_throughput_per_s: None,
             events_in: 0,
             results_out: 0,
             late: 0,
@@ -294,6 +298,7 @@ impl Figures {
             offered_per_s,
             throughput_per_s: measured.throughput_per_s,
             query_throughput_per_s: Some(measured.query_throughput_per_s),
+            operator_throughput_per_s: Some(measured.operator_throughput_per_s),
             events_in: driven.total(|report| report.events_in),
             results_out: driven.total(|report| report.results_out),
             late: driven.total(|report| report.total(|counts| counts.late)),

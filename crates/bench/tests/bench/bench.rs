@@ -13,7 +13,7 @@ use crate::support::{Folder, Ran};
 
 /// Names of the fields in the JSON output that scripts rely on.
 const STABLE_FIELDS: &str = "workload api policy memory execution parallel ablate chain workers queries offered_per_s \
-                             throughput_per_s query_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us output_delay_us target_delay_us \
+                             throughput_per_s query_throughput_per_s operator_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us output_delay_us target_delay_us \
                              result_latency_us overdue processing_latency_us deadlines_met slowdown queue_cv cpu_s \
                              rss_peak_bytes scheduling_share ok check";
 
@@ -63,7 +63,10 @@ fn generated_events_give_the_reference_s_results() {
     let figures = folder.json("bench ysb --seconds 0.2 --warmup 0.1 --results out");
     assert_right(&figures);
     assert_eq!((&figures["chain"], &figures["workers"]), (&"default".into(), &1.into()));
-    assert!(figures["throughput_per_s"].as_f64().unwrap() > 0.0);
+    let [of_sources, of_operators] =
+        ["throughput_per_s", "operator_throughput_per_s"].map(|name| figures[name].as_f64().unwrap());
+    // Each event is made by the source and read by the filter.
+    assert!(0.0 < of_sources && 1.9 * of_sources < of_operators, "{figures}");
     let rows = folder.text("out/ysb.csv").unwrap().lines().count();
     assert_eq!(figures["results_out"], rows);
 

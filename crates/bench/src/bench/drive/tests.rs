@@ -76,6 +76,7 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
         result_latencies: latencies.clone().into(),
         latencies: latencies.into(),
         unmeasured: vec![0, 0],
+        work: vec![Work::default(); 2],
         queues: QueueSamples::default(),
         due: Vec::new(),
     }
@@ -165,6 +166,7 @@ fn figures_are_of_the_interval_and_of_all_queries() {
         seconds,
         throughput_per_s,
         query_throughput_per_s,
+        operator_throughput_per_s,
         cpu_s,
         latency,
         output_delay,
@@ -175,7 +177,7 @@ fn figures_are_of_the_interval_and_of_all_queries() {
         overdue,
     } = Measured::between(&moments[1..=2], &targets);
     assert_eq!((seconds, throughput_per_s, cpu_s), (2.0, 600.0, 1.0));
-    assert_eq!(query_throughput_per_s, [100.0, 500.0]);
+    assert_eq!((query_throughput_per_s, operator_throughput_per_s), ([100.0, 500.0], 0.0));
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
     assert_eq!((output_delay, result_latency), (latency, latency));
     assert_eq!((overdue.results, overdue.markers, queue_cv), (0, 0, None));
@@ -212,6 +214,8 @@ fn all_queries_run_while_they_are_measured() {
     let names: Vec<&str> = driven.reports.iter().map(|report| report.query.as_str()).collect();
     assert_eq!(names, ["a", "b", "c"]);
     let measured = &driven.measured;
+    // Each record is made by a source and written by a sink.
+    assert!(1.5 * measured.throughput_per_s < measured.operator_throughput_per_s);
     let [least, most] = measured.query_throughput_per_s;
     assert!(0.0 < least && least <= most && most < measured.throughput_per_s, "{least} {most}");
     assert!(length.as_secs_f64() <= measured.seconds);
