@@ -69,6 +69,10 @@ pub struct Measured {
     /// Share of latency markers that arrived within the latency target. Their latency counts from the time at
     /// which a record was to be sent.
     pub markers_in_time: Option<f64>,
+    /// Latency of results, overdue results included, over the costs of one record at the operators of the
+    /// query; the mean over the queries. The time of a step, and so a cost, includes the choice of the
+    /// task.
+    pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues of the run, also if the other figures are
     /// those of some queries. It is the mean over samples.
     pub queue_cv: Option<f64>,
@@ -446,6 +450,7 @@ impl Measured {
             latency: latencies.summary(),
             output_delay: delays.summary(),
             result_latency: results.summary(),
+            slowdown: slowdown(moments, queries),
             queue_cv: queues.mean(),
             overdue: Overdue {
                 results: due_results.count(),
@@ -484,6 +489,27 @@ fn deadlines_met(moments: &[Moment], targets: &[(usize, Duration)]) -> Option<f6
         let closings = within(moments, query, target, |moment| &moment.output_delays);
         if closings.1 > 0 { closings } else { within(moments, query, target, |moment| &moment.latencies) }
     }))
+}
+
+/// Returns the slowdown between the first and the last moment, as the mean over those of the queries that
+/// have results: the latency of results over the sum of the costs of one record at each operator (Klink,
+/// section 6.1.2). Overdue results count with their age. Returns `None` if there are no results, and if the
+/// costs of a query with results are not known. That query may have been left waiting, and without it the
+/// mean would be too low.
+fn slowdown(moments: &[Moment], queries: &[usize]) -> Option<f64> {
+    let (from, to) = (&moments[0], &moments[moments.len() - 1]);
+    let (mut sum, mut count) = (0.0, 0_u64);
+    for &query in queries {
+        let mut results = Latencies::new();
+        let delivered = moments[1..].iter().filter_map(|moment| moment.result_latencies.get(query));
+        let overdue = to.due.get(query).map(|due| &due.results);
+        delivered.chain(overdue).for_each(|some| results.merge(some));
+        if let Some(LatencySummary { mean_ns, .. }) = results.summary() {
+            sum += mean_ns / to.work[query].cost_ns_since(&from.work[query])?;
+            count += 1;
+        }
+    }
+    (count > 0).then(|| sum / count as f64)
 }
 
 fn nanos(span: Duration) -> u64 {

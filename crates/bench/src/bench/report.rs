@@ -68,6 +68,10 @@ pub struct Figures {
     /// Figures of each group of queries, for workloads whose queries are not all alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
+    /// Latency of results from the end of a window, overdue results included, over the sum of the costs of
+    /// one record at each operator of the query; the mean over the queries. Costs include the choice of the
+    /// task. It is `null` where `result_latency_us` of `overdue` is `null`, and if no operator of a query
+    /// with results took a record during the measured time.
     pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues at one instant, on average over samples every
     /// 100 ms in which some queue was not empty. It is `null` if there is no such sample.
@@ -310,6 +314,7 @@ impl Figures {
             result_latency_us: by_clock.and(measured.result_latency).map(Into::into),
             overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, args.time_scale)),
             deadlines_met: measured.deadlines_met,
+            slowdown: by_clock.and(measured.slowdown),
             queue_cv: measured.queue_cv,
             cpu_s: measured.cpu_s,
             rss_peak_bytes: driven.rss_peak_bytes,

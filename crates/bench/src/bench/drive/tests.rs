@@ -82,6 +82,31 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
     }
 }
 
+/// The slowdown is the mean over the queries that have results, delivered or overdue. If the costs of one of
+/// them are not known, because it was left waiting, the slowdown is not known.
+#[test]
+fn slowdown_is_latency_over_costs() {
+    let first = Instant::now();
+    let slowdown = |work: [Work; 2], overdue_ns: &[u64], latencies_ns: [&[u64]; 2], queries: &[usize]| {
+        let mut overdue = Due::default();
+        overdue_ns.iter().for_each(|&age_ns| overdue.results.record(age_ns));
+        let from = moment(first, 0, [0, 0], [&[], &[]]);
+        let due = vec![Due::default(), overdue];
+        let to = Moment { due, work: work.into(), ..moment(first, 1_000, [0, 0], latencies_ns) };
+        Measured::among(&[from, to], &[None; 2], queries).slowdown
+    };
+    let costs_ns = || [Work::of_one(1_000, 10), Work::of_one(100, 2)];
+    let both = [0, 1];
+    // The first query has 150 ns over 100 ns, and the second one 300 ns over 50 ns.
+    assert_eq!(slowdown(costs_ns(), &[500], [&[100, 200], &[100]], &both), Some((1.5 + 6.0) / 2.0));
+    assert_eq!(slowdown(costs_ns(), &[500], [&[100, 200], &[]], &both), Some((1.5 + 10.0) / 2.0));
+    assert_eq!(slowdown(costs_ns(), &[], [&[100, 200], &[]], &both), Some(1.5));
+    assert_eq!(slowdown(costs_ns(), &[], [&[], &[]], &both), None);
+    let waits = || [Work::of_one(1_000, 10), Work::default()];
+    assert_eq!(slowdown(waits(), &[500], [&[100, 200], &[]], &both), None);
+    assert_eq!(slowdown(waits(), &[500], [&[100, 200], &[]], &[0]), Some(1.5));
+}
+
 /// Samples of queues during the warm-up do not count, and those of all moments are put together.
 #[test]
 fn queues_are_those_of_the_interval() {
@@ -173,6 +198,7 @@ fn figures_are_of_the_interval_and_of_all_queries() {
         result_latency,
         deadlines_met,
         markers_in_time,
+        slowdown,
         queue_cv,
         overdue,
     } = Measured::between(&moments[1..=2], &targets);
@@ -180,7 +206,7 @@ fn figures_are_of_the_interval_and_of_all_queries() {
     assert_eq!((query_throughput_per_s, operator_throughput_per_s), ([100.0, 500.0], 0.0));
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
     assert_eq!((output_delay, result_latency), (latency, latency));
-    assert_eq!((overdue.results, overdue.markers, queue_cv), (0, 0, None));
+    assert_eq!((overdue.results, overdue.markers, slowdown, queue_cv), (0, 0, None, None));
     // The first query has a latency target of 100 ns, and latencies of 100 and 200 ns.
     assert_eq!((deadlines_met, markers_in_time), (Some(0.5), Some(0.5)));
     assert_eq!(Measured::between(&moments[1..=2], &[None; 2]).deadlines_met, None);
