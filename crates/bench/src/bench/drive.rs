@@ -86,8 +86,9 @@ pub struct Measured {
 pub struct Overdue {
     /// Number of windows that had ended by the clock, but whose results had not arrived.
     pub results: u64,
-    /// Number of latency markers that were to be sent, but had not arrived.
-    pub markers: u64,
+    /// Number of latency markers that were to be sent, but had not arrived. `None` if markers of some query
+    /// come at irregular intervals.
+    pub markers: Option<u64>,
     /// Number of watermarks that close windows and were taken in, but had not reached all sinks.
     pub closings: u64,
     /// Number of watermarks that close windows, were taken in during the measured time, and have no output
@@ -97,7 +98,8 @@ pub struct Overdue {
     pub output_delay: Option<LatencySummary>,
     /// Latency of results, including overdue results with their age.
     pub result_latency: Option<LatencySummary>,
-    /// Latency of markers, including overdue markers with their age.
+    /// Latency of markers, including overdue markers with their age. `None` if overdue markers are not
+    /// known, or if there are no markers.
     pub latency: Option<LatencySummary>,
     /// Share of results that were out in time, of queries with a latency target. Counted are the results that
     /// were out, and the results that are overdue for longer than the target.
@@ -127,8 +129,9 @@ pub enum Until {
         measured: Duration,
         /// Observer that samples the run, if there is one.
         observer: Option<Observer>,
-        /// Time between two latency markers of a query, if it is the same for all.
-        marker_every: Option<Duration>,
+        /// Time between two latency markers of each query, in the order of the queries. It is `None`, or
+        /// missing, for a query whose markers come at irregular intervals.
+        marker_every: Vec<Option<Duration>>,
     },
 }
 
@@ -186,7 +189,7 @@ pub fn drive(
     }
 
     let mut watch = Watch::new(until, queries.len());
-    match *until {
+    match until {
         Until::End => {
             while !has_ended(&queries) {
                 sleep(LOOK);
@@ -194,7 +197,7 @@ pub fn drive(
             }
         }
         Until::Measured { warmup, measured, marker_every, .. } => {
-            for length in [warmup, measured] {
+            for length in [*warmup, *measured] {
                 let deadline = Instant::now() + length;
                 let left = || deadline.saturating_duration_since(Instant::now());
                 while !left().is_zero() && !has_ended(&queries) {
@@ -205,9 +208,11 @@ pub fn drive(
             }
             let now = clock.now();
             let last = moments.last_mut().expect("there is the moment at which measuring ended");
-            let due =
-                |(query, since): (&QueryHandle, &ProcessingTime)| Due::of(query, *since, now, marker_every);
-            last.due = queries.iter().zip(&submitted).map(due).collect();
+            let due = |(place, query): (usize, &QueryHandle)| {
+                let every = marker_every.get(place).copied().flatten();
+                Due::of(query, submitted[place], now, every)
+            };
+            last.due = queries.iter().enumerate().map(due).collect();
         }
     }
 
@@ -256,22 +261,23 @@ struct Due {
     results: Latencies,
     /// Output delays so far of watermarks that close windows and are on their way to the sinks.
     output_delays: Latencies,
-    markers: Latencies,
+    /// `None` if markers come at irregular intervals, so that it is not known how many are missing.
+    markers: Option<Latencies>,
 }
 
 impl Due {
     /// Returns the results, closings and latency markers of `query` that are due at `now` and have not
     /// arrived; the query was submitted at `since`.
     fn of(query: &QueryHandle, since: ProcessingTime, now: ProcessingTime, every: Option<Duration>) -> Self {
-        let mut markers = Latencies::new();
-        if let Some(every_ns) =
-            every.and_then(|every| u64::try_from(every.as_nanos()).ok()).filter(|ns| 0 < *ns)
-        {
+        let markers = every.map(|every| {
+            let every_ns = nanos(every).max(1);
+            let mut markers = Latencies::new();
             let last = query.last_marker().unwrap_or(since);
             // The marker that is due at this moment may be on its way, so it is counted with the age 0.
             let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
             (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
-        }
+            markers
+        });
         let results = query.overdue_results(since, now);
         Due { results, output_delays: query.overdue_output_delays(now), markers }
     }
@@ -430,8 +436,14 @@ impl Measured {
             merged(|moment| &moment.result_latencies),
             merged(|moment| &moment.output_delays),
         );
-        let (due_markers, due_results, due_delays) =
-            (due(|due| &due.markers), due(|due| &due.results), due(|due| &due.output_delays));
+        let (due_results, due_delays) = (due(|due| &due.results), due(|due| &due.output_delays));
+        // Overdue markers of all queries are known only if they are known of each.
+        let with_markers = |mut all: Latencies, due: &Due| -> Option<Latencies> {
+            all.merge(due.markers.as_ref()?);
+            Some(all)
+        };
+        let due_markers =
+            queries.iter().filter_map(|&query| to.due.get(query)).try_fold(Latencies::new(), with_markers);
         let processed: u64 =
             queries.iter().map(|&query| to.work[query].records_since(&from.work[query])).sum();
         let mut queues = QueueSamples::default();
@@ -454,7 +466,7 @@ impl Measured {
             queue_cv: queues.mean(),
             overdue: Overdue {
                 results: due_results.count(),
-                markers: due_markers.count(),
+                markers: due_markers.as_ref().map(Latencies::count),
                 closings: due_delays.count(),
                 unmeasured_closings: queries
                     .iter()
@@ -462,7 +474,7 @@ impl Measured {
                     .sum(),
                 output_delay: with_due(delays, &due_delays),
                 result_latency: with_due(results, &due_results),
-                latency: with_due(latencies, &due_markers),
+                latency: due_markers.and_then(|due_markers| with_due(latencies, &due_markers)),
                 results_in_time: share(targets.iter().map(|&(query, target)| {
                     let (met, all) = within(&moments[1..], query, target, |moment| &moment.result_latencies);
                     let overdue = to

@@ -99,8 +99,9 @@ pub struct OverdueFigures {
     /// Number of windows that had ended by the clock and whose results were not out; `null` under a time
     /// scale, where no window ends by the clock.
     pub results: Option<u64>,
-    /// Number of latency markers that were to be sent and had not reached a sink.
-    pub markers: u64,
+    /// Number of latency markers that were to be sent and had not reached a sink; `null` if markers of some
+    /// query come at irregular intervals.
+    pub markers: Option<u64>,
     /// Number of watermarks that close windows and were taken in, but had not reached all sinks. At most 64
     /// of them are followed in a query.
     pub closings: u64,
@@ -112,7 +113,7 @@ pub struct OverdueFigures {
     pub output_delay_us: Option<Latency>,
     /// Latency of results, overdue results included; `null` where the latency without them is `null`.
     pub result_latency_us: Option<Latency>,
-    /// Latency of markers, overdue markers included.
+    /// Latency of markers, overdue markers included; `null` where `markers` is `null`.
     pub latency_us: Option<Latency>,
     /// Share of results that were out within the latency target after the end of their window, of queries
     /// with such a target. Counted are the results that were out or are overdue for longer than the target.

@@ -30,7 +30,7 @@ const DAY: Until = Until::Measured {
     warmup: Duration::from_secs(86_400),
     measured: Duration::from_secs(86_400),
     observer: None,
-    marker_every: None,
+    marker_every: Vec::new(),
 };
 
 fn error_of(graphs: Vec<Graph>) -> String {
@@ -80,6 +80,26 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
         queues: QueueSamples::default(),
         due: Vec::new(),
     }
+}
+
+/// If the markers of a query come at irregular intervals, it is not known how many are missing. Then
+/// neither their number nor the latency with them is known, of this query and of all queries together.
+#[test]
+fn overdue_markers_may_be_unknown() {
+    let first = Instant::now();
+    let mut two = Latencies::new();
+    [400, 900].iter().for_each(|&age_ns| two.record(age_ns));
+    let due = vec![Due { markers: Some(two), ..Due::default() }, Due::default()];
+    let to = Moment { due, ..moment(first, 1_000, [9, 9], [&[100], &[200]]) };
+    let moments = [moment(first, 0, [0, 0], [&[], &[]]), to];
+    let overdue = |queries: &[usize]| {
+        let Measured { overdue, latency, .. } = Measured::among(&moments, &[None; 2], queries);
+        let count = |summary: Option<LatencySummary>| summary.map(|all| all.count);
+        (overdue.markers, count(overdue.latency), count(latency))
+    };
+    assert_eq!(overdue(&[0]), (Some(2), Some(3), Some(1)));
+    assert_eq!(overdue(&[1]), (None, None, Some(1)));
+    assert_eq!(overdue(&[0, 1]), (None, None, Some(2)));
 }
 
 /// The slowdown is the mean over the queries that have results, delivered or overdue. If the costs of one of
@@ -132,7 +152,7 @@ fn queues_are_sampled_without_an_observer() {
         warmup: Duration::ZERO,
         measured: Duration::from_millis(400),
         observer: None,
-        marker_every: None,
+        marker_every: Vec::new(),
     };
     let queue_cv = drive(&engine, graphs, &until, None).unwrap().measured.queue_cv;
     // The lengths `n` and 0 have the mean `n / 2` and the standard deviation `n / 2`.
@@ -147,7 +167,7 @@ fn what_is_overdue_counts_with_its_age() {
     let due = |ages_ns: &[u64]| {
         let mut results = Latencies::new();
         ages_ns.iter().for_each(|&age_ns| results.record(age_ns));
-        Due { results: results.clone(), output_delays: results.clone(), markers: results }
+        Due { results: results.clone(), output_delays: results.clone(), markers: Some(results) }
     };
     let from = Moment { unmeasured: vec![1, 5], ..moment(first, 0, [0, 0], [&[], &[]]) };
     let to = Moment {
@@ -158,7 +178,7 @@ fn what_is_overdue_counts_with_its_age() {
     let targets = [Some(Duration::from_nanos(150)), Some(Duration::from_nanos(500))];
     let moments = [from, to];
     let measured = Measured::between(&moments, &targets);
-    assert_eq!((measured.overdue.results, measured.overdue.markers), (2, 2));
+    assert_eq!((measured.overdue.results, measured.overdue.markers), (2, Some(2)));
     let counted = |summary: Option<LatencySummary>| summary.map(|all| (all.count, all.max_ns));
     assert_eq!(counted(measured.result_latency), Some((3, 200)));
     assert_eq!(counted(measured.overdue.result_latency), Some((5, 900)));
@@ -206,7 +226,7 @@ fn figures_are_of_the_interval_and_of_all_queries() {
     assert_eq!((query_throughput_per_s, operator_throughput_per_s), ([100.0, 500.0], 0.0));
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
     assert_eq!((output_delay, result_latency), (latency, latency));
-    assert_eq!((overdue.results, overdue.markers, slowdown, queue_cv), (0, 0, None, None));
+    assert_eq!((overdue.results, overdue.markers, slowdown, queue_cv), (0, Some(0), None, None));
     // The first query has a latency target of 100 ns, and latencies of 100 and 200 ns.
     assert_eq!((deadlines_met, markers_in_time), (Some(0.5), Some(0.5)));
     assert_eq!(Measured::between(&moments[1..=2], &[None; 2]).deadlines_met, None);
@@ -234,7 +254,7 @@ fn all_queries_run_while_they_are_measured() {
         warmup: Duration::ZERO,
         measured: length,
         observer: None,
-        marker_every: None,
+        marker_every: Vec::new(),
     };
     let driven = drive(&engine, graphs, &until, None).unwrap();
     let names: Vec<&str> = driven.reports.iter().map(|report| report.query.as_str()).collect();

@@ -83,7 +83,7 @@ fn figures(experiment: Experiment, seconds: f64) -> Figures {
         Latency { mean: 1e3, stdev: 0.0, p50: 1e3, p90: 1e3, p99: 1e3, p999: 1e3, max: 1e3, count: 9 };
     let overdue = OverdueFigures {
         results: Some(0),
-        markers: 0,
+        markers: Some(0),
         closings: 0,
         unmeasured_closings: 0,
         output_delay_us: Some(latency),
