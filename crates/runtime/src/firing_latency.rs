@@ -178,7 +178,7 @@ impl FiringLatencies {
     /// [`unmeasured`](Self::unmeasured).
     pub(crate) fn undelivered(&self, now: ProcessingTime) -> Latencies {
         let mut ages = Latencies::new();
-        // The histogram is filled behind the lock, because sources and sinks wait for this lock.
+        // The histogram is filled after the lock is released, because sources and sinks wait for it.
         let taken_in: Vec<_> = self.state.lock().waiting.iter().map(|firing| firing.taken_in).collect();
         taken_in.into_iter().for_each(|taken_in| ages.record(now.nanos_since(taken_in)));
         ages

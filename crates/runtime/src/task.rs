@@ -358,7 +358,8 @@ impl Probe {
     /// Returns the length of the queue in front of the task at `now`, in rows: the records that wait on its
     /// input edges or, for a source, the records that are due. Marks do not count. Returns `None` if the task
     /// has no queue: a task that closes epochs takes no records, and a source that makes records on demand,
-    /// or was never polled, has none that are due.
+    /// or was never polled, has none that are due. A source that has caught up counts as empty up to its next
+    /// poll, as for policies.
     pub(crate) fn queue_length(&self, now: ProcessingTime) -> Option<u64> {
         let has_queue = if self.is_source() { !self.is_on_demand() } else { !self.closes_epochs() };
         let records = || if self.is_source() { self.due_count(now) } else { self.pending_records() };
