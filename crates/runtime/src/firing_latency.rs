@@ -27,7 +27,8 @@
 //!
 //! For the view of each source that policies see, see `firing_latency/stream.rs`.
 //!
-//! Bound: [`WAITING_MAX`] firings on their way. Further ones are not counted.
+//! Bound: [`WAITING_MAX`] firings on their way. Further ones have no output delay, result latency or event
+//! latency, and only their number is kept.
 
 mod last_events;
 mod stream;
@@ -78,6 +79,9 @@ struct State {
     /// watermark.
     next: Option<EventTime>,
     waiting: VecDeque<Firing>,
+    /// Number of firings since the start that are not measured, because [`WAITING_MAX`] others were on their
+    /// way when their watermark was taken in.
+    unmeasured: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +111,8 @@ impl FiringLatencies {
         let is_everywhere = horizon.next_after(EventTime::EPOCH) == EventTime::from_micros(1);
         let first_waiting = AtomicU64::new(bits(EventTime::MAX));
         let waiting = VecDeque::with_capacity(WAITING_MAX);
-        let state = State { sources: Vec::new(), last_events: Vec::new(), next: None, waiting };
+        let state =
+            State { sources: Vec::new(), last_events: Vec::new(), next: None, waiting, unmeasured: 0 };
         FiringLatencies { horizon, is_everywhere, first_waiting, state: Mutex::new(state) }
     }
 
@@ -157,6 +162,8 @@ impl FiringLatencies {
                 let last_event = arrivals.max().unwrap_or(now);
                 if state.waiting.len() < WAITING_MAX {
                     state.waiting.push_back(Firing { instant, taken_in: now, last_event });
+                } else {
+                    state.unmeasured += 1;
                 }
                 self.note_first(&state);
             }
@@ -234,6 +241,23 @@ impl FiringLatencies {
             end = self.horizon.next_after(end);
         }
         ages
+    }
+
+    /// Returns how long ago, at `now`, the watermarks of firings were taken in whose results have not reached
+    /// all sinks. These are at most [`WAITING_MAX`], the oldest first. Further firings are only counted, see
+    /// [`unmeasured`](Self::unmeasured).
+    pub(crate) fn undelivered(&self, now: ProcessingTime) -> Latencies {
+        let mut ages = Latencies::new();
+        // The histogram is filled after the lock is released, because sources and sinks wait for it.
+        let taken_in: Vec<_> = self.state.lock().waiting.iter().map(|firing| firing.taken_in).collect();
+        taken_in.into_iter().for_each(|taken_in| ages.record(now.nanos_since(taken_in)));
+        ages
+    }
+
+    /// Returns the number of firings since the start that have no output delay, because [`WAITING_MAX`]
+    /// others were on their way when their watermark was taken in.
+    pub(crate) fn unmeasured(&self) -> u64 {
+        self.state.lock().unmeasured
     }
 
     /// Calls `each` with the delays of each firing that is delivered at `now`, when all sinks have seen the

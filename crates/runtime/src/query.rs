@@ -170,6 +170,9 @@ pub struct QueryReport {
     pub output_delay: Option<LatencySummary>,
     /// Histogram of the output delays. It can be merged with other histograms.
     pub output_delays: Latencies,
+    /// Number of watermarks that end something, such as a window, and have neither output delay nor result
+    /// latency nor event latency, because 64 others were on their way to the sinks.
+    pub unmeasured_output_delays: u64,
     /// Histogram of the result latencies, since they were last [taken](QueryHandle::take_result_latencies). A
     /// result latency is the time from the end of a window, by the stamps of records, until all sinks have
     /// seen the watermark that ends it. The end of a window's allowed lateness counts, too. Result latencies
@@ -430,6 +433,7 @@ impl QueryShared {
             latencies,
             output_delay: output_delays.summary(),
             output_delays,
+            unmeasured_output_delays: self.delivered.firings.unmeasured(),
             result_latencies: self.delivered.result_latencies.take(),
             event_latencies: self.delivered.event_latencies.take(),
         }
@@ -569,6 +573,29 @@ impl QueryHandle {
     /// silent or have ended.
     pub fn overdue_event_latencies(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
         self.shared.delivered.overdue_events(since, now)
+    }
+
+    /// Returns how long ago, at `now` on the engine's clock, watermarks were taken in that end something,
+    /// such as a window, and that not all sinks have seen. These are the output delays so far of what is on
+    /// its way. At most 64 are kept; [`unmeasured_output_delays`](Self::unmeasured_output_delays) has the
+    /// number of the others.
+    pub fn overdue_output_delays(&self, now: ProcessingTime) -> Latencies {
+        self.shared.delivered.firings.undelivered(now)
+    }
+
+    /// Returns the number of watermarks since the start of the query that end something, such as a window,
+    /// and have no output delay. A watermark has none if 64 others were on their way to the sinks when it
+    /// was taken in.
+    pub fn unmeasured_output_delays(&self) -> u64 {
+        self.shared.delivered.firings.unmeasured()
+    }
+
+    /// Calls `each` with the length of the queue in front of each task of the query, at `now` on the engine's
+    /// clock. The length is the number of records that wait on the input edges of the task or, for a source,
+    /// that are due. Tasks without a queue are left out: a task that takes no records, a source that makes
+    /// records on demand, and a source before its first poll.
+    pub fn queue_lengths(&self, now: ProcessingTime, each: impl FnMut(u64)) {
+        self.shared.probes().filter_map(|probe| probe.queue_length(now)).for_each(each);
     }
 
     /// Returns the latest intended time of all latency markers that sinks have seen; `None` before the first.

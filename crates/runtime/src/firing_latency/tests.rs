@@ -134,6 +134,10 @@ fn closings_on_their_way_are_bounded() {
     for tens in 0..1_000 {
         source.note_watermark(EventTime::from_secs(10 * tens), ProcessingTime::ZERO, || None);
     }
+    // The first watermark ends no window.
+    let (on_their_way, all) = (delivered.firings.undelivered(ProcessingTime::ZERO).count(), 999);
+    assert_eq!(on_their_way, WAITING_MAX as u64);
+    assert_eq!(delivered.firings.unmeasured(), all - on_their_way, "none is dropped in silence");
     let mut count = 0;
     delivered.firings.deliver(|| Some(EventTime::MAX), ProcessingTime::ZERO, |_| count += 1);
     assert_eq!(count, WAITING_MAX);
@@ -172,6 +176,26 @@ fn results_are_as_old_as_what_they_close() {
 
 fn at_ms(ms: u64) -> ProcessingTime {
     ProcessingTime::from_nanos(ms * 1_000_000)
+}
+
+/// Firings whose results have not reached the sink are as old as the intake of their watermarks. Firings that
+/// were delivered are not among them.
+#[test]
+fn what_is_on_its_way_has_the_age_of_its_watermark() {
+    let delivered = Delivered::new(windows(), None);
+    let mut source = Ingestion::new(Arc::clone(&delivered));
+    for (watermark_s, now_ms) in [(3, 1), (12, 100), (21, 400), (25, 500), (39, 700)] {
+        source.note_watermark(EventTime::from_secs(watermark_s), at_ms(now_ms), || None);
+    }
+    let ages_ms = |now_ms| {
+        let ages = delivered.firings.undelivered(at_ms(now_ms)).summary();
+        ages.map(|ages| (ages.count, (ages.mean_ns / 1e6).round(), (ages.max_ns as f64 / 1e6).round()))
+    };
+    assert_eq!(ages_ms(1_000), Some((3, 600.0, 900.0)));
+    delivered.firings.deliver(|| Some(EventTime::from_secs(21)), at_ms(1_000), |_| ());
+    assert_eq!(ages_ms(1_500), Some((1, 800.0, 800.0)));
+    delivered.firings.deliver(|| Some(EventTime::from_secs(39)), at_ms(2_000), |_| ());
+    assert_eq!((ages_ms(2_500), delivered.firings.unmeasured()), (None, 0));
 }
 
 /// Checks how long ago windows of 10 s have ended by the clock, if sinks have not seen their ends; ages are

@@ -77,6 +77,26 @@ fn figures_are_exact_between_any_two_steps() {
     }
 }
 
+/// The queues of a query are the records that wait in front of each task. The source of this query makes its
+/// records on demand, so it has no queue.
+#[test]
+fn queues_are_the_records_in_front_of_tasks() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(EdgeLimits::default(), &clock);
+    let query = stepped.engine.submit(graph(20..80, 3, &Seen::default())).unwrap();
+    let mut longest = 0;
+    while query.state() == QueryState::Running {
+        stepped.workers[0].step(clock.as_ref());
+        while stepped.growth.step() {}
+        let mut lengths = Vec::new();
+        query.queue_lengths(clock.now(), |length| lengths.push(length));
+        let pending: Vec<u64> = query.metrics().tasks[1..].iter().map(|task| task.pending).collect();
+        assert_eq!(lengths, pending);
+        longest = lengths.into_iter().fold(longest, u64::max);
+    }
+    assert!(longest > 0, "records have waited");
+}
+
 /// Runs a query of a source and a sink to its end. The clock is always advanced to 1 ms after the time at
 /// which the source's next record is due.
 fn finish(stepped: &mut Stepped, clock: &VirtualClock, query: &QueryHandle) {
