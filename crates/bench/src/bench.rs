@@ -12,10 +12,11 @@
 //! alike.
 //!
 //! [`drive`] runs the queries for a while, [`by_hand`] the loops that they are measured against. [`ablate`]
-//! lists the mechanisms that can be switched off. [`target_delay`] finds a rate by its output delay. [`rows`] keeps
-//! the results, [`digests`] a digest of them where they are too many. [`report`] writes the figures as text or
-//! JSON. [`observe`] samples queries while they run, [`calls`] keeps the calls to the policy, [`compare`] puts
-//! runs side by side, and [`experiment`] repeats the papers' experiments.
+//! lists the mechanisms that can be switched off. [`target_delay`] finds a rate by its output delay.
+//! [`rows`] keeps the results, [`digests`] a digest of them where they are too many. [`report`] writes the
+//! figures as text or JSON; [`queues`] computes how unevenly records wait, and [`work`] what operators have
+//! done. [`observe`] samples queries while they run, [`calls`] keeps the calls to the policy, [`compare`]
+//! puts runs side by side, and [`experiment`] repeats the papers' experiments.
 
 mod ablate;
 mod args;
@@ -49,6 +50,7 @@ mod offered;
 mod parallel;
 mod part;
 mod plain_lines;
+mod queues;
 mod recorded;
 mod report;
 mod rows;
@@ -59,6 +61,7 @@ mod tweets;
 mod verdict;
 mod windows;
 mod wordcount;
+mod work;
 mod workload;
 mod ysb;
 

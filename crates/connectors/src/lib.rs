@@ -45,9 +45,8 @@ pub use discard::Discard;
 pub use disk::RealDisk;
 pub use in_progress::{InProgressFile, SealedFile};
 pub use paced::{
-    Arrivals, Delay, Disorder, EarlyShare, Load, LoadError, MARKER_EVERY, MARKER_PER_RECORD_RATE_MAX,
-    PARETO_TIMES_MAX, Pace, PaceError, Paced, RateStep, SplitShares, Stamps, ZIPF_EXPONENT_MAX,
-    check_message_records, check_steps, zipf_parts,
+    Arrivals, Delay, Disorder, EarlyShare, Load, LoadError, MARKER_EVERY, PARETO_TIMES_MAX, Pace, PaceError,
+    Paced, RateStep, SplitShares, Stamps, ZIPF_EXPONENT_MAX, check_message_records, check_steps, zipf_parts,
 };
 pub use sink_error::SinkError;
 pub use stdout::LinesSink;

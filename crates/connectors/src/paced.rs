@@ -57,8 +57,8 @@ pub use load::{
     Arrivals, DELAY_MAX, Delay, Load, LoadError, MESSAGE_RECORDS_MAX, PARETO_SHAPES, PARETO_TIMES_MAX,
     RateStep, STEPS_MAX, ZIPF_DELAYS, ZIPF_EXPONENT_MAX, check_message_records, check_steps,
 };
+pub use schedule::MARKER_EVERY;
 use schedule::{EventTimes, RATE_PER_S_MAX, STRETCH_RECORDS_MAX, SendTimes, StretchTimes};
-pub use schedule::{MARKER_EVERY, MARKER_PER_RECORD_RATE_MAX};
 pub use split::SplitShares;
 use split::{Split, WrittenSplit};
 pub use stamps::Stamps;

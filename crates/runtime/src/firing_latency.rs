@@ -17,14 +17,20 @@
 //! **Result latency** is the time from that instant itself, by the records' own stamps (Klink, SIGMOD 2021,
 //! section 6.1.2, "output latency"). It is meaningful if records are stamped by the engine's clock.
 //!
+//! **Event latency** is the time from the arrival of the last event that contributes to the results (Cameo,
+//! NSDI 2021, section 4.1, "latency"); see `firing_latency/last_events.rs`. It includes the time for which
+//! the record with the watermark waited in front of the source. Latency targets apply to it.
+//!
 //! If any instant may close something, as with timers, it is not known which watermarks do. Then one
 //! watermark per source and millisecond of processing time is taken. If no instant does, as without windows,
 //! there is no output delay.
 //!
 //! For the view of each source that policies see, see `firing_latency/stream.rs`.
 //!
-//! Bound: [`WAITING_MAX`] firings on their way. Further ones are not counted.
+//! Bound: [`WAITING_MAX`] firings on their way. Further ones have no output delay, result latency or event
+//! latency, and only their number is kept.
 
+mod last_events;
 mod stream;
 
 use std::collections::VecDeque;
@@ -34,6 +40,7 @@ use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
 use thalweg_model::{EventTime, Horizon, ProcessingTime, Span};
 use thalweg_scheduling::{QueryId, StreamState};
 
+use self::last_events::LastEvents;
 use self::stream::{Ahead, Stream};
 use crate::latency::Latencies;
 use crate::output::Delivered;
@@ -66,10 +73,15 @@ pub(crate) struct FiringLatencies {
 #[derive(Debug)]
 struct State {
     sources: Vec<Stream>,
+    /// Arrivals of the last events of each source, in the order of `sources`.
+    last_events: Vec<LastEvents>,
     /// The next event time at which some operator emits results; `None` before every source has set a
     /// watermark.
     next: Option<EventTime>,
     waiting: VecDeque<Firing>,
+    /// Number of firings since the start that are not measured, because [`WAITING_MAX`] others were on their
+    /// way when their watermark was taken in.
+    unmeasured: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,13 +90,29 @@ struct Firing {
     /// watermark that reaches this time.
     instant: EventTime,
     taken_in: ProcessingTime,
+    /// Arrival of the last event that contributes to the results.
+    last_event: ProcessingTime,
+}
+
+/// Delays of a firing whose results have reached all sinks, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FiringDelays {
+    /// Output delay: the time since the step began that took in the watermark.
+    pub(crate) output_ns: u64,
+    /// Result latency: the time since the end of the window by its event time; `None` if it is not known, or
+    /// not comparable with the clock.
+    pub(crate) result_ns: Option<u64>,
+    /// Event latency: the time since the last event that contributes to the results arrived.
+    pub(crate) event_ns: u64,
 }
 
 impl FiringLatencies {
     pub(crate) fn new(horizon: Horizon) -> Self {
         let is_everywhere = horizon.next_after(EventTime::EPOCH) == EventTime::from_micros(1);
         let first_waiting = AtomicU64::new(bits(EventTime::MAX));
-        let state = State { sources: Vec::new(), next: None, waiting: VecDeque::with_capacity(WAITING_MAX) };
+        let waiting = VecDeque::with_capacity(WAITING_MAX);
+        let state =
+            State { sources: Vec::new(), last_events: Vec::new(), next: None, waiting, unmeasured: 0 };
         FiringLatencies { horizon, is_everywhere, first_waiting, state: Mutex::new(state) }
     }
 
@@ -114,9 +142,10 @@ impl FiringLatencies {
         all.extend(state.sources.iter_mut().map(|source| source.state(query, seen, delay_epochs)));
     }
 
-    fn note(&self, index: usize, now: ProcessingTime, change: impl FnOnce(&mut Stream)) {
+    fn note(&self, index: usize, now: ProcessingTime, change: impl FnOnce(&mut Stream, &mut LastEvents)) {
         let mut state = self.state.lock();
-        change(&mut state.sources[index]);
+        let State { sources, last_events, .. } = &mut *state;
+        change(&mut sources[index], &mut last_events[index]);
         let moving = state.sources.iter().filter(|source| !source.is_away);
         let Some(least) = moving.map(|source| source.watermark).min() else { return };
         if least == EventTime::MIN {
@@ -128,8 +157,13 @@ impl FiringLatencies {
             None => {}
             Some(next) => {
                 let instant = if self.is_everywhere { least } else { next };
+                let next_end = self.horizon.next_after(least);
+                let arrivals = state.last_events.iter_mut().filter_map(|source| source.last_before(next_end));
+                let last_event = arrivals.max().unwrap_or(now);
                 if state.waiting.len() < WAITING_MAX {
-                    state.waiting.push_back(Firing { instant, taken_in: now });
+                    state.waiting.push_back(Firing { instant, taken_in: now, last_event });
+                } else {
+                    state.unmeasured += 1;
                 }
                 self.note_first(&state);
             }
@@ -158,7 +192,6 @@ impl FiringLatencies {
         since: ProcessingTime,
         now: ProcessingTime,
     ) -> Latencies {
-        let stamp = |at: ProcessingTime| EventTime::from_micros((at.as_nanos() / 1_000).cast_signed());
         let mut ages = Latencies::new();
         if self.is_everywhere {
             return ages;
@@ -173,26 +206,83 @@ impl FiringLatencies {
         ages
     }
 
-    /// Calls `each` with the output delay of each firing that is delivered at `now`, when all sinks have seen
-    /// the watermark `seen`. The second argument is the time since the end of the window by its event time.
-    /// It is `None` if this time is not known or not comparable with the clock.
+    /// Returns how long ago, at `now`, the last events arrived of results that have not reached all sinks.
+    ///
+    /// Results of two kinds count. Firings on their way count if they are after the watermark that sinks have
+    /// `seen`. Ends of windows that not all sources have reached count if they have passed by the clock,
+    /// after `seen`, or after `since` if sinks have seen no watermark. The last events of these ends are in
+    /// front of the engine, so their arrivals are [estimated](LastEvents::expected) by the delay of the
+    /// record before. An event that is expected after `now` is not overdue. Ends are left out if any instant
+    /// may be an end, and if all sources are silent or have ended. There are at most [`OVERDUE_MAX`] ends,
+    /// the oldest first.
+    pub(crate) fn overdue_events(
+        &self,
+        seen: Option<EventTime>,
+        since: ProcessingTime,
+        now: ProcessingTime,
+    ) -> Latencies {
+        let mut ages = Latencies::new();
+        let state = self.state.lock();
+        let waiting = state.waiting.iter().filter(|firing| seen < Some(firing.instant));
+        waiting.for_each(|firing| ages.record(now.nanos_since(firing.last_event)));
+        if self.is_everywhere || state.last_events.iter().all(|source| source.is_away) {
+            return ages;
+        }
+        let unseen = self.horizon.next_after(seen.unwrap_or_else(|| stamp(since)));
+        let mut end = state.next.map_or(unseen, |next| next.max(unseen));
+        for _ in 0..OVERDUE_MAX {
+            if stamp(now) < end {
+                break;
+            }
+            let arrived = state.last_events.iter().filter_map(|source| source.expected(end)).max();
+            if let Some(arrived) = arrived.filter(|&arrived| arrived <= now) {
+                ages.record(now.nanos_since(arrived));
+            }
+            end = self.horizon.next_after(end);
+        }
+        ages
+    }
+
+    /// Returns how long ago, at `now`, the watermarks of firings were taken in whose results have not reached
+    /// all sinks. These are at most [`WAITING_MAX`], the oldest first. Further firings are only counted, see
+    /// [`unmeasured`](Self::unmeasured).
+    pub(crate) fn undelivered(&self, now: ProcessingTime) -> Latencies {
+        let mut ages = Latencies::new();
+        // The histogram is filled after the lock is released, because sources and sinks wait for it.
+        let taken_in: Vec<_> = self.state.lock().waiting.iter().map(|firing| firing.taken_in).collect();
+        taken_in.into_iter().for_each(|taken_in| ages.record(now.nanos_since(taken_in)));
+        ages
+    }
+
+    /// Returns the number of firings since the start that have no output delay, because [`WAITING_MAX`]
+    /// others were on their way when their watermark was taken in.
+    pub(crate) fn unmeasured(&self) -> u64 {
+        self.state.lock().unmeasured
+    }
+
+    /// Calls `each` with the delays of each firing that is delivered at `now`, when all sinks have seen the
+    /// watermark `seen`.
     pub(crate) fn deliver(
         &self,
         seen: impl FnOnce() -> Option<EventTime>,
         now: ProcessingTime,
-        mut each: impl FnMut(u64, Option<u64>),
+        mut each: impl FnMut(FiringDelays),
     ) {
         let mut state = self.state.lock();
         // `seen` is called under the lock: if two sinks arrive at once, the second sees the watermark of the
         // first.
         let Some(seen) = seen() else { return };
-        while let Some(&Firing { instant, taken_in }) = state.waiting.front()
+        while let Some(&Firing { instant, taken_in, last_event }) = state.waiting.front()
             && instant <= seen
         {
             state.waiting.pop_front();
             let end_ns = instant.as_micros().checked_mul(1_000).and_then(|ns| u64::try_from(ns).ok());
             let since_end_ns = end_ns.and_then(|end_ns| now.as_nanos().checked_sub(end_ns));
-            each(now.nanos_since(taken_in), since_end_ns.filter(|_| !self.is_everywhere));
+            each(FiringDelays {
+                output_ns: now.nanos_since(taken_in),
+                result_ns: since_end_ns.filter(|_| !self.is_everywhere),
+                event_ns: now.nanos_since(last_event),
+            });
         }
         self.note_first(&state);
     }
@@ -200,6 +290,11 @@ impl FiringLatencies {
 
 fn bits(instant: EventTime) -> u64 {
     instant.as_micros().cast_unsigned()
+}
+
+/// Returns the stamp of a record that is made at a time of the clock.
+fn stamp(at: ProcessingTime) -> EventTime {
+    EventTime::from_micros((at.as_nanos() / 1_000).cast_signed())
 }
 
 /// Reports the watermarks of one source, so that output delays can be measured from their ingestion.
@@ -219,6 +314,7 @@ impl Ingestion {
         let index = {
             let mut state = delivered.firings.state.lock();
             state.sources.push(Stream::new());
+            state.last_events.push(LastEvents::new());
             state.sources.len() - 1
         };
         Ingestion { delivered, index, due: EventTime::MIN, quiet_until: ProcessingTime::ZERO }
@@ -231,8 +327,8 @@ impl Ingestion {
     }
 
     /// Records a watermark of the source before it is sent to the operators. `arrived` returns when the record
-    /// with the watermark could first have been read, if the source knows. Policies see that time. Output delays
-    /// count from `now`, when the step of the source began.
+    /// with the watermark could first have been read, if the source knows. Policies see that time, and event
+    /// latencies count from it. Output delays count from `now`, when the step of the source began.
     #[inline]
     pub(crate) fn note_watermark(
         &mut self,
@@ -253,16 +349,23 @@ impl Ingestion {
             .then(|| Ahead { firing: next, deadline: firings.horizon.latest_end_after(watermark) });
         // Nothing is read before it has arrived, so a later time is an error of the source.
         let arrived = arrived.map_or(now, |arrived| arrived.min(now));
-        firings.note(self.index, now, |source| source.advance(watermark, ahead, arrived));
+        firings.note(self.index, now, |source, last_events| {
+            source.advance(watermark, ahead, arrived);
+            last_events.pass(watermark, next, arrived);
+        });
         self.due = next.max(watermark.plus(Span::from_micros(1)));
         if firings.is_everywhere {
             self.quiet_until = now.plus_nanos(SAMPLE_NS);
         }
     }
 
-    /// Records that the source has ended, or is silent until it sets a watermark again.
-    pub(crate) fn note_away(&mut self, now: ProcessingTime) {
-        self.delivered.firings.note(self.index, now, Stream::fall_away);
+    /// Records that the source has ended, or is silent until it sets a watermark again. Its last record
+    /// arrived at `last_arrived`; `None` if it has made none.
+    pub(crate) fn note_away(&mut self, now: ProcessingTime, last_arrived: Option<ProcessingTime>) {
+        self.delivered.firings.note(self.index, now, |source, last_events| {
+            source.fall_away();
+            last_events.leave(last_arrived);
+        });
         // The source is silent or has ended. If it sets a watermark again, that watermark is reported in any
         // case, because it shows that the source is back.
         (self.due, self.quiet_until) = (EventTime::MIN, ProcessingTime::ZERO);

@@ -11,7 +11,7 @@ const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 /// intervals of one, can be merged. Summaries cannot, because there is no median of medians.
 ///
 /// It allocates nothing before the first latency, and then as much as the largest one needs: 120 KiB up to 16
-/// ms, and 260 KiB up to an hour. A query has three histograms, and many queries count nothing.
+/// ms, and 260 KiB up to an hour. A query has four histograms, and many queries count nothing.
 #[derive(Clone, Default, PartialEq)]
 pub struct Latencies(Option<Histogram<u64>>);
 
@@ -49,13 +49,14 @@ impl Latencies {
         self.0.as_ref().map_or(0, |counted| counted.count_between(0, limit_ns.min(LATENCY_NS_MAX)))
     }
 
-    /// Returns mean, maximum and quantiles; `None` if no latency was counted.
+    /// Returns mean, standard deviation, maximum and quantiles; `None` if no latency was counted.
     pub fn summary(&self) -> Option<LatencySummary> {
         let counted = self.0.as_ref().filter(|counted| !counted.is_empty())?;
         let quantile = |share: f64| counted.value_at_quantile(share);
         Some(LatencySummary {
             count: counted.len(),
             mean_ns: counted.mean(),
+            stdev_ns: counted.stdev(),
             p50_ns: quantile(0.5),
             p90_ns: quantile(0.9),
             p99_ns: quantile(0.99),
@@ -72,13 +73,15 @@ impl fmt::Debug for Latencies {
     }
 }
 
-/// Mean, maximum and quantiles of latencies, in nanoseconds.
+/// Mean, standard deviation, maximum and quantiles of latencies, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LatencySummary {
     /// Number of latencies measured.
     pub count: u64,
     /// Arithmetic mean of the latencies.
     pub mean_ns: f64,
+    /// Standard deviation: the square root of the mean squared distance of the latencies from their mean.
+    pub stdev_ns: f64,
     /// Median of the latencies.
     pub p50_ns: u64,
     /// Latency that 9 of 10 do not exceed.
@@ -113,6 +116,15 @@ mod tests {
             assert_eq!(merged, of(&all), "cut at {cut}");
         }
         assert_eq!(of(&all).summary().map(|summary| (summary.count, summary.p50_ns)), Some((6, 70)));
+    }
+
+    /// The standard deviation is that of all latencies, and not an estimate from a sample of them.
+    #[test]
+    fn the_standard_deviation_is_that_of_all() {
+        let stdev_ns = |latencies_ns: &[u64]| of(latencies_ns).summary().map(|summary| summary.stdev_ns);
+        assert_eq!(stdev_ns(&[100, 300]), Some(100.0));
+        assert_eq!(stdev_ns(&[2, 4, 4, 4, 5, 5, 7, 9]), Some(2.0));
+        assert_eq!(stdev_ns(&[7]), Some(0.0));
     }
 
     #[test]

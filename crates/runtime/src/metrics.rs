@@ -70,9 +70,17 @@ pub struct QueryMetrics {
     pub output_delay_sum_ns: u64,
     /// Number of all output delays of the query, whether taken or not.
     pub output_delay_count: u64,
+    /// Summary of the event latencies since they were last [taken](crate::QueryHandle::take_event_latencies).
+    /// An event latency is the time from the arrival of the last event that a result was made of until all
+    /// sinks have the result.
+    pub event_latency: Option<LatencySummary>,
+    /// Sum of all event latencies of the query in nanoseconds, whether taken or not.
+    pub event_latency_sum_ns: u64,
+    /// Number of all event latencies of the query, whether taken or not.
+    pub event_latency_count: u64,
     /// Number of results that had to meet the latency target of the query's [aims](Self::aims), whether taken
-    /// or not; 0 without a target. In a query with windows the results that watermarks fire count, otherwise
-    /// the latency markers.
+    /// or not; 0 without a target. In a query with windows the results that watermarks fire count, by their
+    /// event latency, otherwise the latency markers.
     pub deadlines: u64,
     /// Number of results that met the latency target of the query, of those counted in `deadlines`.
     pub deadlines_met: u64,
@@ -212,6 +220,8 @@ impl QueryMetrics {
             latency_count: self.latency_count.saturating_sub(earlier.latency_count),
             output_delay_sum_ns: self.output_delay_sum_ns.saturating_sub(earlier.output_delay_sum_ns),
             output_delay_count: self.output_delay_count.saturating_sub(earlier.output_delay_count),
+            event_latency_sum_ns: self.event_latency_sum_ns.saturating_sub(earlier.event_latency_sum_ns),
+            event_latency_count: self.event_latency_count.saturating_sub(earlier.event_latency_count),
             deadlines: self.deadlines.saturating_sub(earlier.deadlines),
             deadlines_met: self.deadlines_met.saturating_sub(earlier.deadlines_met),
             tasks: pairs.map(|(now, then)| now.since(then)).collect(),

@@ -13,7 +13,7 @@ use thalweg_scheduling::{QueryId, StreamState};
 
 use crate::arrival::Arrival;
 use crate::edge::{BlocksOutput, EdgeOutput, EitherOutput, QueueOutput, QueueWriter, Writer};
-use crate::firing_latency::FiringLatencies;
+use crate::firing_latency::{FiringDelays, FiringLatencies};
 use crate::gradient::LatencySums;
 use crate::latency::Latencies;
 
@@ -217,6 +217,9 @@ pub(crate) struct Delivered {
     /// Times from the end of a window, by the stamps of records, to the arrival at all sinks of the watermark
     /// that ends it.
     pub(crate) result_latencies: Delays,
+    /// Times from the arrival of the last event that a result was made of to the arrival of the result at all
+    /// sinks. The latency target applies to them.
+    pub(crate) event_latencies: Delays,
     pub(crate) firings: FiringLatencies,
     /// True if some watermark before the end of the stream makes an operator emit results.
     has_firings: bool,
@@ -293,8 +296,9 @@ impl Delivered {
             results: AtomicU64::new(0),
             latencies: Delays::new(latency_target_ns),
             last_marker_ns: AtomicU64::new(0),
-            output_delays: Delays::new(latency_target_ns),
+            output_delays: Delays::new(None),
             result_latencies: Delays::new(None),
+            event_latencies: Delays::new(latency_target_ns),
             has_firings: horizon != Horizon::NONE,
             firings: FiringLatencies::new(horizon),
             watermarks: Mutex::new(Vec::new()),
@@ -327,11 +331,17 @@ impl Delivered {
         self.firings.overdue(self.watermark(), since, now)
     }
 
+    /// Returns how long ago, at `now`, the last events arrived of results that have not reached all sinks. Of
+    /// windows that not all sources have reached, only those count that have ended after `since`.
+    pub(crate) fn overdue_events(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
+        self.firings.overdue_events(self.watermark(), since, now)
+    }
+
     /// Returns how many results met the latency target, if there is a target. In a query with windows these
-    /// are the results that watermarks fire, measured from the ingestion of the watermark (Cameo, section
-    /// 4.1, "latency"). In other queries they are the latency markers.
+    /// are the results that watermarks fire, measured from the arrival of the last event that they were made
+    /// of (Cameo, section 4.1, "latency"). In other queries they are the latency markers.
     pub(crate) fn deadlines(&self) -> Option<Deadlines> {
-        if self.has_firings { self.output_delays.deadlines() } else { self.latencies.deadlines() }
+        if self.has_firings { self.event_latencies.deadlines() } else { self.latencies.deadlines() }
     }
 
     /// Adds what policies may know about each source of `query` to `all`, with the delays of so many epochs.
@@ -342,9 +352,10 @@ impl Delivered {
     /// Records that a watermark has arrived at a sink.
     fn note_watermark(&self, watermark: EventTime, clock: &dyn Clock) {
         if self.firings.may_deliver(watermark) {
-            let note = |delay_ns, since_end_ns: Option<u64>| {
-                self.output_delays.note(delay_ns);
-                since_end_ns.into_iter().for_each(|latency_ns| self.result_latencies.note(latency_ns));
+            let note = |FiringDelays { output_ns, result_ns, event_ns }| {
+                self.output_delays.note(output_ns);
+                result_ns.into_iter().for_each(|result_ns| self.result_latencies.note(result_ns));
+                self.event_latencies.note(event_ns);
             };
             self.firings.deliver(|| self.watermark(), clock.now(), note);
         }

@@ -170,11 +170,22 @@ pub struct QueryReport {
     pub output_delay: Option<LatencySummary>,
     /// Histogram of the output delays. It can be merged with other histograms.
     pub output_delays: Latencies,
+    /// Number of watermarks that end something, such as a window, and have neither output delay nor result
+    /// latency nor event latency, because 64 others were on their way to the sinks.
+    pub unmeasured_output_delays: u64,
     /// Histogram of the result latencies, since they were last [taken](QueryHandle::take_result_latencies). A
     /// result latency is the time from the end of a window, by the stamps of records, until all sinks have
     /// seen the watermark that ends it. The end of a window's allowed lateness counts, too. Result latencies
     /// are meaningful if records are stamped by the engine's clock. They are at most an hour.
     pub result_latencies: Latencies,
+    /// Histogram of the event latencies, since they were last [taken](QueryHandle::take_event_latencies). An
+    /// event latency is the time from the arrival of the last event that a result was made of until all sinks
+    /// have seen the watermark behind the result (Cameo, NSDI 2021, section 4.1, "latency"). An event arrives
+    /// when it could first have been read, if the source [knows](thalweg_model::Source::arrived), otherwise
+    /// when the step began that read it. The record that ends a window counts as the last one of the window.
+    /// So the latencies may be too short by the watermark strategy's bound of disorder, its step and the
+    /// distance of two records.
+    pub event_latencies: Latencies,
 }
 
 impl QueryReport {
@@ -313,6 +324,7 @@ impl QueryShared {
         let at = if has_ended { ended() } else { None }.unwrap_or_else(|| clock.now());
         let LatencySums { sum_ns: latency_sum_ns, count: latency_count } = self.delivered.latencies.sums();
         let delays = self.delivered.output_delays.sums();
+        let of_events = self.delivered.event_latencies.sums();
         let deadlines = self.delivered.deadlines();
         QueryMetrics {
             query: self.name.clone(),
@@ -330,6 +342,9 @@ impl QueryShared {
             output_delay: self.delivered.output_delays.all.lock().summary(),
             output_delay_sum_ns: delays.sum_ns,
             output_delay_count: delays.count,
+            event_latency: self.delivered.event_latencies.all.lock().summary(),
+            event_latency_sum_ns: of_events.sum_ns,
+            event_latency_count: of_events.count,
             deadlines: deadlines.map_or(0, |deadlines| deadlines.all),
             deadlines_met: deadlines.map_or(0, |deadlines| deadlines.met),
             tasks: self
@@ -418,7 +433,9 @@ impl QueryShared {
             latencies,
             output_delay: output_delays.summary(),
             output_delays,
+            unmeasured_output_delays: self.delivered.firings.unmeasured(),
             result_latencies: self.delivered.result_latencies.take(),
+            event_latencies: self.delivered.event_latencies.take(),
         }
     }
 }
@@ -530,6 +547,11 @@ impl QueryHandle {
         self.shared.delivered.result_latencies.take()
     }
 
+    /// Takes the event latencies measured since the last call; later ones are counted from zero.
+    pub fn take_event_latencies(&self) -> Latencies {
+        self.shared.delivered.event_latencies.take()
+    }
+
     /// Returns how long ago, at `now` on the engine's clock, windows have ended whose results not all sinks
     /// have seen. Only ends after `since`, by the stamps of records, count. So a query that is left waiting
     /// cannot appear fast. The result is empty in three cases: nothing ends before the end of the stream, any
@@ -537,6 +559,43 @@ impl QueryHandle {
     /// oldest first.
     pub fn overdue_results(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
         self.shared.delivered.overdue(since, now)
+    }
+
+    /// Returns how long ago, at `now` on the engine's clock, the last events arrived of results that not all
+    /// sinks have seen. Together with the event latencies, they tell how long users have waited, also for
+    /// what is left waiting.
+    ///
+    /// Results that are on their way count, at most 64 of them. Windows that have ended by the clock count,
+    /// too, at most 10,000, the oldest first: those whose last events are in front of the engine. Their
+    /// arrivals are estimated by the delay of the record before, and an event that is expected after `now`
+    /// does not count. If sinks have seen nothing yet, only ends after `since` count. Ends of windows are
+    /// left out if any instant may be one, if records are stamped ahead of the clock, and if all sources are
+    /// silent or have ended.
+    pub fn overdue_event_latencies(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
+        self.shared.delivered.overdue_events(since, now)
+    }
+
+    /// Returns how long ago, at `now` on the engine's clock, watermarks were taken in that end something,
+    /// such as a window, and that not all sinks have seen. These are the output delays so far of what is on
+    /// its way. At most 64 are kept; [`unmeasured_output_delays`](Self::unmeasured_output_delays) has the
+    /// number of the others.
+    pub fn overdue_output_delays(&self, now: ProcessingTime) -> Latencies {
+        self.shared.delivered.firings.undelivered(now)
+    }
+
+    /// Returns the number of watermarks since the start of the query that end something, such as a window,
+    /// and have no output delay. A watermark has none if 64 others were on their way to the sinks when it
+    /// was taken in.
+    pub fn unmeasured_output_delays(&self) -> u64 {
+        self.shared.delivered.firings.unmeasured()
+    }
+
+    /// Calls `each` with the length of the queue in front of each task of the query, at `now` on the engine's
+    /// clock. The length is the number of records that wait on the input edges of the task or, for a source,
+    /// that are due. Tasks without a queue are left out: a task that takes no records, a source that makes
+    /// records on demand, and a source before its first poll.
+    pub fn queue_lengths(&self, now: ProcessingTime, each: impl FnMut(u64)) {
+        self.shared.probes().filter_map(|probe| probe.queue_length(now)).for_each(each);
     }
 
     /// Returns the latest intended time of all latency markers that sinks have seen; `None` before the first.

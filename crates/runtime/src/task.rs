@@ -360,6 +360,17 @@ impl Probe {
         self.in_rows(self.pending(now))
     }
 
+    /// Returns the length of the queue in front of the task at `now`, in rows: the records that wait on its
+    /// input edges or, for a source, the records that are due. Marks do not count. Returns `None` if the task
+    /// has no queue: a task that closes epochs takes no records, and a source that makes records on demand,
+    /// or was never polled, has none that are due. A source that has caught up counts as empty up to its next
+    /// poll, as for policies.
+    pub(crate) fn queue_length(&self, now: ProcessingTime) -> Option<u64> {
+        let has_queue = if self.is_source() { !self.is_on_demand() } else { !self.closes_epochs() };
+        let records = || if self.is_source() { self.due_count(now) } else { self.pending_records() };
+        has_queue.then(|| self.in_rows(records()))
+    }
+
     /// Converts a number of records to rows, by the mean number of rows in the records taken so far. The
     /// number is unchanged if a record is one row.
     pub(crate) fn in_rows(&self, records: u64) -> u64 {
@@ -656,5 +667,21 @@ mod tests {
         check(|probe| probe.note_behind(at(900), at(400), None), (1, 400, false));
         check(|probe| probe.note_caught_up(at(900), at(950), Some(10), 20), (6, 950, false));
         check(|probe| probe.note_caught_up(at(900), at(1_001), Some(10), 20), (0, 1_000, false));
+    }
+
+    /// The queue of a source has the records that are due. An unfinished mark is pending work, but no record.
+    /// A source that makes records on demand has no queue.
+    #[test]
+    fn the_queue_of_a_source_is_what_is_due() {
+        let probe = Probe::new(Box::default(), Box::default());
+        let length = || probe.queue_length(at(1_000));
+        assert_eq!(length(), None, "never polled");
+        probe.note_behind(at(900), at(400), Some(100));
+        probe.set_unsettled(Some(crate::arrival::at(at(900))));
+        assert_eq!((length(), probe.pending(at(1_000))), (Some(7), 8));
+        probe.note_caught_up(at(900), at(1_001), Some(10), 20);
+        assert_eq!(length(), Some(0));
+        probe.note_poll(at(900));
+        assert_eq!(length(), None);
     }
 }

@@ -124,7 +124,7 @@ pub struct BenchArgs {
     /// and ipq4, 500k for netmon, 100k for lrb, 5k for lrb-full].
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = values::rate_per_second)]
     pub nominal_rate: Option<u64>,
-    /// Time within which a result must be out after its last event was taken in, such as 50ms. Policies that
+    /// Time within which a result must be out after its last event has arrived, such as 50ms. Policies that
     /// go by deadlines use it, and the figures show the share of results that were in time [default for
     /// tenants: 800ms; its bulk queries always have 2h].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]

@@ -13,6 +13,8 @@ use thalweg_cli::interrupt::Interrupt;
 use thalweg_runtime::{Latencies, system};
 
 use super::observe::{LOOK_EVERY, Observer};
+use super::queues::QueueSamples;
+use super::work::Work;
 
 /// Interval at which a run to the end of its input checks whether it is over. The delay of up to this time is
 /// part of the figures.
@@ -51,6 +53,8 @@ pub struct Measured {
     pub throughput_per_s: f64,
     /// Events per second of the slowest query and of the fastest query.
     pub query_throughput_per_s: [f64; 2],
+    /// Records per second that each operator of the queries processed, summed over all operators.
+    pub operator_throughput_per_s: f64,
     /// CPU time that the process took, in seconds.
     pub cpu_s: f64,
     pub latency: Option<LatencySummary>,
@@ -59,27 +63,51 @@ pub struct Measured {
     /// Delay from the end of a window, by the event times of records, until the sinks have seen the watermark
     /// that closes it.
     pub result_latency: Option<LatencySummary>,
+    /// Delay from the arrival of the last event that a result was made of until the result was out.
+    pub event_latency: Option<LatencySummary>,
     /// Share of results that were out within the latency target of their query. Results are those closed by
-    /// watermarks if there are any, else latency markers.
+    /// watermarks if there are any, counted from the arrival of the last event, else latency markers.
     pub deadlines_met: Option<f64>,
+    /// Share of results that were out within the latency target of their query, from the arrival of the last
+    /// event, of queries with a target. Counted are the results that were out and those that are overdue for
+    /// longer than the target.
+    pub success_rate: Option<f64>,
     /// Share of latency markers that arrived within the latency target. Their latency counts from the time at
     /// which a record was to be sent.
     pub markers_in_time: Option<f64>,
+    /// Latency of results, overdue results included, over the costs of one record at the operators of the
+    /// query; the mean over the queries. The time of a step, and so a cost, includes the choice of the
+    /// task.
+    pub slowdown: Option<f64>,
+    /// Coefficient of variation of the lengths of all queues of the run, also if the other figures are
+    /// those of some queries. It is the mean over samples.
+    pub queue_cv: Option<f64>,
     pub overdue: Overdue,
 }
 
-/// Results and latency markers that were due when the measurement ended and had not arrived, and latencies
-/// that include them with their age. A policy that leaves a query waiting has few latencies of that query,
-/// and would look fast without its overdue results.
+/// Results, closings and latency markers that were due when the measurement ended and had not arrived, and
+/// latencies that include them with their age. A policy that leaves a query waiting has few latencies of
+/// that query, and would look fast without its overdue results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overdue {
     /// Number of windows that had ended by the clock, but whose results had not arrived.
     pub results: u64,
-    /// Number of latency markers that were to be sent, but had not arrived.
-    pub markers: u64,
+    /// Number of latency markers that were to be sent, but had not arrived. `None` if markers of some query
+    /// come at irregular intervals.
+    pub markers: Option<u64>,
+    /// Number of watermarks that close windows and were taken in, but had not reached all sinks.
+    pub closings: u64,
+    /// Number of watermarks that close windows, were taken in during the measured time, and have no output
+    /// delay, because too many others were on their way. They are not among `closings`.
+    pub unmeasured_closings: u64,
+    /// Output delays, including overdue closings with the time since their watermark was taken in.
+    pub output_delay: Option<LatencySummary>,
     /// Latency of results, including overdue results with their age.
     pub result_latency: Option<LatencySummary>,
-    /// Latency of markers, including overdue markers with their age.
+    /// Latency of results from the arrival of the last event, including overdue results with their age.
+    pub event_latency: Option<LatencySummary>,
+    /// Latency of markers, including overdue markers with their age. `None` if overdue markers are not
+    /// known, or if there are no markers.
     pub latency: Option<LatencySummary>,
     /// Share of results that were out in time, of queries with a latency target. Counted are the results that
     /// were out, and the results that are overdue for longer than the target.
@@ -109,8 +137,9 @@ pub enum Until {
         measured: Duration,
         /// Observer that samples the run, if there is one.
         observer: Option<Observer>,
-        /// Time between two latency markers of a query, if it is the same for all.
-        marker_every: Option<Duration>,
+        /// Time between two latency markers of each query, in the order of the queries. It is `None`, or
+        /// missing, for a query whose markers come at irregular intervals.
+        marker_every: Vec<Option<Duration>>,
     },
 }
 
@@ -138,7 +167,8 @@ pub fn drive(
     let named = |error: anyhow::Error, query: &str, what: &str| {
         if is_one { error } else { error.context(format!("query {query} {what}")) }
     };
-    let mut moments = vec![Moment { events: vec![0; graphs.len()], ..Moment::now(&[]) }];
+    let (zeros, work) = (vec![0; graphs.len()], vec![Work::default(); graphs.len()]);
+    let mut moments = vec![Moment { events: zeros.clone(), unmeasured: zeros, work, ..Moment::now(&[]) }];
     let targets: Vec<Option<Duration>> = graphs.iter().map(|graph| graph.aims().latency_target).collect();
     let mut queries = Vec::with_capacity(graphs.len());
     let is_pressed = || interrupt.is_some_and(Interrupt::is_pressed);
@@ -167,14 +197,15 @@ pub fn drive(
     }
 
     let mut watch = Watch::new(until, queries.len());
-    match *until {
+    match until {
         Until::End => {
             while !has_ended(&queries) {
                 sleep(LOOK);
+                watch.look(&queries);
             }
         }
         Until::Measured { warmup, measured, marker_every, .. } => {
-            for length in [warmup, measured] {
+            for length in [*warmup, *measured] {
                 let deadline = Instant::now() + length;
                 let left = || deadline.saturating_duration_since(Instant::now());
                 while !left().is_zero() && !has_ended(&queries) {
@@ -185,9 +216,11 @@ pub fn drive(
             }
             let now = clock.now();
             let last = moments.last_mut().expect("there is the moment at which measuring ended");
-            let due =
-                |(query, since): (&QueryHandle, &ProcessingTime)| Due::of(query, *since, now, marker_every);
-            last.due = queries.iter().zip(&submitted).map(due).collect();
+            let due = |(place, query): (usize, &QueryHandle)| {
+                let every = marker_every.get(place).copied().flatten();
+                Due::of(query, submitted[place], now, every)
+            };
+            last.due = queries.iter().enumerate().map(due).collect();
         }
     }
 
@@ -205,6 +238,10 @@ pub fn drive(
         latencies: reports.iter_mut().map(|report| take(&mut report.latencies)).collect(),
         output_delays: reports.iter_mut().map(|report| take(&mut report.output_delays)).collect(),
         result_latencies: reports.iter_mut().map(|report| take(&mut report.result_latencies)).collect(),
+        event_latencies: reports.iter_mut().map(|report| take(&mut report.event_latencies)).collect(),
+        unmeasured: reports.iter().map(|report| report.unmeasured_output_delays).collect(),
+        work: reports.iter().map(Work::of_ended).collect(),
+        queues: take(&mut watch.queues),
         ..Moment::now(&[])
     });
 
@@ -226,32 +263,41 @@ pub fn drive(
     })
 }
 
-/// Results and markers of one query that were due at a moment and had not been delivered, each with its age.
+/// Results, closings and markers of one query that were due at a moment and had not been delivered, each with
+/// its age.
 #[derive(Default)]
 struct Due {
     results: Latencies,
-    markers: Latencies,
+    /// Results with their age since the last event that they are made of arrived.
+    events: Latencies,
+    /// Output delays so far of watermarks that close windows and are on their way to the sinks.
+    output_delays: Latencies,
+    /// `None` if markers come at irregular intervals, so that it is not known how many are missing.
+    markers: Option<Latencies>,
 }
 
 impl Due {
-    /// Returns the results and latency markers of `query` that are due at `now` and have not arrived; the
-    /// query was submitted at `since`.
+    /// Returns the results, closings and latency markers of `query` that are due at `now` and have not
+    /// arrived; the query was submitted at `since`.
     fn of(query: &QueryHandle, since: ProcessingTime, now: ProcessingTime, every: Option<Duration>) -> Self {
-        let mut markers = Latencies::new();
-        if let Some(every_ns) =
-            every.and_then(|every| u64::try_from(every.as_nanos()).ok()).filter(|ns| 0 < *ns)
-        {
+        let markers = every.map(|every| {
+            let every_ns = nanos(every).max(1);
+            let mut markers = Latencies::new();
             let last = query.last_marker().unwrap_or(since);
             // The marker that is due at this moment may be on its way, so it is counted with the age 0.
             let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
             (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
-        }
-        Due { results: query.overdue_results(since, now), markers }
+            markers
+        });
+        let results = query.overdue_results(since, now);
+        let events = query.overdue_event_latencies(since, now);
+        Due { results, events, output_delays: query.overdue_output_delays(now), markers }
     }
 }
 
-/// Takes samples of a run for the observer, if there is one. Taking a sample removes latencies from the
-/// queries, so they are kept here for the next moment of measurement.
+/// Samples the lengths of queues while a run goes on and, for the observer, if there is one, its latencies
+/// and pending records. A sample for the observer removes latencies from the queries, so they are kept here
+/// for the next moment of measurement.
 struct Watch<'a> {
     observer: Option<&'a Observer>,
     /// Time of the next sample of the run.
@@ -260,6 +306,8 @@ struct Watch<'a> {
     timeline_at: Option<Instant>,
     /// Latencies of each query that samples have taken since the last moment of measurement.
     taken: Vec<Latencies>,
+    /// Samples of the lengths of queues since the last moment of measurement.
+    queues: QueueSamples,
 }
 
 impl<'a> Watch<'a> {
@@ -272,17 +320,18 @@ impl<'a> Watch<'a> {
             }
         };
         let taken = (0..queries).map(|_| Latencies::new()).collect();
-        Watch { observer, next: Instant::now(), timeline_at, taken }
+        Watch { observer, next: Instant::now(), timeline_at, taken, queues: QueueSamples::default() }
     }
 
     /// Takes a sample of the run, if one is due.
     fn look(&mut self, queries: &[QueryHandle]) {
-        let Some(observer) = self.observer else { return };
         let now = Instant::now();
         if now < self.next {
             return;
         }
         self.next = now + LOOK_EVERY;
+        self.queues.add(&queue_lengths(queries));
+        let Some(observer) = self.observer else { return };
         let mut all = Latencies::new();
         for (query, taken) in queries.iter().zip(&mut self.taken) {
             let latencies = query.take_latencies();
@@ -295,15 +344,24 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Returns the state of the run now, with the latencies that samples have taken since the previous
+    /// Returns the state of the run now, with the latencies and the samples of queues since the previous
     /// moment.
     fn moment(&mut self, queries: &[QueryHandle]) -> Moment {
         let mut moment = Moment::now(queries);
         for (latencies, taken) in moment.latencies.iter_mut().zip(&mut self.taken) {
             latencies.merge(&take(taken));
         }
+        moment.queues = take(&mut self.queues);
         moment
     }
+}
+
+/// Returns the lengths of the queues of all queries now, in records.
+fn queue_lengths(queries: &[QueryHandle]) -> Vec<u64> {
+    let now = SystemClock::default().now();
+    let mut lengths = Vec::new();
+    queries.iter().for_each(|query| query.queue_lengths(now, |length| lengths.push(length)));
+    lengths
 }
 
 /// State of a run at one moment of the measurement.
@@ -316,7 +374,14 @@ struct Moment {
     latencies: Vec<Latencies>,
     output_delays: Vec<Latencies>,
     result_latencies: Vec<Latencies>,
-    /// Overdue results and markers of each query. Empty except at the end of the measurement.
+    event_latencies: Vec<Latencies>,
+    /// Number of closings of each query since its start that have no output delay.
+    unmeasured: Vec<u64>,
+    /// Work of the operators of each query since its start.
+    work: Vec<Work>,
+    /// Samples of the lengths of all queues since the previous moment.
+    queues: QueueSamples,
+    /// Overdue results, closings and markers of each query. Empty except at the end of the measurement.
     due: Vec<Due>,
 }
 
@@ -326,9 +391,26 @@ impl Moment {
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
         let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();
         let result_latencies = queries.iter().map(QueryHandle::take_result_latencies).collect();
+        let event_latencies = queries.iter().map(QueryHandle::take_event_latencies).collect();
         let events = queries.iter().map(|query| query.progress().events_in).collect();
         let (at, cpu_s) = (Instant::now(), system::cpu_seconds());
-        Moment { at, cpu_s, events, latencies, output_delays, result_latencies, due: Vec::new() }
+        let unmeasured = queries.iter().map(QueryHandle::unmeasured_output_delays).collect();
+        // Metrics take longest, so they are read last: `at` is close to the events.
+        let work = queries.iter().map(|query| Work::of(&query.metrics())).collect();
+        let (queues, due) = (QueueSamples::default(), Vec::new());
+        Moment {
+            at,
+            cpu_s,
+            events,
+            latencies,
+            output_delays,
+            result_latencies,
+            event_latencies,
+            unmeasured,
+            work,
+            queues,
+            due,
+        }
     }
 }
 
@@ -339,7 +421,8 @@ impl Measured {
         Measured::among(moments, targets, &(0..targets.len()).collect::<Vec<_>>())
     }
 
-    /// Returns the figures of some queries alone. The CPU time is that of the whole process.
+    /// Returns the figures of some queries alone. The CPU time is that of the whole process, and the
+    /// lengths of queues are those of the whole run.
     fn among(moments: &[Moment], targets: &[Option<Duration>], queries: &[usize]) -> Self {
         let (from, to) = (&moments[0], &moments[moments.len() - 1]);
         let seconds = (to.at - from.at).as_secs_f64();
@@ -363,11 +446,35 @@ impl Measured {
             latencies.merge(due);
             latencies.summary()
         };
-        let (latencies, results) =
-            (merged(|moment| &moment.latencies), merged(|moment| &moment.result_latencies));
-        let (due_markers, due_results) = (due(|due| &due.markers), due(|due| &due.results));
+        let (latencies, results, delays) = (
+            merged(|moment| &moment.latencies),
+            merged(|moment| &moment.result_latencies),
+            merged(|moment| &moment.output_delays),
+        );
+        let (due_results, due_delays) = (due(|due| &due.results), due(|due| &due.output_delays));
+        // Overdue markers of all queries are known only if they are known of each.
+        let with_markers = |mut all: Latencies, due: &Due| -> Option<Latencies> {
+            all.merge(due.markers.as_ref()?);
+            Some(all)
+        };
+        let due_markers =
+            queries.iter().filter_map(|&query| to.due.get(query)).try_fold(Latencies::new(), with_markers);
+        let processed: u64 =
+            queries.iter().map(|&query| to.work[query].records_since(&from.work[query])).sum();
+        let mut queues = QueueSamples::default();
+        moments[1..].iter().for_each(|moment| queues.merge(moment.queues));
         let targets = queries.iter().map(|&query| (query, targets[query]));
         let targets: Vec<_> = targets.filter_map(|(query, target)| Some((query, target?))).collect();
+        let event_latencies = merged(|moment| &moment.event_latencies);
+        // The share of results that were out in time. Results that are overdue for longer than the target are
+        // late. It is not known whether younger ones will be, so these are left out.
+        let in_time = |delivered: fn(&Moment) -> &Vec<Latencies>, overdue: fn(&Due) -> &Latencies| {
+            share(targets.iter().map(|&(query, target)| {
+                let (met, all) = within(&moments[1..], query, target, delivered);
+                let late = |ages: &Latencies| ages.count() - ages.count_within(nanos(target));
+                (met, all + to.due.get(query).map_or(0, |due| late(overdue(due))))
+            }))
+        };
         Measured {
             seconds,
             throughput_per_s: per_s.iter().sum(),
@@ -375,23 +482,28 @@ impl Measured {
                 per_s.iter().copied().fold(f64::INFINITY, f64::min),
                 per_s.iter().copied().fold(0.0, f64::max),
             ],
+            operator_throughput_per_s: processed as f64 / seconds,
             cpu_s: to.cpu_s - from.cpu_s,
             latency: latencies.summary(),
-            output_delay: merged(|moment| &moment.output_delays).summary(),
+            output_delay: delays.summary(),
             result_latency: results.summary(),
+            event_latency: event_latencies.summary(),
+            success_rate: in_time(|moment| &moment.event_latencies, |due| &due.events),
+            slowdown: slowdown(moments, queries),
+            queue_cv: queues.mean(),
             overdue: Overdue {
                 results: due_results.count(),
-                markers: due_markers.count(),
+                markers: due_markers.as_ref().map(Latencies::count),
+                closings: due_delays.count(),
+                unmeasured_closings: queries
+                    .iter()
+                    .map(|&query| to.unmeasured[query].saturating_sub(from.unmeasured[query]))
+                    .sum(),
+                output_delay: with_due(delays, &due_delays),
                 result_latency: with_due(results, &due_results),
-                latency: with_due(latencies, &due_markers),
-                results_in_time: share(targets.iter().map(|&(query, target)| {
-                    let (met, all) = within(&moments[1..], query, target, |moment| &moment.result_latencies);
-                    let overdue = to
-                        .due
-                        .get(query)
-                        .map_or(0, |due| due.results.count() - due.results.count_within(nanos(target)));
-                    (met, all + overdue)
-                })),
+                event_latency: with_due(event_latencies, &due(|due| &due.events)),
+                latency: due_markers.and_then(|due_markers| with_due(latencies, &due_markers)),
+                results_in_time: in_time(|moment| &moment.result_latencies, |due| &due.results),
             },
             deadlines_met: deadlines_met(&moments[1..], &targets),
             markers_in_time: share(
@@ -407,9 +519,30 @@ impl Measured {
 /// last moment; `None` if there are no results.
 fn deadlines_met(moments: &[Moment], targets: &[(usize, Duration)]) -> Option<f64> {
     share(targets.iter().map(|&(query, target)| {
-        let closings = within(moments, query, target, |moment| &moment.output_delays);
+        let closings = within(moments, query, target, |moment| &moment.event_latencies);
         if closings.1 > 0 { closings } else { within(moments, query, target, |moment| &moment.latencies) }
     }))
+}
+
+/// Returns the slowdown between the first and the last moment, as the mean over those of the queries that
+/// have results: the latency of results over the sum of the costs of one record at each operator (Klink,
+/// section 6.1.2). Overdue results count with their age. Returns `None` if there are no results, and if the
+/// costs of a query with results are not known. That query may have been left waiting, and without it the
+/// mean would be too low.
+fn slowdown(moments: &[Moment], queries: &[usize]) -> Option<f64> {
+    let (from, to) = (&moments[0], &moments[moments.len() - 1]);
+    let (mut sum, mut count) = (0.0, 0_u64);
+    for &query in queries {
+        let mut results = Latencies::new();
+        let delivered = moments[1..].iter().filter_map(|moment| moment.result_latencies.get(query));
+        let overdue = to.due.get(query).map(|due| &due.results);
+        delivered.chain(overdue).for_each(|some| results.merge(some));
+        if let Some(LatencySummary { mean_ns, .. }) = results.summary() {
+            sum += mean_ns / to.work[query].cost_ns_since(&from.work[query])?;
+            count += 1;
+        }
+    }
+    (count > 0).then(|| sum / count as f64)
 }
 
 fn nanos(span: Duration) -> u64 {

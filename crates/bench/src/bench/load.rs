@@ -5,11 +5,10 @@
 use std::time::Duration;
 
 use thalweg::{Entropy, SeededEntropy};
-use thalweg_connectors::{Arrivals, Load, MARKER_EVERY, MARKER_PER_RECORD_RATE_MAX, RateStep, zipf_parts};
+use thalweg_connectors::{Load, RateStep, zipf_parts};
 
 use super::args::BenchArgs;
 use super::drive::Until;
-use super::workload::Workload;
 use crate::values::Rate;
 
 /// Constant that is combined with the seed for the random instants at which queries are deployed.
@@ -75,40 +74,28 @@ pub fn deployments(args: &BenchArgs) -> Vec<Duration> {
 
 /// Returns how long a generated workload runs: its warm-up and its measured time.
 pub fn until(args: &BenchArgs) -> Until {
-    let [warmup, measured] = [args.warmup, args.seconds].map(Duration::from_secs_f64);
-    Until::Measured {
-        deployed: deployments(args),
-        warmup,
-        measured,
-        observer: args.observer.clone(),
-        marker_every: marker_every(args),
-    }
+    until_with(args, markers_every(args))
 }
 
-/// Returns the time between two latency markers of a query, if it is the same for every query. At a
-/// steady rate up to 10,000 records/s a marker stands behind every record of a stream; at higher rates,
-/// behind one record every 50 ms. Streams have markers at the same instants, and the splits of a stream
+/// Returns how long a generated workload runs whose queries have latency markers at these intervals, in the
+/// order of deployment.
+pub fn until_with(args: &BenchArgs, marker_every: Vec<Option<Duration>>) -> Until {
+    let [warmup, measured] = [args.warmup, args.seconds].map(Duration::from_secs_f64);
+    let observer = args.observer.clone();
+    Until::Measured { deployed: deployments(args), warmup, measured, observer, marker_every }
+}
+
+/// Returns the time between two latency markers of each query; `None` for a query whose markers come at
+/// irregular intervals. Streams of a query have markers at the same instants, and the splits of a stream
 /// share its markers.
-fn marker_every(args: &BenchArgs) -> Option<Duration> {
-    let is_steady = args.message_records.is_none()
-        && args.rate_steps.is_none()
-        && args.arrivals == Arrivals::Constant
-        && args.skew == 0.0
-        && !matches!(args.workload(), Workload::Mixed | Workload::Tenants);
-    let Rate::PerSecond(rate_per_s) = args.rate else { return None };
-    let of_stream = rate_per_s / args.workload().facts().streams;
-    is_steady.then(|| {
-        if of_stream <= MARKER_PER_RECORD_RATE_MAX {
-            Duration::from_secs(1) / u32::try_from(of_stream.max(1)).unwrap_or(u32::MAX)
-        } else {
-            MARKER_EVERY
-        }
-    })
+pub fn markers_every(args: &BenchArgs) -> Vec<Option<Duration>> {
+    of_queries(args).iter().map(|query| query.load.marker_every(query.rate_per_s)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use thalweg::Span;
+    use thalweg_connectors::MARKER_EVERY;
 
     use super::*;
 
@@ -155,23 +142,22 @@ mod tests {
     }
 
     /// The time between two latency markers of a query follows from the rate of one of its streams, and not
-    /// from the total rate.
+    /// from the total rate. Each query has a rate and a load of its own.
     #[test]
     fn markers_go_by_the_rate_of_a_stream() {
-        let every = |words: &str| marker_every(&args(words));
-        let of_each = Some(Duration::from_micros(100));
-        assert_eq!(every("ysb --rate 10000"), of_each);
-        assert_eq!(every("ysb --rate 10001"), Some(MARKER_EVERY));
-        assert_eq!(every("join --rate 20000"), of_each, "10,000 of each of two streams");
-        assert_eq!(every("join --rate 20002"), Some(MARKER_EVERY));
-        assert_eq!(
-            every("ysb --rate 20000 --workers 2"),
-            Some(MARKER_EVERY),
-            "splits have those of their stream"
-        );
-        assert_eq!(
-            (every("ysb"), every("ysb --rate 10 --skew 1"), every("mixed --rate 10")),
-            (None, None, None)
-        );
+        let every = |words: &str| markers_every(&args(words));
+        let (of_each, many) = (Some(Duration::from_micros(100)), Some(MARKER_EVERY));
+        assert_eq!(every("ysb --rate 10000"), [of_each]);
+        assert_eq!(every("ysb --rate 10001"), [many]);
+        assert_eq!(every("join --rate 20000"), [of_each], "10,000 of each of two streams");
+        assert_eq!(every("join --rate 20002"), [many]);
+        assert_eq!(every("ysb --rate 20000 --workers 2"), [many], "splits have those of their stream");
+        assert_eq!(every("ysb --rate 10000 --message-records 5"), [Some(Duration::from_micros(500))]);
+        // The queries have 4,000 and 2,000 records/s.
+        let skewed = [250, 500].map(|micros| Some(Duration::from_micros(micros)));
+        assert_eq!(every("ysb --rate 3000 --queries 2 --skew 1"), skewed);
+        let unknown: Option<Duration> = None;
+        assert_eq!(every("ysb --rate 10 --arrivals poisson --queries 2"), [unknown; 2]);
+        assert!(every("ysb").is_empty(), "without a rate there are no markers");
     }
 }

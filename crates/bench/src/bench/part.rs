@@ -59,7 +59,8 @@ pub fn run_by_turns(
     for &part in turns {
         graphs.push(rest[part].0.next().expect("there are as many queries of each part as it has turns"));
     }
-    let driven = drive(engine, graphs, &load::until(args), interrupt)?;
+    let marker_every = markers_by_turns(rest.iter().map(|(_, ran)| &ran.args), turns);
+    let driven = drive(engine, graphs, &load::until_with(args, marker_every), interrupt)?;
     let last = load::deployments(args).last().copied().unwrap_or_default();
     let (mut groups, mut checks) = (Vec::new(), Vec::new());
     for (index, (_, ran)) in rest.iter().enumerate() {
@@ -70,6 +71,16 @@ pub fn run_by_turns(
     let offered_per_s = groups.iter().map(|group| group.offered_per_s).sum();
     let figures = Figures::of_engine(args, &driven, offered_per_s, Checked::of_all(checks));
     Ok(Figures { groups, ..figures })
+}
+
+/// Returns the time between two latency markers of each query, in the order of deployment. `parts` has the
+/// options of each part, and `turns` the part of each query.
+fn markers_by_turns<'a>(
+    parts: impl Iterator<Item = &'a BenchArgs>,
+    turns: &[usize],
+) -> Vec<Option<Duration>> {
+    let mut of_parts: Vec<_> = parts.map(|args| load::markers_every(args).into_iter()).collect();
+    turns.iter().map(|&part| of_parts[part].next().flatten()).collect()
 }
 
 /// A part of a run whose queries have been submitted.
@@ -99,9 +110,11 @@ impl Ran {
             output_delay_us: measured.output_delay.map(Into::into),
             // The load of a group is offered by the clock, so there is no time scale here.
             result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
+            event_latency_us: measured.event_latency.map(Into::into),
             overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, self.args.time_scale)),
             latency_target_us: self.args.latency_target.map(thalweg::Span::as_micros),
             deadlines_met: measured.deadlines_met,
+            success_rate: offered_per_s.and(measured.success_rate),
             in_time: target_s
                 .and_then(|target_s| in_time(measured.markers_in_time, taken, measured.seconds, target_s)),
         }
@@ -153,6 +166,21 @@ mod tests {
         check("tenants", &[(4, Some(64_000)), (8, Some(1_920_000))]);
         check("tenants --aggressor 20M --rate 5", &[(4, Some(5)), (8, Some(2_500_000))]);
         check("tenants --queries 3 --aggressor 2x", &[(1, Some(64_000)), (2, Some(1_920_000))]);
+    }
+
+    /// The markers of a query are those of its part. Messages of 1,000 events, of which there are 64 per
+    /// second, have a marker each. Where gaps are random, markers come at irregular intervals.
+    #[test]
+    fn markers_are_those_of_the_part() {
+        let check = |options: &str, expected_us: [Option<u64>; 3]| {
+            let Options { args } =
+                Options::parse_from(["bench"].into_iter().chain(options.split_whitespace()));
+            let parts = crate::bench::fit::parts(&args);
+            let found = markers_by_turns(parts.iter(), &[0, 1, 1]);
+            assert_eq!(found, expected_us.map(|micros| micros.map(Duration::from_micros)), "{options}");
+        };
+        check("tenants --queries 3", [Some(15_625), Some(50_000), Some(50_000)]);
+        check("tenants --queries 3 --aggressor 8k --arrivals poisson", [Some(15_625), None, None]);
     }
 
     #[test]

@@ -37,6 +37,9 @@ pub struct Figures {
     pub throughput_per_s: f64,
     /// Throughput of the slowest query and of the fastest query.
     pub query_throughput_per_s: Option<[f64; 2]>,
+    /// Records per second that each operator processed, summed over all operators. A source processes what it
+    /// makes and a sink what it writes.
+    pub operator_throughput_per_s: Option<f64>,
     pub events_in: u64,
     pub results_out: u64,
     pub late: u64,
@@ -57,14 +60,28 @@ pub struct Figures {
     /// is also `null` if event times have nothing to do with the clock: if records came as fast as they were
     /// taken, or under a time scale.
     pub result_latency_us: Option<Latency>,
-    /// Overdue results and markers, as in [`Overdue`]; `null` if records came as fast as they were taken.
+    /// Delay from the arrival of the last event that a result was made of until the result was out; `null` if
+    /// no window was closed during the measured time.
+    pub event_latency_us: Option<Latency>,
+    /// Overdue results, closings and markers, as in [`Overdue`]; `null` if records came as fast as they
+    /// were taken.
     pub overdue: Option<OverdueFigures>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
+    /// Share of results that were out within the latency target from the arrival of their last event, of
+    /// queries with a target. Results that are overdue for longer count as missed. It is `null` if records
+    /// came as fast as they were taken, and under a time scale.
+    pub success_rate: Option<f64>,
     /// Figures of each group of queries, for workloads whose queries are not all alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
+    /// Latency of results from the end of a window, overdue results included, over the sum of the costs of
+    /// one record at each operator of the query; the mean over the queries. Costs include the choice of the
+    /// task. It is `null` where `result_latency_us` of `overdue` is `null`, and if no operator of a query
+    /// with results took a record during the measured time.
     pub slowdown: Option<f64>,
+    /// Coefficient of variation of the lengths of all queues at one instant, on average over samples every
+    /// 100 ms in which some queue was not empty. It is `null` if there is no such sample.
     pub queue_cv: Option<f64>,
     pub cpu_s: f64,
     pub rss_peak_bytes: u64,
@@ -89,11 +106,24 @@ pub struct OverdueFigures {
     /// Number of windows that had ended by the clock and whose results were not out; `null` under a time
     /// scale, where no window ends by the clock.
     pub results: Option<u64>,
-    /// Number of latency markers that were to be sent and had not reached a sink.
-    pub markers: u64,
+    /// Number of latency markers that were to be sent and had not reached a sink; `null` if markers of some
+    /// query come at irregular intervals.
+    pub markers: Option<u64>,
+    /// Number of watermarks that close windows and were taken in, but had not reached all sinks. At most 64
+    /// of them are followed in a query.
+    pub closings: u64,
+    /// Number of watermarks that close windows and were taken in during the measured time, while 64 others of
+    /// their query were on their way. They are in no output delay, event latency or success rate, in no
+    /// latency of results without overdue ones, and not among `closings`.
+    pub unmeasured_closings: u64,
+    /// Output delays, overdue closings included with the time since their watermark was taken in.
+    pub output_delay_us: Option<Latency>,
     /// Latency of results, overdue results included; `null` where the latency without them is `null`.
     pub result_latency_us: Option<Latency>,
-    /// Latency of markers, overdue markers included.
+    /// Latency of results from the arrival of their last event, overdue results included; `null` under a time
+    /// scale.
+    pub event_latency_us: Option<Latency>,
+    /// Latency of markers, overdue markers included; `null` where `markers` is `null`.
     pub latency_us: Option<Latency>,
     /// Share of results that were out within the latency target after the end of their window, of queries
     /// with such a target. Counted are the results that were out or are overdue for longer than the target.
@@ -102,15 +132,19 @@ pub struct OverdueFigures {
 }
 
 impl OverdueFigures {
-    /// Returns the figures of overdue results and markers. Those of results are left out unless event time
-    /// runs as fast as the clock.
+    /// Returns the figures of overdue results, closings and markers. Those of results are left out unless
+    /// event time runs as fast as the clock.
     pub fn of(overdue: Overdue, time_scale: u64) -> Self {
-        let Overdue { results, markers, result_latency, latency, results_in_time } = overdue;
         let is_by_clock = time_scale == 1;
+        let Overdue { results, result_latency, event_latency, latency, results_in_time, .. } = overdue;
         OverdueFigures {
             results: is_by_clock.then_some(results),
-            markers,
+            markers: overdue.markers,
+            closings: overdue.closings,
+            unmeasured_closings: overdue.unmeasured_closings,
+            output_delay_us: overdue.output_delay.map(Into::into),
             result_latency_us: result_latency.filter(|_| is_by_clock).map(Into::into),
+            event_latency_us: event_latency.filter(|_| is_by_clock).map(Into::into),
             latency_us: latency.map(Into::into),
             results_in_time: results_in_time.filter(|_| is_by_clock),
         }
@@ -134,14 +168,19 @@ pub struct GroupFigures {
     pub output_delay_us: Option<Latency>,
     /// Latency from the end of a window, by the event times of records, until its results are out.
     pub result_latency_us: Option<Latency>,
-    /// Overdue results and markers, as in [`Overdue`](super::drive::Overdue); `null` if records came as fast
-    /// as they were taken.
+    /// Latency from the arrival of the last event that a result was made of until the result was out.
+    pub event_latency_us: Option<Latency>,
+    /// Overdue results, closings and markers, as in [`Overdue`](super::drive::Overdue); `null` if records
+    /// came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
     /// Latency target: the time within which results are to reach the sink, in microseconds.
     pub latency_target_us: Option<i64>,
     /// Share of closed windows whose results were out within the latency target; share of markers if no
     /// window was closed.
     pub deadlines_met: Option<f64>,
+    /// Share of results that were out within the latency target from the arrival of their last event. Results
+    /// that are overdue for longer count as missed.
+    pub success_rate: Option<f64>,
     /// Share of the offered load that was out within the latency target from its intended send time. It is
     /// the share of markers. If sources are further behind than the target, this share is multiplied by the
     /// share of the load that was taken, because records that wait in front of the engine have no marker yet.
@@ -158,7 +197,11 @@ impl GroupFigures {
     pub fn text(&self) -> String {
         let throughput = show::rate(self.throughput_per_s);
         let mut text = format!("  {:11} {throughput} by {} queries", self.name, self.queries);
-        for (name, share) in [("deadlines met", self.deadlines_met), ("in time", self.in_time)] {
+        for (name, share) in [
+            ("deadlines met", self.deadlines_met),
+            ("success rate", self.success_rate),
+            ("in time", self.in_time),
+        ] {
             text += &share.map_or(String::new(), |share| format!(", {:.1} % {name}", share * 100.0));
         }
         text += "\n";
@@ -226,6 +269,7 @@ impl Figures {
             offered_per_s: None,
             throughput_per_s: 0.0,
             query_throughput_per_s: None,
+            operator_throughput_per_s: None,
             events_in: 0,
             results_out: 0,
             late: 0,
@@ -237,9 +281,11 @@ impl Figures {
             output_delay_us: None,
             target_delay_us: None,
             result_latency_us: None,
+            event_latency_us: None,
             overdue: None,
             processing_latency_us: None,
             deadlines_met: None,
+            success_rate: None,
             groups: Vec::new(),
             slowdown: None,
             queue_cv: None,
@@ -279,6 +325,7 @@ impl Figures {
             offered_per_s,
             throughput_per_s: measured.throughput_per_s,
             query_throughput_per_s: Some(measured.query_throughput_per_s),
+            operator_throughput_per_s: Some(measured.operator_throughput_per_s),
             events_in: driven.total(|report| report.events_in),
             results_out: driven.total(|report| report.results_out),
             late: driven.total(|report| report.total(|counts| counts.late)),
@@ -288,8 +335,12 @@ impl Figures {
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
             result_latency_us: by_clock.and(measured.result_latency).map(Into::into),
+            event_latency_us: measured.event_latency.map(Into::into),
             overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, args.time_scale)),
             deadlines_met: measured.deadlines_met,
+            success_rate: by_clock.and(measured.success_rate),
+            slowdown: by_clock.and(measured.slowdown),
+            queue_cv: measured.queue_cv,
             cpu_s: measured.cpu_s,
             rss_peak_bytes: driven.rss_peak_bytes,
             scheduling_share: Some(driven.scheduling_share),
@@ -337,6 +388,7 @@ impl Figures {
             ("latency     ", self.latency_us, "markers"),
             ("delay       ", self.output_delay_us, "closings"),
             ("results out ", self.result_latency_us, "closings, from the end of the window"),
+            ("last event  ", self.event_latency_us, "closings, from the arrival of the last event"),
         ] {
             if let Some(Latency { mean, p50, p99, max, count, .. }) = delays {
                 let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
@@ -345,6 +397,10 @@ impl Figures {
         }
         if let Some(met) = self.deadlines_met {
             text += &format!("  deadlines   {:.1} % met\n", met * 100.0);
+        }
+        if let Some(success_rate) = self.success_rate {
+            text +=
+                &format!("  success     {:.1} % of results, overdue ones included\n", success_rate * 100.0);
         }
         for group in &self.groups {
             text += &group.text();

@@ -135,7 +135,7 @@ pub fn capacity_per_s(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result
         warmup: PROBE_WARMUP,
         measured: PROBE,
         observer: None,
-        marker_every: None,
+        marker_every: Vec::new(),
     };
     let driven = drive(&engine, part.graphs, &until, interrupt)?;
     if driven.is_interrupted {

@@ -13,8 +13,9 @@ use crate::support::{Folder, Ran};
 
 /// Names of the fields in the JSON output that scripts rely on.
 const STABLE_FIELDS: &str = "workload api policy memory execution parallel ablate chain workers queries offered_per_s \
-                             throughput_per_s query_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us output_delay_us target_delay_us \
-                             result_latency_us overdue processing_latency_us deadlines_met slowdown queue_cv cpu_s \
+                             throughput_per_s query_throughput_per_s operator_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us output_delay_us target_delay_us \
+                             result_latency_us event_latency_us overdue processing_latency_us deadlines_met \
+                             success_rate slowdown queue_cv cpu_s \
                              rss_peak_bytes scheduling_share ok check";
 
 fn assert_right(figures: &Value) {
@@ -63,7 +64,10 @@ fn generated_events_give_the_reference_s_results() {
     let figures = folder.json("bench ysb --seconds 0.2 --warmup 0.1 --results out");
     assert_right(&figures);
     assert_eq!((&figures["chain"], &figures["workers"]), (&"default".into(), &1.into()));
-    assert!(figures["throughput_per_s"].as_f64().unwrap() > 0.0);
+    let [of_sources, of_operators] =
+        ["throughput_per_s", "operator_throughput_per_s"].map(|name| figures[name].as_f64().unwrap());
+    // Each event is made by the source and read by the filter.
+    assert!(0.0 < of_sources && 1.9 * of_sources < of_operators, "{figures}");
     let rows = folder.text("out/ysb.csv").unwrap().lines().count();
     assert_eq!(figures["results_out"], rows);
 
@@ -152,6 +156,16 @@ fn at_a_rate_latency_is_measured() {
     assert!(latency["count"].as_u64().unwrap() > 0, "{figures}");
     let quantiles = ["p50", "p90", "p99", "p999", "max"].map(|name| latency[name].as_f64().unwrap());
     assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
+    let stdev = latency["stdev"].as_f64().unwrap();
+    assert!((0.0..=quantiles[4]).contains(&stdev), "{figures}");
+}
+
+/// If more is offered than is taken, records wait in front of the source, and the queues are uneven.
+#[test]
+fn queues_are_measured() {
+    let figures = Folder::new("queues").json("bench ysb --seconds 0.4 --warmup 0.1 --rate 500M");
+    assert_right(&figures);
+    assert!(figures["queue_cv"].as_f64().is_some_and(|cv| 0.0 < cv && cv <= 1.0), "{figures}");
 }
 
 /// At a given rate windows of 50 ms end during the measurement, so that the output delay is measured. If no
@@ -174,10 +188,47 @@ fn at_a_rate_output_delay_is_measured() {
     // The two counts are read one after the other, and a window may end in between.
     assert!(since_end["count"].as_u64().unwrap().abs_diff(count) <= 1, "{figures}");
     assert!(since_end["mean"].as_f64().is_some_and(|mean| mean < 1e6), "{figures}");
+    assert_eq!(figures["success_rate"], Value::Null, "there is no target: {figures}");
+    // With the closings that are on their way at the end there are as many delays or more.
+    let (overdue, closings) = (&figures["overdue"], figures["overdue"]["closings"].as_u64().unwrap());
+    assert_eq!(overdue["output_delay_us"]["count"].as_u64().unwrap(), count + closings, "{figures}");
+    assert_eq!(overdue["unmeasured_closings"], 0, "{figures}");
+    assert!(figures["slowdown"].as_f64().is_some_and(|slowdown| slowdown > 0.0), "{figures}");
     let figures = folder.json("bench ysb --seconds 0.1 --warmup 0 --rate 20000 --window 10000h");
     assert_eq!((&figures["output_delay_us"], &figures["result_latency_us"]), (&Value::Null, &Value::Null));
     let drained = folder.json("bench ysb --seconds 0.1 --warmup 0 --window 1ms");
-    assert_eq!(drained["result_latency_us"], Value::Null, "{drained}");
+    let unknown = (&Value::Null, &Value::Null);
+    assert_eq!((&drained["result_latency_us"], &drained["slowdown"]), unknown, "{drained}");
+}
+
+/// Event latency counts from the arrival of the record that closes the window, which is when it was to be
+/// sent. So it is as long as the output delay and the wait of that record. Results that are overdue are
+/// missed.
+#[test]
+fn at_a_rate_event_latency_is_measured() {
+    let folder = Folder::new("event_latency");
+    let line = "bench ysb --seconds 0.5 --warmup 0.1 --rate 20000 --window 50ms --latency-target";
+    let figures = folder.json(&format!("{line} 1h"));
+    assert_right(&figures);
+    let [event, delay] = ["event_latency_us", "output_delay_us"].map(|field| &figures[field]);
+    // The counts are taken one after the other, and a window may end in between.
+    let [events, delays] = [event, delay].map(|latency| latency["count"].as_u64().unwrap());
+    assert!(1 <= events && events.abs_diff(delays) <= 1, "{figures}");
+    // A record is to be sent every 50 us, and waits until its source runs.
+    assert!(0.0 < event["p50"].as_f64().unwrap(), "{figures}");
+    let overdue = &figures["overdue"]["event_latency_us"];
+    assert!(events <= overdue["count"].as_u64().unwrap(), "{figures}");
+    assert_eq!(
+        (&figures["success_rate"], &figures["deadlines_met"]),
+        (&1.0.into(), &1.0.into()),
+        "{figures}"
+    );
+    // Hardly any result is out within a microsecond of its last event.
+    let figures = folder.json(&format!("{line} 1us"));
+    assert!(figures["success_rate"].as_f64().unwrap() < 0.5, "{figures}");
+    let drained = folder.json("bench ysb --seconds 0.1 --warmup 0 --window 1ms --latency-target 1h");
+    assert_eq!((&drained["success_rate"], &drained["overdue"]), (&Value::Null, &Value::Null), "{drained}");
+    assert!(drained["event_latency_us"]["count"].is_u64(), "{drained}");
 }
 
 /// Windows of 10 s fire every 100 ms if event time runs a hundred times as fast as the clock. The results equal
@@ -187,11 +238,14 @@ fn event_time_may_run_faster_than_the_clock() {
     let folder = Folder::new("time_scale");
     let figures = folder.json("bench ysb --seconds 1 --warmup 0.1 --rate 20000 --time-scale 100");
     assert_right(&figures);
-    assert!(figures["output_delay_us"]["count"].as_u64().unwrap() >= 3, "{figures}");
-    assert_eq!(figures["result_latency_us"], Value::Null, "{figures}");
+    for field in ["output_delay_us", "event_latency_us"] {
+        assert!(figures[field]["count"].as_u64().unwrap() >= 3, "{figures}");
+    }
+    let unknown = (&Value::Null, &Value::Null);
+    assert_eq!((&figures["result_latency_us"], &figures["slowdown"]), unknown, "{figures}");
     let overdue = &figures["overdue"];
     assert!(overdue["markers"].is_u64() && overdue["latency_us"]["mean"].is_f64(), "{figures}");
-    for figure in ["results", "result_latency_us", "results_in_time"] {
+    for figure in ["results", "result_latency_us", "event_latency_us", "results_in_time"] {
         assert_eq!(overdue[figure], Value::Null, "{figures}");
     }
     for (options, told) in [

@@ -108,6 +108,21 @@ fn delays_are_latency() {
     assert!((0..3).any(is_later), "a delay is no latency");
 }
 
+/// Messages that are sent evenly have regular latency markers, so it is known how many are missing. At random
+/// times it is not known, and the figures do not claim that none is missing.
+#[test]
+fn overdue_markers_are_counted_or_unknown() {
+    let folder = Folder::new("overdue_markers");
+    let overdue =
+        |options: &str| right(&folder, &format!("ysb --rate 1k --seconds 0.3 {options}"))["overdue"].clone();
+    for regular in ["--message-records 10", "--queries 2 --skew 1"] {
+        let known = overdue(regular);
+        assert!(known["markers"].is_u64() && known["latency_us"]["mean"].is_f64(), "{regular}: {known}");
+    }
+    let unknown = overdue("--arrivals poisson");
+    assert_eq!((&unknown["markers"], &unknown["latency_us"]), (&Value::Null, &Value::Null), "{unknown}");
+}
+
 #[test]
 fn queries_are_skewed() {
     let folder = Folder::new("skew");

@@ -31,13 +31,17 @@ fn groups_have_figures_of_their_own() {
     );
     assert_eq!((&sensitive["offered_per_s"], &bulk["offered_per_s"]), (&256_000.into(), &15_360_000.into()));
     assert_eq!(figures["offered_per_s"], 15_616_000);
+    assert!(figures["overdue"]["markers"].is_u64(), "{figures}");
     assert_eq!(sensitive["latency_target_us"], 800_000);
     assert_eq!(bulk["latency_target_us"], 7_200_000_000_u64);
     assert!(sensitive["latency_us"]["count"].as_u64().unwrap() > 0, "{figures}");
     for group in [sensitive, bulk] {
+        assert!(group["overdue"]["markers"].is_u64(), "{figures}");
         for share in ["deadlines_met", "in_time"] {
             assert!((0.0..=1.0).contains(&group[share].as_f64().unwrap()), "{figures}");
         }
+        // No window may have ended in so short a run.
+        assert!(group.get("event_latency_us").is_some() && group.get("success_rate").is_some(), "{figures}");
     }
     for (file, queries) in [("sensitive", 4), ("bulk", 8)] {
         assert!((1..=queries).all(|number| folder.text(&format!("out/{file}-{number}.csv")).is_some()));

@@ -92,6 +92,11 @@ impl Course {
         &self.load
     }
 
+    /// Returns true if each message is followed by a latency marker.
+    pub(super) fn marks_each(&self) -> bool {
+        self.marks_each
+    }
+
     /// Returns the bytes that the prepared tables of the load hold.
     pub(super) fn bytes(&self) -> usize {
         let ranks = if let Way::Zipf(ranks) = &self.way { ranks.bytes() } else { 0 };

@@ -20,11 +20,12 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use thalweg_model::{Coded, Span};
 
 use super::course::Course;
-use super::schedule::RATE_PER_S_MAX;
+use super::schedule::{MARKER_EVERY, RATE_PER_S_MAX};
 
 /// Largest number of steps of a load: a change every second for a minute, and more than fit on a command
 /// line.
@@ -52,6 +53,11 @@ pub const ZIPF_EXPONENT_MAX: f64 = 8.0;
 
 /// Number of ranks from which delays are drawn by Zipf's law; a delay is as many milliseconds as its rank.
 pub const ZIPF_DELAYS: usize = 1_000;
+
+/// Least rate, in messages per second, at which latency markers count as regular if the first message of
+/// every 50 ms has one. At this rate a marker is late by a millisecond on average. Even if gaps are random,
+/// all of 50 ms are without a message only once in `e^50` times.
+const REGULAR_MESSAGES_PER_S_MIN: u64 = 1_000;
 
 /// Length of each interval with a rate of its own in [`Arrivals::Pareto`], in nanoseconds.
 pub(super) const BURST_NS: u64 = 1_000_000_000;
@@ -158,6 +164,26 @@ impl Load {
         let [from_ns, to_ns] = [over.start, over.end].map(nanos);
         let course = Course::new(self, rate_per_s);
         Ok(if from_ns < to_ns { course.mean_rate_per_s(from_ns, to_ns) } else { 0.0 })
+    }
+
+    /// Returns the time between two latency markers of a source under this load, which begins at this rate.
+    /// Returns `None` if markers come at irregular intervals, and if the load is invalid at this rate.
+    ///
+    /// Up to 10,000 messages/s every message has a marker, so markers are regular only if messages are. At
+    /// higher rates the first message of every 50 ms has one. These markers are regular unless the rate may
+    /// fall so low that there are few messages in 50 ms. Delays make no difference, because a marker
+    /// carries the time at which its message is due to be sent.
+    pub fn marker_every(&self, rate_per_s: u64) -> Option<Duration> {
+        self.check(rate_per_s).ok()?;
+        let course = Course::new(self, rate_per_s);
+        let message_records = self.message_records.unwrap_or(1);
+        if course.marks_each() {
+            let is_level = self.steps.iter().all(|step| step.rate_per_s == rate_per_s);
+            let is_regular = is_level && self.arrivals == Arrivals::Constant;
+            return is_regular.then(|| Duration::from_nanos(message_records * 1_000_000_000 / rate_per_s));
+        }
+        let messages_per_s = course.least_rate_per_s() / message_records;
+        (REGULAR_MESSAGES_PER_S_MIN <= messages_per_s).then_some(MARKER_EVERY)
     }
 }
 

@@ -17,7 +17,7 @@ const MICROS_PER_S: u64 = 1_000_000;
 const NANOS_PER_S: u128 = 1_000_000_000;
 
 /// Highest rate, in records per second, at which every record has a latency marker behind it.
-pub const MARKER_PER_RECORD_RATE_MAX: u64 = 10_000;
+pub(super) const MARKER_PER_RECORD_RATE_MAX: u64 = 10_000;
 
 /// Number of latency markers per second of intended time, at rates where not every record has one: one every
 /// 50 ms.

@@ -367,6 +367,10 @@ impl Source for Slow {
         Ok(Polled { status: SourceStatus::Ready, latency: Some(due) })
     }
 
+    fn arrived(&self) -> Option<ProcessingTime> {
+        self.next_s.checked_sub(1).map(|last_s| ProcessingTime::from_nanos(last_s * 1_000_000_000))
+    }
+
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
     }

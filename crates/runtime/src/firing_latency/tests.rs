@@ -35,7 +35,7 @@ fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: 
             let sink = &mut sinks[letter - usize::from(b's')];
             TaskOutput::<i64>::mark(sink, Mark::Watermark(watermark()), at(now), &clock).unwrap();
         } else if what == "-" {
-            sources[letter - usize::from(b'a')].note_away(now);
+            sources[letter - usize::from(b'a')].note_away(now, None);
         } else {
             sources[letter - usize::from(b'a')].note_watermark(watermark(), now, || None);
         }
@@ -92,9 +92,9 @@ fn what_closes_follows_from_the_horizon() {
     let mut delays = Vec::new();
     let seen = || Some(EventTime::from_micros(30));
     let now = ProcessingTime::from_nanos(5_000_001);
-    delivered.firings.deliver(seen, now, |delay_ns, since_end| {
-        assert_eq!(since_end, None, "nobody knows what ends at any instant");
-        delays.push(delay_ns / 1_000_000);
+    delivered.firings.deliver(seen, now, |of| {
+        assert_eq!(of.result_ns, None, "nobody knows what ends at any instant");
+        delays.push(of.output_ns / 1_000_000);
     });
     // The first watermark ends no window, and the results of the watermark at 40 us have not reached the
     // sink.
@@ -134,8 +134,12 @@ fn closings_on_their_way_are_bounded() {
     for tens in 0..1_000 {
         source.note_watermark(EventTime::from_secs(10 * tens), ProcessingTime::ZERO, || None);
     }
+    // The first watermark ends no window.
+    let (on_their_way, all) = (delivered.firings.undelivered(ProcessingTime::ZERO).count(), 999);
+    assert_eq!(on_their_way, WAITING_MAX as u64);
+    assert_eq!(delivered.firings.unmeasured(), all - on_their_way, "none is dropped in silence");
     let mut count = 0;
-    delivered.firings.deliver(|| Some(EventTime::MAX), ProcessingTime::ZERO, |_, _| count += 1);
+    delivered.firings.deliver(|| Some(EventTime::MAX), ProcessingTime::ZERO, |_| count += 1);
     assert_eq!(count, WAITING_MAX);
     assert!(!delivered.firings.may_deliver(EventTime::MAX));
 }
@@ -152,8 +156,8 @@ fn results_are_as_old_as_what_they_close() {
         }
         let mut latencies = Vec::new();
         let seen = || Some(EventTime::from_secs(seen_s));
-        delivered.firings.deliver(seen, at_ms(now_ms), |_, since_end_ns| {
-            latencies.push(since_end_ns.map(|ns| ns / 1_000_000));
+        delivered.firings.deliver(seen, at_ms(now_ms), |of| {
+            latencies.push(of.result_ns.map(|ns| ns / 1_000_000));
         });
         latencies
     };
@@ -172,6 +176,26 @@ fn results_are_as_old_as_what_they_close() {
 
 fn at_ms(ms: u64) -> ProcessingTime {
     ProcessingTime::from_nanos(ms * 1_000_000)
+}
+
+/// Firings whose results have not reached the sink are as old as the intake of their watermarks. Firings that
+/// were delivered are not among them.
+#[test]
+fn what_is_on_its_way_has_the_age_of_its_watermark() {
+    let delivered = Delivered::new(windows(), None);
+    let mut source = Ingestion::new(Arc::clone(&delivered));
+    for (watermark_s, now_ms) in [(3, 1), (12, 100), (21, 400), (25, 500), (39, 700)] {
+        source.note_watermark(EventTime::from_secs(watermark_s), at_ms(now_ms), || None);
+    }
+    let ages_ms = |now_ms| {
+        let ages = delivered.firings.undelivered(at_ms(now_ms)).summary();
+        ages.map(|ages| (ages.count, (ages.mean_ns / 1e6).round(), (ages.max_ns as f64 / 1e6).round()))
+    };
+    assert_eq!(ages_ms(1_000), Some((3, 600.0, 900.0)));
+    delivered.firings.deliver(|| Some(EventTime::from_secs(21)), at_ms(1_000), |_| ());
+    assert_eq!(ages_ms(1_500), Some((1, 800.0, 800.0)));
+    delivered.firings.deliver(|| Some(EventTime::from_secs(39)), at_ms(2_000), |_| ());
+    assert_eq!((ages_ms(2_500), delivered.firings.unmeasured()), (None, 0));
 }
 
 /// Checks how long ago windows of 10 s have ended by the clock, if sinks have not seen their ends; ages are
@@ -222,11 +246,123 @@ fn policies_see_arrivals_without_the_wait_for_a_step() {
     assert_eq!((line.slope, line.observed_at(EventTime::from_secs(40))), (1.0, at_ms(40_200)));
     let mut delays_ms = Vec::new();
     let seen = || Some(EventTime::from_secs(10));
-    delivered.firings.deliver(seen, at_ms(13_500), |delay_ns, _| delays_ms.push(delay_ns / 1_000_000));
+    delivered.firings.deliver(seen, at_ms(13_500), |of| delays_ms.push(of.output_ns / 1_000_000));
     assert_eq!(delays_ms, [500]);
     let mut ahead = Ingestion::new(Arc::clone(&delivered));
     ahead.note_watermark(EventTime::from_secs(0), at_ms(100), || Some(at_ms(900)));
     streams.clear();
     delivered.firings.streams(QueryId(0), None, 400, &mut streams);
     assert_eq!(streams[1].progress.map(|line| line.observed), Some(at_ms(100)));
+}
+
+/// One instruction of a script with several sources, and with windows of 10 s.
+#[derive(Clone, Copy)]
+enum Act {
+    /// The source of this number sets a watermark, in s. Its record has arrived and was read, in ms.
+    Reads(usize, i64, [u64; 2]),
+    /// The source of this number ends at a time. Its last record has arrived; both in ms.
+    Ends(usize, u64, u64),
+    /// All sinks see a watermark, in s, at a time in ms.
+    Sees(i64, u64),
+}
+
+/// Follows a script with two sources and with one sink. Results are to be out within a second.
+fn followed(script: &[Act]) -> Arc<Delivered> {
+    let delivered = Delivered::new(windows(), Some(1_000_000_000));
+    let mut sources = [(); 2].map(|()| Ingestion::new(Arc::clone(&delivered)));
+    let mut sink = ToSink::new(Nowhere, Arc::clone(&delivered));
+    for act in script {
+        match *act {
+            Act::Reads(source, watermark_s, [arrived_ms, read_ms]) => {
+                let arrived = || Some(at_ms(arrived_ms));
+                sources[source].note_watermark(EventTime::from_secs(watermark_s), at_ms(read_ms), arrived);
+            }
+            Act::Ends(source, arrived_ms, now_ms) => {
+                sources[source].note_away(at_ms(now_ms), Some(at_ms(arrived_ms)));
+            }
+            Act::Sees(watermark_s, now_ms) => {
+                let (now, clock) = (at_ms(now_ms), VirtualClock::starting_at(at_ms(now_ms)));
+                let mark = Mark::Watermark(EventTime::from_secs(watermark_s));
+                TaskOutput::<i64>::mark(&mut sink, mark, at(now), &clock).unwrap();
+            }
+        }
+    }
+    delivered
+}
+
+/// Event latency (Cameo, section 4.1) counts from the arrival of the last event that a result was made of,
+/// however long it waited for a step. The latency target applies to it.
+#[test]
+fn results_are_as_old_as_their_last_event() {
+    use Act::{Ends, Reads, Sees};
+    let check = |script: &[Act], expected_ms: u64, met: u64| {
+        let delivered = followed(script);
+        let sums = delivered.event_latencies.sums();
+        assert_eq!((sums.count, sums.sum_ns), (1, expected_ms * 1_000_000));
+        let deadlines = delivered.deadlines().expect("there is a target");
+        assert_eq!((deadlines.met, deadlines.all), (met, 1));
+    };
+    let first = [Reads(0, 3, [3_000, 3_000]), Reads(1, 3, [3_000, 3_000])];
+    // Both sources are read late. The last record that the window waits for came at 10.25 s.
+    let both = [Reads(0, 12, [10_250, 12_000]), Reads(1, 10, [10_200, 12_500]), Sees(10, 12_750)];
+    check(&[&first[..], &both[..]].concat(), 2_500, 0);
+    // The output delay is the same in both cases, and in this one the target is met.
+    let soon = [Reads(0, 12, [11_900, 12_000]), Reads(1, 10, [12_400, 12_500]), Sees(10, 12_750)];
+    check(&[&first[..], &soon[..]].concat(), 350, 1);
+    // The first source is far ahead: its record behind the end of the window counts, not its last one.
+    let ahead =
+        [Reads(0, 12, [10_250, 12_000]), Reads(0, 21, [21_000, 21_000]), Reads(0, 33, [33_000, 33_000])];
+    let behind = [Reads(1, 11, [10_500, 33_500]), Sees(11, 34_000)];
+    check(&[&first[..], &ahead[..], &behind[..]].concat(), 23_500, 0);
+    // The second source ends before the end of the window, and its last record came after those of the first.
+    let ended = [Ends(1, 11_000, 11_500), Reads(0, 12, [10_250, 12_000]), Sees(12, 12_500)];
+    check(&[&first[..], &ended[..]].concat(), 1_500, 0);
+    // A source that does not know when records arrive receives them when it is run.
+    let delivered = Delivered::new(windows(), None);
+    let mut source = Ingestion::new(Arc::clone(&delivered));
+    source.note_watermark(EventTime::from_secs(3), at_ms(3_000), || None);
+    source.note_watermark(EventTime::from_secs(10), at_ms(10_500), || None);
+    let mut found = Vec::new();
+    delivered.firings.deliver(|| Some(EventTime::from_secs(10)), at_ms(11_000), |of| found.push(of));
+    let [output_ns, event_ns] = [500_000_000; 2];
+    assert_eq!(found, [FiringDelays { output_ns, result_ns: Some(1_000_000_000), event_ns }]);
+}
+
+/// Results that were not delivered count with their age since the last event arrived, whether they wait
+/// inside the engine or in front of it.
+#[test]
+fn what_is_not_delivered_is_as_old_as_its_last_event() {
+    use Act::{Ends, Reads, Sees};
+    let check = |script: &[Act], now_ms: u64, expected: Option<(u64, u64)>| {
+        let ages = followed(script).overdue_events(at_ms(0), at_ms(now_ms));
+        // The histogram keeps three digits, so the greatest age is compared to the next 50 ms.
+        let found = ages.summary().map(|all| (all.count, (all.max_ns + 25_000_000) / 50_000_000 * 50));
+        assert_eq!(found, expected, "at {now_ms} ms");
+    };
+    let first = [Reads(0, 3, [3_000, 3_000]), Reads(1, 3, [3_000, 3_000])];
+    // The window is closed and on its way.
+    let both = [Reads(0, 11, [11_250, 12_000]), Reads(1, 10, [11_500, 12_500])];
+    let mut script = [&first[..], &both[..]].concat();
+    check(&script, 13_500, Some((1, 2_000)));
+    script.push(Sees(10, 13_000));
+    check(&script, 13_500, None);
+    // The next window ends at 20 s. Its last event is expected 1.5 s later, as that of the window before.
+    check(&script, 21_250, None);
+    check(&script, 21_750, Some((1, 250)));
+    check(&script, 42_000, Some((3, 20_500)));
+    // The first source has reached the end at 20 s, and its record arrived after the second source's is
+    // expected.
+    let mut half = script.clone();
+    half.push(Reads(0, 20, [21_800, 22_000]));
+    check(&half, 22_000, Some((1, 200)));
+    // Nothing comes any more, so no window is due.
+    script.extend([Ends(0, 13_000, 13_000), Ends(1, 13_000, 13_000)]);
+    check(&script, 42_000, None);
+    // The sources have given no record yet. Then every window since the start is due.
+    check(&[], 25_000, Some((2, 15_000)));
+    let everywhere = Delivered::new(Horizon::EVERYWHERE, None);
+    let _source = Ingestion::new(Arc::clone(&everywhere));
+    assert_eq!(everywhere.overdue_events(at_ms(0), at_ms(55_000)).count(), 0);
+    let many = followed(&[]).overdue_events(at_ms(0), at_ms(10_000_000_000));
+    assert_eq!(many.count(), OVERDUE_MAX as u64);
 }

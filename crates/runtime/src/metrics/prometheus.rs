@@ -51,6 +51,7 @@ enum Of {
     QueryState,
     Latency,
     OutputDelay,
+    EventLatency,
     Task(fn(&TaskMetrics) -> Option<Value>),
     Operator(fn(&OperatorCounts) -> Option<Value>),
     Edge(fn(&EdgeMetrics) -> Option<Value>),
@@ -87,7 +88,7 @@ const fn summary(name: &'static str, unit: &'static str, help: &'static str, of:
 }
 
 /// Every metric of the engine, in the order of the Prometheus text.
-const ALL: [Metric; 49] = [
+const ALL: [Metric; 50] = [
     counter(
         "thalweg_queries_submitted_total",
         "queries",
@@ -220,6 +221,12 @@ const ALL: [Metric; 49] = [
         "From when a watermark that closes something, such as a window, was taken in until all sinks have seen it, behind the results; quantiles since they were last taken by a handle, sum and count since the start",
         Of::OutputDelay,
     ),
+    summary(
+        "thalweg_query_event_latency_seconds",
+        "seconds",
+        "From when the last event that a result was made of arrived until all sinks have the result; quantiles since they were last taken by a handle, sum and count since the start",
+        Of::EventLatency,
+    ),
     gauge(
         "thalweg_query_latency_target_seconds",
         "seconds",
@@ -229,7 +236,7 @@ const ALL: [Metric; 49] = [
     counter(
         "thalweg_query_deadlines_total",
         "results",
-        "Results that were to be out within the latency target: what watermarks have closed, or latency markers where nothing closes",
+        "Results that were to be out within the latency target: what watermarks have closed, from its last event on, or latency markers where nothing closes",
         Of::Query(|query| query.aims.latency_target.and(whole(query.deadlines))),
     ),
     counter(
@@ -411,6 +418,7 @@ impl EngineMetrics {
                 | Of::QueryState
                 | Of::Latency
                 | Of::OutputDelay
+                | Of::EventLatency
                 | Of::Task(_)
                 | Of::Operator(_)
                 | Of::Edge(_) => {
@@ -442,10 +450,11 @@ impl QueryMetrics {
                     sample("", &[query, serial, ("state", &name)], is_state)?;
                 }
             }
-            Of::Latency | Of::OutputDelay => {
+            Of::Latency | Of::OutputDelay | Of::EventLatency => {
                 let (summary, sum_ns, count) = match of {
                     Of::Latency => (self.latency, self.latency_sum_ns, self.latency_count),
-                    _ => (self.output_delay, self.output_delay_sum_ns, self.output_delay_count),
+                    Of::OutputDelay => (self.output_delay, self.output_delay_sum_ns, self.output_delay_count),
+                    _ => (self.event_latency, self.event_latency_sum_ns, self.event_latency_count),
                 };
                 let quantiles = summary.map(|latency| {
                     let quantiles = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.p999_ns];
@@ -576,7 +585,7 @@ pub fn table() -> String {
             Of::Worker(_) => "`worker`",
             Of::Query(_) => "`query`, `serial`",
             Of::QueryState => "`query`, `serial`, `state`",
-            Of::Latency | Of::OutputDelay => "`query`, `serial`, `quantile`",
+            Of::Latency | Of::OutputDelay | Of::EventLatency => "`query`, `serial`, `quantile`",
             Of::Task(_) => "`query`, `serial`, `task`",
             Of::Operator(_) => "`query`, `serial`, `task`, `operator`",
             Of::Edge(_) => "`query`, `serial`, `edge`",

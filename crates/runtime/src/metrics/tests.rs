@@ -63,6 +63,9 @@ fn query(scale: u64) -> QueryMetrics {
         output_delay: None,
         output_delay_sum_ns: 60 * scale,
         output_delay_count: scale,
+        event_latency: None,
+        event_latency_sum_ns: 70 * scale,
+        event_latency_count: scale,
         tasks: vec![task],
         edges: vec![EdgeMetrics { counts, chunks: scale, chunk_bytes: 4_096 * scale }],
     }

@@ -37,6 +37,8 @@ struct Silence {
     idle_after_ns: Option<u64>,
     /// Time at which the source last made a record, or was first polled.
     since: Option<ProcessingTime>,
+    /// Start of the step in which the source last made a record; `None` before the first.
+    made_at: Option<ProcessingTime>,
     is_idle: bool,
     /// Number of times that the source was counted as idle.
     idled: u64,
@@ -45,7 +47,7 @@ struct Silence {
 impl Silence {
     /// Records that the source has made a record at `now`, so that it is not idle.
     fn break_at(&mut self, now: ProcessingTime) {
-        (self.since, self.is_idle) = (Some(now), false);
+        (self.since, self.made_at, self.is_idle) = (Some(now), Some(now), false);
     }
 
     /// Returns the instant at which the source will count as idle if it makes no record until then. Returns
@@ -78,7 +80,7 @@ impl<S: Source, W: Track<S::Item>, C, E> SourceTask<S, W, C, E> {
         SourceTask {
             source,
             tracker: watermarks.tracker(),
-            silence: Silence { idle_after_ns, since: None, is_idle: false, idled: 0 },
+            silence: Silence { idle_after_ns, since: None, made_at: None, is_idle: false, idled: 0 },
             ingestion,
             tail: Tail::new(chain, output),
             probe,
@@ -203,7 +205,7 @@ where
             if passed > 0 {
                 self.silence.break_at(context.now);
             } else if self.silence.falls_idle(context.now) {
-                self.ingestion.note_away(context.now);
+                self.leave(context.now);
                 self.tail.mark(Mark::Idle);
             }
             if let Some(watermark) = due {
@@ -261,12 +263,20 @@ where
     }
 }
 
-impl<S, W, C, E> SourceTask<S, W, C, E> {
+impl<S: Source, W, C, E> SourceTask<S, W, C, E> {
+    /// Records that the source is silent or has ended, and when its last record arrived. If the source does
+    /// not know that, the start of the step that read the record counts.
+    fn leave(&mut self, now: ProcessingTime) {
+        let arrived =
+            |made_at: ProcessingTime| self.source.arrived().map_or(made_at, |arrived| arrived.min(made_at));
+        self.ingestion.note_away(now, self.silence.made_at.map(arrived));
+    }
+
     /// Queues the last marks of a source. They are a watermark that fires all windows, unless the source must
     /// end at its present watermark, and the end of the stream.
     fn end(&mut self, now: ProcessingTime, stop: Stop) {
         self.is_over = true;
-        self.ingestion.note_away(now);
+        self.leave(now);
         if stop == Stop::Drained {
             self.tail.mark(Mark::Watermark(EventTime::MAX));
         }

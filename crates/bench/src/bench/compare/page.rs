@@ -114,7 +114,7 @@ fn table(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.output_delay_us.map(|delay| delay.p99))),
                 micros(of(|figures| figures.result_latency_us.map(|latency| latency.mean))),
                 micros(of(|figures| figures.result_latency_us.map(|latency| latency.p99))),
-                count(of(|figures| figures.overdue.map(|overdue| overdue.markers as f64))),
+                count(of(|figures| Some(figures.overdue?.markers? as f64))),
                 count(of(|figures| Some(figures.overdue?.results? as f64))),
                 share(of(|figures| figures.deadlines_met)),
                 share(of(|figures| figures.scheduling_share)),

@@ -37,7 +37,7 @@ pub fn figures(runs: &[Run]) -> String {
             of(delay, |delay| delay.p99),
             of(figures.result_latency_us, |latency| latency.mean),
             of(figures.result_latency_us, |latency| latency.p99),
-            figures.overdue.map_or(String::new(), |overdue| overdue.markers.to_string()),
+            number(figures.overdue.and_then(|overdue| Some(overdue.markers? as f64))),
             number(figures.overdue.and_then(|overdue| Some(overdue.results? as f64))),
             number(figures.deadlines_met),
             number(Some(figures.cpu_s)),

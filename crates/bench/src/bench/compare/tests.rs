@@ -19,8 +19,16 @@ struct Options {
 fn run(label: &str, at: Option<f64>, throughput_per_s: f64) -> Run {
     let args = Options::parse_from(["bench", "ysb"]).args;
     let figures = Figures::new(&args, "typed", Checked::by_conservation());
-    let latency =
-        latency::Latency { mean: 900.0, p50: 800.0, p90: 900.0, p99: 1_500.0, p999: 2e3, max: 3e3, count: 9 };
+    let latency = latency::Latency {
+        mean: 900.0,
+        stdev: 9.0,
+        p50: 800.0,
+        p90: 900.0,
+        p99: 1_500.0,
+        p999: 2e3,
+        max: 3e3,
+        count: 9,
+    };
     let sample = Sample { at_s: 0.1, throughput_per_s, latency_us: Some(latency), pending: vec![3, 4] };
     let series = Series {
         tasks: vec!["source".to_owned(), "window<1>".to_owned()],
@@ -112,9 +120,11 @@ fn group(name: &'static str, throughput_per_s: f64) -> GroupFigures {
         latency_us: None,
         output_delay_us: None,
         result_latency_us: None,
+        event_latency_us: None,
         overdue: None,
         latency_target_us: Some(800_000),
         deadlines_met: None,
+        success_rate: None,
         in_time: Some(0.25),
     }
 }

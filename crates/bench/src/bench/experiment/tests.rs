@@ -79,11 +79,16 @@ fn complete(experiment: Experiment) -> Comparison {
 
 fn figures(experiment: Experiment, seconds: f64) -> Figures {
     let args = BenchArgs::parsed("ysb");
-    let latency = Latency { mean: 1e3, p50: 1e3, p90: 1e3, p99: 1e3, p999: 1e3, max: 1e3, count: 9 };
+    let latency =
+        Latency { mean: 1e3, stdev: 0.0, p50: 1e3, p90: 1e3, p99: 1e3, p999: 1e3, max: 1e3, count: 9 };
     let overdue = OverdueFigures {
         results: Some(0),
-        markers: 0,
+        markers: Some(0),
+        closings: 0,
+        unmeasured_closings: 0,
+        output_delay_us: Some(latency),
         result_latency_us: Some(latency),
+        event_latency_us: Some(latency),
         latency_us: Some(latency),
         results_in_time: Some(1.0),
     };
@@ -96,9 +101,11 @@ fn figures(experiment: Experiment, seconds: f64) -> Figures {
         latency_us: None,
         output_delay_us: None,
         result_latency_us: None,
+        event_latency_us: None,
         overdue: Some(overdue),
         latency_target_us: None,
         deadlines_met: None,
+        success_rate: None,
         in_time: None,
     };
     let groups = [Group::Sensitive, Group::Bulk].map(|each| group(each.name()));

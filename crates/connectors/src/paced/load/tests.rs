@@ -1,5 +1,6 @@
 //! Tests of valid loads, and of the errors for invalid ones.
 
+use super::super::course::Walk;
 use super::*;
 
 fn steps(steps: &[(i64, u64)]) -> Load {
@@ -84,4 +85,43 @@ fn the_mean_is_that_of_a_part() {
     let [first, second, both] =
         [(0, 1_000), (1_000, 2_000), (0, 2_000)].map(|(from, to)| mean(&bursts, from, to));
     assert!(first != second && (both - (first + second) / 2.0).abs() < 1e-6, "{first} {second} {both}");
+}
+
+/// Checks the time between two latency markers, in microseconds. The markers that the load has in two seconds
+/// must be as many.
+#[track_caller]
+fn check_markers(load: &Load, rate_per_s: u64, expected_us: Option<u64>) {
+    let every = load.marker_every(rate_per_s);
+    assert_eq!(every, expected_us.map(Duration::from_micros), "{load:?} at {rate_per_s}");
+    if let Some(every) = every {
+        let mut walk = Walk::new(&Course::new(load, rate_per_s));
+        let (mut markers, span_ns) = (0, 2_000_000_000);
+        while walk.times().sent_ns < span_ns {
+            markers += u64::from(walk.times().is_marked);
+            walk.pass(1);
+        }
+        let expected = span_ns / u64::try_from(every.as_nanos()).unwrap();
+        assert!(markers.abs_diff(expected) <= 1, "{markers} markers, {expected} expected of {load:?}");
+    }
+}
+
+#[test]
+fn markers_are_regular_or_not_known() {
+    let many = Some(50_000);
+    check_markers(&Load::default(), 10_000, Some(100));
+    check_markers(&Load::default(), 10_001, many);
+    check_markers(&messages(1_000), 64_000, Some(15_625));
+    check_markers(&messages(10), 100_000, Some(100));
+    check_markers(&messages(10), 200_000, many);
+    check_markers(&delayed(Delay::Uniform { max: Span::from_millis(90) }), 5_000, Some(200));
+    check_markers(&steps(&[(1, 5_000)]), 5_000, Some(200));
+    check_markers(&steps(&[(1, 4_000)]), 5_000, None);
+    // At the higher rate not each record has a marker, so neither has it at the lower rate.
+    check_markers(&steps(&[(1, 20_000)]), 5_000, many);
+    check_markers(&steps(&[(1, 500)]), 20_000, None);
+    check_markers(&arriving(Arrivals::Poisson), 5_000, None);
+    check_markers(&arriving(Arrivals::Poisson), 20_000, many);
+    check_markers(&arriving(Arrivals::Pareto { shape: 1.5 }), 5_000, None);
+    check_markers(&arriving(Arrivals::Pareto { shape: 1.5 }), 20_000, many);
+    check_markers(&messages(0), 5_000, None);
 }

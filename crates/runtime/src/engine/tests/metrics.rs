@@ -77,6 +77,26 @@ fn figures_are_exact_between_any_two_steps() {
     }
 }
 
+/// The queues of a query are the records that wait in front of each task. The source of this query makes its
+/// records on demand, so it has no queue.
+#[test]
+fn queues_are_the_records_in_front_of_tasks() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(EdgeLimits::default(), &clock);
+    let query = stepped.engine.submit(graph(20..80, 3, &Seen::default())).unwrap();
+    let mut longest = 0;
+    while query.state() == QueryState::Running {
+        stepped.workers[0].step(clock.as_ref());
+        while stepped.growth.step() {}
+        let mut lengths = Vec::new();
+        query.queue_lengths(clock.now(), |length| lengths.push(length));
+        let pending: Vec<u64> = query.metrics().tasks[1..].iter().map(|task| task.pending).collect();
+        assert_eq!(lengths, pending);
+        longest = lengths.into_iter().fold(longest, u64::max);
+    }
+    assert!(longest > 0, "records have waited");
+}
+
 /// Runs a query of a source and a sink to its end. The clock is always advanced to 1 ms after the time at
 /// which the source's next record is due.
 fn finish(stepped: &mut Stepped, clock: &VirtualClock, query: &QueryHandle) {
@@ -120,6 +140,70 @@ fn the_text_of_a_finished_query() {
         std::fs::write(path, &text).unwrap();
     }
     assert_eq!(std::fs::read_to_string(path).unwrap(), text, "run with UPDATE_GOLDEN=1 to renew it");
+}
+
+/// A source of given records. Each is due at one time, arrived at another and has a stamp, all in ms.
+struct Sent {
+    records: Vec<[u64; 3]>,
+    next: usize,
+}
+
+impl Source for Sent {
+    type Item = i64;
+
+    fn poll<O: Output<i64>>(
+        &mut self,
+        now: ProcessingTime,
+        _: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        let Some(&[due_ms, _, stamp_ms]) = self.records.get(self.next) else {
+            return Ok(Polled::new(SourceStatus::Ended));
+        };
+        let due = ProcessingTime::from_nanos(due_ms * 1_000_000);
+        if now < due {
+            return Ok(Polled::new(SourceStatus::IdleUntil(due)));
+        }
+        output.push(Record::new(EventTime::from_micros(stamp_ms.cast_signed() * 1_000), 7));
+        self.next += 1;
+        Ok(Polled::new(SourceStatus::Ready))
+    }
+
+    fn arrived(&self) -> Option<ProcessingTime> {
+        let [_, arrived_ms, _] = *self.records.get(self.next.checked_sub(1)?)?;
+        Some(ProcessingTime::from_nanos(arrived_ms * 1_000_000))
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// Event latency counts from the last event of any source, also of a source that has ended since.
+#[test]
+fn results_are_as_old_as_the_last_event_of_any_source() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let mut graph = Graph::new("two");
+    // The first source sets a watermark of 5 s with a record that arrived at 2 s. The second has ended by
+    // then, and its last record arrived at 3 s. Each record is read 1 ms after it is due.
+    let first = vec![[1_000, 1_000, 1_000], [4_000, 2_000, 5_000]];
+    for (name, records) in [("a", first), ("b", vec![[3_000, 3_000, 3_000]])] {
+        let (output, entry) = graph.edge();
+        graph.source(name, Sent { records, next: 0 }, strategy(), Repeat::new(1), output);
+        graph.operator(format!("{name} sink"), entry, Repeat::new(1), SinkPlan(Seen::default()));
+    }
+    let query = stepped.engine.submit(graph).unwrap();
+    finish(&mut stepped, &clock, &query);
+    let metrics = query.metrics();
+    assert_eq!((metrics.output_delay_count, metrics.output_delay_sum_ns), (1, 0));
+    assert_eq!((metrics.event_latency_count, metrics.event_latency_sum_ns), (1, 1_001_000_000));
+    assert_eq!(query.take_event_latencies().count(), 1);
+    assert_eq!(query.wait().unwrap().event_latencies.count(), 0, "they were taken");
 }
 
 /// Metrics tell queries with the same name apart. A paused query is shown as idle, and a failed query holds

@@ -195,6 +195,9 @@ fn metrics(name: &str) -> EngineMetrics {
         output_delay: None,
         output_delay_sum_ns: 3_000,
         output_delay_count: 2,
+        event_latency: None,
+        event_latency_sum_ns: 4_000,
+        event_latency_count: 2,
         tasks: vec![task],
         edges: vec![EdgeMetrics { counts, chunks: 2, chunk_bytes: 8_192 }],
     };
@@ -262,6 +265,7 @@ fn samples_have_the_values_of_the_figures() {
     check("thalweg_query_latency_seconds", "query=q serial=1 quantile=0.99", 2e-6);
     check("thalweg_query_latency_seconds_sum", "query=q serial=2", 2e-6);
     check("thalweg_query_output_delay_seconds_sum", "query=q serial=1", 3e-6);
+    check("thalweg_query_event_latency_seconds_sum", "query=q serial=1", 4e-6);
     check("thalweg_query_latency_target_seconds", "query=q serial=1", 0.8);
     check("thalweg_query_deadlines_met_total", "query=q serial=1", 4.0);
     check("thalweg_memory_relief_seconds_total", "", 1.5e-6);
