@@ -21,7 +21,7 @@ use std::collections::{VecDeque, vec_deque};
 use thalweg_model::{EventTime, ProcessingTime};
 use thalweg_scheduling::{DelayStatistics, ProgressMap, QueryId, StreamState};
 
-use super::{Firing, WAITING_MAX};
+use super::WAITING_MAX;
 
 /// Progress of one source, or of one split of a source.
 #[derive(Clone, Debug)]
@@ -42,8 +42,9 @@ pub(super) struct Stream {
     firings: Reached,
     /// The ends of the last epochs.
     epochs: Reached,
-    /// Sweeping watermarks that have not reached all sinks.
-    waiting: VecDeque<Firing>,
+    /// The ends of epochs whose sweeping watermarks have not reached all sinks, and the arrivals of these
+    /// watermarks.
+    waiting: VecDeque<(EventTime, ProcessingTime)>,
 }
 
 /// Instants that lie ahead of a watermark.
@@ -135,7 +136,7 @@ impl Stream {
         if let Some(instant) = swept
             && self.waiting.len() < WAITING_MAX
         {
-            self.waiting.push_back(Firing { instant, taken_in: arrived });
+            self.waiting.push_back((instant, arrived));
         }
     }
 
@@ -153,8 +154,8 @@ impl Stream {
         seen: Option<EventTime>,
         delay_epochs: usize,
     ) -> StreamState {
-        while let Some(oldest) = self.waiting.front()
-            && seen.is_some_and(|seen| oldest.instant <= seen)
+        while let Some(&(instant, _)) = self.waiting.front()
+            && seen.is_some_and(|seen| instant <= seen)
         {
             self.waiting.pop_front();
         }
@@ -164,7 +165,7 @@ impl Stream {
             query,
             next_firing: self.next_firing,
             deadline: self.deadline,
-            swept: self.waiting.front().map(|oldest| oldest.taken_in),
+            swept: self.waiting.front().map(|&(_, arrived)| arrived),
             delays,
             progress,
             is_away: self.is_away,
