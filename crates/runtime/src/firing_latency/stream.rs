@@ -42,7 +42,8 @@ pub(super) struct Stream {
     firings: Reached,
     /// The ends of the last epochs.
     epochs: Reached,
-    /// Sweeping watermarks that have not reached all sinks.
+    /// The ends of epochs whose sweeping watermarks have not reached all sinks, and the arrivals of these
+    /// watermarks.
     waiting: VecDeque<(EventTime, ProcessingTime)>,
 }
 
@@ -153,8 +154,8 @@ impl Stream {
         seen: Option<EventTime>,
         delay_epochs: usize,
     ) -> StreamState {
-        while let Some(&(oldest, _)) = self.waiting.front()
-            && seen.is_some_and(|seen| oldest <= seen)
+        while let Some(&(instant, _)) = self.waiting.front()
+            && seen.is_some_and(|seen| instant <= seen)
         {
             self.waiting.pop_front();
         }
@@ -164,7 +165,7 @@ impl Stream {
             query,
             next_firing: self.next_firing,
             deadline: self.deadline,
-            swept: self.waiting.front().map(|(_, arrived)| *arrived),
+            swept: self.waiting.front().map(|&(_, arrived)| arrived),
             delays,
             progress,
             is_away: self.is_away,
