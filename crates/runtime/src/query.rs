@@ -595,7 +595,9 @@ impl QueryHandle {
     /// that are due. Tasks without a queue are left out: a task that takes no records, a source that makes
     /// records on demand, and a source before its first poll.
     pub fn queue_lengths(&self, now: ProcessingTime, each: impl FnMut(u64)) {
-        self.shared.probes().filter_map(|probe| probe.queue_length(now)).for_each(each);
+        // A source that has ended has no records that are due, although its last due time remains.
+        let live = self.shared.seen.iter().filter(|task| task.meter.ended().is_none());
+        live.filter_map(|task| task.probe.queue_length(now)).for_each(each);
     }
 
     /// Returns the latest intended time of all latency markers that sinks have seen; `None` before the first.

@@ -447,6 +447,10 @@ impl View {
     /// Returns the watermark at which the result of the task's oldest work is put out. An input that is ahead
     /// of the others waits for a later end of a window than the task's watermark tells.
     fn frontier_of_head(&self, horizon: &Horizon, now: ProcessingTime) -> Option<EventTime> {
+        // Results that are being put out wait for no window.
+        if self.probe.is_unsettled() {
+            return None;
+        }
         // If the task reads containers, its input knows the epoch of its oldest block.
         if let Some(due) = self.probe.inputs.first().and_then(|inlet| inlet.due(now)) {
             return Some(due);

@@ -361,7 +361,8 @@ impl Probe {
     }
 
     /// Returns the length of the queue in front of the task at `now`, in rows: the records that wait on its
-    /// input edges or, for a source, the records that are due. Marks do not count. Returns `None` if the task
+    /// input edges or, for a source, the records that are due. Marks do not count, but in containers, where a mark
+    /// that waits alone counts as a record. Returns `None` if the task
     /// has no queue: a task that closes epochs takes no records, and a source that makes records on demand,
     /// or was never polled, has none that are due. A source that has caught up counts as empty up to its next
     /// poll, as for policies.
@@ -539,6 +540,11 @@ impl Probe {
         self.next_head(now).map_or(Context { observed: now, token: None }, |(_, head)| head)
     }
 
+    /// Returns true if a mark or an emission of the task is unfinished, so that it comes before all input.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED
+    }
+
     /// Records a mark that a task with several inputs has taken from the input `port`.
     pub(crate) fn note_input_mark(&self, port: usize, mark: Mark) {
         if let (Mark::Watermark(watermark), Some(last)) = (mark, self.input_watermarks.get(port)) {
@@ -547,8 +553,8 @@ impl Probe {
     }
 
     /// Returns the head of the input that is read next, with the last watermark of that input: of the inputs with
-    /// waiting work the one with the lowest watermark, as [`Merge`](merge::Merge) reads them, and of several the one
-    /// whose work was observed first. Returns `None` if nothing waits.
+    /// waiting work the one with the lowest watermark, as [`Merge`](merge::Merge) reads them up to turns, and of
+    /// several the one whose work was observed first. Returns `None` if nothing waits.
     fn next_head(&self, now: ProcessingTime) -> Option<(EventTime, Context)> {
         let heads = self.inputs.iter().enumerate().filter_map(|(port, inlet)| {
             let last = self.input_watermarks.get(port).map(|last| last.load(Ordering::Relaxed).cast_signed());
@@ -589,7 +595,12 @@ impl Probe {
     /// Returns the metadata (time and scheduling context) for the output of a step that begins now.
     #[inline]
     pub(crate) fn arrival(&self, now: ProcessingTime) -> Arrival {
-        let head = self.head(now);
+        let mut head = self.head(now);
+        if !self.input_watermarks.is_empty() {
+            // A step goes on to other inputs than the one that it reads first, and the oldest of all counts.
+            let all = self.inputs.iter().filter_map(|inlet| inlet.head(now)).chain([head]);
+            head = all.min_by_key(|head| head.observed).unwrap_or(head);
+        }
         // If a source makes its records on demand, they count as observed at the moment at which they are
         // made.
         let observed = if self.is_on_demand() { now } else { head.observed };

@@ -192,7 +192,7 @@ pub struct StreamState {
     pub next_firing: Option<EventTime>,
     /// The deadline of the stream's epoch (Klink, section 3): of the query's operators with windows, those
     /// whose next window ends last. The deadline is chosen when the epoch begins and stands until a watermark
-    /// of this stream has reached it; the next epoch begins there. `EventTime::MAX` if no window holds
+    /// of this stream has reached it; the next deadline lies behind that watermark. `EventTime::MAX` if no window holds
     /// results until it ends, or if none ends before the end of the stream. None in the same cases as
     /// [`next_firing`](Self::next_firing).
     pub deadline: Option<EventTime>,

@@ -141,7 +141,11 @@ impl Inlet {
                 0 => Some(context_of(edge.mark_stamp())),
                 _ => Some(context_of(edge.head_stamp(*reader))),
             },
-            Inlet::Claims(tracker, copy) => tracker.head_context(*copy, now),
+            // Results of an epoch wait for pairs of its partial states to be merged.
+            Inlet::Claims(tracker, copy) => tracker.head_context(*copy, now).or_else(|| {
+                let has_pairs = tracker.pairs_waiting() > 0;
+                if has_pairs { tracker.context_of(tracker.oldest_here()) } else { None }
+            }),
             Inlet::Epochs(tracker, seen) => (tracker.closable_epochs() > 0).then(|| {
                 let first_seen = Context { observed: seen.of(tracker.items_out(), now), token: None };
                 tracker.context_of(tracker.oldest_here()).unwrap_or(first_seen)

@@ -31,7 +31,7 @@
 //!   deadline.
 //! * A query in which an operator may emit results at any instant, as with timers, has no deadline.
 //! * `E[w]` is the deadline plus the mean delay; Eq. 5 as printed lacks the origin. A delay is measured from the
-//!   deadline to the ingestion of the watermark that sweeps it. So the mean includes the bound of lateness and the
+//!   deadline to the arrival of the watermark that sweeps it. So the mean includes the bound of lateness and the
 //!   distance between two watermarks, which the paper counts as p.
 //! * The variance is that of one delay. Eq. 6 is the variance of the mean over epochs, which is far too small.
 //! * The expectation of Eq. 8 is computed in closed form, which needs no range and no steps, and which covers an
@@ -83,7 +83,7 @@ use crate::policy::output_cost::{cost_ns, selectivity};
 use crate::policy::{Policy, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::settings::Settings;
-use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, Snapshot};
+use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, Snapshot, StreamState};
 
 /// The name by which users choose the Klink policy.
 pub const NAME: &str = "klink";
@@ -126,6 +126,9 @@ pub struct Klink {
     frees_most: Option<Pipeline>,
     /// Slack and pending work by [`QueryId`], as of the last evaluation.
     queries: Vec<QueryPlan>,
+    /// The sweeping watermark of each stream that is on its way to the sinks, as of the last evaluation: its
+    /// query and its arrival.
+    swept: Vec<(QueryId, Option<ProcessingTime>)>,
     operators: Downstream<Standing>,
 }
 
@@ -228,6 +231,7 @@ impl Klink {
             patience: Patience::default(),
             frees_most: None,
             queries: Vec::new(),
+            swept: Vec::new(),
             operators: Downstream::default(),
         }
     }
@@ -244,11 +248,16 @@ impl Klink {
         })
     }
 
-    /// Returns true if a watermark that makes a query put out results was ingested since the last evaluation.
+    /// Returns true if a sweeping watermark (the first to reach the deadline of a stream) was read since the last
+    /// evaluation. Each stream is compared with itself, because a watermark of one stream may be read later than
+    /// that of another and have arrived earlier.
     fn has_sweeps(&self, snapshot: &Snapshot) -> bool {
-        snapshot.streams.iter().filter(|stream| !stream.is_away).any(|stream| {
-            self.queries.get(stream.query.0 as usize).is_some_and(|plan| plan.swept < stream.swept)
-        })
+        let is_seen = |(place, stream): (usize, &StreamState)| {
+            stream.is_away
+                || stream.swept.is_none()
+                || self.swept.get(place) == Some(&(stream.query, stream.swept))
+        };
+        !snapshot.streams.iter().enumerate().all(is_seen)
     }
 
     /// Computes for each query its pending work, the age of that work, and the cost of processing it.
@@ -280,11 +289,10 @@ impl Klink {
             // A slack that is NaN, because of invalid statistics, is ignored: `min` returns the other
             // operand.
             plan.slack_ns = slack_ns.map_or(plan.slack_ns, |slack_ns| plan.slack_ns.min(slack_ns));
-            if !stream.is_away {
-                plan.swept = plan.swept.max(stream.swept);
-            }
         }
-        for plan in queries.iter_mut().filter(|plan| plan.slack_ns == f64::INFINITY) {
+        self.swept.clear();
+        self.swept.extend(snapshot.streams.iter().map(|stream| (stream.query, stream.swept)));
+        for plan in self.queries.iter_mut().filter(|plan| plan.slack_ns == f64::INFINITY) {
             plan.slack_ns = plan.slack_without_deadlines_ns(now);
         }
     }

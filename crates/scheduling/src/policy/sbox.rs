@@ -58,8 +58,11 @@ impl Sbox {
     fn choose(&mut self, snapshot: &Snapshot) {
         let is_active =
             |query: QueryId| self.queries.get(query.0 as usize).is_some_and(|turn| turn.is_active);
+        // A query without a window end would keep its turn for ever, because its sinks see no watermark.
         let is_kept = self.at_hand.is_some_and(|(query, seen)| {
-            is_active(query) && snapshot.query(query).is_some_and(|state| state.sink_watermark == seen)
+            is_active(query)
+                && end_of(snapshot, query) < EventTime::MAX
+                && snapshot.query(query).is_some_and(|state| state.sink_watermark == seen)
         });
         if !is_kept {
             let active = (0..snapshot.queries.len() as u32).map(QueryId).filter(|query| is_active(*query));
@@ -212,6 +215,20 @@ mod tests {
         assert_eq!(stand.order(), "5432");
         stand.set_pending(0, 1);
         assert_eq!(stand.order(), "541032");
+    }
+
+    /// A query without windows is current only while no other query has a window, although its source never ends
+    /// and its sinks see no watermark.
+    #[test]
+    fn a_query_without_windows_does_not_keep_its_turn() {
+        let mut stand = Stand::new();
+        stand.set_source(0, false);
+        stand.set_pending(1, 0);
+        stand.set_pending(2, 0);
+        assert_eq!(stand.order(), "10");
+        stand.set_pending(1, 1);
+        stand.set(1, Some(100), None);
+        assert_eq!(stand.order(), "3210");
     }
 
     /// Under light load a query has no work most of the time. It is chosen all the same, and keeps its turn

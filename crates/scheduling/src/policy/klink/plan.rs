@@ -20,8 +20,6 @@ pub(super) struct QueryPlan {
     oldest: Option<ProcessingTime>,
     /// Arrival of the oldest input of the query's sources; `None` if no input waits at a source.
     oldest_at_sources: Option<ProcessingTime>,
-    /// Ingestion time of the last watermark that makes the query put out results.
-    pub(super) swept: Option<ProcessingTime>,
     pub(super) release: Release,
 }
 
