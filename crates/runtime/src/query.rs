@@ -596,7 +596,8 @@ impl QueryHandle {
     /// records on demand, and a source before its first poll.
     pub fn queue_lengths(&self, now: ProcessingTime, each: impl FnMut(u64)) {
         // A source that has ended has no records that are due, although its last due time remains.
-        let live = self.shared.seen.iter().filter(|task| task.meter.ended().is_none());
+        let seen = self.shared.seen.iter();
+        let live = seen.filter(|task| !task.probe.is_source() || task.meter.ended().is_none());
         live.filter_map(|task| task.probe.queue_length(now)).for_each(each);
     }
 
