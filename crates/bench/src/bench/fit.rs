@@ -439,7 +439,7 @@ fn of_sql(args: &BenchArgs) -> Option<String> {
 }
 
 /// Returns the options of an experiment: two workers and a few seconds for each run, unless the command line
-/// says otherwise.
+/// says otherwise. `cameo-fig8c` varies the number of workers itself, from two down to one.
 pub fn experiment(experiment: Experiment, args: &BenchArgs, given: &ArgMatches) -> BenchArgs {
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     // Options that the experiment itself chooses get their defaults.
@@ -463,7 +463,7 @@ pub fn experiment(experiment: Experiment, args: &BenchArgs, given: &ArgMatches) 
         memory_budget,
         ..usual
     };
-    if !is_given("workers") {
+    if !is_given("workers") || experiment == Experiment::CameoFig8c {
         args.workers = 2;
     }
     if !is_given("seconds") {
@@ -480,10 +480,9 @@ pub fn experiment(experiment: Experiment, args: &BenchArgs, given: &ArgMatches) 
 
 /// Returns a note for each option that was given and has no effect.
 pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
-    if let Target::Experiment(_) = args.target {
-        let taken = [
+    if let Target::Experiment(experiment) = args.target {
+        let mut taken = vec![
             "target",
-            "workers",
             "seconds",
             "warmup",
             "repeat",
@@ -493,6 +492,9 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "block_records",
             "memory_budget",
         ];
+        if experiment != Experiment::CameoFig8c {
+            taken.push("workers");
+        }
         // The list must have options only, so the group of all arguments is left out.
         let options = BenchArgs::augment_args(Command::new("bench"));
         let idle = options

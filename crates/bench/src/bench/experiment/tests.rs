@@ -1,9 +1,10 @@
 //! Tests of the policies and claims of planned experiments, and of verdicts on runs that are made up for the
 //! test.
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 
 use super::*;
+use crate::bench::fit;
 use crate::bench::latency::Latency;
 use crate::bench::observe::Series;
 use crate::bench::report::{Checked, OverdueFigures};
@@ -26,6 +27,22 @@ fn plans_name_what_there_is() {
     }
     let known = thalweg_scheduling::policy::names();
     assert!(POLICIES.iter().chain(&tenants::POLICIES).all(|(_, policy)| known.contains(policy)));
+}
+
+/// `cameo-fig8c` runs with two workers and one, also if another number is given, and says so. The other
+/// experiments take the given number.
+#[test]
+fn an_experiment_that_varies_the_workers_takes_no_other_number() {
+    let parsed = |experiment: &str| {
+        let line = ["bench", experiment, "--workers", "4"];
+        let given = BenchArgs::augment_args(clap::Command::new("bench")).get_matches_from(line);
+        let args = <BenchArgs as clap::FromArgMatches>::from_arg_matches(&given).unwrap();
+        let Target::Experiment(target) = args.target else { panic!("{experiment} is no experiment") };
+        (fit::experiment(target, &args, &given).workers, fit::idle_options(&args, &given))
+    };
+    let note = "--workers has no effect on an experiment, which chooses it".to_owned();
+    assert_eq!(parsed("cameo-fig8c"), (2, vec![note]));
+    assert_eq!(parsed("cameo-fig8"), (4, Vec::new()));
 }
 
 /// The paper's name of a policy stands for its literal form.
