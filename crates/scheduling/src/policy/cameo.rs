@@ -24,7 +24,7 @@
 //!
 //! * The paper's contexts carry the deadline and its parts, and costs come back with acknowledgements. Here records
 //!   carry t_M only; the rest is read where the rank is made. The operator's own cost is as fresh as its entry.
-//!   C_path, targets and lines of progress are of the last round, at most 1 ms ago, for all operators at once,
+//!   C_path, targets and lines of progress are of the last round, for all operators at once,
 //!   instead of one step per acknowledgement.
 //! * Within an operator the first arrival runs first. The paper's local priority takes the first in progress
 //!   instead. Watermarks of one input only rise, so there the first arrival is also the first in progress. Of several
