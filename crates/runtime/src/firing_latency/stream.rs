@@ -274,6 +274,16 @@ mod tests {
         assert_eq!(found.deadline, Some(event(400)));
     }
 
+    /// A watermark that passes the ends of several windows counts once, as one epoch, with its delay since the
+    /// first of these ends.
+    #[test]
+    fn a_watermark_behind_several_ends_counts_once() {
+        let mut stream = stream(&[(10, 20), (320, 350)]);
+        let found = state(&mut stream, 0);
+        assert_eq!((found.delays.epochs, found.delays.mean_ns), (1, 250_000_000.0));
+        assert_eq!(found.deadline, Some(event(400)));
+    }
+
     /// A source reports the arrival time of its oldest watermark that ended a window and that not all sinks
     /// have seen.
     #[test]
