@@ -1,7 +1,14 @@
-//! A sink that writes records as comma-separated lines to any writer; the command line uses it for standard output.
+//! A sink that writes records as comma-separated lines to any writer, such as standard output.
+//!
+//! Queries in Rust use it, as the examples do. SQL has its own sink for standard output: the connector `stdout`, in
+//! `connect/standard.rs` of sql-tables.
 //!
 //! Guarantee: none across a crash. Rows are written out at every watermark, at the end, and whenever
 //! [`SINK_BUFFER_BYTES`] are gathered. Rows that were written out cannot be taken back when the query fails later.
+//! A watermark and the end also flush the writer; a full buffer does not. A watermark that finds no gathered rows does
+//! not flush, so a writer with a buffer of its own may keep rows until the next flush.
+//!
+//! Errors: `SINK_CLOSED` if the reader of a pipe is gone, else `SINK_FAILED`. Tests: `stdout/tests.rs`.
 
 use std::io::{self, Write};
 use std::marker::PhantomData;
@@ -42,12 +49,14 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> LinesSink<T, 
         LinesSink { name, writer, rows: RowWriter::default(), row, takes: PhantomData }
     }
 
+    /// Hands the gathered rows to the writer, without a flush.
     fn write_out(&mut self) -> Result<(), SinkError> {
         let written = self.writer.write_all(self.rows.as_bytes());
         self.rows.clear();
         written.map_err(|source| failed(self.name, source))
     }
 
+    /// Hands the gathered rows to the writer, and flushes it.
     fn flush(&mut self) -> Result<(), Fault> {
         self.write_out()?;
         Ok(self.writer.flush().map_err(|source| failed(self.name, source))?)

@@ -1,9 +1,9 @@
 //! The contract of operators whose results come later, such as answers from another system.
 //!
-//! An [`Operator`](crate::Operator) has processed a mark when its call returns, and nothing behind the mark reaches
-//! it earlier. An operator that waited for its answers at each watermark would have few requests in flight. So a
-//! deferred operator stands at the head of a task, takes records and marks as long as it has room, and emits records
-//! and marks when it has some.
+//! An [`Operator`](crate::Operator) gets nothing behind a mark until `on_mark` has said that the mark is processed. An
+//! operator that waited for its answers at each watermark would have few requests in flight. So a deferred operator
+//! stands at the head of a task, takes records and marks as long as it has room, and emits records and marks when it
+//! has some.
 //!
 //! ```text
 //!                take, mark                      emit
@@ -18,10 +18,16 @@
 //!    more; it hands each mark on before it goes on;
 //! 2. gives the operator input while it has [`room`](Deferred::room), and calls `emit` again;
 //! 3. leaves the operator alone when nothing can be emitted, and it has no room or there is no input. It comes back
-//!    when the waker is called or, if the operator has room, when there is input.
+//!    when the waker is called or, if the operator has room, when there is input. If results are ready and the output
+//!    has no room, the runner comes back when the output has room; no call of the waker is needed for that.
 //!
 //! No call is lost: a thread with a new result first makes it visible to `emit` and then calls the waker. If it calls
 //! before step 1, `emit` finds the result; if after, the note is there when the task is put to rest.
+//!
+//! The runner is `DeferredTask` of runtime (`task/deferred.rs`). The only deferred operator is `LookupJoin` of
+//! operators, which `Stream::lookup` adds to a query. The lookup join of SQL is another operator: it reads its table
+//! before it joins, and waits for no answers. Tests: `lookups.rs` (each record gets its own answer) and `waiting.rs`
+//! (no wake-up is lost, no task polls without one), both in testkit.
 
 use std::task::Waker;
 
@@ -65,7 +71,8 @@ pub trait Deferred<In>: Send {
     fn take(&mut self, record: Record<In>);
 
     /// Gives a mark to the operator; it follows all records that the operator has taken. Called while the
-    /// operator has room. One more mark may follow a watermark or similar mark that used up the last room.
+    /// operator has room. One mark of an edge may become several marks of the task, such as the last watermark
+    /// and the end. They are given one after the other, so the later ones may find no room.
     fn mark(&mut self, mark: Mark);
 
     /// Emits the results that are ready, up to the next mark, as far as `output` has room.

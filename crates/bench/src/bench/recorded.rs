@@ -1,4 +1,17 @@
 //! Recorded input: a file of lines, read once by the engine and once more, afterwards, for the reference.
+//!
+//! Promise: the reference gets the lines of data that the run has read, in their order: all of them, or the
+//! first ones if the run was interrupted. A line that breaks a rule of the dialect is `None` there, so that
+//! the numbers of the other lines do not change. The reference's lines are made by `plain_lines.rs`, which
+//! shares no code with the source.
+//!
+//! Bounds: the second reading holds the whole file in memory, decompressed, which the engine's budget does
+//! not count. Only the length of a line is bounded. A file that changes between the two readings makes the
+//! check fail; nothing looks for the cause.
+//!
+//! Every workload with `--input` uses [`Recorded`]: `nyt`, `lrb`, `lrb-full` and `netmon` read rows,
+//! `lines.rs` reads lines without columns. Tests: `tests/bench/bad_lines.rs` for each `--on-bad`,
+//! `tests/bench/hostile_lines.rs` for the agreement of both readings, `tests/bench/recorded.rs` for real data.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -86,7 +99,8 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// Calls `use_lines` with the lines in plain form that a run has read.
+    /// Calls `use_lines` with the lines in plain form that a run has read. A line that breaks a rule of the
+    /// dialect is `None`.
     pub fn with_lines<A>(
         &self,
         driven: &Driven,
@@ -96,7 +110,8 @@ impl<'a> Recorded<'a> {
         Ok(use_lines(&mut plain_lines(&bytes, self.layout.header, lines_max(driven))))
     }
 
-    /// Calls `use_lines` with the unchanged lines, without columns, that a run has read.
+    /// Calls `use_lines` with the unchanged lines, without columns, that a run has read. A line that is not
+    /// text or is too long is `None`.
     pub fn with_raw_lines<A>(
         &self,
         driven: &Driven,

@@ -3,15 +3,21 @@
 //! Paper      Fu et al., "EdgeWise: A Better Stream Processing Engine for the Edge" (USENIX ATC 2019), the longest
 //!            queue first; Frasca et al. (Computing Frontiers 2023), who apply it to the threads steered by Lachesis
 //!            and add source queues
-//! Score      pending records; for a source, the records that are due
+//! Score      pending records and marks; for a source, the records that are due, or a full block if it makes
+//!            records on demand
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
 //! Starves    an operator with fewer waiting records than others that keep the workers busy. The variant
-//!            `congestion+ageing` bounds the wait
-//! Differs    where an operator of the papers has nothing to do, or no room, its thread finds that out itself
+//!            `congestion+ageing` bounds the wait (see `ageing.rs`)
+//! Differs    here an operator without work or without room is not chosen; in the papers its thread runs and finds
+//!            that out itself. A queue that grows is ranked again in the next round, not at once. With several
+//!            workers, a worker first takes an operator whose input is in its cache (`prefers_workers`)
 //!
 //! `congestion_v1` does not see queues outside the engine: a source counts as if nothing waited there, as in the
-//! baseline of Frasca et al. (Figs. 5 to 13). So sources run when nothing else can, the lower number first.
+//! baseline of Frasca et al. (Figs. 5 to 13). So sources run when nothing else can, and among sources the one with
+//! the lower operator number. The source with the higher number may starve.
+//!
+//! `policy.rs` makes all three by their names. Tests: the order in this file; the waits in `policy/tests.rs`.
 
 use crate::policy::{Policy, Scale};
 use crate::rank::Rank;

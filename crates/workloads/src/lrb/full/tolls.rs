@@ -5,7 +5,18 @@
 //! watermark has reached that beginning, and otherwise as soon as it does. Changes within a minute are kept for
 //! the next one.
 //!
-//! The rules are stated in [`crate::reference::lrb_full`], under "LAV and toll" and "Accidents".
+//! The input is the union of three streams: traffic, accidents and entries. Its watermark is the least of
+//! theirs. When it has reached the beginning of a minute, all traffic and all accidents of the minutes before
+//! have come. Traffic of a minute is stamped before the minute begins, so no entry of that minute is answered
+//! without it.
+//!
+//! Each entry has one announcement, also the entry of a car that leaves by the exit lane. Such an announcement
+//! has no row in the results, but it charges the toll of the segment before. [`super::query`] calls [`Tolls`]
+//! and sorts the announcements into toll rows, accident notices and charges.
+//!
+//! The rules are stated in [`crate::reference::lrb_full`], under "LAV and toll" and "Accidents". Tests:
+//! `tests/linear_road.rs` and `tests/metamorphic.rs` of testkit compare all results with that reference, in
+//! order and out of order.
 
 use serde::{Deserialize, Serialize};
 use thalweg::{EventTime, KeyedProcess, ProcessContext, Record};
@@ -60,7 +71,7 @@ pub struct Traffic {
     pub cars: u64,
 }
 
-/// Announcement to a car that enters a segment.
+/// Announcement to a car that enters a segment. If [`Entry::leaves`] is true, the car is not told of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Announcement {
     /// The entry into the segment, by the car that is answered.
@@ -79,6 +90,8 @@ pub struct Known {
     /// The traffic of the segment, with the minute for which it holds. There is one minute, or two for a
     /// short time.
     traffic: Vec<(i64, Traffic)>,
+    /// Accidents ahead of the segment. An accident is forgotten when traffic comes after its last
+    /// minute. In a segment without traffic it is kept.
     accidents: Vec<Accident>,
     /// Cars that entered in minutes whose beginning the watermark has not reached.
     waiting: Vec<(EventTime, Entry)>,
@@ -132,7 +145,8 @@ impl KeyedProcess<Segment, SegmentEvent> for Tolls {
         }
     }
 
-    /// Handles the beginning of a minute: answers the cars that wait for it.
+    /// Handles the beginning of a minute: answers the cars that wait for this minute or an earlier one. Each
+    /// announcement has the stamp of its entry.
     fn on_timer(&self, _segment: &Segment, at: EventTime, context: &mut Context<'_>) {
         let minute = minute_of(at);
         let known = context.state();

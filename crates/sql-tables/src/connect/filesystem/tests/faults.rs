@@ -1,4 +1,10 @@
-//! Files that change while they are read, bad records, and invalid positions.
+//! Tests of reading when something is wrong: files that change, bad records, invalid positions, directories and
+//! links that cannot be followed, and targets that must not be replaced.
+//!
+//! The query fails with an error that names the file, or the bad record is counted and, if the table asks for it,
+//! diverted. Nothing is lost silently (C1 to C4 of connectors). The rules under test are those of
+//! `filesystem/split.rs`, `filesystem/listing.rs` and `connect/bad.rs`. `connect/bad/tests.rs` tests bad records
+//! without files, `damaged.rs` files with random damage.
 
 use std::fs;
 
@@ -7,13 +13,14 @@ use thalweg_model::{ProcessingTime, SourceStatus};
 use super::of;
 use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources, table, write};
 
-/// Returns the error of a query whose second file is changed by `change` after the first one was read.
+/// Returns the error of a query in which `change` changes a file after one row of the first file was read.
 fn after(change: impl Fn(&Folder), format: &str, content: &str) -> String {
     let folder = Folder::new();
     (0..40).for_each(|file| folder.put(&format!("in/{file:02}"), content));
     let of = of("", &format!("'path' = 'in', 'format' = '{format}'"));
     let mut found = sources(&of, &folder.world()).unwrap();
-    // There are 40 files in 32 splits, so the first split has the files 00 and 32.
+    // A table has at most 32 splits, and files go to them in turn. So the first split has the files 00
+    // and 32.
     found[0].poll(ProcessingTime::ZERO, 1).unwrap();
     change(&folder);
     let fault = drain(found[0].as_mut(), 10).unwrap_err();
@@ -46,6 +53,7 @@ fn a_file_that_changes_fails_the_query() {
     check(&|folder| folder.put("in/00", "1,a\n2,b\n"), "another file took its place");
 }
 
+/// A gzip stream that ends early fails the query, and the error names the file and the place.
 #[test]
 fn a_gzip_stream_that_is_damaged() {
     let folder = Folder::new();
