@@ -5,8 +5,8 @@
 //!
 //! Guarantee: none across a crash. Rows are written out at every watermark, at the end, and whenever
 //! [`SINK_BUFFER_BYTES`] are gathered. Rows that were written out cannot be taken back when the query fails later.
-//! A watermark and the end also flush the writer; a full buffer does not. A watermark that finds no gathered rows does
-//! not flush, so a writer with a buffer of its own may keep rows until the next flush.
+//! A watermark and the end also flush the writer; a full buffer does not. A watermark without a row since the last flush
+//! does nothing.
 //!
 //! Errors: `SINK_CLOSED` if the reader of a pipe is gone, else `SINK_FAILED`. Tests: `stdout/tests.rs`.
 
@@ -40,13 +40,16 @@ pub struct LinesSink<T, F, W> {
     writer: W,
     rows: RowWriter,
     row: F,
+    /// True if a row came since the writer was last flushed. The row may be with the writer, which may have a
+    /// buffer of its own.
+    is_unflushed: bool,
     takes: PhantomData<fn(T)>,
 }
 
 impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> LinesSink<T, F, W> {
     /// Creates a sink that writes rows to `writer`; errors call the sink `name`.
     pub fn new(name: &'static str, writer: W, row: F) -> Self {
-        LinesSink { name, writer, rows: RowWriter::default(), row, takes: PhantomData }
+        LinesSink { name, writer, rows: RowWriter::default(), row, is_unflushed: false, takes: PhantomData }
     }
 
     /// Hands the gathered rows to the writer, without a flush.
@@ -59,6 +62,7 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> LinesSink<T, 
     /// Hands the gathered rows to the writer, and flushes it.
     fn flush(&mut self) -> Result<(), Fault> {
         self.write_out()?;
+        self.is_unflushed = false;
         Ok(self.writer.flush().map_err(|source| failed(self.name, source))?)
     }
 }
@@ -67,6 +71,7 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> Sink<T> for L
     fn write(&mut self, record: Record<T>) -> Result<(), Fault> {
         (self.row)(&record, &mut self.rows);
         self.rows.end_row();
+        self.is_unflushed = true;
         if SINK_BUFFER_BYTES <= self.rows.as_bytes().len() {
             self.write_out()?;
         }
@@ -75,9 +80,9 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> Sink<T> for L
 
     fn on_mark(&mut self, mark: Mark) -> Result<(), Fault> {
         match mark {
-            // Rows are written out at a watermark only if there are any, since thousands of watermarks may
-            // come without a record between them.
-            Mark::Watermark(_) if !self.rows.as_bytes().is_empty() => self.flush(),
+            // A watermark flushes only if a row came, since thousands of watermarks may come without a record
+            // between them.
+            Mark::Watermark(_) if self.is_unflushed => self.flush(),
             _ => Ok(()),
         }
     }

@@ -51,6 +51,32 @@ fn rows_go_out_at_watermarks_and_at_the_end() {
     assert_eq!(seen(), "1\n2\n");
 }
 
+/// Rows that a full buffer handed to the writer are flushed by the next watermark, although no row is gathered
+/// then. A further watermark flushes nothing.
+#[test]
+fn a_watermark_flushes_rows_of_a_full_buffer() {
+    let flushes = Arc::new(Mutex::new(0));
+    struct Counted(Arc<Mutex<u64>>);
+    impl Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            *self.0.lock().unwrap() += 1;
+            Ok(())
+        }
+    }
+    let line = "x".repeat(SINK_BUFFER_BYTES);
+    let row = |_: &Record<u64>, row: &mut RowWriter| row.push_str(&line);
+    let mut sink = LinesSink::new("stdout", Counted(Arc::clone(&flushes)), row);
+    sink.write(Record::new(EventTime::EPOCH, 1)).unwrap();
+    assert_eq!(*flushes.lock().unwrap(), 0);
+    for _ in 0..2 {
+        sink.on_mark(Mark::Watermark(EventTime::EPOCH)).unwrap();
+    }
+    assert_eq!(*flushes.lock().unwrap(), 1);
+}
+
 #[test]
 fn a_reader_that_has_gone_is_told_apart_from_other_faults() {
     for (kind, code, told) in [
