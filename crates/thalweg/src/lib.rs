@@ -83,7 +83,8 @@ pub use thalweg_operators::{
 };
 pub use thalweg_runtime::scheduling;
 pub use thalweg_runtime::{
-    Aims, EdgeCounts, EdgeLimits, EdgeMemory, EdgeMetrics, Engine, EngineBuilder, EngineMetrics, Execution,
-    Graph, LatencySummary, OperatorCounts, PlanError, ProcessMetrics, Progress, QueryError, QueryHandle,
-    QueryMetrics, QueryReport, QueryState, Step, Stepped, SystemClock, TaskMetrics, TaskState, WorkerMetrics,
+    Aims, CostClock, EdgeCounts, EdgeLimits, EdgeMemory, EdgeMetrics, Engine, EngineBuilder, EngineMetrics,
+    Execution, Graph, LatencySummary, OperatorCounts, PlanError, ProcessMetrics, Progress, QueryError,
+    QueryHandle, QueryMetrics, QueryReport, QueryState, Step, Stepped, SystemClock, TaskMetrics, TaskState,
+    WorkerMetrics,
 };
