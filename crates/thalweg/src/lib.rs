@@ -72,10 +72,10 @@ pub use stream::{
 
 pub use thalweg_model::{
     Clock, Coded, CountWindows, Counted, Counts, Either, Entropy, EventTime, Fault, Firing, Flow, Fold,
-    Generate, Input, Mark, Operator, Output, Polled, ProcessingTime, Record, SeededEntropy, SessionGap, Sink,
-    SlidingWindows, Source, SourceStatus, Span, State, StateError, StateReader, StateWriter, Text,
-    TextBuffer, TotalF64, TumblingWindows, VirtualClock, WatermarkStrategy, Watermarks, Window, WindowError,
-    Windowed, source,
+    Generate, Input, LatencyMarker, Mark, Operator, Output, Polled, ProcessingTime, Record, SeededEntropy,
+    SessionGap, Sink, SlidingWindows, Source, SourceStatus, Span, State, StateError, StateReader,
+    StateWriter, Text, TextBuffer, TotalF64, TumblingWindows, VirtualClock, WatermarkStrategy, Watermarks,
+    Window, WindowError, Windowed, source,
 };
 pub use thalweg_operators::{
     Count, DistinctCount, DuplicateKey, FloatSum, Interval, IntervalError, KeyedProcess, Lookup,
