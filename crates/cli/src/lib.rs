@@ -2,11 +2,12 @@
 //!
 //! [`console`] writes all text, [`failure`] turns errors into one line and an exit code, [`interrupt`] turns
 //! Ctrl-C into a drain, [`options`] reads values with units, [`policy_options`] reads the parameters of
-//! policies, and [`show`] formats numbers for people. [`handed_over`] lists the commands that `thalweg`
-//! leaves to `thalweg-bench`.
+//! policies, [`cost_clock`] reads the clock of costs, and [`show`] formats numbers for people.
+//! [`handed_over`] lists the commands that `thalweg` leaves to `thalweg-bench`.
 #![forbid(unsafe_code)]
 
 pub mod console;
+pub mod cost_clock;
 pub mod failure;
 pub mod handed_over;
 pub mod interrupt;

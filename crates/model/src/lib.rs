@@ -57,7 +57,7 @@ pub use fault::{Coded, Fault};
 pub use fold::Fold;
 pub use horizon::Horizon;
 pub use keys::{Keys, NoKeys};
-pub use mark::Mark;
+pub use mark::{LatencyMarker, Mark};
 pub use operator::{Blame, Counts, Flow, Input, Operator, Output, Sharing};
 pub use record::Record;
 pub use sink::Sink;

@@ -12,6 +12,7 @@ use thalweg_scheduling::{Policy, policy::enjima::Enjima};
 use crate::ablations::Ablations;
 use crate::clock::SystemClock;
 use crate::cores;
+use crate::cost_clock::CostClock;
 use crate::driver::{Driver, DriverFigures};
 use crate::error::{PlanError, QueryError};
 use crate::executor::{Executor, Runs, discard};
@@ -35,6 +36,7 @@ pub struct EngineBuilder {
     run_bytes: u64,
     source_grain_ns: u64,
     measured_steps: u64,
+    cost_clock: CostClock,
     policy: Box<dyn Policy>,
     clock: Arc<dyn Clock>,
     entropy: Box<dyn Entropy>,
@@ -59,6 +61,7 @@ impl Default for EngineBuilder {
             run_bytes: limits::RUN_BYTES.default,
             source_grain_ns: limits::SOURCE_GRAIN_NS.default,
             measured_steps: limits::MEASURED_STEPS.default,
+            cost_clock: CostClock::default(),
             policy: Box::new(Enjima::default()),
             clock: Arc::new(SystemClock::default()),
             entropy: Box::new(SeededEntropy::new(seed)),
@@ -119,6 +122,11 @@ impl EngineBuilder {
     /// operator is timed. See [`limits::MEASURED_STEPS`].
     pub fn measured_steps(self, measured_steps: u64) -> Self {
         EngineBuilder { measured_steps, ..self }
+    }
+
+    /// Sets the clock by which the costs of tasks are measured, which policies go by.
+    pub fn cost_clock(self, cost_clock: CostClock) -> Self {
+        EngineBuilder { cost_clock, ..self }
     }
 
     /// Sets the scheduling policy, which chooses the task that a worker runs next.
@@ -216,6 +224,7 @@ impl EngineBuilder {
                 bytes_max,
                 source_grain_ns,
                 measured_steps,
+                cost_clock: self.cost_clock,
             },
             edges: EdgePlans { memory: self.memory, limits: self.edges, ablations: self.ablations },
             policy: self.policy,

@@ -43,6 +43,7 @@ pub(crate) use self::body::{Claim, Done, Entrance, Outcome, TaskBody, discard};
 pub(crate) use self::turn::Bench;
 use self::turn::{Left, Turn};
 use crate::board::{Board, NOTHING};
+use crate::cost_clock::CostClock;
 use crate::driver::{Driver, DriverFigures};
 use crate::error::{PlanError, QueryError};
 use crate::graph::{Built, BuiltTask};
@@ -115,7 +116,8 @@ pub(crate) struct Executor {
     submitted: AtomicU64,
 }
 
-/// Bounds of one run of a task: bytes, and how often a source is polled and a step is measured.
+/// Bounds of one run of a task: bytes, and how often a source is polled and a step is measured. Also the clock
+/// of its cost.
 #[derive(Clone, Copy)]
 pub(crate) struct Runs {
     pub(crate) block_records: u32,
@@ -126,6 +128,8 @@ pub(crate) struct Runs {
     /// Interval between measured steps: of this many steps of a task, one is measured operator by operator.
     /// See [`limits::MEASURED_STEPS`].
     pub(crate) measured_steps: u32,
+    /// Clock by which the run is charged to its task.
+    pub(crate) cost_clock: CostClock,
 }
 
 impl Runs {

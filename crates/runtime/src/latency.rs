@@ -1,4 +1,5 @@
-//! Latencies of a query, from the time at which a record should have been sent to its arrival at the sink.
+//! Latencies of a query: histograms of the times from an instant of a record, such as when it should have been
+//! sent, to its arrival at the sink.
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 /// intervals of one, can be merged. Summaries cannot, because there is no median of medians.
 ///
 /// It allocates nothing before the first latency, and then as much as the largest one needs: 120 KiB up to 16
-/// ms, and 260 KiB up to an hour. A query has four histograms, and many queries count nothing.
+/// ms, and 260 KiB up to an hour. A query has five histograms, and many queries count nothing.
 #[derive(Clone, Default, PartialEq)]
 pub struct Latencies(Option<Histogram<u64>>);
 

@@ -6,7 +6,7 @@
 //! 1. [`limits`]: everything that can grow, block or wait, with its bound.
 //! 2. [`graph`]: a query before it runs, and the checks that it must pass.
 //! 3. [`edge`]: the edges of the memory room, in the terms of the model; `modes`: the kinds of edge memory,
-//!    and whether workers or threads run the tasks.
+//!    and whether workers or threads run the tasks; `cost_clock`: the clock by which costs are measured.
 //! 4. [`output`]: the output of a task, which is an edge or a sink. `epochs`: the containers between tasks
 //!    that several workers share. `firing_latency`: the time from the watermark that closes a result to the
 //!    result at the sink.
@@ -30,6 +30,7 @@ mod arrival;
 mod board;
 pub mod clock;
 mod cores;
+mod cost_clock;
 mod driver;
 pub mod edge;
 pub mod engine;
@@ -61,6 +62,7 @@ pub mod worker;
 pub use ablations::Ablations;
 pub use aims::Aims;
 pub use clock::SystemClock;
+pub use cost_clock::CostClock;
 pub use engine::{Engine, EngineBuilder, Growth, Stepped};
 pub use error::{PlanError, QueryError};
 pub use graph::{

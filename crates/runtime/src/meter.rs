@@ -22,6 +22,7 @@ use thalweg_memory::sync::{AtomicU64, Ordering, fence, thread};
 use thalweg_model::staged::{Stage, Stages};
 use thalweg_model::{Counts, ProcessingTime};
 
+use crate::cost_clock::Spent;
 use crate::query::OperatorCounts;
 use crate::task::{Oddities, StepReport, Task};
 
@@ -91,6 +92,8 @@ pub(crate) struct Meter {
     pub(crate) steps: AtomicU64,
     /// Nanoseconds that workers have spent in the steps of this task.
     pub(crate) busy_ns: AtomicU64,
+    /// Nanoseconds of the steps of this task by the clock of costs, from which its cost per record follows.
+    pub(crate) charged_ns: AtomicU64,
     /// The present state of the task and its start, as a [`word`]. Written by the holder of the task with
     /// Release, after the waiting time of the previous state. Read with Acquire before the waiting times, and
     /// again behind a fence.
@@ -167,6 +170,7 @@ impl Meter {
             idled: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
             busy_ns: AtomicU64::new(0),
+            charged_ns: AtomicU64::new(0),
             standing: AtomicU64::new(word(TaskState::Idle, 0)),
             waited_ns: Waited::default(),
             shown_ns: Waited::default(),
@@ -174,11 +178,12 @@ impl Meter {
         }
     }
 
-    pub(crate) fn note_step(&self, report: StepReport, busy_ns: u64) {
+    pub(crate) fn note_step(&self, report: StepReport, spent: Spent) {
         add(&self.records_in, report.records_in);
         add(&self.records_out, report.records_out);
         add(&self.steps, 1);
-        add(&self.busy_ns, busy_ns);
+        add(&self.busy_ns, spent.busy_ns);
+        add(&self.charged_ns, spent.charged_ns);
     }
 
     pub(crate) fn note_oddities(&self, oddities: Oddities) {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
 use thalweg_model::{
-    Allowance, Clock, Either, EventTime, Fault, Horizon, Mark, Output, ProcessingTime, Record, Sink, Weighed,
+    Allowance, Clock, Either, EventTime, Fault, Horizon, LatencyMarker, Mark, Output, ProcessingTime, Record,
+    Sink, Weighed,
 };
 use thalweg_scheduling::{QueryId, StreamState};
 
@@ -208,6 +209,9 @@ pub(crate) struct Delivered {
     /// has ended.
     pub(crate) results: AtomicU64,
     pub(crate) latencies: Delays,
+    /// Times from the intake of the record before a latency marker to the arrival of the marker at a sink. The
+    /// time for which the record waited in front of the engine is not in them.
+    pub(crate) processing_latencies: Delays,
     /// The latest intended time of all latency markers that sinks have seen, in ns; 0 before the first.
     /// Relaxed: it is only shown to people, and only grows.
     last_marker_ns: AtomicU64,
@@ -295,6 +299,7 @@ impl Delivered {
         Arc::new(Delivered {
             results: AtomicU64::new(0),
             latencies: Delays::new(latency_target_ns),
+            processing_latencies: Delays::new(None),
             last_marker_ns: AtomicU64::new(0),
             output_delays: Delays::new(None),
             result_latencies: Delays::new(None),
@@ -312,10 +317,12 @@ impl Delivered {
         self.firings.next_window_end(seen)
     }
 
-    /// Records the latency of a marker that arrives at a sink now.
-    fn note_marker(&self, intended: ProcessingTime, clock: &dyn Clock) {
-        self.latencies.note(clock.now().nanos_since(intended));
-        self.last_marker_ns.fetch_max(intended.as_nanos(), Ordering::Relaxed);
+    /// Records the latencies of a marker that arrives at a sink now.
+    fn note_marker(&self, marker: LatencyMarker, clock: &dyn Clock) {
+        let now = clock.now();
+        self.latencies.note(now.nanos_since(marker.intended()));
+        self.processing_latencies.note(now.nanos_since(marker.taken_in()));
+        self.last_marker_ns.fetch_max(marker.intended().as_nanos(), Ordering::Relaxed);
     }
 
     /// Returns the latest intended time of all latency markers that sinks have seen; `None` before the first.
@@ -463,7 +470,7 @@ impl<T, S: Sink<T>> TaskOutput<T> for ToSink<S> {
 
     fn mark(&mut self, mark: Mark, _arrival: Arrival, clock: &dyn Clock) -> Result<(), Fault> {
         match mark {
-            Mark::Latency(intended) => self.delivered.note_marker(intended, clock),
+            Mark::Latency(marker) => self.delivered.note_marker(marker, clock),
             Mark::Watermark(watermark) => {
                 self.watermark.set(watermark);
                 self.delivered.note_watermark(watermark, clock);

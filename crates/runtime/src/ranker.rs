@@ -133,7 +133,7 @@ struct View {
 struct Seen {
     records_in: u64,
     records_out: u64,
-    busy_ns: u64,
+    charged_ns: u64,
     steps: u64,
 }
 
@@ -514,7 +514,7 @@ impl View {
         let seen = Seen {
             records_in: read(&meter.records_in),
             records_out: read(&meter.records_out),
-            busy_ns: read(&meter.busy_ns),
+            charged_ns: read(&meter.charged_ns),
             steps: read(&meter.steps),
         };
         let records_in = seen.records_in.saturating_sub(self.seen.records_in) as f64;
@@ -524,15 +524,15 @@ impl View {
             // A task that closes epochs takes no records: its cost is per run, and its pending work is a
             // number of epochs.
             if steps > 0.0 {
-                let busy_ns = seen.busy_ns.saturating_sub(self.seen.busy_ns) as f64;
-                self.cost_ns = (busy_ns / steps).max(f64::MIN_POSITIVE);
+                let charged_ns = seen.charged_ns.saturating_sub(self.seen.charged_ns) as f64;
+                self.cost_ns = (charged_ns / steps).max(f64::MIN_POSITIVE);
                 self.cost_ns_per_run = self.cost_ns;
                 self.seen = seen;
             }
         } else if records_in > 0.0 {
-            let busy_ns = seen.busy_ns.saturating_sub(self.seen.busy_ns) as f64;
-            self.cost_ns = (busy_ns / records_in).max(f64::MIN_POSITIVE);
-            self.cost_ns_per_run = (busy_ns / steps.max(1.0)).max(f64::MIN_POSITIVE);
+            let charged_ns = seen.charged_ns.saturating_sub(self.seen.charged_ns) as f64;
+            self.cost_ns = (charged_ns / records_in).max(f64::MIN_POSITIVE);
+            self.cost_ns_per_run = (charged_ns / steps.max(1.0)).max(f64::MIN_POSITIVE);
             self.selectivity = if records_out > 0.0 {
                 records_out / records_in
             } else {

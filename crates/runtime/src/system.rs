@@ -1,8 +1,9 @@
 //! Interface to the operating system: threads, and readings of CPU time, memory and page faults of the
 //! process and its threads.
 //!
-//! These values are read from `/proc` on request, never by a step. If the system does not provide a value,
-//! as outside of Linux, the value is missing instead of wrong.
+//! These values are read from `/proc` on request, never by a step; steps only read the CPU time of their
+//! thread, if it is the [clock of costs](crate::CostClock). If the system does not provide a value, as outside
+//! of Linux, the value is missing instead of wrong.
 
 use std::fs::read_to_string;
 use std::thread::{Builder, JoinHandle};
@@ -56,7 +57,17 @@ impl ProcessMetrics {
 }
 
 fn cpu_ns() -> u64 {
-    let used = clock_gettime(ClockId::ProcessCPUTime);
+    used_ns(ClockId::ProcessCPUTime)
+}
+
+/// Returns the nanoseconds of CPU time that the calling thread has used.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    used_ns(ClockId::ThreadCPUTime)
+}
+
+/// Reads a clock of CPU time, in nanoseconds. Such a clock is never below zero.
+fn used_ns(clock: ClockId) -> u64 {
+    let used = clock_gettime(clock);
     used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned()
 }
 

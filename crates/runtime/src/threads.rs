@@ -26,6 +26,7 @@ use thalweg_model::{Clock, ProcessingTime};
 use thalweg_scheduling::{OperatorId, QueryId};
 
 use crate::cores;
+use crate::cost_clock::{CostClock, Reading};
 use crate::driver::{Driver, DriverFigures};
 use crate::error::{PlanError, QueryError};
 use crate::executor::{Entrance, Outcome, Runs, TaskBody, discard};
@@ -165,6 +166,8 @@ impl Threads {
         cores: Vec<usize>,
         refused: Option<&'static str>,
     ) -> Arc<Self> {
+        // No policy asks for costs, so the CPU times of the threads are not read.
+        let runs = Runs { cost_clock: CostClock::Wall, ..runs };
         Arc::new(Threads { pool, clock, runs, cores, refused, register: Mutex::default() })
     }
 
@@ -441,7 +444,9 @@ impl TaskThread {
         body.probe.note_core(worker);
         body.probe.note_reach(&mut body.reach);
         self.steps = self.steps.wrapping_add(1);
-        let (outcome, now) = worker::run(body, threads.runs, clock, self.now, (worker, self.steps));
+        let started = Reading::by_wall(self.now);
+        let (outcome, ended) = worker::run(body, threads.runs, clock, started, (worker, self.steps));
+        let now = ended.at;
         self.now = now;
         // SeqCst: what the run has published comes before the looks at sleeping threads and cursors below. A
         // thread that falls asleep has such a fence before its last look. So one of the two sees the other's

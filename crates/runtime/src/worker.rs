@@ -11,6 +11,7 @@ use std::sync::Arc;
 use thalweg_memory::BudgetExceeded;
 use thalweg_model::{Clock, Fault, ProcessingTime};
 
+use crate::cost_clock::Reading;
 use crate::error::QueryError;
 use crate::executor::{Bench, Claim, Done, Executor, Found, Outcome, Runs, TaskBody, discard};
 use crate::task::{StepContext, StepReport};
@@ -22,8 +23,8 @@ const SCHEDULING_SAMPLE: u32 = 64;
 pub struct Worker {
     executor: Arc<Executor>,
     bench: Bench,
-    /// The task that the worker will run next, and the instant at which it asked for a task.
-    claim: Option<(Claim, ProcessingTime)>,
+    /// The task that the worker will run next, and the moment at which it asked for a task.
+    claim: Option<(Claim, Reading)>,
     steps: u32,
 }
 
@@ -44,29 +45,27 @@ impl Worker {
 
     /// Runs the worker's present task, if there is one, and gets the next.
     ///
-    /// The clock is read once per step. The time of a run counts from the request for its task, and so
-    /// includes the choice of the task. In one step of 64 the time of the choice is measured separately.
+    /// The clock is read once per step, and with it the [clock of costs](crate::CostClock). The time of a run
+    /// counts from the request for its task, and so includes the choice of the task. In one step of 64 the time
+    /// of the choice is measured separately.
     pub fn step(&mut self, clock: &dyn Clock) -> Step {
+        let runs = self.executor.runs();
         let (done, now) = match self.claim.take() {
             Some((mut claim, mut started)) => {
                 self.steps = self.steps.wrapping_add(1);
                 if self.steps.is_multiple_of(SCHEDULING_SAMPLE) && !self.bench.has_buried {
-                    let chosen = clock.now();
-                    self.executor.note_scheduling(chosen.nanos_since(started) * u64::from(SCHEDULING_SAMPLE));
+                    let chosen = runs.cost_clock.read(clock);
+                    let choice_ns = chosen.at.nanos_since(started.at);
+                    self.executor.note_scheduling(choice_ns * u64::from(SCHEDULING_SAMPLE));
                     started = chosen;
                 }
-                let (outcome, ended) = run(
-                    &mut claim.body,
-                    self.executor.runs(),
-                    clock,
-                    started,
-                    (self.bench.worker, self.steps),
-                );
-                (Some(Done { claim, started, outcome }), ended)
+                let (outcome, ended) =
+                    run(&mut claim.body, runs, clock, started, (self.bench.worker, self.steps));
+                (Some(Done { claim, started: started.at, outcome }), ended)
             }
-            None => (None, clock.now()),
+            None => (None, runs.cost_clock.read(clock)),
         };
-        match self.executor.next(&mut self.bench, done, now) {
+        match self.executor.next(&mut self.bench, done, now.at) {
             Found::Task(claim) => {
                 self.claim = Some((claim, now));
                 Step::Busy
@@ -96,20 +95,20 @@ pub(crate) fn run(
     body: &mut TaskBody,
     runs: Runs,
     clock: &dyn Clock,
-    started: ProcessingTime,
+    started: Reading,
     (worker, step): (usize, u32),
-) -> (Outcome, ProcessingTime) {
+) -> (Outcome, Reading) {
     let meter = runs.is_measured(step).then(|| Arc::clone(&body.meter));
     let (quantum, source_grain_ns) = (body.quantum, runs.source_grain_ns);
     // Reading the counters after the step also runs code of users (sources, operators and sinks), so panics
     // are caught there, too.
     let stepped = catch_unwind(AssertUnwindSafe(|| {
         let TaskBody { task, state_grant, probe, .. } = &mut *body;
-        let arrival = probe.arrival(started);
+        let arrival = probe.arrival(started.at);
         let measured = meter.as_deref();
         let context = StepContext {
             clock,
-            now: started,
+            now: started.at,
             arrival,
             quantum,
             state_grant,
@@ -120,9 +119,9 @@ pub(crate) fn run(
         let report = task.step(&context)?;
         Ok::<_, Fault>((report, settle_accounts(body, report)))
     }));
-    let ended = clock.now();
+    let ended = runs.cost_clock.read(clock);
     let report = if let Ok(Ok((report, _))) = &stepped { *report } else { StepReport::default() };
-    body.meter.note_step(report, ended.nanos_since(started));
+    body.meter.note_step(report, ended.since(started));
     body.probe.note_rows(report);
     let outcome = match stepped {
         Ok(Ok((report, Ok(())))) => Outcome::Ran(report),

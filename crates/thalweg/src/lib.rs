@@ -72,10 +72,10 @@ pub use stream::{
 
 pub use thalweg_model::{
     Clock, Coded, CountWindows, Counted, Counts, Either, Entropy, EventTime, Fault, Firing, Flow, Fold,
-    Generate, Input, Mark, Operator, Output, Polled, ProcessingTime, Record, SeededEntropy, SessionGap, Sink,
-    SlidingWindows, Source, SourceStatus, Span, State, StateError, StateReader, StateWriter, Text,
-    TextBuffer, TotalF64, TumblingWindows, VirtualClock, WatermarkStrategy, Watermarks, Window, WindowError,
-    Windowed, source,
+    Generate, Input, LatencyMarker, Mark, Operator, Output, Polled, ProcessingTime, Record, SeededEntropy,
+    SessionGap, Sink, SlidingWindows, Source, SourceStatus, Span, State, StateError, StateReader,
+    StateWriter, Text, TextBuffer, TotalF64, TumblingWindows, VirtualClock, WatermarkStrategy, Watermarks,
+    Window, WindowError, Windowed, source,
 };
 pub use thalweg_operators::{
     Count, DistinctCount, DuplicateKey, FloatSum, Interval, IntervalError, KeyedProcess, Lookup,
@@ -83,7 +83,8 @@ pub use thalweg_operators::{
 };
 pub use thalweg_runtime::scheduling;
 pub use thalweg_runtime::{
-    Aims, EdgeCounts, EdgeLimits, EdgeMemory, EdgeMetrics, Engine, EngineBuilder, EngineMetrics, Execution,
-    Graph, LatencySummary, OperatorCounts, PlanError, ProcessMetrics, Progress, QueryError, QueryHandle,
-    QueryMetrics, QueryReport, QueryState, Step, Stepped, SystemClock, TaskMetrics, TaskState, WorkerMetrics,
+    Aims, CostClock, EdgeCounts, EdgeLimits, EdgeMemory, EdgeMetrics, Engine, EngineBuilder, EngineMetrics,
+    Execution, Graph, LatencySummary, OperatorCounts, PlanError, ProcessMetrics, Progress, QueryError,
+    QueryHandle, QueryMetrics, QueryReport, QueryState, Step, Stepped, SystemClock, TaskMetrics, TaskState,
+    WorkerMetrics,
 };

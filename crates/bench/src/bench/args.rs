@@ -10,6 +10,7 @@ use thalweg::{
     Aims, Chaining, EdgeLimits, Engine, EngineBuilder, Graph, Layout, Parallel, Query, Span,
     WatermarkStrategy,
 };
+use thalweg_cli::cost_clock::CostClockOption;
 use thalweg_cli::failure::{self, WrongOption};
 use thalweg_cli::options;
 use thalweg_cli::policy_options::PolicyOptions;
@@ -141,6 +142,9 @@ pub struct BenchArgs {
     /// Parameters of policies.
     #[command(flatten)]
     pub policy_options: PolicyOptions,
+    /// Clock by which policies know the costs of operators.
+    #[arg(long, value_enum, value_name = "CLOCK", default_value_t = CostClockOption::Wall)]
+    pub cost_clock: CostClockOption,
     /// Changes of the rate, such as 2s:20k,4s:5k: each query is offered 20,000 records per second from 2
     /// seconds after the start on, and 5,000 from 4 seconds on. The start is that of the warm-up. Needs a
     /// --rate, which holds until the first change.
@@ -454,6 +458,7 @@ impl BenchArgs {
             None => policy,
         };
         let builder = builder.execution(self.execution.execution()).memory(self.memory.memory());
+        let builder = builder.cost_clock(self.cost_clock.cost_clock());
         Ok(builder.edges(edges).ablations(ablate::of_engine(&self.ablate)).policy(policy))
     }
 

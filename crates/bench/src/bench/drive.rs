@@ -58,6 +58,8 @@ pub struct Measured {
     /// CPU time that the process took, in seconds.
     pub cpu_s: f64,
     pub latency: Option<LatencySummary>,
+    /// Latency of markers from the intake of the record before them.
+    pub processing_latency: Option<LatencySummary>,
     /// Delay from the intake of a watermark that closes a window until the sinks have seen this watermark.
     pub output_delay: Option<LatencySummary>,
     /// Delay from the end of a window, by the event times of records, until the sinks have seen the watermark
@@ -236,6 +238,10 @@ pub fn drive(
     moments.push(Moment {
         events: reports.iter().map(|report| report.events_in).collect(),
         latencies: reports.iter_mut().map(|report| take(&mut report.latencies)).collect(),
+        processing_latencies: reports
+            .iter_mut()
+            .map(|report| take(&mut report.processing_latencies))
+            .collect(),
         output_delays: reports.iter_mut().map(|report| take(&mut report.output_delays)).collect(),
         result_latencies: reports.iter_mut().map(|report| take(&mut report.result_latencies)).collect(),
         event_latencies: reports.iter_mut().map(|report| take(&mut report.event_latencies)).collect(),
@@ -372,6 +378,7 @@ struct Moment {
     events: Vec<u64>,
     /// Latencies of each query since the previous moment.
     latencies: Vec<Latencies>,
+    processing_latencies: Vec<Latencies>,
     output_delays: Vec<Latencies>,
     result_latencies: Vec<Latencies>,
     event_latencies: Vec<Latencies>,
@@ -389,6 +396,7 @@ impl Moment {
     fn now(queries: &[QueryHandle]) -> Self {
         // Latencies are taken first, because merging them with those of samples afterwards takes no time.
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
+        let processing_latencies = queries.iter().map(QueryHandle::take_processing_latencies).collect();
         let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();
         let result_latencies = queries.iter().map(QueryHandle::take_result_latencies).collect();
         let event_latencies = queries.iter().map(QueryHandle::take_event_latencies).collect();
@@ -403,6 +411,7 @@ impl Moment {
             cpu_s,
             events,
             latencies,
+            processing_latencies,
             output_delays,
             result_latencies,
             event_latencies,
@@ -485,6 +494,7 @@ impl Measured {
             operator_throughput_per_s: processed as f64 / seconds,
             cpu_s: to.cpu_s - from.cpu_s,
             latency: latencies.summary(),
+            processing_latency: merged(|moment| &moment.processing_latencies).summary(),
             output_delay: delays.summary(),
             result_latency: results.summary(),
             event_latency: event_latencies.summary(),

@@ -518,6 +518,7 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "klink_h",
             "klink_b",
             "cameo_grain",
+            "cost_clock",
             "ablate",
             "chain",
             "isolate",
@@ -563,7 +564,8 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
     }
     if args.api.loop_kind().is_none() && args.execution == ExecutionOption::Threads {
         let why = "with --execution threads, where the operating system says who runs next";
-        let of_policies = ["policy"].into_iter().chain(PolicyOptions::IDS).filter(|id| is_given(&id));
+        let of_policies =
+            ["policy", "cost_clock"].into_iter().chain(PolicyOptions::IDS).filter(|id| is_given(&id));
         notes.extend(of_policies.map(|id| format!("--{} has no effect {why}", id.replace('_', "-"))));
     } else if args.api.loop_kind().is_none() {
         let policies: Vec<&str> = args.policy.iter().map(String::as_str).collect();

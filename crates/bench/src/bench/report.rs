@@ -66,6 +66,8 @@ pub struct Figures {
     /// Overdue results, closings and markers, as in [`Overdue`]; `null` if records came as fast as they
     /// were taken.
     pub overdue: Option<OverdueFigures>,
+    /// Latency of the markers of `latency_us` from the intake of the record before them, without its wait in
+    /// front of the engine; `null` if no rate is offered.
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
     /// Share of results that were out within the latency target from the arrival of their last event, of
@@ -333,6 +335,7 @@ impl Figures {
             filtered: driven.total(|report| report.total(|counts| counts.filtered)),
             seconds: measured.seconds,
             latency_us: measured.latency.map(Into::into),
+            processing_latency_us: measured.processing_latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
             result_latency_us: by_clock.and(measured.result_latency).map(Into::into),
             event_latency_us: measured.event_latency.map(Into::into),
@@ -386,6 +389,7 @@ impl Figures {
         }
         for (name, delays, what) in [
             ("latency     ", self.latency_us, "markers"),
+            ("inside      ", self.processing_latency_us, "markers, from the intake"),
             ("delay       ", self.output_delay_us, "closings"),
             ("results out ", self.result_latency_us, "closings, from the end of the window"),
             ("last event  ", self.event_latency_us, "closings, from the arrival of the last event"),

@@ -44,6 +44,7 @@ fn recorded_trips_give_their_results() {
         (&6.into(), &2.into(), &0.into())
     );
     assert_eq!((&figures["offered_per_s"], &figures["latency_us"]), (&Value::Null, &Value::Null));
+    assert_eq!(figures["processing_latency_us"], Value::Null);
     let mut rows: Vec<String> = folder.text("out/nyt.csv").unwrap().lines().map(str::to_owned).collect();
     rows.sort();
     // The first window begins at 00:01 of 1 January 2013; midnight is 1,356,998,400 s after 1970.
@@ -158,6 +159,11 @@ fn at_a_rate_latency_is_measured() {
     assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
     let stdev = latency["stdev"].as_f64().unwrap();
     assert!((0.0..=quantiles[4]).contains(&stdev), "{figures}");
+    // Latency inside the engine begins when a record is taken in, which is not before it should have been sent.
+    let inside = &figures["processing_latency_us"];
+    assert!(inside["count"].as_u64().unwrap() > 0, "{figures}");
+    let median = inside["p50"].as_f64().unwrap();
+    assert!(0.0 < median && median <= quantiles[4], "{figures}");
 }
 
 /// If more is offered than is taken, records wait in front of the source, and the queues are uneven.

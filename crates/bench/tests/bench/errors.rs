@@ -261,8 +261,10 @@ fn options_without_effect_are_told() {
 
     let ran = folder.run(&format!("bench ysb {run} --round 2ms --klink-r 60ms"));
     assert_eq!((ran.code, ran.stderr.as_str()), (0, "note: --klink-r has no effect on --policy enjima\n"));
-    let ran = folder.run(&format!("bench ysb {run} --api loop-fused --cameo-grain 2ms"));
-    assert_eq!(ran.stderr, format!("note: --cameo-grain {why}\n"));
+    let ran = folder.run(&format!("bench ysb {run} --api loop-fused --cameo-grain 2ms --cost-clock cpu"));
+    assert_eq!(ran.stderr, format!("note: --cameo-grain {why}\nnote: --cost-clock {why}\n"));
+    let ran = folder.run(&format!("bench ysb {run} --cost-clock cpu"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
 
     let ran = folder.run(&format!("bench ysb {run} --on-bad skip"));
     assert_eq!(ran.stderr, "note: --on-bad has no effect on generated input, which has no lines\n");

@@ -25,12 +25,13 @@ fn every_mode_gives_the_reference_s_results() {
     }
 }
 
-/// If the operating system schedules the threads, a note says that the given policy has no effect.
+/// If the operating system schedules the threads, notes say that the given policy and the clock of its costs
+/// have no effect.
 #[test]
 fn a_policy_without_workers_is_told() {
     let ran = Folder::new("modes_policy")
-        .run("bench ysb --execution threads --policy chain --seconds 0.05 --warmup 0");
+        .run("bench ysb --execution threads --policy chain --cost-clock cpu --seconds 0.05 --warmup 0");
     assert_eq!(ran.code, 0, "{ran:?}");
-    let told = "note: --policy has no effect with --execution threads, where the operating system says who runs next\n";
-    assert_eq!(ran.stderr, told);
+    let why = "has no effect with --execution threads, where the operating system says who runs next";
+    assert_eq!(ran.stderr, format!("note: --policy {why}\nnote: --cost-clock {why}\n"));
 }

@@ -18,9 +18,10 @@ use clap::Args;
 use serde::{Serialize, Serializer};
 use thalweg::scheduling::{Settings, policy};
 use thalweg::{
-    Chaining, Clock, Engine, Graph, Layout, Parallel, PlanError, QueryError, QueryHandle, QueryState,
-    SystemClock,
+    Chaining, Clock, CostClock, Engine, Graph, Layout, Parallel, PlanError, QueryError, QueryHandle,
+    QueryState, SystemClock,
 };
+use thalweg_cli::cost_clock::CostClockOption;
 use thalweg_cli::failure::{self, End, WrongOption};
 use thalweg_cli::interrupt::Interrupt;
 use thalweg_cli::options;
@@ -62,6 +63,9 @@ pub struct RunArgs {
     /// Parameters of policies.
     #[command(flatten)]
     policy_options: PolicyOptions,
+    /// Clock by which policies know the costs of operators.
+    #[arg(long, value_enum, value_name = "CLOCK", default_value_t = CostClockOption::Wall)]
+    cost_clock: CostClockOption,
     /// Threads that run operators [default: the number that the file sets, or else one per core].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::WORKERS))]
@@ -252,16 +256,18 @@ struct Wanted<'a> {
     workers: Option<u64>,
     policy: Option<&'a str>,
     policy_settings: Settings,
+    cost_clock: CostClock,
     memory_budget: Option<u64>,
 }
 
 impl<'a> Wanted<'a> {
     fn of(args: &'a RunArgs) -> Self {
-        let RunArgs { workers, policy, policy_options, memory_budget, .. } = args;
+        let RunArgs { workers, policy, policy_options, cost_clock, memory_budget, .. } = args;
         Wanted {
             workers: *workers,
             policy: policy.as_deref(),
             policy_settings: policy_options.settings(),
+            cost_clock: cost_clock.cost_clock(),
             memory_budget: *memory_budget,
         }
     }
@@ -282,7 +288,7 @@ fn engine(wanted: &Wanted<'_>, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<E
     let policy = policy::configured(policy_name(wanted, jobs), &wanted.policy_settings)
         .map_err(|error| WrongOption(error.to_string()))?;
     let builder = Engine::builder().workers(workers).clock(Arc::clone(clock)).edges(edges);
-    let mut builder = builder.policy(policy);
+    let mut builder = builder.policy(policy).cost_clock(wanted.cost_clock);
     if let Some(bytes) = wanted.memory_budget {
         builder = builder.memory_budget_bytes(bytes);
     }

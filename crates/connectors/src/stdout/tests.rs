@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use thalweg_model::{EventTime, ProcessingTime};
+use thalweg_model::{EventTime, LatencyMarker, ProcessingTime};
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn rows_go_out_at_watermarks_and_at_the_end() {
     let seen = || pipe.flushed.lock().unwrap().clone();
 
     write(&mut sink, 1);
-    sink.on_mark(Mark::Latency(ProcessingTime::ZERO)).unwrap();
+    sink.on_mark(Mark::Latency(LatencyMarker::new(ProcessingTime::ZERO, ProcessingTime::ZERO))).unwrap();
     assert_eq!(seen(), "");
     sink.on_mark(Mark::Watermark(EventTime::EPOCH)).unwrap();
     assert_eq!(seen(), "1\n");

@@ -16,6 +16,7 @@ use crate::error::QueryError;
 use crate::graph::SinkPlan;
 use crate::query::QueryState;
 
+mod costs;
 mod diamond;
 mod metrics;
 mod outside;
@@ -403,6 +404,36 @@ fn time_moves_only_when_nothing_is_left_to_do() {
     let latency = query.wait().unwrap().latency.unwrap();
     assert_eq!(latency.count, 3);
     assert!((latency.p50_ns.abs_diff(1_000_000)) < 1_000, "{latency:?}");
+}
+
+/// A source is late by a known time, and its records then take some time inside the engine. Latencies count
+/// both times, and processing latencies only the second.
+#[test]
+fn processing_latency_does_not_count_how_late_the_source_is() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(EdgeLimits { marks_max: 2, ..tiny() }, &clock);
+    let mut graph = Graph::new("late");
+    let (output, entry) = graph.edge();
+    graph.source("source", Slow { next_s: 1 }, strategy(), Repeat::new(1), output);
+    graph.operator("sink", entry, Repeat::new(0), SinkPlan(Seen::default()));
+    let query = stepped.engine.submit(graph).unwrap();
+    for late_ms in 1..=3 {
+        let due = run(&mut stepped, &clock);
+        clock.advance_to(due.plus_nanos(late_ms * 1_000_000));
+        while stepped.workers[0].step(clock.as_ref()) == Step::Busy {
+            while stepped.growth.step() {}
+            clock.advance_to(clock.now().plus_nanos(50_000));
+        }
+    }
+    run(&mut stepped, &clock);
+    let report = query.wait().unwrap();
+    let all = report.latencies.summary().unwrap();
+    let inside = report.processing_latencies.summary().unwrap();
+    assert_eq!((all.count, inside.count), (3, 3));
+    // A step takes 50 us, and the source and the sink need a few of them. Histograms have three digits.
+    assert!(49_000 < inside.p50_ns && inside.max_ns < 900_000, "{inside:?}");
+    let late_ns = all.mean_ns - inside.mean_ns;
+    assert!((late_ns - 2_000_000.0).abs() < 10_000.0, "{all:?} {inside:?}");
 }
 
 #[test]

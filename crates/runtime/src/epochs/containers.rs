@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 
 use thalweg_memory::sync::{Arc, AtomicU64, CacheAligned, Mutex, Ordering};
 use thalweg_memory::{Block, BlockPool};
-use thalweg_model::{EventTime, ProcessingTime, Record};
+use thalweg_model::{EventTime, LatencyMarker, ProcessingTime, Record};
 use thalweg_scheduling::Context;
 
 use super::MARKERS_MAX;
@@ -31,7 +31,7 @@ pub struct Bundle<B> {
     /// late.
     pub(crate) late_by: EventTime,
     /// A latency marker that follows the last record of the block.
-    pub(crate) marker: Option<ProcessingTime>,
+    pub(crate) marker: Option<LatencyMarker>,
     /// Time at which the block was put onto its work queue, in ns.
     pub(crate) arrived_ns: u64,
     /// The scheduling context (Cameo) of the oldest record in the block. Records derived from the block inherit

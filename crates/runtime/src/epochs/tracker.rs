@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 use thalweg_memory::BlockPool;
 use thalweg_memory::sync::{Arc, AtomicBool, AtomicU64, CacheAligned, Mutex, Ordering};
-use thalweg_model::{EventTime, ProcessingTime};
+use thalweg_model::{EventTime, LatencyMarker, ProcessingTime};
 use thalweg_scheduling::Context;
 
 use super::{EPOCHS_MAX, MARKERS_MAX, STEAL_AFTER_NS};
@@ -67,9 +67,8 @@ pub(crate) enum Item {
     /// All blocks of this epoch and of all epochs before it have been consumed: merge the state of the epoch,
     /// then send its watermark.
     End { epoch: u64, watermark: EventTime },
-    /// A latency marker (a record's intended send time) has passed through the copies of the parallel
-    /// operator.
-    Marker(ProcessingTime),
+    /// A latency marker has passed through the copies of the parallel operator.
+    Marker(LatencyMarker),
     /// All splits of the stream have fallen silent.
     Idle,
     /// All splits of the stream have ended.
@@ -457,11 +456,11 @@ impl EpochTracker {
 
     /// Records a latency marker that has passed through the copies. The marker is dropped and counted if too
     /// many wait.
-    pub(crate) fn mark_latency(&self, intended: ProcessingTime) {
+    pub(crate) fn mark_latency(&self, marker: LatencyMarker) {
         let mut life = self.life.lock();
         if life.markers < MARKERS_MAX {
             life.markers += 1;
-            self.put(&mut life, Item::Marker(intended));
+            self.put(&mut life, Item::Marker(marker));
         } else {
             self.drop_marker();
         }

@@ -3,7 +3,7 @@
 
 use thalweg_memory::sync::Arc;
 use thalweg_memory::{Block, BlockPool, BlockWriter};
-use thalweg_model::{Clock, EventTime, Fault, Mark, ProcessingTime, Record};
+use thalweg_model::{Clock, EventTime, Fault, LatencyMarker, Mark, ProcessingTime, Record};
 use thalweg_scheduling::Context;
 
 use super::TaskOutput;
@@ -93,7 +93,7 @@ impl<T: Send + 'static> ToContainers<T> {
         self.deposit_full();
     }
 
-    fn deposit(&mut self, block: Option<Block<Record<T>>>, marker: Option<ProcessingTime>) {
+    fn deposit(&mut self, block: Option<Block<Record<T>>>, marker: Option<LatencyMarker>) {
         if let Epochs::Split { origin, index, is_away, .. } = &mut self.epochs
             && *is_away
         {
@@ -112,12 +112,12 @@ impl<T: Send + 'static> ToContainers<T> {
     /// in two cases. One is that too many such markers wait. The other is that the split is silent or at the
     /// end of time, because it has then left its epoch. [`Merge`](crate::task::merge) leaves out such an
     /// input in the same way.
-    pub(crate) fn mark_latency(&mut self, intended: ProcessingTime) {
+    pub(crate) fn mark_latency(&mut self, marker: LatencyMarker) {
         self.block_writer.seal();
         while let Some(block) = self.block_writer.take_full() {
-            let marker = self.block_writer.is_settled().then_some(intended);
-            self.deposit(Some(block), marker);
-            if marker.is_some() {
+            let of_block = self.block_writer.is_settled().then_some(marker);
+            self.deposit(Some(block), of_block);
+            if of_block.is_some() {
                 return;
             }
         }
@@ -125,7 +125,7 @@ impl<T: Send + 'static> ToContainers<T> {
         if is_away || self.target.is_crowded() {
             return self.target.drop_marker();
         }
-        self.deposit(None, Some(intended));
+        self.deposit(None, Some(marker));
     }
 }
 
@@ -167,7 +167,7 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
         self.arrival.now = arrival.now;
         match (mark, &self.epochs) {
             (Mark::Watermark(watermark), _) if watermark < self.standing.due => {}
-            (Mark::Latency(intended), _) => self.mark_latency(intended),
+            (Mark::Latency(marker), _) => self.mark_latency(marker),
             (mark, Epochs::Split { .. }) => {
                 self.deposit_all();
                 let Epochs::Split { origin, index, is_away, watermark: last, owes_silence } =

@@ -6,6 +6,7 @@ use thalweg_scheduling::policy::enjima::{Enjima, EnjimaSettings};
 
 use super::*;
 use crate::aims::Aims;
+use crate::cost_clock::Spent;
 use crate::output::Delivered;
 use crate::query::Entry;
 use crate::task::StepReport;
@@ -18,11 +19,12 @@ fn view() -> View {
 }
 
 /// Checks the cost and the selectivity of a task after each interval. An interval is written as (records in,
-/// records out, busy ns).
+/// records out, charged ns). The busy time is another, since it is no part of the cost.
 fn check(intervals: &[(u64, u64, u64)], expected: &[(f64, f64)]) {
     let mut view = view();
-    for (&(records_in, records_out, busy_ns), &expected) in intervals.iter().zip(expected) {
-        view.meter.note_step(StepReport { records_in, records_out, ..StepReport::default() }, busy_ns);
+    for (&(records_in, records_out, charged_ns), &expected) in intervals.iter().zip(expected) {
+        let spent = Spent { busy_ns: 3 * charged_ns + 7, charged_ns };
+        view.meter.note_step(StepReport { records_in, records_out, ..StepReport::default() }, spent);
         view.measure();
         let state = view.state(Fields::default(), 384, ProcessingTime::ZERO, false);
         assert_eq!((state.cost_ns_per_record, state.selectivity), expected, "{intervals:?}");

@@ -75,7 +75,7 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
                     self.close(epoch, watermark);
                 }
             }
-            Some(Item::Marker(intended)) => self.tail.mark(Mark::Latency(intended)),
+            Some(Item::Marker(marker)) => self.tail.mark(Mark::Latency(marker)),
             Some(Item::Idle) => self.tail.mark(Mark::Idle),
             Some(Item::Over) => {
                 // The end of the last epoch was the last watermark. It was the end of time, unless the

@@ -162,8 +162,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
                 block.give_back(is_hot);
             }
             hand.consumed += 1;
-            if let Some(intended) = marker {
-                self.containers.tracker.mark_latency(intended);
+            if let Some(marker) = marker {
+                self.containers.tracker.mark_latency(marker);
             }
         }
         self.put_down();

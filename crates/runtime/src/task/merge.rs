@@ -18,7 +18,7 @@
 //! block each other. The input with the lowest watermark goes first, because records of others would only
 //! wait in state for it. But after [`TURNS_MAX`] runs the others are read, too.
 
-use thalweg_model::{EventTime, Mark, ProcessingTime};
+use thalweg_model::{EventTime, LatencyMarker, Mark, ProcessingTime};
 
 use crate::limits;
 
@@ -39,7 +39,7 @@ struct InputState {
     /// True if this input has seen a barrier that other inputs have not seen, so that it waits for them.
     is_at_barrier: bool,
     /// The last latency marker of this input; `None` if it has had none.
-    marker: Option<ProcessingTime>,
+    marker: Option<LatencyMarker>,
 }
 
 /// Progress of all inputs of a task, with the marks that were passed on.
@@ -51,8 +51,8 @@ pub(crate) struct Merge {
     /// The watermark by which records are late, as it was last announced to the operators.
     late_by: EventTime,
     is_idle: bool,
-    /// The last latency marker that was passed on to the operators.
-    marker: ProcessingTime,
+    /// The intended instant of the last latency marker that was passed on to the operators.
+    marked_at: ProcessingTime,
     /// Inputs that were found empty in this step; one bit for each input.
     empty: u128,
     /// Inputs that have had their turns in this step, so that others come first; one bit for each input.
@@ -81,7 +81,7 @@ impl Merge {
             watermark: EventTime::MIN,
             late_by: EventTime::MIN,
             is_idle: false,
-            marker: ProcessingTime::ZERO,
+            marked_at: ProcessingTime::ZERO,
             empty: 0,
             tired: 0,
             turns: (0, 0),
@@ -130,8 +130,8 @@ impl Merge {
     /// function would be most of their code.
     pub(crate) fn note_mark(&mut self, place: usize, mark: Mark, emit: &mut dyn FnMut(Mark)) {
         match mark {
-            Mark::Latency(intended) => {
-                self.inputs[place].marker = Some(intended);
+            Mark::Latency(marker) => {
+                self.inputs[place].marker = Some(marker);
                 self.pass_marker(emit);
             }
             Mark::InputWatermark(late_by) => self.inputs[place].late_by = late_by,
@@ -204,14 +204,16 @@ impl Merge {
 
     /// Passes on the oldest of the inputs' last latency markers, if it is newer than the marker passed on
     /// before. If a marker has taken several paths since its source, its last copy is passed on, so it counts
-    /// once and with its full latency. Inputs without a marker, idle inputs and inputs that have ended do not
-    /// count.
+    /// once and with its full latency. Markers are as old as their intended instants; of two equally old ones,
+    /// the marker that was taken in first is passed on. Inputs without a marker, idle inputs and inputs that
+    /// have ended do not count.
     fn pass_marker(&mut self, emit: &mut dyn FnMut(Mark)) {
         let is_open =
             |input: &&InputState| !input.is_over && !input.is_idle && input.watermark < EventTime::MAX;
-        let oldest = self.inputs.iter().filter(is_open).filter_map(|input| input.marker).min();
-        if let Some(oldest) = oldest.filter(|&oldest| oldest > self.marker) {
-            self.marker = oldest;
+        let markers = self.inputs.iter().filter(is_open).filter_map(|input| input.marker);
+        let oldest = markers.min_by_key(|marker| (marker.intended(), marker.taken_in()));
+        if let Some(oldest) = oldest.filter(|oldest| oldest.intended() > self.marked_at) {
+            self.marked_at = oldest.intended();
             emit(Mark::Latency(oldest));
         }
     }

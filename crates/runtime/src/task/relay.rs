@@ -107,8 +107,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
                 block.give_back(is_hot);
             }
             self.output.deposit_full();
-            if let Some(intended) = marker {
-                self.output.mark_latency(intended);
+            if let Some(marker) = marker {
+                self.output.mark_latency(marker);
             }
             self.consumed.1 += 1;
         }

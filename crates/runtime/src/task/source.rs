@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use thalweg_model::staged::{Held, Stages};
 use thalweg_model::{
-    Counts, Entropy, EventTime, Fault, Mark, Operator, Output, Piped, ProcessingTime, Source, SourceStatus,
-    Track, Watermarks,
+    Counts, Entropy, EventTime, Fault, LatencyMarker, Mark, Operator, Output, Piped, ProcessingTime, Source,
+    SourceStatus, Track, Watermarks,
 };
 
 use super::tail::Tail;
@@ -213,7 +213,7 @@ where
                 self.tail.mark(Mark::Watermark(watermark));
             }
             if let Some(intended) = polled.latency {
-                self.tail.mark(Mark::Latency(intended));
+                self.tail.mark(Mark::Latency(LatencyMarker::new(intended, context.now)));
             }
             match polled.status {
                 SourceStatus::Ended => self.end(context.now, Stop::Drained),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use thalweg_model::staged::{Held, Stages};
 use thalweg_model::{
-    Allowance, Counts, Entropy, EventTime, Flow, Input, Mark, Operator, Output, ProcessingTime, Record,
-    SeededEntropy, StateReader, StateWriter, VirtualClock,
+    Allowance, Counts, Entropy, EventTime, Flow, Input, LatencyMarker, Mark, Operator, Output,
+    ProcessingTime, Record, SeededEntropy, StateReader, StateWriter, VirtualClock,
 };
 
 use super::bounded_grant::BoundedGrant;
@@ -322,7 +322,10 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
     /// like.
     fn between(&mut self) -> Ended {
         match self.entropy.below(16) {
-            0 => self.mark(Mark::Latency(ProcessingTime::from_nanos(7)))?,
+            0 => {
+                let sent = ProcessingTime::from_nanos(7);
+                self.mark(Mark::Latency(LatencyMarker::new(sent, sent)))?;
+            }
             1 => self.mark(Mark::Idle)?,
             _ => {}
         }

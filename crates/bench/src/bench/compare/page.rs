@@ -86,7 +86,8 @@ fn table(comparison: &Comparison) -> String {
     if let Some(axis) = axis {
         text += &format!("<th>{}</th>", escaped(axis));
     }
-    text += "<th>throughput</th><th>latency, mean</th><th>p50</th><th>p99</th><th>output delay, mean</th>\
+    text += "<th>throughput</th><th>latency, mean</th><th>p50</th><th>p99</th>\
+             <th>latency inside, mean</th><th>p99</th><th>output delay, mean</th>\
              <th>p99</th><th>result latency, mean</th><th>p99</th><th>overdue markers</th><th>results</th>\
              <th>deadlines met</th><th>choosing</th><th>runs</th></tr>\n";
     for at in comparison.places() {
@@ -110,6 +111,8 @@ fn table(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.latency_us.map(|latency| latency.mean))),
                 micros(of(|figures| figures.latency_us.map(|latency| latency.p50))),
                 micros(of(|figures| figures.latency_us.map(|latency| latency.p99))),
+                micros(of(|figures| figures.processing_latency_us.map(|latency| latency.mean))),
+                micros(of(|figures| figures.processing_latency_us.map(|latency| latency.p99))),
                 micros(of(|figures| figures.output_delay_us.map(|delay| delay.mean))),
                 micros(of(|figures| figures.output_delay_us.map(|delay| delay.p99))),
                 micros(of(|figures| figures.result_latency_us.map(|latency| latency.mean))),

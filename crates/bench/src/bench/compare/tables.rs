@@ -6,7 +6,8 @@ use crate::bench::latency::Latency;
 
 /// Header of the CSV file of figures.
 const FIGURES: &str = "label,at,repetition,workload,policy,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\
-                       latency_mean_us,latency_p50_us,latency_p99_us,latency_p999_us,output_delay_mean_us,\
+                       latency_mean_us,latency_p50_us,latency_p99_us,latency_p999_us,processing_latency_mean_us,\
+                       processing_latency_p50_us,processing_latency_p99_us,processing_latency_p999_us,output_delay_mean_us,\
                        output_delay_p99_us,result_latency_mean_us,result_latency_p99_us,overdue_markers,overdue_results,deadlines_met,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
 
 /// Returns the figures of all runs as CSV, one row per run.
@@ -15,6 +16,7 @@ pub fn figures(runs: &[Run]) -> String {
     for Run { label, at, repetition, figures, .. } in runs {
         let of = |latency: Option<Latency>, figure: fn(&Latency) -> f64| number(latency.as_ref().map(figure));
         let (latency, delay) = (figures.latency_us, figures.output_delay_us);
+        let inside = figures.processing_latency_us;
         let row = [
             field(label),
             number(*at),
@@ -33,6 +35,10 @@ pub fn figures(runs: &[Run]) -> String {
             of(latency, |latency| latency.p50),
             of(latency, |latency| latency.p99),
             of(latency, |latency| latency.p999),
+            of(inside, |latency| latency.mean),
+            of(inside, |latency| latency.p50),
+            of(inside, |latency| latency.p99),
+            of(inside, |latency| latency.p999),
             of(delay, |delay| delay.mean),
             of(delay, |delay| delay.p99),
             of(figures.result_latency_us, |latency| latency.mean),

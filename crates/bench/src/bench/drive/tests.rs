@@ -72,6 +72,7 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
         at: first + Duration::from_millis(millis),
         cpu_s: millis as f64 / 2e3,
         events: events.into(),
+        processing_latencies: latencies.clone().into(),
         output_delays: latencies.clone().into(),
         result_latencies: latencies.clone().into(),
         event_latencies: latencies.clone().into(),
@@ -218,6 +219,7 @@ fn figures_are_of_the_interval_and_of_all_queries() {
         operator_throughput_per_s,
         cpu_s,
         latency,
+        processing_latency,
         output_delay,
         result_latency,
         event_latency,
@@ -231,7 +233,8 @@ fn figures_are_of_the_interval_and_of_all_queries() {
     assert_eq!((seconds, throughput_per_s, cpu_s), (2.0, 600.0, 1.0));
     assert_eq!((query_throughput_per_s, operator_throughput_per_s), ([100.0, 500.0], 0.0));
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
-    assert_eq!((output_delay, result_latency, event_latency), (latency, latency, latency));
+    let others = [processing_latency, output_delay, result_latency, event_latency];
+    assert_eq!(others, [latency; 4]);
     assert_eq!((overdue.results, overdue.markers, slowdown, queue_cv), (0, Some(0), None, None));
     // The first query has a latency target of 100 ns, and latencies of 100 and 200 ns.
     assert_eq!((deadlines_met, markers_in_time, success_rate), (Some(0.5), Some(0.5), Some(0.5)));

@@ -45,7 +45,7 @@ fn show(item: Item) -> String {
     match item {
         Item::End { watermark: EventTime::MAX, .. } => "W".to_owned(),
         Item::End { watermark, .. } => format!("W{}", watermark.as_micros() / 1_000_000),
-        Item::Marker(intended) => format!("L{}", intended.as_nanos()),
+        Item::Marker(marker) => format!("L{}", marker.intended().as_nanos()),
         Item::Idle => "idle".to_owned(),
         Item::Over => "over".to_owned(),
     }

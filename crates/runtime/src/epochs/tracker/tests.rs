@@ -13,6 +13,12 @@ fn tracker(outlets: Vec<Arc<EpochTracker>>) -> Arc<EpochTracker> {
     EpochTracker::new(2, outlets, block_pool, Claiming::default())
 }
 
+/// Makes a latency marker for a record that was taken in when it should have been sent.
+fn marker(nanos: u64) -> LatencyMarker {
+    let intended = ProcessingTime::from_nanos(nanos);
+    LatencyMarker::new(intended, intended)
+}
+
 #[cfg(not(loom))]
 mod by_hand {
     use super::*;
@@ -24,7 +30,7 @@ mod by_hand {
     fn items(tracker: &EpochTracker) -> String {
         let show = |item| match item {
             Item::End { epoch, watermark } => format!("{epoch}@{}", watermark.as_micros() / 1_000_000),
-            Item::Marker(intended) => format!("L{}", intended.as_nanos()),
+            Item::Marker(marker) => format!("L{}", marker.intended().as_nanos()),
             Item::Idle => "idle".to_owned(),
             Item::Over => "over".to_owned(),
         };
@@ -59,7 +65,7 @@ mod by_hand {
         tracker.assign_end(EventTime::MAX);
         tracker.end();
         assert!(!tracker.is_over());
-        tracker.mark_latency(ProcessingTime::from_nanos(7));
+        tracker.mark_latency(marker(7));
         tracker.consume(0, 1);
         assert!(tracker.is_over());
         let last = i64::MAX / 1_000_000;
@@ -112,10 +118,10 @@ mod by_hand {
     #[test]
     fn no_more_markers_wait_than_may() {
         let tracker = tracker(Vec::new());
-        (0..MARKERS_MAX as u64 + 3).for_each(|nanos| tracker.mark_latency(ProcessingTime::from_nanos(nanos)));
+        (0..MARKERS_MAX as u64 + 3).for_each(|nanos| tracker.mark_latency(marker(nanos)));
         assert_eq!((tracker.items_waiting(), tracker.markers_dropped()), (MARKERS_MAX as u64, 3));
         items(&tracker);
-        tracker.mark_latency(ProcessingTime::from_nanos(1));
+        tracker.mark_latency(marker(1));
         assert_eq!(items(&tracker), "L1");
     }
 
@@ -289,7 +295,7 @@ mod models {
             let put = {
                 let tracker = Arc::clone(&tracker);
                 thread::spawn(move || {
-                    (1..=2).for_each(|nanos| tracker.mark_latency(ProcessingTime::from_nanos(nanos)));
+                    (1..=2).for_each(|nanos| tracker.mark_latency(marker(nanos)));
                 })
             };
             let take = {

@@ -6,6 +6,7 @@ use thalweg_model::VirtualClock;
 use thalweg_scheduling::{Rank, policy};
 
 use super::*;
+use crate::cost_clock::CostClock;
 use crate::executor::Runs;
 
 /// A ready task in a test: it has class 0, a score (the highest runs first), a preferred worker and flags.
@@ -34,7 +35,13 @@ const HELD_UP: Option<u64> = Some(HELD_UP_NS);
 const ASLEEP: Option<u64> = None;
 
 fn executor() -> Arc<Executor> {
-    let runs = Runs { block_records: 384, bytes_max: 1 << 16, source_grain_ns: 1_000, measured_steps: 0 };
+    let runs = Runs {
+        block_records: 384,
+        bytes_max: 1 << 16,
+        source_grain_ns: 1_000,
+        measured_steps: 0,
+        cost_clock: CostClock::Wall,
+    };
     let (pool, clock) = (Pool::new(Budget::new(1 << 20)), Arc::new(VirtualClock::default()));
     Executor::new(policy::by_name("streambox").unwrap(), pool, clock, runs, 2)
 }

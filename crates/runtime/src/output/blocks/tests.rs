@@ -35,10 +35,11 @@ fn second(second: i64) -> Mark {
 }
 
 /// A latency marker of a silent split is dropped and counted, because the split has left its epoch, and this
-/// epoch may have ended.
+/// epoch may have ended. A marker of another split is deposited with both of its instants.
 #[test]
 fn a_marker_of_a_silent_split_is_dropped() {
-    let latency = Mark::Latency(ProcessingTime::from_nanos(7));
+    let marker = LatencyMarker::new(ProcessingTime::from_nanos(7), ProcessingTime::from_nanos(9_007));
+    let latency = Mark::Latency(marker);
     for away in [Mark::Idle, Mark::Watermark(EventTime::MAX)] {
         let ([mut silent, mut other], containers) = splits();
         mark(&mut silent, away);
@@ -51,6 +52,8 @@ fn a_marker_of_a_silent_split_is_dropped() {
         assert_eq!((tracker.bundles_in(), tracker.markers_dropped()), (0, 1));
         mark(&mut other, latency);
         assert_eq!((tracker.bundles_in(), tracker.markers_dropped()), (1, 1), "one that speaks has its own");
+        let bundle = containers.claim(0, ProcessingTime::ZERO).unwrap();
+        assert_eq!(bundle.marker, Some(marker));
     }
 }
 

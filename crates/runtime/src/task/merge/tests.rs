@@ -7,10 +7,19 @@ use super::*;
 
 /// Checks the marks that result from marks of several inputs. Words are `<input><event>`: `a5` is a
 /// watermark, `a!` idle, `a.` the end, `ar` records, `a|` a barrier, `ai7` an `InputWatermark`, `al3` a
-/// latency marker of 3 ns. The output shows the marks passed on: `W5`, `I7`, `idle`, `end`, `barrier`, `L3`,
-/// and `r` for records.
+/// latency marker of 3 ns, and `al3/2003` one that was taken in at 2003 ns. The output shows the marks passed
+/// on: `W5`, `I7`, `idle`, `end`, `barrier`, `L3` or `L3/2003`, and `r` for records.
 fn check(inputs: usize, words: &str, expected: &str) {
     check_families(&(0..inputs).collect::<Vec<_>>(), words, expected);
+}
+
+/// Reads the instants of a latency marker in ns. Without the second one, it was taken in when it should have
+/// been sent.
+fn marker(instants: &str) -> LatencyMarker {
+    let (intended, taken_in) = instants.split_once('/').unwrap_or((instants, instants));
+    let [intended, taken_in] =
+        [intended, taken_in].map(|nanos| ProcessingTime::from_nanos(nanos.parse().unwrap()));
+    LatencyMarker::new(intended, taken_in)
 }
 
 /// Checks the marks that result from marks of several inputs. `families` tells which inputs get their records
@@ -34,7 +43,7 @@ fn check_families(families: &[usize], words: &str, expected: &str) {
             "max" => Mark::Watermark(EventTime::MAX),
             stamp => match stamp.split_at(1) {
                 ("i", stamp) => Mark::InputWatermark(EventTime::from_micros(stamp.parse().unwrap())),
-                ("l", nanos) => Mark::Latency(ProcessingTime::from_nanos(nanos.parse().unwrap())),
+                ("l", instants) => Mark::Latency(marker(instants)),
                 _ => Mark::Watermark(EventTime::from_micros(stamp.parse().unwrap())),
             },
         };
@@ -45,7 +54,15 @@ fn check_families(families: &[usize], words: &str, expected: &str) {
                 Mark::InputWatermark(watermark) => format!("I{}", watermark.as_micros()),
                 Mark::Idle => "idle".to_owned(),
                 Mark::Barrier(_) => "barrier".to_owned(),
-                Mark::Latency(intended) => format!("L{}", intended.as_nanos()),
+                Mark::Latency(marker) => {
+                    let [intended, taken_in] = [marker.intended(), marker.taken_in()];
+                    let when = if taken_in == intended {
+                        String::new()
+                    } else {
+                        format!("/{}", taken_in.as_nanos())
+                    };
+                    format!("L{}{when}", intended.as_nanos())
+                }
                 Mark::End => "end".to_owned(),
             });
         });
@@ -125,6 +142,15 @@ fn a_latency_marker_counts_once() {
     check(2, "al3 bl2 amax a. bl4", "L3 L4");
     check(2, "al3 bl3 b! al5", "L3 L5");
     check(2, "al3 al5 bl4 amax a. bl6", "L3 L5 L6");
+}
+
+/// A latency marker that is passed on keeps the instant at which it was taken in. Of two markers for the same
+/// instant, the one that was taken in first is passed on.
+#[test]
+fn a_latency_marker_keeps_when_it_was_taken_in() {
+    check(1, "al3/4003 al5/7005", "L3/4003 L5/7005");
+    check(2, "al1/5001 bl2/9002 al3/3 bl4/4", "L1/5001 L2/9002 L3");
+    check(2, "al1 bl1 al3/9003 bl3/5003 al4 bl4", "L1 L3/5003 L4");
 }
 
 /// Checks which of three inputs, with the watermarks 5, 3 and 4, is read next. The result is the letter of
