@@ -1,21 +1,27 @@
-//! Values as text in formats: numbers, decimals, days, times and timestamps. They are read as by Java's parsers and
-//! written as by Java's printers, because Flink's formats use these.
+//! Values as text in formats: numbers, decimals, days, times, timestamps and bytes. They are read as by Java's parsers
+//! and written as by Java's printers, because Flink's formats use these.
 //!
 //! Sources: Java's `Integer.parseInt`, `Double.parseDouble`, `Double.toString`, `BigDecimal`, and `DateTimeFormatter`
 //! with `ISO_LOCAL_DATE` and `ISO_LOCAL_TIME`; Flink's `TimeFormats` and `DecimalData.fromBigDecimal`.
 
-mod base64;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub(super) use base64::{decode_base64, write_base64};
+pub use write::write_base64;
 pub(super) use write::{
     write_date, write_decimal, write_f32, write_f64, write_integer, write_time, write_timestamp,
 };
 
 use arrow::datatypes::TimeUnit;
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, PAD};
+
+/// Base64 of RFC 4648, section 4, with padding. Bits behind the last byte may be set.
+static PADDED: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, PAD.with_decode_allow_trailing_bits(true));
 
 /// Number of seconds of a day.
 const DAY_SECONDS: i64 = 86_400;
@@ -175,6 +181,22 @@ pub(super) fn timestamp(text: &str, form: TimestampForm, is_instant: bool) -> Op
     }
     let day = day.min(days_of_month(year, month));
     Some((days(year, month, day) * DAY_SECONDS + seconds - offset, nanos))
+}
+
+/// Decodes base64 text and appends the bytes. Returns `None` if the text is invalid; some bytes may then have been
+/// appended.
+///
+/// White space between groups of four is skipped, as in Jackson.
+pub(super) fn decode_base64(text: &[u8], to: &mut Vec<u8>) -> Option<()> {
+    let mut is_padded = false;
+    for groups in text.split(|byte| *byte <= b' ').filter(|groups| !groups.is_empty()) {
+        if is_padded {
+            return None;
+        }
+        PADDED.decode_vec(groups, to).ok()?;
+        is_padded = groups.ends_with(b"=");
+    }
+    Some(())
 }
 
 /// Converts an instant to a number of time units, and cuts off further digits. Returns `None` if the number

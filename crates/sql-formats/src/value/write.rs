@@ -1,8 +1,10 @@
-//! Writes numbers, dates and times as text in the forms that Java prints.
+//! Writes numbers, dates, times and bytes as text in the forms that Java prints.
 
 use std::io::Write;
 
 use arrow::datatypes::TimeUnit;
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
 
 use super::{DAY_SECONDS, TimestampForm, date_of_days, of_unit};
 
@@ -70,6 +72,11 @@ pub(in super::super) fn write_decimal(value: i128, scale: u8, is_plain: bool, to
         to.resize(to.len() + (scale - count) as usize, b'0');
         to.extend_from_slice(digits);
     }
+}
+
+/// Writes bytes in base64, with padding. Source: RFC 4648, section 4.
+pub fn write_base64(bytes: &[u8], to: &mut Vec<u8>) {
+    put(to, format_args!("{}", Base64Display::new(bytes, &STANDARD)));
 }
 
 /// Writes a date as `yyyy-MM-dd`, with a sign before years of more than four digits and before years below 0.

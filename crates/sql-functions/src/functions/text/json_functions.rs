@@ -12,6 +12,8 @@ use arrow::array::{
     StructArray,
 };
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use super::json::{Found, Json, Path, quote, write_number};
 use super::pattern::Cache;
@@ -198,7 +200,7 @@ fn write_value(array: &ArrayRef, row: usize, out: &mut String) -> Result<(), Eva
                 quote(texts.value(row), out);
             } else if let Some(bytes) = any.downcast_ref::<BinaryArray>() {
                 out.push('"');
-                super::encode::write_base64(bytes.value(row), out);
+                STANDARD.encode_string(bytes.value(row), out);
                 out.push('"');
             } else if let Some(lists) = any.downcast_ref::<ListArray>() {
                 let items = lists.value(row);
