@@ -18,13 +18,11 @@ use arrow::datatypes::TimeUnit;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, PAD};
+use thalweg_sql_functions::functions::time::calendar::{DAY_SECONDS, days, month_length};
 
 /// Base64 of RFC 4648, section 4, with padding. Bits behind the last byte may be set.
 static PADDED: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, PAD.with_decode_allow_trailing_bits(true));
-
-/// Number of seconds of a day.
-const DAY_SECONDS: i64 = 86_400;
 
 /// The form in which timestamps are written as text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,7 +120,7 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i12
 /// Reads a date in the form `yyyy-MM-dd` as days since 1970-01-01. Source: `ISO_LOCAL_DATE`, which is strict.
 pub(super) fn date(text: &str) -> Option<i32> {
     let (year, month, day, rest) = date_parts(text)?;
-    (rest.is_empty() && day <= days_of_month(year, month))
+    (rest.is_empty() && day <= month_length(year, month))
         .then(|| i32::try_from(days(year, month, day)).ok())?
 }
 
@@ -179,7 +177,7 @@ pub(super) fn timestamp(text: &str, form: TimestampForm, is_instant: bool) -> Op
     if !rest.is_empty() {
         return None;
     }
-    let day = day.min(days_of_month(year, month));
+    let day = day.min(month_length(year, month));
     Some((days(year, month, day) * DAY_SECONDS + seconds - offset, nanos))
 }
 
@@ -293,39 +291,4 @@ fn two_digits(text: &str) -> Option<(i64, &str)> {
     let [tens, ones, ..] = text.as_bytes() else { return None };
     let is_digits = tens.is_ascii_digit() && ones.is_ascii_digit();
     is_digits.then(|| (i64::from(tens - b'0') * 10 + i64::from(ones - b'0'), &text[2..]))
-}
-
-/// Returns the days from 1970-01-01 to a day of the Gregorian calendar, which is used for years before 1582,
-/// too. A day beyond the end of its month counts into the next month.
-///
-/// Internally the year begins in March, so that a leap day is its last day, and all eras of 400 years are alike.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let month_from_march = (month + 9) % 12;
-    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-/// Returns the year, month and day of a number of days since 1970-01-01: the inverse of [`days`].
-fn date_of_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
-}
-
-fn days_of_month(year: i64, month: i64) -> i64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        _ => 31,
-    }
 }

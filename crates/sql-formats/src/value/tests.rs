@@ -220,6 +220,11 @@ fn timestamps_are_read() {
     check("2020-04-31 00:00:00", Sql, false, Some((1_588_204_800, 0)));
     check("2021-12-31 24:00:00", Sql, false, Some((1_640_995_200, 0)));
     check("1969-12-31 23:59:59.5", Sql, false, Some((-1, 500_000_000)));
+    // Years of up to nine digits, as in Java's `LocalDateTime`.
+    check("+999999999-12-31 23:59:59", Sql, false, Some((31_556_889_832_780_799, 0)));
+    check("-999999999-01-01 00:00:00", Sql, false, Some((-31_557_014_135_596_800, 0)));
+    check("+1000000000-01-01 00:00:00", Sql, false, None);
+    check("-0001-02-29 00:00:00", Sql, false, Some((-62_193_744_000, 0)));
     check("2019-11-12T18:00:12", Sql, false, None);
     check("2019-11-12T18:00:12Z", Iso, false, None);
     check("2019-11-12 18:00:12", Iso, false, None);

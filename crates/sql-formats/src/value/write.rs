@@ -5,8 +5,9 @@ use std::io::Write;
 use arrow::datatypes::TimeUnit;
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
+use thalweg_sql_functions::functions::time::calendar::{Civil, DAY_SECONDS, civil};
 
-use super::{DAY_SECONDS, TimestampForm, date_of_days, of_unit};
+use super::{TimestampForm, of_unit};
 
 /// Writes a whole number in decimal digits.
 pub(in super::super) fn write_integer(value: i64, to: &mut Vec<u8>) {
@@ -81,7 +82,7 @@ pub fn write_base64(bytes: &[u8], to: &mut Vec<u8>) {
 
 /// Writes a date as `yyyy-MM-dd`, with a sign before years of more than four digits and before years below 0.
 pub(in super::super) fn write_date(days: i64, to: &mut Vec<u8>) {
-    let (year, month, day) = date_of_days(days);
+    let Civil { year, month, day } = civil(days);
     if year < 0 {
         put(to, format_args!("-{:04}-{month:02}-{day:02}", -year));
     } else {
