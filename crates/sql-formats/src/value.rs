@@ -18,6 +18,7 @@ use arrow::datatypes::TimeUnit;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, PAD};
+use thalweg_sql_functions::functions::cast::text::{NotANumber, read_decimal};
 use thalweg_sql_functions::functions::time::calendar::{DAY_SECONDS, days, month_length};
 
 /// Base64 of RFC 4648, section 4, with padding. Bits behind the last byte may be set.
@@ -48,73 +49,16 @@ pub(super) fn integer<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// Reads a floating-point number as `parseDouble` does, including `NaN`, `Infinity`, and an `f` or `d` behind the
-/// digits.
-///
-/// Differs from Java: hexadecimal floating-point numbers are not read.
-pub(super) fn float<T: std::str::FromStr>(text: &str) -> Option<T> {
-    let text = trim(text);
-    let number = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
-    let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
-    let begins = unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.');
-    // Rust also reads `inf`, and words in any case. Java reads only `NaN` and `Infinity`, without a letter
-    // behind them.
-    let is_word = number.len() == text.len() && matches!(unsigned, "NaN" | "Infinity");
-    (begins || is_word).then(|| number.parse().ok()).flatten()
-}
-
 /// Reads a decimal number with `scale` digits behind the point; further digits are rounded half up. Returns
-/// `Ok(None)` if the number then has more than `precision` digits, which is NULL in Flink, and `Err` if the
-/// text is not a number.
-pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>, ()> {
-    let (is_negative, unsigned) = match text.as_bytes() {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    };
-    let (number, exponent) = match unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')) {
-        None => (unsigned, 0),
-        Some(place) => {
-            let exponent = text.get(text.len() - unsigned.len() + place + 1..).ok_or(())?;
-            (&unsigned[..place], exponent.parse::<i32>().map_err(|_| ())?)
-        }
-    };
-    let point = number.iter().position(|byte| *byte == b'.');
-    let (whole, part) = match point {
-        None => (number, &number[number.len()..]),
-        Some(place) => (&number[..place], &number[place + 1..]),
-    };
-    if whole.is_empty() && part.is_empty() {
-        return Err(());
+/// `Ok(None)` if the number then has more than `precision` digits, which is NULL in Flink.
+///
+/// # Errors
+/// [`NotANumber`] if the text is not a number, or its exponent has more than 32 bits, as in Java's `BigDecimal`.
+pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>, NotANumber> {
+    if let Some((_, exponent)) = text.split_once(['e', 'E']) {
+        exponent.parse::<i32>().map_err(|_| NotANumber)?;
     }
-    let digits = || whole.iter().chain(part);
-    if !digits().all(u8::is_ascii_digit) {
-        return Err(());
-    }
-    // The number is 0.d1d2d3... * 10^size, where d1 is its first digit other than zero.
-    let zeros = digits().take_while(|digit| **digit == b'0').count();
-    if zeros == whole.len() + part.len() {
-        return Ok(Some(0));
-    }
-    let size = whole.len() as i64 - zeros as i64 + i64::from(exponent);
-    let kept = size + i64::from(scale);
-    if kept < 0 {
-        return Ok(Some(0));
-    }
-    // The number has too many digits even before rounding, which may add one more.
-    if i64::from(precision) < kept {
-        return Ok(None);
-    }
-    let mut rest = digits().skip(zeros);
-    let mut value: i128 = 0;
-    for _ in 0..kept {
-        value = value * 10 + i128::from(rest.next().map_or(0, |digit| digit - b'0'));
-    }
-    if rest.next().is_some_and(|digit| b'5' <= *digit) {
-        value += 1;
-    }
-    let is_held = value < 10_i128.pow(u32::from(precision));
-    Ok(is_held.then_some(if is_negative { -value } else { value }))
+    read_decimal(text, precision, scale)
 }
 
 /// Reads a date in the form `yyyy-MM-dd` as days since 1970-01-01. Source: `ISO_LOCAL_DATE`, which is strict.
