@@ -149,17 +149,11 @@ where
     crate::accounts::accounted!(forwarding);
 
     fn on_mark<O: Output<L::Out>>(&mut self, mark: Mark, _output: &mut O) -> Flow {
+        self.lateness.see(mark);
         match mark {
-            Mark::Watermark(watermark) => {
-                self.lateness.on_watermark(watermark);
-                self.seen.forget_until(watermark);
-            }
-            Mark::InputWatermark(watermark) => {
-                self.lateness.on_input_watermark(watermark);
-                // The watermark may have ended the current window, so the next record looks its window up
-                // again.
-                self.seen.park();
-            }
+            Mark::Watermark(watermark) => self.seen.forget_until(watermark),
+            // The watermark may have ended the current window, so the next record looks its window up again.
+            Mark::InputWatermark(_) => self.seen.park(),
             _ => (),
         }
         Flow::Done

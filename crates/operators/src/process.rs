@@ -242,18 +242,12 @@ where
 
     fn on_mark<O: Output<P::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
         assert!(self.keyed.emitted.is_empty(), "a mark comes when all before it is through (O3)");
-        match mark {
-            Mark::Watermark(watermark) => {
-                self.keyed.lateness.on_watermark(watermark);
-                self.is_firing = true;
-                self.fire(output)
-            }
-            Mark::InputWatermark(watermark) => {
-                self.keyed.lateness.on_input_watermark(watermark);
-                Flow::Done
-            }
-            _ => Flow::Done,
+        self.keyed.lateness.see(mark);
+        if !matches!(mark, Mark::Watermark(_)) {
+            return Flow::Done;
         }
+        self.is_firing = true;
+        self.fire(output)
     }
 
     fn is_stalled(&self) -> bool {

@@ -132,26 +132,18 @@ where
     crate::accounts::accounted!(folding);
 
     fn on_mark<O: Output<L::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
-        match mark {
-            Mark::Watermark(watermark) => {
-                self.lateness.on_watermark(watermark);
-                let last_instant = match watermark {
-                    // A watermark at the start of time promises nothing, and there is no instant before it.
-                    EventTime::MIN => return Flow::Done,
-                    // At the last watermark no more records come, not even at the last instant of all, so
-                    // every record is released.
-                    EventTime::MAX => EventTime::MAX,
-                    watermark => watermark.minus(Span::from_micros(1)),
-                };
-                self.accounts.blame.on(|| self.runs.release(last_instant));
-                self.emit(output)
-            }
-            Mark::InputWatermark(watermark) => {
-                self.lateness.on_input_watermark(watermark);
-                Flow::Done
-            }
-            _ => Flow::Done,
-        }
+        self.lateness.see(mark);
+        let last_instant = match mark {
+            // A watermark at the start of time promises nothing, and there is no instant before it.
+            Mark::Watermark(EventTime::MIN) => return Flow::Done,
+            // At the last watermark no more records come, not even at the last instant of all, so every record
+            // is released.
+            Mark::Watermark(EventTime::MAX) => EventTime::MAX,
+            Mark::Watermark(watermark) => watermark.minus(Span::from_micros(1)),
+            _ => return Flow::Done,
+        };
+        self.accounts.blame.on(|| self.runs.release(last_instant));
+        self.emit(output)
     }
 
     fn resume<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {

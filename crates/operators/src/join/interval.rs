@@ -377,15 +377,9 @@ where
     crate::accounts::accounted!(folding);
 
     fn on_mark<O: Output<C::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        self.lateness.see(mark);
         match mark {
-            Mark::Watermark(watermark) => {
-                self.lateness.on_watermark(watermark);
-                self.close(output)
-            }
-            Mark::InputWatermark(watermark) => {
-                self.lateness.on_input_watermark(watermark);
-                Flow::Done
-            }
+            Mark::Watermark(_) => self.close(output),
             _ => Flow::Done,
         }
     }

@@ -260,7 +260,7 @@ fn write_shortest<T: LowerExp + FromStr + PartialEq>(
     if is_nearly_zero {
         // Near zero one digit may identify the float; Java still looks for the nearest form of two digits.
         write!(form, "{value:.1e}")?;
-        if form.text().parse().is_ok_and(|read: T| read == value) {
+        if form.text().parse::<T>().is_ok_and(|read| read == value) {
             return write_as_java(form.text(), out);
         }
         form = Form::default();
