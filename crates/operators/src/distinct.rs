@@ -35,10 +35,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Entropy, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing,
-    State, StateError, StateReader, StateWriter, TumblingWindows, Windowed,
+    Allowance, Entropy, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing, State,
+    StateError, StateReader, StateWriter, TumblingWindows, Windowed,
 };
 
+use crate::accounts::Accounts;
 use crate::late::{DivertLate, DropLate, LateRule, Lateness};
 use local_distinct::LocalDistinct;
 use seen::Seen;
@@ -46,15 +47,11 @@ use seen::Seen;
 /// Distinct: emits the first record of each key in each tumbling window.
 #[derive(Debug)]
 pub struct Distinct<K, KeyOf, L = DropLate> {
-    name: String,
+    accounts: Accounts,
     windows: TumblingWindows,
     key_of: Arc<KeyOf>,
     seen: Seen<K>,
     lateness: Lateness,
-    read: u64,
-    repeated: u64,
-    late: u64,
-    blame: Blame,
     late_rule: PhantomData<fn() -> L>,
 }
 
@@ -67,22 +64,18 @@ impl<K: Clone + Eq + Hash, KeyOf> Distinct<K, KeyOf> {
 
     /// Returns a distinct operator which emits late records beside its results instead of dropping them.
     pub fn divert_late(self) -> Distinct<K, KeyOf, DivertLate> {
-        Distinct::with_rule(self.name, self.windows, self.key_of)
+        Distinct::with_rule(self.accounts.name, self.windows, self.key_of)
     }
 }
 
 impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
     fn with_rule(name: String, windows: TumblingWindows, key_of: Arc<KeyOf>) -> Self {
         Distinct {
-            name,
+            accounts: Accounts::new(name),
             windows,
             key_of,
             seen: Seen::new(),
             lateness: Lateness::new(),
-            read: 0,
-            repeated: 0,
-            late: 0,
-            blame: Blame::default(),
             late_rule: PhantomData,
         }
     }
@@ -98,19 +91,19 @@ impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
         if !self.seen.is_current(record.event_time) {
             let window = self.windows.window_of(record.event_time);
             if window.end <= self.lateness.late_by() {
-                self.late += 1;
+                self.accounts.late += 1;
                 return L::late(record.value).map(|value| Record::new(record.event_time, value));
             }
             if !self.seen.turn_to(window) {
                 // There is no memory for the window's table of keys. The record counts as repeated, since the
                 // query is about to fail.
-                self.repeated += 1;
+                self.accounts.filtered += 1;
                 return None;
             }
         }
-        let Distinct { key_of, seen, blame, .. } = self;
-        let Some(key) = blame.on(|| seen.note(key_of(&record.value))) else {
-            self.repeated += 1;
+        let Distinct { key_of, seen, accounts, .. } = self;
+        let Some(key) = accounts.blame.on(|| seen.note(key_of(&record.value))) else {
+            self.accounts.filtered += 1;
             return None;
         };
         let window = self.seen.window();
@@ -130,20 +123,20 @@ where
     const SHARING: Sharing = Sharing::Keyed;
 
     fn fork(&self) -> Self {
-        Distinct::with_rule(self.name.clone(), self.windows, Arc::clone(&self.key_of))
+        Distinct::with_rule(self.accounts.name.clone(), self.windows, Arc::clone(&self.key_of))
     }
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, L> {
         // If late records are diverted, the local distinct filter lets all records pass: a repeated record
         // may be late, and must then reach the late output.
-        LocalDistinct::new(&self.name, self.windows, Arc::clone(&self.key_of), !L::DIVERTS)
+        LocalDistinct::new(&self.accounts.name, self.windows, Arc::clone(&self.key_of), !L::DIVERTS)
     }
 
     #[inline(always)]
     fn process<I: Input<V>, O: Output<L::Out>>(&mut self, input: &mut I, output: &mut O) {
         let count = input.remaining();
         input.take_each(count, |record| self.process_one(record, output));
-        self.read += count as u64;
+        self.accounts.read += count as u64;
     }
 
     #[inline(always)]
@@ -153,22 +146,14 @@ where
         }
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
+    crate::accounts::accounted!(forwarding);
 
     fn on_mark<O: Output<L::Out>>(&mut self, mark: Mark, _output: &mut O) -> Flow {
+        self.lateness.see(mark);
         match mark {
-            Mark::Watermark(watermark) => {
-                self.lateness.on_watermark(watermark);
-                self.seen.forget_until(watermark);
-            }
-            Mark::InputWatermark(watermark) => {
-                self.lateness.on_input_watermark(watermark);
-                // The watermark may have ended the current window, so the next record looks its window up
-                // again.
-                self.seen.park();
-            }
+            Mark::Watermark(watermark) => self.seen.forget_until(watermark),
+            // The watermark may have ended the current window, so the next record looks its window up again.
+            Mark::InputWatermark(_) => self.seen.park(),
             _ => (),
         }
         Flow::Done
@@ -190,18 +175,8 @@ where
         self.seen.seed(entropy.next_u64());
     }
 
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, filtered, late) = (self.read, self.repeated, self.late);
-        let forwarded = read - filtered - late;
-        each(&self.name, Counts { read, forwarded, filtered, late, ..Counts::default() });
-    }
-
     fn state_bytes(&self) -> usize {
         self.seen.bytes()
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

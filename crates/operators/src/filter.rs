@@ -24,8 +24,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
+    Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
+
+use crate::accounts::Accounts;
 
 /// Records per pass. Few, because the first pass waits for memory while the second computes: with 128 the next
 /// records are loaded meanwhile. At 512, YSB's default chains are 20 % slower.
@@ -34,11 +36,10 @@ const PASS_RECORDS: usize = 128;
 /// Keeps the records whose value a predicate accepts.
 #[derive(Debug)]
 pub struct Filter<F> {
-    name: String,
+    accounts: Accounts,
     predicate: Arc<F>,
-    read: u64,
+    /// Number of accepted records, which is counted in place of the rejected ones.
     kept: u64,
-    blame: Blame,
 }
 
 impl<F> Filter<F> {
@@ -50,7 +51,7 @@ impl<F> Filter<F> {
 
 impl<F> Filter<F> {
     fn sharing(name: String, predicate: Arc<F>) -> Self {
-        Filter { name, predicate, read: 0, kept: 0, blame: Blame::default() }
+        Filter { accounts: Accounts::new(name), predicate, kept: 0 }
     }
 }
 
@@ -63,7 +64,7 @@ where
     const SHARING: Sharing = Sharing::Stateless;
 
     fn fork(&self) -> Self {
-        Filter::sharing(self.name.clone(), Arc::clone(&self.predicate))
+        Filter::sharing(self.accounts.name.clone(), Arc::clone(&self.predicate))
     }
 
     fn horizon(&self) -> Horizon {
@@ -76,19 +77,20 @@ where
         while input.remaining() > 0 {
             let count = input.remaining().min(PASS_RECORDS);
             let kept = {
-                let Filter { predicate, blame, .. } = &*self;
+                let Filter { predicate, accounts, .. } = &*self;
                 let predicate = &**predicate;
                 let mut kept = 0;
                 for place in 0..count {
                     // The number of accepted records never exceeds the position in the pass, so the index is
                     // in bounds. The mask lets the compiler drop the bounds check.
                     places[kept & (PASS_RECORDS - 1)] = place as u16;
-                    let accepted = input.inspect(place, |record| blame.on(|| predicate(&record.value)));
+                    let accepted =
+                        input.inspect(place, |record| accounts.blame.on(|| predicate(&record.value)));
                     kept += usize::from(accepted);
                 }
                 kept
             };
-            self.read += count as u64;
+            self.accounts.read += count as u64;
             self.kept += kept as u64;
             let mut selected = Selected { input, count, places: &mut places[..kept], value: PhantomData };
             output.push_all(&mut selected);
@@ -98,22 +100,25 @@ where
 
     #[inline(always)]
     fn process_one<O: Output<T>>(&mut self, record: Record<T>, output: &mut O) {
-        let keep = self.blame.on(|| (self.predicate)(&record.value));
+        let keep = self.accounts.blame.on(|| (self.predicate)(&record.value));
         self.kept += u64::from(keep);
         output.push_if(record, keep);
     }
 
     fn note_read(&mut self, count: u64) {
-        self.read += count;
+        self.accounts.read += count;
     }
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, kept) = (self.read, self.kept);
-        each(&self.name, Counts { read, forwarded: kept, filtered: read - kept, ..Counts::default() });
+        let (read, kept) = (self.accounts.read, self.kept);
+        each(
+            &self.accounts.name,
+            Counts { read, forwarded: kept, filtered: read - kept, ..Counts::default() },
+        );
     }
 
     fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
+        self.accounts.faulted()
     }
 
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {

@@ -22,17 +22,16 @@
 use std::sync::Arc;
 
 use thalweg_model::{
-    Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
+    Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
+
+use crate::accounts::Accounts;
 
 /// Operator that applies a function to each value, and drops the values for which it returns `None`.
 #[derive(Debug)]
 pub struct FilterMap<F> {
-    name: String,
+    accounts: Accounts,
     function: Arc<F>,
-    read: u64,
-    filtered: u64,
-    blame: Blame,
 }
 
 impl<F> FilterMap<F> {
@@ -44,7 +43,7 @@ impl<F> FilterMap<F> {
 
 impl<F> FilterMap<F> {
     fn sharing(name: String, function: Arc<F>) -> Self {
-        FilterMap { name, function, read: 0, filtered: 0, blame: Blame::default() }
+        FilterMap { accounts: Accounts::new(name), function }
     }
 }
 
@@ -57,7 +56,7 @@ where
     const SHARING: Sharing = Sharing::Stateless;
 
     fn fork(&self) -> Self {
-        FilterMap::sharing(self.name.clone(), Arc::clone(&self.function))
+        FilterMap::sharing(self.accounts.name.clone(), Arc::clone(&self.function))
     }
 
     fn horizon(&self) -> Horizon {
@@ -67,37 +66,26 @@ where
     #[inline(always)]
     fn process<I: Input<T>, O: Output<U>>(&mut self, input: &mut I, output: &mut O) {
         let count = input.remaining();
-        let FilterMap { function, blame, .. } = &*self;
+        let FilterMap { function, accounts, .. } = &*self;
         let function = &**function;
         let mut filtered = 0;
-        input.take_each(count, |record| match blame.on(|| function(record.value)) {
+        input.take_each(count, |record| match accounts.blame.on(|| function(record.value)) {
             Some(value) => output.push(Record::new(record.event_time, value)),
             None => filtered += 1,
         });
-        self.read += count as u64;
-        self.filtered += filtered;
+        self.accounts.read += count as u64;
+        self.accounts.filtered += filtered;
     }
 
     #[inline(always)]
     fn process_one<O: Output<U>>(&mut self, record: Record<T>, output: &mut O) {
-        match self.blame.on(|| (self.function)(record.value)) {
+        match self.accounts.blame.on(|| (self.function)(record.value)) {
             Some(value) => output.push(Record::new(record.event_time, value)),
-            None => self.filtered += 1,
+            None => self.accounts.filtered += 1,
         }
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
-
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, filtered) = (self.read, self.filtered);
-        each(&self.name, Counts { read, forwarded: read - filtered, filtered, ..Counts::default() });
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
-    }
+    crate::accounts::accounted!(forwarding);
 
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())

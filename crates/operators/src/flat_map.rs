@@ -22,20 +22,18 @@
 use std::sync::Arc;
 
 use thalweg_model::{
-    Blame, Counts, EventTime, Flow, Horizon, Input, Operator, Output, Record, Sharing, StateError,
-    StateReader, StateWriter,
+    EventTime, Flow, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
+
+use crate::accounts::Accounts;
 
 /// Operator that applies a function to each value, and emits all values that the function gives.
 #[derive(Debug)]
 pub struct FlatMap<F, I> {
-    name: String,
+    accounts: Accounts,
     function: Arc<F>,
     /// The rest of the current record's iterator, and the record's event time.
     rest: Option<(EventTime, I)>,
-    read: u64,
-    emptied: u64,
-    blame: Blame,
 }
 
 impl<F, I: Iterator> FlatMap<F, I> {
@@ -49,7 +47,7 @@ impl<F, I: Iterator> FlatMap<F, I> {
     }
 
     fn sharing(name: String, function: Arc<F>) -> Self {
-        FlatMap { name, function, rest: None, read: 0, emptied: 0, blame: Blame::default() }
+        FlatMap { accounts: Accounts::new(name), function, rest: None }
     }
 
     /// Starts the iterator of a record and emits its first results; `output` must have room.
@@ -61,13 +59,13 @@ impl<F, I: Iterator> FlatMap<F, I> {
         O: Output<I::Item>,
     {
         let Record { event_time, value } = record;
-        let (mut values, first) = self.blame.on(|| {
+        let (mut values, first) = self.accounts.blame.on(|| {
             let mut values = (self.function)(value).into_iter();
             let first = values.next();
             (values, first)
         });
         let Some(first) = first else {
-            self.emptied += 1;
+            self.accounts.filtered += 1;
             return;
         };
         output.push(Record::new(event_time, first));
@@ -80,7 +78,7 @@ impl<F, I: Iterator> FlatMap<F, I> {
     #[inline(always)]
     fn hand_on<O: Output<I::Item>>(&self, event_time: EventTime, values: &mut I, output: &mut O) -> Flow {
         while output.room() > 0 {
-            let Some(value) = self.blame.on(|| values.next()) else { return Flow::Done };
+            let Some(value) = self.accounts.blame.on(|| values.next()) else { return Flow::Done };
             output.push(Record::new(event_time, value));
         }
         Flow::More
@@ -99,7 +97,7 @@ where
     const SHARING: Sharing = Sharing::Stateless;
 
     fn fork(&self) -> Self {
-        FlatMap::sharing(self.name.clone(), Arc::clone(&self.function))
+        FlatMap::sharing(self.accounts.name.clone(), Arc::clone(&self.function))
     }
 
     fn horizon(&self) -> Horizon {
@@ -110,7 +108,7 @@ where
     fn process<I: Input<T>, O: Output<V::Item>>(&mut self, input: &mut I, output: &mut O) {
         while self.rest.is_none() && output.room() > 0 {
             let Some(record) = input.take() else { return };
-            self.read += 1;
+            self.accounts.read += 1;
             self.begin(record, output);
         }
     }
@@ -120,9 +118,7 @@ where
         self.begin(record, output);
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
+    crate::accounts::accounted!(forwarding);
 
     fn is_stalled(&self) -> bool {
         self.rest.is_some()
@@ -135,15 +131,6 @@ where
             self.rest = Some((event_time, values));
         }
         flow
-    }
-
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, filtered) = (self.read, self.emptied);
-        each(&self.name, Counts { read, forwarded: read - filtered, filtered, ..Counts::default() });
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
     }
 
     /// Saves nothing, since a flat map has no state between records.

@@ -22,20 +22,14 @@ impl Lateness {
     /// Updates the watermarks that decide about lateness by a mark of any kind.
     pub(crate) fn see(&mut self, mark: Mark) {
         match mark {
-            Mark::Watermark(watermark) => self.on_watermark(watermark),
-            Mark::InputWatermark(watermark) => self.on_input_watermark(watermark),
+            Mark::Watermark(watermark) => {
+                let last = self.watermark;
+                assert!(watermark >= last, "watermarks never go back (O5): {watermark:?} after {last:?}");
+                self.watermark = watermark;
+            }
+            Mark::InputWatermark(watermark) => self.input = watermark,
             Mark::Idle | Mark::Latency(_) | Mark::Barrier(_) | Mark::End => {}
         }
-    }
-
-    pub(crate) fn on_watermark(&mut self, watermark: EventTime) {
-        let last = self.watermark;
-        assert!(watermark >= last, "watermarks never go back (O5): {watermark:?} after {last:?}");
-        self.watermark = watermark;
-    }
-
-    pub(crate) fn on_input_watermark(&mut self, watermark: EventTime) {
-        self.input = watermark;
     }
 
     /// Returns the last watermark of the operator.

@@ -12,6 +12,7 @@
 //! Closures of users run inside [`thalweg_model::Blame::on`], so that a panic names its operator.
 #![forbid(unsafe_code)]
 
+mod accounts;
 pub mod address;
 pub mod aggregate;
 pub mod distinct;

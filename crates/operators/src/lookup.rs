@@ -36,8 +36,9 @@ mod in_flight;
 use std::num::NonZeroU32;
 use std::task::Waker;
 
-use thalweg_model::{Allowance, Blame, Counts, Deferred, Emitted, Fault, Mark, Output, Record};
+use thalweg_model::{Allowance, Counts, Deferred, Emitted, Fault, Mark, Output, Record};
 
+use crate::accounts::Accounts;
 use in_flight::InFlight;
 pub use in_flight::Ticket;
 
@@ -107,14 +108,12 @@ impl Default for LookupOptions {
 /// Lookup join: joins each record with the answer to a question about it.
 #[derive(Debug)]
 pub struct LookupJoin<T, U, L, QuestionOf, Combine> {
-    name: String,
+    accounts: Accounts,
     lookup: L,
     question_of: QuestionOf,
     combine: Combine,
     in_flight: InFlight<T, U>,
     options: LookupOptions,
-    read: u64,
-    blame: Blame,
 }
 
 impl<T, U, L, QuestionOf, Combine> LookupJoin<T, U, L, QuestionOf, Combine>
@@ -133,14 +132,12 @@ where
         combine: Combine,
     ) -> Self {
         LookupJoin {
-            name: name.into(),
+            accounts: Accounts::new(name.into()),
             lookup,
             question_of,
             combine,
             in_flight: InFlight::new(options, Allowance::default()),
             options,
-            read: 0,
-            blame: Blame::default(),
         }
     }
 
@@ -174,14 +171,14 @@ where
 
     /// Takes a record and asks the lookup the question about it.
     fn take(&mut self, record: Record<T>) {
-        let LookupJoin { lookup, question_of, in_flight, read, blame, .. } = self;
-        blame.on(|| {
+        let LookupJoin { lookup, question_of, in_flight, accounts, .. } = self;
+        accounts.blame.on(|| {
             let question = question_of(&record.value);
             if let Some(ticket) = in_flight.put(record) {
                 lookup.ask(ticket, question);
             }
         });
-        *read += 1;
+        accounts.read += 1;
     }
 
     fn mark(&mut self, mark: Mark) {
@@ -193,8 +190,8 @@ where
     /// # Errors
     /// Returns the error of `combine`, the function that makes results.
     fn emit<O: Output<U>>(&mut self, output: &mut O) -> Result<Emitted, Fault> {
-        let LookupJoin { lookup, combine, in_flight, blame, .. } = self;
-        blame.on(|| {
+        let LookupJoin { lookup, combine, in_flight, accounts, .. } = self;
+        accounts.blame.on(|| {
             while let Some((ticket, answer)) = lookup.poll() {
                 in_flight.answer(ticket, |value| combine(value, answer))?;
             }
@@ -212,7 +209,7 @@ where
     /// Visits the counts of the join. Every record taken counts as forwarded already, since each has one
     /// result in the end.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        each(&self.name, Counts { read: self.read, forwarded: self.read, ..Counts::default() });
+        each(&self.accounts.name, self.accounts.forwarding());
     }
 
     fn state_bytes(&self) -> usize {
@@ -220,7 +217,7 @@ where
     }
 
     fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
+        self.accounts.faulted()
     }
 }
 

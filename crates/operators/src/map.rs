@@ -18,16 +18,16 @@
 use std::sync::Arc;
 
 use thalweg_model::{
-    Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
+    Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
+
+use crate::accounts::Accounts;
 
 /// Operator that applies a function to each value of a stream.
 #[derive(Debug)]
 pub struct Map<F> {
-    name: String,
+    accounts: Accounts,
     function: Arc<F>,
-    mapped: u64,
-    blame: Blame,
 }
 
 impl<F> Map<F> {
@@ -39,7 +39,7 @@ impl<F> Map<F> {
 
 impl<F> Map<F> {
     fn sharing(name: String, function: Arc<F>) -> Self {
-        Map { name, function, mapped: 0, blame: Blame::default() }
+        Map { accounts: Accounts::new(name), function }
     }
 }
 
@@ -52,7 +52,7 @@ where
     const SHARING: Sharing = Sharing::Stateless;
 
     fn fork(&self) -> Self {
-        Map::sharing(self.name.clone(), Arc::clone(&self.function))
+        Map::sharing(self.accounts.name.clone(), Arc::clone(&self.function))
     }
 
     fn horizon(&self) -> Horizon {
@@ -62,32 +62,22 @@ where
     #[inline(always)]
     fn process<I: Input<T>, O: Output<U>>(&mut self, input: &mut I, output: &mut O) {
         let count = input.remaining();
-        let Map { function, blame, .. } = &*self;
+        let Map { function, accounts, .. } = &*self;
         let function = &**function;
         input.take_each(count, |record| {
-            let value = blame.on(|| function(record.value));
+            let value = accounts.blame.on(|| function(record.value));
             output.push(Record::new(record.event_time, value));
         });
-        self.mapped += count as u64;
+        self.accounts.read += count as u64;
     }
 
     #[inline(always)]
     fn process_one<O: Output<U>>(&mut self, record: Record<T>, output: &mut O) {
-        let value = self.blame.on(|| (self.function)(record.value));
+        let value = self.accounts.blame.on(|| (self.function)(record.value));
         output.push(Record::new(record.event_time, value));
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.mapped += count;
-    }
-
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        each(&self.name, Counts { read: self.mapped, forwarded: self.mapped, ..Counts::default() });
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
-    }
+    crate::accounts::accounted!(forwarding);
 
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())

@@ -9,15 +9,15 @@ pub trait Named {
     fn rename(&mut self, name: String);
 }
 
-/// Implements [`Named`] for an operator that has a field `name: String`.
+/// Implements [`Named`] for an operator that has a field `accounts` with its name.
 macro_rules! named {
     ($operator:ident < $($parameter:ident $(: $bound:path)?),* >) => {
         impl<$($parameter $(: $bound)?),*> $crate::Named for $operator<$($parameter),*> {
             fn name(&self) -> &str {
-                &self.name
+                &self.accounts.name
             }
             fn rename(&mut self, name: String) {
-                self.name = name;
+                self.accounts.name = name;
             }
         }
     };

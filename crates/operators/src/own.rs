@@ -28,6 +28,8 @@ use thalweg_model::{
     StateError, StateReader, StateWriter, Weighed,
 };
 
+use crate::named::Named;
+
 /// An operator written by a user, with the name that the query gives it.
 #[derive(Debug)]
 pub struct Own<P> {
@@ -223,7 +225,14 @@ impl<In, P: Operator<In>> Operator<In> for Own<P> {
     }
 }
 
-crate::named::named!(Own<P>);
+impl<P> Named for Own<P> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn rename(&mut self, name: String) {
+        self.name = name;
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -59,13 +59,14 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Entropy, EventTime, Flow, Input, Keys, Mark, Operator, Output, Record, Sharing,
-    State, StateError, StateReader, StateWriter,
+    Allowance, Entropy, EventTime, Flow, Input, Keys, Mark, Operator, Output, Record, Sharing, State,
+    StateError, StateReader, StateWriter,
 };
 
 pub use context::ProcessContext;
 use keyed::Keyed;
 
+use crate::accounts::Accounts;
 use crate::address::By;
 use crate::key_table::partition_hash;
 
@@ -149,13 +150,11 @@ pub trait KeyedProcess<K, V>: Send + Sync + 'static {
 
 /// Operator that runs a user's process function for records and timers.
 pub struct Process<K, V, KeyOf, P: KeyedProcess<K, V>> {
-    name: String,
+    accounts: Accounts,
     key_of: Arc<KeyOf>,
     keyed: Keyed<K, V, P>,
     /// Tells whether timers that the last watermark has reached are still to be fired.
     is_firing: bool,
-    read: u64,
-    blame: Blame,
 }
 
 impl<K, V, KeyOf, P> Process<K, V, KeyOf, P>
@@ -171,20 +170,13 @@ where
     }
 
     fn sharing(name: String, key_of: Arc<KeyOf>, function: Arc<P>) -> Self {
-        Process {
-            name,
-            key_of,
-            keyed: Keyed::new(function),
-            is_firing: false,
-            read: 0,
-            blame: Blame::default(),
-        }
+        Process { accounts: Accounts::new(name), key_of, keyed: Keyed::new(function), is_firing: false }
     }
 
     #[inline(always)]
     fn take_in(&mut self, record: Record<V>) {
-        let Process { key_of, keyed, blame, .. } = self;
-        blame.on(|| {
+        let Process { key_of, keyed, accounts, .. } = self;
+        accounts.blame.on(|| {
             let key = key_of(&record.value);
             let event_time = record.event_time;
             keyed.call(&key, event_time, |function, context| function.on_record(&key, record, context));
@@ -193,12 +185,12 @@ where
 
     /// Fires timers that the watermark has reached, while there is room for their results.
     fn fire<O: Output<P::Out>>(&mut self, output: &mut O) -> Flow {
-        let Process { keyed, blame, .. } = self;
+        let Process { keyed, accounts, .. } = self;
         for _ in 0..FIRED_PER_CALL_MAX {
             if keyed.emitted.hand_on(output) == Flow::More {
                 return Flow::More;
             }
-            if !blame.on(|| keyed.fire_one()) {
+            if !accounts.blame.on(|| keyed.fire_one()) {
                 self.is_firing = false;
                 return Flow::Done;
             }
@@ -221,19 +213,19 @@ where
     const SHARING: Sharing = Sharing::Keyed;
 
     fn fork(&self) -> Self {
-        Process::sharing(self.name.clone(), Arc::clone(&self.key_of), self.keyed.function())
+        Process::sharing(self.accounts.name.clone(), Arc::clone(&self.key_of), self.keyed.function())
     }
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, P> {
         let key_of = Arc::clone(&self.key_of);
-        By::new(&self.name, move |value: &V| partition_hash(&key_of(value)))
+        By::new(&self.accounts.name, move |value: &V| partition_hash(&key_of(value)))
     }
 
     #[inline(always)]
     fn process<I: Input<V>, O: Output<P::Out>>(&mut self, input: &mut I, output: &mut O) {
         while self.keyed.emitted.is_empty() && output.room() > 0 {
             let Some(record) = input.take() else { return };
-            self.read += 1;
+            self.accounts.read += 1;
             self.process_one(record, output);
         }
     }
@@ -246,24 +238,16 @@ where
         let _ = self.keyed.emitted.hand_on(output);
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
+    crate::accounts::accounted!(folding);
 
     fn on_mark<O: Output<P::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
         assert!(self.keyed.emitted.is_empty(), "a mark comes when all before it is through (O3)");
-        match mark {
-            Mark::Watermark(watermark) => {
-                self.keyed.lateness.on_watermark(watermark);
-                self.is_firing = true;
-                self.fire(output)
-            }
-            Mark::InputWatermark(watermark) => {
-                self.keyed.lateness.on_input_watermark(watermark);
-                Flow::Done
-            }
-            _ => Flow::Done,
+        self.keyed.lateness.see(mark);
+        if !matches!(mark, Mark::Watermark(_)) {
+            return Flow::Done;
         }
+        self.is_firing = true;
+        self.fire(output)
     }
 
     fn is_stalled(&self) -> bool {
@@ -286,16 +270,8 @@ where
         self.keyed.seed(entropy.next_u64());
     }
 
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        each(&self.name, Counts { read: self.read, folded: self.read, ..Counts::default() });
-    }
-
     fn state_bytes(&self) -> usize {
         self.keyed.bytes()
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -27,23 +27,21 @@ mod runs;
 use std::marker::PhantomData;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, EventTime, Flow, Input, Mark, Operator, Output, Record, Span, State,
-    StateError, StateReader, StateWriter,
+    Allowance, EventTime, Flow, Input, Mark, Operator, Output, Record, Span, State, StateError, StateReader,
+    StateWriter,
 };
 
+use crate::accounts::Accounts;
 use crate::late::{DivertLate, DropLate, LateRule, Lateness};
 use runs::{Keyed, Runs};
 
 /// Operator that sorts the records of a stream by event time.
 #[derive(Debug)]
 pub struct Sort<K, T, KeyOf, L = DropLate> {
-    name: String,
+    accounts: Accounts,
     key_of: KeyOf,
     runs: Runs<K, T>,
     lateness: Lateness,
-    read: u64,
-    late: u64,
-    blame: Blame,
     late_rule: PhantomData<fn() -> L>,
 }
 
@@ -60,7 +58,7 @@ where
 
     /// Returns a sort operator which emits late records beside the sorted ones instead of dropping them.
     pub fn divert_late(self) -> Sort<K, T, KeyOf, DivertLate> {
-        Sort::with_rule(self.name, self.key_of)
+        Sort::with_rule(self.accounts.name, self.key_of)
     }
 }
 
@@ -72,13 +70,10 @@ where
 {
     fn with_rule(name: String, key_of: KeyOf) -> Self {
         Sort {
-            name,
+            accounts: Accounts::new(name),
             key_of,
             runs: Runs::new(Allowance::default()),
             lateness: Lateness::new(),
-            read: 0,
-            late: 0,
-            blame: Blame::default(),
             late_rule: PhantomData,
         }
     }
@@ -88,8 +83,8 @@ where
         if record.event_time < self.lateness.late_by() {
             return self.take_late(record, output);
         }
-        let Sort { key_of, runs, blame, .. } = self;
-        blame.on(|| {
+        let Sort { key_of, runs, accounts, .. } = self;
+        accounts.blame.on(|| {
             let key = key_of(&record.value);
             runs.insert(Keyed { record, key });
         });
@@ -97,7 +92,7 @@ where
 
     #[cold]
     fn take_late<O: Output<L::Out>>(&mut self, record: Record<T>, output: &mut O) {
-        self.late += 1;
+        self.accounts.late += 1;
         if let Some(value) = L::late(record.value) {
             output.push(Record::new(record.event_time, value));
         }
@@ -105,7 +100,7 @@ where
 
     fn emit<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
         while output.room() > 0 {
-            let released = self.blame.on(|| self.runs.next_released());
+            let released = self.accounts.blame.on(|| self.runs.next_released());
             let Some(Record { event_time, value }) = released else { return Flow::Done };
             output.push(Record::new(event_time, L::result(value)));
         }
@@ -126,7 +121,7 @@ where
     fn process<I: Input<T>, O: Output<L::Out>>(&mut self, input: &mut I, output: &mut O) {
         let count = input.remaining();
         input.take_each(count, |record| self.take_in(record, output));
-        self.read += count as u64;
+        self.accounts.read += count as u64;
     }
 
     #[inline(always)]
@@ -134,31 +129,21 @@ where
         self.take_in(record, output);
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
+    crate::accounts::accounted!(folding);
 
     fn on_mark<O: Output<L::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
-        match mark {
-            Mark::Watermark(watermark) => {
-                self.lateness.on_watermark(watermark);
-                let last_instant = match watermark {
-                    // A watermark at the start of time promises nothing, and there is no instant before it.
-                    EventTime::MIN => return Flow::Done,
-                    // At the last watermark no more records come, not even at the last instant of all, so
-                    // every record is released.
-                    EventTime::MAX => EventTime::MAX,
-                    watermark => watermark.minus(Span::from_micros(1)),
-                };
-                self.blame.on(|| self.runs.release(last_instant));
-                self.emit(output)
-            }
-            Mark::InputWatermark(watermark) => {
-                self.lateness.on_input_watermark(watermark);
-                Flow::Done
-            }
-            _ => Flow::Done,
-        }
+        self.lateness.see(mark);
+        let last_instant = match mark {
+            // A watermark at the start of time promises nothing, and there is no instant before it.
+            Mark::Watermark(EventTime::MIN) => return Flow::Done,
+            // At the last watermark no more records come, not even at the last instant of all, so every record
+            // is released.
+            Mark::Watermark(EventTime::MAX) => EventTime::MAX,
+            Mark::Watermark(watermark) => watermark.minus(Span::from_micros(1)),
+            _ => return Flow::Done,
+        };
+        self.accounts.blame.on(|| self.runs.release(last_instant));
+        self.emit(output)
     }
 
     fn resume<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
@@ -173,17 +158,8 @@ where
         self.runs = Runs::new(allowance.clone());
     }
 
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, late) = (self.read, self.late);
-        each(&self.name, Counts { read, folded: read - late, late, ..Counts::default() });
-    }
-
     fn state_bytes(&self) -> usize {
         self.runs.bytes()
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -42,6 +42,8 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use value::write_base64;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

@@ -1,24 +1,29 @@
-//! Values as text in formats: numbers, decimals, days, times and timestamps. They are read as by Java's parsers and
-//! written as by Java's printers, because Flink's formats use these.
+//! Values as text in formats: numbers, decimals, days, times, timestamps and bytes. They are read as by Java's parsers
+//! and written as by Java's printers, because Flink's formats use these.
 //!
 //! Sources: Java's `Integer.parseInt`, `Double.parseDouble`, `Double.toString`, `BigDecimal`, and `DateTimeFormatter`
 //! with `ISO_LOCAL_DATE` and `ISO_LOCAL_TIME`; Flink's `TimeFormats` and `DecimalData.fromBigDecimal`.
 
-mod base64;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub(super) use base64::{decode_base64, write_base64};
+pub use write::write_base64;
 pub(super) use write::{
     write_date, write_decimal, write_f32, write_f64, write_integer, write_time, write_timestamp,
 };
 
 use arrow::datatypes::TimeUnit;
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, PAD};
+use thalweg_sql_functions::functions::cast::text::{NotANumber, read_decimal};
+use thalweg_sql_functions::functions::time::calendar::{DAY_SECONDS, days, month_length};
 
-/// Number of seconds of a day.
-const DAY_SECONDS: i64 = 86_400;
+/// Base64 of RFC 4648, section 4, with padding. Bits behind the last byte may be set.
+static PADDED: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, PAD.with_decode_allow_trailing_bits(true));
 
 /// The form in which timestamps are written as text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,79 +49,22 @@ pub(super) fn integer<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// Reads a floating-point number as `parseDouble` does, including `NaN`, `Infinity`, and an `f` or `d` behind the
-/// digits.
-///
-/// Differs from Java: hexadecimal floating-point numbers are not read.
-pub(super) fn float<T: std::str::FromStr>(text: &str) -> Option<T> {
-    let text = trim(text);
-    let number = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
-    let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
-    let begins = unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.');
-    // Rust also reads `inf`, and words in any case. Java reads only `NaN` and `Infinity`, without a letter
-    // behind them.
-    let is_word = number.len() == text.len() && matches!(unsigned, "NaN" | "Infinity");
-    (begins || is_word).then(|| number.parse().ok()).flatten()
-}
-
 /// Reads a decimal number with `scale` digits behind the point; further digits are rounded half up. Returns
-/// `Ok(None)` if the number then has more than `precision` digits, which is NULL in Flink, and `Err` if the
-/// text is not a number.
-pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>, ()> {
-    let (is_negative, unsigned) = match text.as_bytes() {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    };
-    let (number, exponent) = match unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')) {
-        None => (unsigned, 0),
-        Some(place) => {
-            let exponent = text.get(text.len() - unsigned.len() + place + 1..).ok_or(())?;
-            (&unsigned[..place], exponent.parse::<i32>().map_err(|_| ())?)
-        }
-    };
-    let point = number.iter().position(|byte| *byte == b'.');
-    let (whole, part) = match point {
-        None => (number, &number[number.len()..]),
-        Some(place) => (&number[..place], &number[place + 1..]),
-    };
-    if whole.is_empty() && part.is_empty() {
-        return Err(());
+/// `Ok(None)` if the number then has more than `precision` digits, which is NULL in Flink.
+///
+/// # Errors
+/// [`NotANumber`] if the text is not a number, or its exponent has more than 32 bits, as in Java's `BigDecimal`.
+pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>, NotANumber> {
+    if let Some((_, exponent)) = text.split_once(['e', 'E']) {
+        exponent.parse::<i32>().map_err(|_| NotANumber)?;
     }
-    let digits = || whole.iter().chain(part);
-    if !digits().all(u8::is_ascii_digit) {
-        return Err(());
-    }
-    // The number is 0.d1d2d3... * 10^size, where d1 is its first digit other than zero.
-    let zeros = digits().take_while(|digit| **digit == b'0').count();
-    if zeros == whole.len() + part.len() {
-        return Ok(Some(0));
-    }
-    let size = whole.len() as i64 - zeros as i64 + i64::from(exponent);
-    let kept = size + i64::from(scale);
-    if kept < 0 {
-        return Ok(Some(0));
-    }
-    // The number has too many digits even before rounding, which may add one more.
-    if i64::from(precision) < kept {
-        return Ok(None);
-    }
-    let mut rest = digits().skip(zeros);
-    let mut value: i128 = 0;
-    for _ in 0..kept {
-        value = value * 10 + i128::from(rest.next().map_or(0, |digit| digit - b'0'));
-    }
-    if rest.next().is_some_and(|digit| b'5' <= *digit) {
-        value += 1;
-    }
-    let is_held = value < 10_i128.pow(u32::from(precision));
-    Ok(is_held.then_some(if is_negative { -value } else { value }))
+    read_decimal(text, precision, scale)
 }
 
 /// Reads a date in the form `yyyy-MM-dd` as days since 1970-01-01. Source: `ISO_LOCAL_DATE`, which is strict.
 pub(super) fn date(text: &str) -> Option<i32> {
     let (year, month, day, rest) = date_parts(text)?;
-    (rest.is_empty() && day <= days_of_month(year, month))
+    (rest.is_empty() && day <= month_length(year, month))
         .then(|| i32::try_from(days(year, month, day)).ok())?
 }
 
@@ -173,8 +121,24 @@ pub(super) fn timestamp(text: &str, form: TimestampForm, is_instant: bool) -> Op
     if !rest.is_empty() {
         return None;
     }
-    let day = day.min(days_of_month(year, month));
+    let day = day.min(month_length(year, month));
     Some((days(year, month, day) * DAY_SECONDS + seconds - offset, nanos))
+}
+
+/// Decodes base64 text and appends the bytes. Returns `None` if the text is invalid; some bytes may then have been
+/// appended.
+///
+/// White space between groups of four is skipped, as in Jackson.
+pub(super) fn decode_base64(text: &[u8], to: &mut Vec<u8>) -> Option<()> {
+    let mut is_padded = false;
+    for groups in text.split(|byte| *byte <= b' ').filter(|groups| !groups.is_empty()) {
+        if is_padded {
+            return None;
+        }
+        PADDED.decode_vec(groups, to).ok()?;
+        is_padded = groups.ends_with(b"=");
+    }
+    Some(())
 }
 
 /// Converts an instant to a number of time units, and cuts off further digits. Returns `None` if the number
@@ -271,39 +235,4 @@ fn two_digits(text: &str) -> Option<(i64, &str)> {
     let [tens, ones, ..] = text.as_bytes() else { return None };
     let is_digits = tens.is_ascii_digit() && ones.is_ascii_digit();
     is_digits.then(|| (i64::from(tens - b'0') * 10 + i64::from(ones - b'0'), &text[2..]))
-}
-
-/// Returns the days from 1970-01-01 to a day of the Gregorian calendar, which is used for years before 1582,
-/// too. A day beyond the end of its month counts into the next month.
-///
-/// Internally the year begins in March, so that a leap day is its last day, and all eras of 400 years are alike.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let month_from_march = (month + 9) % 12;
-    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-/// Returns the year, month and day of a number of days since 1970-01-01: the inverse of [`days`].
-fn date_of_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
-}
-
-fn days_of_month(year: i64, month: i64) -> i64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        _ => 31,
-    }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use thalweg_model::{Addressed, Either, EventTime, Span, Then};
+use thalweg_model::{Addressed, Counts, Either, EventTime, Span, Then};
 
 use super::*;
 use crate::address::{Address, Only};

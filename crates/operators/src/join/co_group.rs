@@ -29,34 +29,29 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output,
-    Record, Sharing, State, StateError, StateReader, StateWriter, Window,
+    Allowance, Either, Entropy, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record,
+    Sharing, State, StateError, StateReader, StateWriter, Window,
 };
 
 use super::batch::{BATCH_RECORDS, Functions};
 use super::even_windows::EvenWindows;
 use super::pane::{Arrival, Destination};
 use super::pane_store::{Closing, PaneStore};
+use crate::accounts::Accounts;
 use crate::address::By;
-use crate::late::Lateness;
 
 /// Co-group operator: calls a function for each key and window with all records of both sides.
 #[derive(Debug)]
 pub struct CoGroup<K, L, R, KeyL, KeyR, F, I: IntoIterator> {
-    name: String,
+    accounts: Accounts,
     functions: Arc<Functions<KeyL, KeyR, F>>,
     store: PaneStore<K, L, R>,
-    lateness: Lateness,
     /// The results of the last call of the function that are not emitted yet, and their event time.
     made: Option<(EventTime, I::IntoIter)>,
     /// The left values of the current key; the vector is kept so that its memory is reused.
     lefts: Vec<L>,
     /// The right values of the current key; the vector is kept so that its memory is reused.
     rights: Vec<R>,
-    read: u64,
-    late: u64,
-    between: u64,
-    blame: Blame,
 }
 
 impl<K, L, R, KeyL, KeyR, F, I> CoGroup<K, L, R, KeyL, KeyR, F, I>
@@ -85,17 +80,12 @@ where
 
     fn sharing(name: String, windows: EvenWindows, functions: Arc<Functions<KeyL, KeyR, F>>) -> Self {
         CoGroup {
-            name,
+            accounts: Accounts::new(name),
             functions,
             store: PaneStore::new(windows),
-            lateness: Lateness::new(),
             made: None,
             lefts: Vec::new(),
             rights: Vec::new(),
-            read: 0,
-            late: 0,
-            between: 0,
-            blame: Blame::default(),
         }
     }
 
@@ -108,8 +98,8 @@ where
                     pane.keep(entry, value, funds);
                 }
             }
-            Destination::Late => self.late += 1,
-            Destination::Between => self.between += 1,
+            Destination::Late => self.accounts.late += 1,
+            Destination::Between => self.accounts.filtered += 1,
             Destination::Refused => {}
         }
     }
@@ -122,19 +112,19 @@ where
                     if output.room() == 0 {
                         return Flow::More;
                     }
-                    let Some(value) = self.blame.on(|| made.next()) else { break };
+                    let Some(value) = self.accounts.blame.on(|| made.next()) else { break };
                     output.push(Record::new(*stamp, value));
                 }
                 self.made = None;
             }
-            let Some(closing) = self.store.next_closing(self.lateness.watermark()) else {
+            let Some(closing) = self.store.next_closing() else {
                 return Flow::Done;
             };
             if self.gather(closing) {
                 let window = self.store.windows().window(closing.window);
-                let CoGroup { store, functions, lefts, rights, blame, .. } = self;
+                let CoGroup { store, functions, lefts, rights, accounts, .. } = self;
                 let key = store.pane(closing.pane).table.key(closing.entry);
-                let made = blame.on(|| (functions.made_by)(window, key, lefts, rights).into_iter());
+                let made = accounts.blame.on(|| (functions.made_by)(window, key, lefts, rights).into_iter());
                 self.made = Some((window.last_instant(), made));
             }
         }
@@ -179,23 +169,22 @@ where
     const SHARING: Sharing = Sharing::Keyed;
 
     fn fork(&self) -> Self {
-        CoGroup::sharing(self.name.clone(), *self.store.windows(), Arc::clone(&self.functions))
+        CoGroup::sharing(self.accounts.name.clone(), *self.store.windows(), Arc::clone(&self.functions))
     }
 
     fn keys(&self) -> impl Keys<Either<L, R>> + use<K, L, R, KeyL, KeyR, F, I> {
         let functions = Arc::clone(&self.functions);
-        By::new(&self.name, move |value: &Either<L, R>| functions.key_hash(value))
+        By::new(&self.accounts.name, move |value: &Either<L, R>| functions.key_hash(value))
     }
 
     #[inline(always)]
     fn process<A: Input<Either<L, R>>, O: Output<I::Item>>(&mut self, input: &mut A, _output: &mut O) {
         while input.remaining() > 0 {
             let count = input.remaining().min(BATCH_RECORDS);
-            let late_by = self.lateness.late_by();
-            let CoGroup { store, functions, blame, .. } = self;
+            let CoGroup { store, functions, accounts, .. } = self;
             let functions = &**functions;
             let mut keys =
-                store.look_ahead(input, count, late_by, |value| blame.on(|| functions.key_of(value)));
+                store.look_ahead(input, count, |value| accounts.blame.on(|| functions.key_of(value)));
             let mut keys_in_order = keys.drain(..).enumerate();
             input.take_each(count, |record| {
                 if let Some((offset, key)) = keys_in_order.next() {
@@ -204,33 +193,23 @@ where
                 }
             });
             drop(keys_in_order);
-            self.read += count as u64;
+            self.accounts.read += count as u64;
             self.store.put_back(keys);
         }
     }
 
     fn process_one<O: Output<I::Item>>(&mut self, record: Record<Either<L, R>>, _output: &mut O) {
-        let key = self.blame.on(|| self.functions.key_of(&record.value));
-        let arrival = self.store.look_at(record.event_time, key, self.lateness.late_by());
+        let key = self.accounts.blame.on(|| self.functions.key_of(&record.value));
+        let arrival = self.store.look_at(record.event_time, key);
         self.arrive(record.value, arrival);
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
+    crate::accounts::accounted!(folding);
 
     fn on_mark<O: Output<I::Item>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        self.store.see(mark);
         match mark {
-            Mark::Watermark(watermark) => {
-                self.lateness.on_watermark(watermark);
-                self.store.turn_away();
-                self.close(output)
-            }
-            Mark::InputWatermark(watermark) => {
-                self.lateness.on_input_watermark(watermark);
-                self.store.turn_away();
-                Flow::Done
-            }
+            Mark::Watermark(_) => self.close(output),
             _ => Flow::Done,
         }
     }
@@ -255,29 +234,15 @@ where
         self.store.seed(entropy.next_u64());
     }
 
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, late, filtered) = (self.read, self.late, self.between);
-        each(
-            &self.name,
-            Counts { read, folded: read - late - filtered, filtered, late, ..Counts::default() },
-        );
-    }
-
     fn state_bytes(&self) -> usize {
         self.store.bytes()
     }
 
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
-    }
-
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        self.lateness.save(state)?;
         self.store.save(state)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.lateness.load(state)?;
         self.store.load(state)
     }
 }

@@ -36,8 +36,8 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Input, Keys, Mark, Operator, Output, Record,
-    Sharing, Span, State, StateError, StateReader, StateWriter,
+    Allowance, Either, Entropy, EventTime, Flow, Input, Keys, Mark, Operator, Output, Record, Sharing, Span,
+    State, StateError, StateReader, StateWriter,
 };
 
 use super::batch::{BATCH_RECORDS, Functions};
@@ -46,6 +46,7 @@ use super::dense_table::{NOWHERE, Tag};
 use super::funds::Funds;
 use super::interval_side::{Reach, Side};
 use super::timeline::{Place, Row};
+use crate::accounts::Accounts;
 use crate::address::By;
 use crate::key_table::KeyHash;
 use crate::late::Lateness;
@@ -129,7 +130,7 @@ fn symmetric(span: Span) -> i64 {
 /// how.
 #[derive(Debug)]
 pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
-    name: String,
+    accounts: Accounts,
     interval: Interval,
     functions: Arc<Functions<KeyL, KeyR, C>>,
     left: Side<K, L, C::LeftFate>,
@@ -146,9 +147,6 @@ pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     keys: Vec<K>,
     hash: KeyHash,
     funds: Funds,
-    read: u64,
-    late: u64,
-    blame: Blame,
 }
 
 impl<K, L, R, KeyL, KeyR, C> IntervalJoin<K, L, R, KeyL, KeyR, C>
@@ -175,7 +173,7 @@ where
 
     fn sharing(name: String, interval: Interval, functions: Arc<Functions<KeyL, KeyR, C>>) -> Self {
         IntervalJoin {
-            name,
+            accounts: Accounts::new(name),
             interval,
             functions,
             left: Side::new(interval.left_reach()),
@@ -187,9 +185,6 @@ where
             keys: Vec::with_capacity(BATCH_RECORDS),
             hash: KeyHash::known(),
             funds: Funds::default(),
-            read: 0,
-            late: 0,
-            blame: Blame::default(),
         }
     }
 
@@ -202,7 +197,7 @@ where
         keys.clear();
         for offset in 0..count {
             let (time, is_left, key) = input.inspect(offset, |record| {
-                let key = self.blame.on(|| self.functions.key_of(&record.value));
+                let key = self.accounts.blame.on(|| self.functions.key_of(&record.value));
                 (record.event_time, matches!(record.value, Either::Left(_)), key)
             });
             self.look_at(offset, time, is_left, &key);
@@ -252,23 +247,23 @@ where
         output: &mut O,
     ) {
         if seen.is_late {
-            self.late += 1;
+            self.accounts.late += 1;
             return;
         }
-        let IntervalJoin { functions, left, right, lateness, funds, blame, .. } = self;
+        let IntervalJoin { functions, left, right, lateness, funds, accounts, .. } = self;
         let combine = &functions.made_by;
         let (time, fresh) = (record.event_time, Fresh { seen, key, watermark: lateness.watermark(), funds });
         let rest = match record.value {
             Either::Left(value) => {
                 let row = Row { time, value, fate: C::LeftFate::default() };
-                let pair = |left: &L, right: &R| blame.on(|| combine.both(left, right));
-                let alone = |left: &L| blame.on(|| combine.left_alone(left));
+                let pair = |left: &L, right: &R| accounts.blame.on(|| combine.both(left, right));
+                let alone = |left: &L| accounts.blame.on(|| combine.left_alone(left));
                 arrive_at(left, right, row, fresh, pair, alone, output).map(Either::Left)
             }
             Either::Right(value) => {
                 let row = Row { time, value, fate: C::RightFate::default() };
-                let pair = |right: &R, left: &L| blame.on(|| combine.both(left, right));
-                let alone = |right: &R| blame.on(|| combine.right_alone(right));
+                let pair = |right: &R, left: &L| accounts.blame.on(|| combine.both(left, right));
+                let alone = |right: &R| accounts.blame.on(|| combine.right_alone(right));
                 arrive_at(right, left, row, fresh, pair, alone, output).map(Either::Right)
             }
         };
@@ -280,19 +275,19 @@ where
     /// Continues with a record that is not yet compared with all its matches.
     #[cold]
     fn go_on<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
-        let IntervalJoin { functions, left, right, lateness, funds, blame, .. } = self;
+        let IntervalJoin { functions, left, right, lateness, funds, accounts, .. } = self;
         let combine = &functions.made_by;
         let watermark = lateness.watermark();
         self.meeting = match self.meeting.take() {
             None => None,
             Some(Either::Left(meeting)) => {
-                let pair = |left: &L, right: &R| blame.on(|| combine.both(left, right));
-                let alone = |left: &L| blame.on(|| combine.left_alone(left));
+                let pair = |left: &L, right: &R| accounts.blame.on(|| combine.both(left, right));
+                let alone = |left: &L| accounts.blame.on(|| combine.left_alone(left));
                 go_on_at(left, right, meeting, (watermark, funds), pair, alone, output).map(Either::Left)
             }
             Some(Either::Right(meeting)) => {
-                let pair = |right: &R, left: &L| blame.on(|| combine.both(left, right));
-                let alone = |right: &R| blame.on(|| combine.right_alone(right));
+                let pair = |right: &R, left: &L| accounts.blame.on(|| combine.both(left, right));
+                let alone = |right: &R| accounts.blame.on(|| combine.right_alone(right));
                 go_on_at(right, left, meeting, (watermark, funds), pair, alone, output).map(Either::Right)
             }
         };
@@ -302,14 +297,14 @@ where
     /// Emits the rows without a match whose time has passed, and drops the buckets in which no later record
     /// can have a match.
     fn close<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
-        let IntervalJoin { functions, left, right, lateness, giving_up, funds, blame, .. } = self;
+        let IntervalJoin { functions, left, right, lateness, giving_up, funds, accounts, .. } = self;
         let combine = &functions.made_by;
         let watermark = lateness.watermark();
-        let alone = |left: &L| blame.on(|| combine.left_alone(left));
+        let alone = |left: &L| accounts.blame.on(|| combine.left_alone(left));
         if give_up(left, watermark, giving_up, funds, alone, output) == Flow::More {
             return Flow::More;
         }
-        let alone = |right: &R| blame.on(|| combine.right_alone(right));
+        let alone = |right: &R| accounts.blame.on(|| combine.right_alone(right));
         if give_up(right, watermark, giving_up, funds, alone, output) == Flow::More {
             return Flow::More;
         }
@@ -343,12 +338,12 @@ where
     const SHARING: Sharing = Sharing::Keyed;
 
     fn fork(&self) -> Self {
-        IntervalJoin::sharing(self.name.clone(), self.interval, Arc::clone(&self.functions))
+        IntervalJoin::sharing(self.accounts.name.clone(), self.interval, Arc::clone(&self.functions))
     }
 
     fn keys(&self) -> impl Keys<Either<L, R>> + use<K, L, R, KeyL, KeyR, C> {
         let functions = Arc::clone(&self.functions);
-        By::new(&self.name, move |value: &Either<L, R>| functions.key_hash(value))
+        By::new(&self.accounts.name, move |value: &Either<L, R>| functions.key_hash(value))
     }
 
     #[inline(always)]
@@ -358,7 +353,7 @@ where
             let ahead = std::mem::take(&mut self.ahead);
             for (seen, key) in ahead.iter().zip(keys.drain(..)) {
                 let Some(record) = input.take() else { break };
-                self.read += 1;
+                self.accounts.read += 1;
                 self.arrive(record, key, seen, output);
                 if self.meeting.is_some() || output.room() == 0 {
                     break;
@@ -369,7 +364,7 @@ where
     }
 
     fn process_one<O: Output<C::Out>>(&mut self, record: Record<Either<L, R>>, output: &mut O) {
-        let key = self.blame.on(|| self.functions.key_of(&record.value));
+        let key = self.accounts.blame.on(|| self.functions.key_of(&record.value));
         let is_left = matches!(record.value, Either::Left(_));
         self.look_at(0, record.event_time, is_left, &key);
         let mut seen = Seen::nothing();
@@ -379,20 +374,12 @@ where
         self.ahead[0] = seen;
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
+    crate::accounts::accounted!(folding);
 
     fn on_mark<O: Output<C::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        self.lateness.see(mark);
         match mark {
-            Mark::Watermark(watermark) => {
-                self.lateness.on_watermark(watermark);
-                self.close(output)
-            }
-            Mark::InputWatermark(watermark) => {
-                self.lateness.on_input_watermark(watermark);
-                Flow::Done
-            }
+            Mark::Watermark(_) => self.close(output),
             _ => Flow::Done,
         }
     }
@@ -422,17 +409,8 @@ where
         self.hash = KeyHash::new(entropy.next_u64());
     }
 
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, late) = (self.read, self.late);
-        each(&self.name, Counts { read, folded: read - late, late, ..Counts::default() });
-    }
-
     fn state_bytes(&self) -> usize {
         self.funds.held_bytes()
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

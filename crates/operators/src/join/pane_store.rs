@@ -11,7 +11,7 @@
 use std::hash::Hash;
 
 use thalweg_model::{
-    Allowance, Either, EventTime, Input, State, StateError, StateReader, StateWriter, Window,
+    Allowance, Either, EventTime, Input, Mark, State, StateError, StateReader, StateWriter, Window,
 };
 
 use super::batch::BATCH_RECORDS;
@@ -21,6 +21,7 @@ use super::funds::Funds;
 use super::pane::{Arrival, Destination, Pane, Sides};
 use super::window_table_pool::WindowTablePool;
 use crate::key_table::KeyHash;
+use crate::late::Lateness;
 
 /// Results of looking up a batch of records, in the order of the records. Each field is an array of its own,
 /// so that the loops which wait for memory are short. Then the processor works on many records at once in
@@ -51,6 +52,8 @@ pub(crate) struct Closing {
 #[derive(Debug)]
 pub(crate) struct PaneStore<K, L, R> {
     windows: EvenWindows,
+    /// The watermarks that decide which records are late and which windows close.
+    lateness: Lateness,
     /// The open panes, sorted by the numbers of their first and last window.
     panes: WindowTablePool<(i64, i64), Pane<K, L, R>>,
     /// The pane that the last record went to.
@@ -76,6 +79,7 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
     pub(crate) fn new(windows: EvenWindows) -> Self {
         PaneStore {
             windows,
+            lateness: Lateness::new(),
             panes: WindowTablePool::new(),
             current: Destination::Between,
             current_start: EventTime::MIN,
@@ -127,16 +131,21 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         Tag::of(&self.hash, key)
     }
 
-    /// Forgets the pane of the last record, since a new watermark may decide otherwise about the next
-    /// records.
-    pub(crate) fn turn_away(&mut self) {
+    /// Notes a mark, which may be a watermark that decides otherwise about the next records.
+    pub(crate) fn see(&mut self, mark: Mark) {
+        self.lateness.see(mark);
+        self.turn_away();
+    }
+
+    /// Forgets the pane of the last record.
+    fn turn_away(&mut self) {
         self.current_micros = 0;
     }
 
     /// Decides which pane a record at `event_time` goes into. `late_by` is the watermark by which it may be
     /// late.
     #[inline(always)]
-    pub(crate) fn destination(&mut self, event_time: EventTime, late_by: EventTime) -> Destination {
+    fn destination(&mut self, event_time: EventTime, late_by: EventTime) -> Destination {
         // For an instant before the start of the stretch, the difference wraps to a number greater than the
         // length of any stretch.
         let offset = event_time.as_micros().wrapping_sub(self.current_start.as_micros());
@@ -185,11 +194,11 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         &mut self,
         input: &I,
         count: usize,
-        late_by: EventTime,
         key_of: impl Fn(&Either<L, R>) -> K,
     ) -> Vec<K> {
         let mut keys = std::mem::take(&mut self.keys);
         keys.clear();
+        let late_by = self.lateness.late_by();
         let mut is_one_pane = true;
         for offset in 0..count.min(BATCH_RECORDS) {
             let (event_time, is_left, key) = input.inspect(offset, |record| {
@@ -265,8 +274,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
     }
 
     /// Looks up one record alone, without a batch.
-    pub(crate) fn look_at(&mut self, event_time: EventTime, key: K, late_by: EventTime) -> Arrival<K> {
-        let destination = self.destination(event_time, late_by);
+    pub(crate) fn look_at(&mut self, event_time: EventTime, key: K) -> Arrival<K> {
+        let destination = self.destination(event_time, self.lateness.late_by());
         Arrival { tag: Tag::of(&self.hash, &key), key, destination, entry: NOWHERE }
     }
 
@@ -290,13 +299,13 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         beside.find(|(windows, _)| windows.1 >= own.0 && **windows != own).map(|(_, place)| *place)
     }
 
-    /// Returns the next entry of the windows that end at or before `watermark`. Windows come in the order of
+    /// Returns the next entry of the windows that end at or before the watermark. Windows come in the order of
     /// their ends, and the entries of a window pane by pane, in the order in which their keys came. Returns
     /// `None` when all these windows are closed and their panes dropped.
-    pub(crate) fn next_closing(&mut self, watermark: EventTime) -> Option<Closing> {
+    pub(crate) fn next_closing(&mut self) -> Option<Closing> {
         loop {
             let Some(closing) = &mut self.closing else {
-                let window = self.next_due(watermark)?;
+                let window = self.next_due()?;
                 self.begin_closing(window);
                 continue;
             };
@@ -314,10 +323,11 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// Drops the panes whose windows all end at or before `watermark`, without a look at entries or windows, of which
-    /// a pane may have millions. A pane whose records were late for its first windows may stay behind another for a
-    /// while, at most for the size of a window; no record meets its records.
-    pub(crate) fn close_until(&mut self, watermark: EventTime) {
+    /// Drops the panes whose windows all end at or before the watermark, without a look at entries or windows, of
+    /// which a pane may have millions. A pane whose records were late for its first windows may stay behind another
+    /// for a while, at most for the size of a window; no record meets its records.
+    pub(crate) fn close_ended(&mut self) {
+        let watermark = self.lateness.watermark();
         while let Some((&windows, _)) = self.panes.places().first_key_value()
             && self.windows.window(windows.1).end <= watermark
         {
@@ -346,12 +356,12 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         right.gather(right_links, rights, funds);
     }
 
-    /// Returns the number of the first window that is not closed, has a pane, and ends at or before
-    /// `watermark`.
-    fn next_due(&self, watermark: EventTime) -> Option<i64> {
+    /// Returns the number of the first window that is not closed, has a pane, and ends at or before the
+    /// watermark.
+    fn next_due(&self) -> Option<i64> {
         let (&(first, _), _) = self.panes.places().first_key_value()?;
         let window = self.closed.map_or(first, |closed| first.max(closed.saturating_add(1)));
-        (self.windows.window(window).end <= watermark).then_some(window)
+        (self.windows.window(window).end <= self.lateness.watermark()).then_some(window)
     }
 
     fn begin_closing(&mut self, window: i64) {
@@ -381,6 +391,7 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
 impl<K: Eq + Hash + State, L: State + Clone, R: State + Clone> PaneStore<K, L, R> {
     pub(crate) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         assert!(self.closing.is_none(), "state is saved when all that a mark emits is through (O4)");
+        self.lateness.save(state)?;
         state.put(&self.closed)?;
         state.put(&self.panes.len())?;
         // The bytes written here are not paid from the join's allowance, because they belong to the
@@ -404,6 +415,7 @@ impl<K: Eq + Hash + State, L: State + Clone, R: State + Clone> PaneStore<K, L, R
     }
 
     pub(crate) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.lateness.load(state)?;
         self.panes = WindowTablePool::new();
         self.funds.give_back(self.funds.held_bytes());
         self.turn_away();

@@ -25,10 +25,10 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use crate::accounts::Accounts;
 use crate::key_table::{KeyHash, KeyTable, Look};
 use thalweg_model::{
-    Allowance, Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader,
-    StateWriter,
+    Allowance, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
 /// A table of rows with unique keys, shared by all joins with this table.
@@ -94,12 +94,9 @@ impl<K: Eq + Hash, R> Table<K, R> {
 /// without a row.
 #[derive(Debug)]
 pub struct StaticJoin<K, R, KeyOf, Combine> {
-    name: String,
+    accounts: Accounts,
     table: Table<K, R>,
     functions: Arc<(KeyOf, Combine)>,
-    read: u64,
-    missed: u64,
-    blame: Blame,
 }
 
 impl<K, R, KeyOf, Combine> StaticJoin<K, R, KeyOf, Combine> {
@@ -110,7 +107,7 @@ impl<K, R, KeyOf, Combine> StaticJoin<K, R, KeyOf, Combine> {
     }
 
     fn sharing(name: String, table: Table<K, R>, functions: Arc<(KeyOf, Combine)>) -> Self {
-        StaticJoin { name, table, functions, read: 0, missed: 0, blame: Blame::default() }
+        StaticJoin { accounts: Accounts::new(name), table, functions }
     }
 
     #[inline(always)]
@@ -121,7 +118,7 @@ impl<K, R, KeyOf, Combine> StaticJoin<K, R, KeyOf, Combine> {
         Combine: Fn(T, &R) -> U,
     {
         let (key_of, combine) = &*self.functions;
-        self.blame.on(|| {
+        self.accounts.blame.on(|| {
             let row = rows.get(&key_of(&value))?;
             Some(combine(value, row))
         })
@@ -140,7 +137,7 @@ where
     const SHARING: Sharing = Sharing::Stateless;
 
     fn fork(&self) -> Self {
-        StaticJoin::sharing(self.name.clone(), self.table.clone(), Arc::clone(&self.functions))
+        StaticJoin::sharing(self.accounts.name.clone(), self.table.clone(), Arc::clone(&self.functions))
     }
 
     fn horizon(&self) -> Horizon {
@@ -156,30 +153,19 @@ where
             Some(value) => output.push(Record::new(record.event_time, value)),
             None => missed += 1,
         });
-        self.read += count as u64;
-        self.missed += missed;
+        self.accounts.read += count as u64;
+        self.accounts.filtered += missed;
     }
 
     #[inline(always)]
     fn process_one<O: Output<U>>(&mut self, record: Record<T>, output: &mut O) {
         match self.join(&self.table.rows.look(), record.value) {
             Some(value) => output.push(Record::new(record.event_time, value)),
-            None => self.missed += 1,
+            None => self.accounts.filtered += 1,
         }
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
-
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, filtered) = (self.read, self.missed);
-        each(&self.name, Counts { read, forwarded: read - filtered, filtered, ..Counts::default() });
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
-    }
+    crate::accounts::accounted!(forwarding);
 
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
@@ -195,11 +181,9 @@ crate::named::named!(StaticJoin<K, R, KeyOf, Combine>);
 /// Joins each record with the row of its key, or with `None`: a left outer join, which drops no record.
 #[derive(Debug)]
 pub struct StaticLeftJoin<K, R, KeyOf, Combine> {
-    name: String,
+    accounts: Accounts,
     table: Table<K, R>,
     functions: Arc<(KeyOf, Combine)>,
-    read: u64,
-    blame: Blame,
 }
 
 impl<K, R, KeyOf, Combine> StaticLeftJoin<K, R, KeyOf, Combine> {
@@ -210,7 +194,7 @@ impl<K, R, KeyOf, Combine> StaticLeftJoin<K, R, KeyOf, Combine> {
     }
 
     fn sharing(name: String, table: Table<K, R>, functions: Arc<(KeyOf, Combine)>) -> Self {
-        StaticLeftJoin { name, table, functions, read: 0, blame: Blame::default() }
+        StaticLeftJoin { accounts: Accounts::new(name), table, functions }
     }
 
     #[inline(always)]
@@ -221,7 +205,7 @@ impl<K, R, KeyOf, Combine> StaticLeftJoin<K, R, KeyOf, Combine> {
         Combine: Fn(T, Option<&R>) -> U,
     {
         let (key_of, combine) = &*self.functions;
-        self.blame.on(|| {
+        self.accounts.blame.on(|| {
             let row = rows.get(&key_of(&value));
             combine(value, row)
         })
@@ -240,7 +224,7 @@ where
     const SHARING: Sharing = Sharing::Stateless;
 
     fn fork(&self) -> Self {
-        StaticLeftJoin::sharing(self.name.clone(), self.table.clone(), Arc::clone(&self.functions))
+        StaticLeftJoin::sharing(self.accounts.name.clone(), self.table.clone(), Arc::clone(&self.functions))
     }
 
     fn horizon(&self) -> Horizon {
@@ -254,7 +238,7 @@ where
         input.take_each(count, |record| {
             output.push(Record::new(record.event_time, self.join(&rows, record.value)));
         });
-        self.read += count as u64;
+        self.accounts.read += count as u64;
     }
 
     #[inline(always)]
@@ -263,17 +247,7 @@ where
         output.push(Record::new(record.event_time, value));
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
-
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        each(&self.name, Counts { read: self.read, forwarded: self.read, ..Counts::default() });
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
-    }
+    crate::accounts::accounted!(forwarding);
 
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())

@@ -32,8 +32,8 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output,
-    Record, Sharing, State, StateError, StateReader, StateWriter,
+    Allowance, Blame, Either, Entropy, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record,
+    Sharing, State, StateError, StateReader, StateWriter,
 };
 
 use super::batch::{BATCH_RECORDS, Functions};
@@ -42,25 +42,20 @@ use super::combine::{Combine, Fate};
 use super::even_windows::EvenWindows;
 use super::pane::{Arrival, Destination, Pane};
 use super::pane_store::{Closing, PaneStore};
+use crate::accounts::Accounts;
 use crate::address::By;
-use crate::late::Lateness;
 
 /// Window join: joins two streams per key and window. A [`Combine`] says which records become results, and
 /// how.
 #[derive(Debug)]
 pub struct WindowJoin<K, L, R, KeyL, KeyR, C> {
-    name: String,
+    accounts: Accounts,
     functions: Arc<Functions<KeyL, KeyR, C>>,
     store: PaneStore<K, L, R>,
-    lateness: Lateness,
     /// A record whose results with all its matches are not yet emitted, because there was no room (rule O3).
     meeting: Option<Meeting<L, R>>,
     /// The records without a match, of one entry of a closed window, that are being emitted.
     alone: Option<Alone>,
-    read: u64,
-    late: u64,
-    between: u64,
-    blame: Blame,
 }
 
 /// A record that is being joined with values of the other side, one pane after the other, beginning with the
@@ -121,16 +116,11 @@ where
 
     fn sharing(name: String, windows: EvenWindows, functions: Arc<Functions<KeyL, KeyR, C>>) -> Self {
         WindowJoin {
-            name,
+            accounts: Accounts::new(name),
             functions,
             store: PaneStore::new(windows),
-            lateness: Lateness::new(),
             meeting: None,
             alone: None,
-            read: 0,
-            late: 0,
-            between: 0,
-            blame: Blame::default(),
         }
     }
 
@@ -138,19 +128,19 @@ where
     fn arrive<O: Output<C::Out>>(&mut self, value: Either<L, R>, arrival: Arrival<K>, output: &mut O) {
         let pane = match arrival.destination {
             Destination::Pane(pane) => pane,
-            Destination::Late => return self.late += 1,
-            Destination::Between => return self.between += 1,
+            Destination::Late => return self.accounts.late += 1,
+            Destination::Between => return self.accounts.filtered += 1,
             Destination::Refused => return,
         };
         let overlap = self.store.windows().overlap();
-        let WindowJoin { store, functions, blame, .. } = self;
+        let WindowJoin { store, functions, accounts, .. } = self;
         let (own, funds) = store.pane_mut(pane);
         let Some(entry) = own.entry_of(arrival, funds) else { return };
         let mut place = BEGIN;
         if !overlap {
             let stamp = own.stamp;
             let one_window = Common { count: 1, stamp: |_| stamp };
-            let met = (&functions.made_by, &*blame);
+            let met = (&functions.made_by, &accounts.blame);
             if meet_all(met, &value, &*own, entry, &one_window, &mut place, output) == Flow::Done {
                 return own.keep(entry, value, funds);
             }
@@ -189,7 +179,7 @@ where
         let windows = self.store.windows();
         let stamp = |done: u64| windows.window(first.wrapping_add_unsigned(done)).last_instant();
         let common = Common { count: last.abs_diff(first) + 1, stamp };
-        let met = (&self.functions.made_by, &self.blame);
+        let met = (&self.functions.made_by, &self.accounts.blame);
         meet_all(met, &meeting.value, theirs, entry, &common, &mut meeting.place, output)
     }
 
@@ -210,7 +200,7 @@ where
     /// Emits the records without a match of the windows that the watermark has closed.
     fn close<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
         if !C::LeftFate::IS_NOTED && !C::RightFate::IS_NOTED {
-            self.store.close_until(self.lateness.watermark());
+            self.store.close_ended();
             return Flow::Done;
         }
         loop {
@@ -220,7 +210,7 @@ where
                 self.alone = Some(alone);
                 return Flow::More;
             }
-            let Some(closing) = self.store.next_closing(self.lateness.watermark()) else {
+            let Some(closing) = self.store.next_closing() else {
                 return Flow::Done;
             };
             self.alone =
@@ -261,10 +251,10 @@ where
         let common = Common { count: 1, stamp: |_| stamp };
         let mut place = Place { cursor: *cursor, ..BEGIN };
         let flow = if *is_left {
-            let result = |left: &L| self.blame.on(|| self.functions.made_by.left_alone(left));
+            let result = |left: &L| self.accounts.blame.on(|| self.functions.made_by.left_alone(left));
             meet_chain(pane.lefts(*entry), &common, &mut place, result, output)
         } else {
-            let result = |right: &R| self.blame.on(|| self.functions.made_by.right_alone(right));
+            let result = |right: &R| self.accounts.blame.on(|| self.functions.made_by.right_alone(right));
             meet_chain(pane.rights(*entry), &common, &mut place, result, output)
         };
         *cursor = place.cursor;
@@ -340,26 +330,25 @@ where
     const SHARING: Sharing = Sharing::Keyed;
 
     fn fork(&self) -> Self {
-        WindowJoin::sharing(self.name.clone(), *self.store.windows(), Arc::clone(&self.functions))
+        WindowJoin::sharing(self.accounts.name.clone(), *self.store.windows(), Arc::clone(&self.functions))
     }
 
     fn keys(&self) -> impl Keys<Either<L, R>> + use<K, L, R, KeyL, KeyR, C> {
         let functions = Arc::clone(&self.functions);
-        By::new(&self.name, move |value: &Either<L, R>| functions.key_hash(value))
+        By::new(&self.accounts.name, move |value: &Either<L, R>| functions.key_hash(value))
     }
 
     #[inline(always)]
     fn process<I: Input<Either<L, R>>, O: Output<C::Out>>(&mut self, input: &mut I, output: &mut O) {
         while input.remaining() > 0 && self.meeting.is_none() && output.room() > 0 {
             let count = input.remaining().min(BATCH_RECORDS);
-            let late_by = self.lateness.late_by();
-            let WindowJoin { store, functions, blame, .. } = self;
+            let WindowJoin { store, functions, accounts, .. } = self;
             let functions = &**functions;
             let mut keys =
-                store.look_ahead(input, count, late_by, |value| blame.on(|| functions.key_of(value)));
+                store.look_ahead(input, count, |value| accounts.blame.on(|| functions.key_of(value)));
             for (offset, key) in keys.drain(..).enumerate() {
                 let Some(record) = input.take() else { break };
-                self.read += 1;
+                self.accounts.read += 1;
                 let arrival = self.store.arrival(offset, key);
                 self.arrive(record.value, arrival, output);
                 if self.meeting.is_some() || output.room() == 0 {
@@ -371,27 +360,17 @@ where
     }
 
     fn process_one<O: Output<C::Out>>(&mut self, record: Record<Either<L, R>>, output: &mut O) {
-        let key = self.blame.on(|| self.functions.key_of(&record.value));
-        let arrival = self.store.look_at(record.event_time, key, self.lateness.late_by());
+        let key = self.accounts.blame.on(|| self.functions.key_of(&record.value));
+        let arrival = self.store.look_at(record.event_time, key);
         self.arrive(record.value, arrival, output);
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
+    crate::accounts::accounted!(folding);
 
     fn on_mark<O: Output<C::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        self.store.see(mark);
         match mark {
-            Mark::Watermark(watermark) => {
-                self.lateness.on_watermark(watermark);
-                self.store.turn_away();
-                self.close(output)
-            }
-            Mark::InputWatermark(watermark) => {
-                self.lateness.on_input_watermark(watermark);
-                self.store.turn_away();
-                Flow::Done
-            }
+            Mark::Watermark(_) => self.close(output),
             _ => Flow::Done,
         }
     }
@@ -426,30 +405,16 @@ where
         self.store.seed(entropy.next_u64());
     }
 
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, late, filtered) = (self.read, self.late, self.between);
-        each(
-            &self.name,
-            Counts { read, folded: read - late - filtered, filtered, late, ..Counts::default() },
-        );
-    }
-
     fn state_bytes(&self) -> usize {
         self.store.bytes()
     }
 
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
-    }
-
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         assert!(self.meeting.is_none(), "state is saved when all that a record emits is through (O3)");
-        self.lateness.save(state)?;
         self.store.save(state)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.lateness.load(state)?;
         self.store.load(state)
     }
 }

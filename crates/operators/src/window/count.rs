@@ -34,23 +34,21 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, CountWindows, Counted, Counts, Entropy, Fold, Horizon, Input, Keys, Mark, Operator,
-    Output, Record, Sharing, State, StateError, StateReader, StateWriter,
+    Allowance, CountWindows, Counted, Entropy, Fold, Horizon, Input, Keys, Mark, Operator, Output, Record,
+    Sharing, State, StateError, StateReader, StateWriter,
 };
 
 use super::held::{Held, held};
+use crate::accounts::Accounts;
 use crate::address::By;
 use crate::key_table::{KeyHash, KeyTable, partition_hash};
 
 /// Folds each key's values per count window, which is a fixed number of records of the key.
 #[derive(Debug)]
 pub struct CountAggregate<K, V, KeyOf, F: Fold<V>> {
-    name: String,
+    accounts: Accounts,
     functions: Arc<(KeyOf, F)>,
     runs: Runs<K, F::Accumulator>,
-    read: u64,
-    outside: u64,
-    blame: Blame,
 }
 
 impl<K, V, KeyOf, F> CountAggregate<K, V, KeyOf, F>
@@ -67,14 +65,14 @@ where
 
     fn sharing(name: String, functions: Arc<(KeyOf, F)>, shape: Shape) -> Self {
         let runs = Runs::new(shape, KeyHash::known(), Allowance::default());
-        CountAggregate { name, functions, runs, read: 0, outside: 0, blame: Blame::default() }
+        CountAggregate { accounts: Accounts::new(name), functions, runs }
     }
 
     #[inline(always)]
     fn fold_one<O: Output<Counted<K, F::Result>>>(&mut self, record: &Record<V>, output: &mut O) {
-        let CountAggregate { functions, runs, blame, .. } = self;
+        let CountAggregate { functions, runs, accounts, .. } = self;
         let (key_of, fold) = &**functions;
-        let step = blame.on(|| match runs.fold(fold, key_of(&record.value), &record.value) {
+        let step = accounts.blame.on(|| match runs.fold(fold, key_of(&record.value), &record.value) {
             Step::Complete(key, accumulator) => Step::Complete(key, fold.finish(accumulator)),
             Step::Folded => Step::Folded,
             Step::Outside => Step::Outside,
@@ -82,7 +80,7 @@ where
         match step {
             Step::Complete(key, value) => output.push(Record::new(record.event_time, Counted { key, value })),
             Step::Folded => {}
-            Step::Outside => self.outside += 1,
+            Step::Outside => self.accounts.filtered += 1,
         }
     }
 }
@@ -99,19 +97,19 @@ where
     const SHARING: Sharing = Sharing::Keyed;
 
     fn fork(&self) -> Self {
-        CountAggregate::sharing(self.name.clone(), Arc::clone(&self.functions), self.runs.shape)
+        CountAggregate::sharing(self.accounts.name.clone(), Arc::clone(&self.functions), self.runs.shape)
     }
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, F> {
         let functions = Arc::clone(&self.functions);
-        By::new(&self.name, move |value: &V| partition_hash(&(functions.0)(value)))
+        By::new(&self.accounts.name, move |value: &V| partition_hash(&(functions.0)(value)))
     }
 
     #[inline(always)]
     fn process<I: Input<V>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
         let count = input.remaining();
         input.take_each(count, |record| self.fold_one(&record, output));
-        self.read += count as u64;
+        self.accounts.read += count as u64;
     }
 
     #[inline(always)]
@@ -119,9 +117,7 @@ where
         self.fold_one(&record, output);
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
+    crate::accounts::accounted!(folding);
 
     fn horizon(&self) -> Horizon {
         Horizon::NONE
@@ -144,17 +140,8 @@ where
         self.runs = Runs::new(self.runs.shape, hash, self.runs.allowance.clone());
     }
 
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, filtered) = (self.read, self.outside);
-        each(&self.name, Counts { read, folded: read - filtered, filtered, ..Counts::default() });
-    }
-
     fn state_bytes(&self) -> usize {
         self.runs.bytes()
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

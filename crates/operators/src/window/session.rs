@@ -61,14 +61,14 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Entropy, EventTime, Firing, Flow, Fold, Input, Keys, Mark, Operator, Output,
-    Record, SessionGap, Sharing, Span, State, StateError, StateReader, StateWriter, Windowed,
+    Allowance, Entropy, EventTime, Firing, Flow, Fold, Input, Keys, Mark, Operator, Output, Record,
+    SessionGap, Sharing, Span, State, StateError, StateReader, StateWriter, Windowed,
 };
 
+use crate::accounts::Accounts;
 use crate::address::By;
 use crate::key_table::partition_hash;
-use crate::late::Lateness;
-use crate::late::{DivertLate, DropLate, LateRule};
+use crate::late::{DivertLate, DropLate, LateRule, Lateness};
 use kept::KeptSessions;
 use of_key::{Folded, Reach};
 use timed::TimedSessions;
@@ -76,16 +76,13 @@ use timed::TimedSessions;
 /// Operator that folds each key's values per session window.
 #[derive(Debug)]
 pub struct SessionAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
-    name: String,
+    accounts: Accounts,
     gap: SessionGap,
     functions: Arc<(KeyOf, F)>,
     open: TimedSessions<K, F::Accumulator>,
     /// The sessions that have fired and may still be updated by late records.
     kept: KeptSessions<K, F::Accumulator>,
     lateness: Lateness,
-    read: u64,
-    late: u64,
-    blame: Blame,
     late_records: PhantomData<fn() -> L>,
 }
 
@@ -103,8 +100,8 @@ where
 
     /// Returns an aggregate which emits late records beside its results instead of dropping them.
     pub fn divert_late(self) -> SessionAggregate<K, V, KeyOf, F, DivertLate> {
-        let SessionAggregate { name, gap, functions, kept, .. } = self;
-        SessionAggregate::sharing(name, gap, functions, kept.lateness())
+        let SessionAggregate { accounts, gap, functions, kept, .. } = self;
+        SessionAggregate::sharing(accounts.name, gap, functions, kept.lateness())
     }
 }
 
@@ -129,15 +126,12 @@ where
         let mut kept = KeptSessions::new();
         kept.allow(allowed);
         SessionAggregate {
-            name,
+            accounts: Accounts::new(name),
             gap,
             functions,
             open: TimedSessions::new(),
             kept,
             lateness: Lateness::new(),
-            read: 0,
-            late: 0,
-            blame: Blame::default(),
             late_records: PhantomData,
         }
     }
@@ -164,24 +158,24 @@ where
             return self.fold_late(record, late_by, output);
         }
         let reach = Reach::of(self.gap, record.event_time, late_by);
-        let SessionAggregate { functions, open, blame, .. } = self;
+        let SessionAggregate { functions, open, accounts, .. } = self;
         let (key_of, fold) = &**functions;
-        blame.on(|| open.fold(fold, key_of(&record.value), &reach, &record.value));
+        accounts.blame.on(|| open.fold(fold, key_of(&record.value), &reach, &record.value));
     }
 
     /// Folds a record whose own session, taken alone, has already ended.
     #[cold]
     #[inline(never)]
     fn fold_late<O: Output<L::Out>>(&mut self, record: Record<V>, late_by: EventTime, output: &mut O) {
-        let SessionAggregate { gap, functions, kept, blame, .. } = self;
+        let SessionAggregate { gap, functions, kept, accounts, .. } = self;
         let (key_of, fold) = &**functions;
         let lateness = kept.lateness();
         if late_by < gap.window_of(record.event_time).end.plus(lateness) {
             let reach = Reach::of(*gap, record.event_time, late_by.minus(lateness));
-            blame.on(|| kept.fold(fold, key_of(&record.value), &reach, &record.value));
+            accounts.blame.on(|| kept.fold(fold, key_of(&record.value), &reach, &record.value));
             return;
         }
-        self.late += 1;
+        self.accounts.late += 1;
         if let Some(late) = L::late(record.value) {
             output.push(Record::new(record.event_time, late));
         }
@@ -197,16 +191,16 @@ where
                 output.push(Record::new(result.window.last_instant(), L::result(result)));
             }
         }
-        let SessionAggregate { functions, open, kept, blame, .. } = self;
+        let SessionAggregate { functions, open, kept, accounts, .. } = self;
         let (_, fold) = &**functions;
-        blame.on(|| kept.forget(fold, watermark, open));
+        accounts.blame.on(|| kept.forget(fold, watermark, open));
         Flow::Done
     }
 
     /// Returns the kind of the next result to fire: first all sessions that ended on time, then the updates.
     fn next_firing(&mut self, watermark: EventTime) -> Option<Firing> {
-        let SessionAggregate { open, kept, blame, .. } = self;
-        blame.on(|| {
+        let SessionAggregate { open, kept, accounts, .. } = self;
+        accounts.blame.on(|| {
             if open.has_ended(watermark, Span::ZERO) {
                 Some(Firing::OnTime)
             } else {
@@ -217,9 +211,9 @@ where
 
     /// Fires the next session of this kind, on time or as an update, and returns its result.
     fn fire(&mut self, firing: Firing) -> Option<Windowed<K, F::Result>> {
-        let SessionAggregate { functions, open, kept, blame, .. } = self;
+        let SessionAggregate { functions, open, kept, accounts, .. } = self;
         let (_, fold) = &**functions;
-        blame.on(|| {
+        accounts.blame.on(|| {
             let (key, window, accumulator) = match firing {
                 Firing::Update => {
                     let (key, session) = kept.take_update()?;
@@ -255,20 +249,20 @@ where
     const SHARING: Sharing = Sharing::Keyed;
 
     fn fork(&self) -> Self {
-        let SessionAggregate { name, gap, functions, kept, .. } = self;
-        SessionAggregate::sharing(name.clone(), *gap, Arc::clone(functions), kept.lateness())
+        let SessionAggregate { accounts, gap, functions, kept, .. } = self;
+        SessionAggregate::sharing(accounts.name.clone(), *gap, Arc::clone(functions), kept.lateness())
     }
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, F, L> {
         let functions = Arc::clone(&self.functions);
-        By::new(&self.name, move |value: &V| partition_hash(&(functions.0)(value)))
+        By::new(&self.accounts.name, move |value: &V| partition_hash(&(functions.0)(value)))
     }
 
     #[inline(always)]
     fn process<I: Input<V>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
         let (count, late_by) = (input.remaining(), self.lateness.late_by());
         input.take_each(count, |record| self.fold_one(record, late_by, output));
-        self.read += count as u64;
+        self.accounts.read += count as u64;
     }
 
     #[inline(always)]
@@ -276,9 +270,7 @@ where
         self.fold_one(record, self.lateness.late_by(), output);
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
+    crate::accounts::accounted!(folding);
 
     fn on_mark<O: Output<Self::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
         self.lateness.see(mark);
@@ -308,17 +300,8 @@ where
         self.kept.seed(entropy.next_u64());
     }
 
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, late) = (self.read, self.late);
-        each(&self.name, Counts { read, folded: read - late, late, ..Counts::default() });
-    }
-
     fn state_bytes(&self) -> usize {
         self.open.bytes() + self.kept.bytes()
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

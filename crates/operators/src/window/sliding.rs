@@ -35,26 +35,22 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Entropy, Flow, Fold, Horizon, Input, Mark, Operator, Output, Record, Sharing,
-    SlidingWindows, Span, State, StateError, StateReader, StateWriter, Windowed,
+    Allowance, Entropy, Flow, Fold, Horizon, Input, Mark, Operator, Output, Record, Sharing, SlidingWindows,
+    Span, State, StateError, StateReader, StateWriter, Windowed,
 };
 
 use super::firing::Fired;
 use super::store::{PaneStore, Place};
-use crate::late::Lateness;
-use crate::late::{DivertLate, DropLate, LateRule};
+use crate::accounts::Accounts;
+use crate::late::{DivertLate, DropLate, LateRule, Lateness};
 
 /// Operator that folds each key's values per sliding window.
 #[derive(Debug)]
 pub struct SlidingAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
-    name: String,
+    accounts: Accounts,
     functions: Arc<(KeyOf, F)>,
     store: PaneStore<K, F::Accumulator>,
     lateness: Lateness,
-    read: u64,
-    late: u64,
-    outside: u64,
-    blame: Blame,
     late_records: PhantomData<fn() -> L>,
 }
 
@@ -72,8 +68,8 @@ where
 
     /// Returns an aggregate which emits late records beside its results instead of dropping them.
     pub fn divert_late(self) -> SlidingAggregate<K, V, KeyOf, F, DivertLate> {
-        let SlidingAggregate { name, functions, store, .. } = self;
-        SlidingAggregate::sharing(name, functions, store)
+        let SlidingAggregate { accounts, functions, store, .. } = self;
+        SlidingAggregate::sharing(accounts.name, functions, store)
     }
 }
 
@@ -97,14 +93,10 @@ where
     /// Creates an operator whose counts are zero, over an empty `store` of panes.
     fn sharing(name: String, functions: Arc<(KeyOf, F)>, store: PaneStore<K, F::Accumulator>) -> Self {
         SlidingAggregate {
-            name,
+            accounts: Accounts::new(name),
             functions,
             store,
             lateness: Lateness::new(),
-            read: 0,
-            late: 0,
-            outside: 0,
-            blame: Blame::default(),
             late_records: PhantomData,
         }
     }
@@ -126,10 +118,10 @@ where
 
     #[inline(always)]
     fn fold_one<O: Output<L::Out>>(&mut self, record: Record<V>, output: &mut O) {
-        let SlidingAggregate { functions, store, blame, .. } = self;
+        let SlidingAggregate { functions, store, accounts, .. } = self;
         let (key_of, fold) = &**functions;
         if let Some(current) = store.current(record.event_time) {
-            blame.on(|| current.fold(fold, key_of(&record.value), &record.value));
+            accounts.blame.on(|| current.fold(fold, key_of(&record.value), &record.value));
         } else if let Some(Record { event_time, value }) = self.place(record)
             && let Some(late) = L::late(value)
         {
@@ -141,30 +133,30 @@ where
     #[cold]
     #[inline(never)]
     fn place(&mut self, record: Record<V>) -> Option<Record<V>> {
-        let SlidingAggregate { functions, store, blame, .. } = self;
+        let SlidingAggregate { functions, store, accounts, .. } = self;
         let (key_of, fold) = &**functions;
         match store.find(record.event_time, self.lateness.late_by()) {
             Place::Table(place) => {
-                blame.on(|| store.fold_at(fold, place, key_of(&record.value), &record.value));
+                accounts.blame.on(|| store.fold_at(fold, place, key_of(&record.value), &record.value));
             }
             Place::Late => {
-                self.late += 1;
+                self.accounts.late += 1;
                 return Some(record);
             }
-            Place::Outside => self.outside += 1,
+            Place::Outside => self.accounts.filtered += 1,
             Place::Refused => {}
         }
         None
     }
 
     fn emit<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
-        let SlidingAggregate { functions, store, lateness, blame, .. } = self;
+        let SlidingAggregate { functions, store, lateness, accounts, .. } = self;
         let (_, fold) = &**functions;
-        while blame.on(|| store.advance(fold, lateness.watermark())) {
+        while accounts.blame.on(|| store.advance(fold, lateness.watermark())) {
             if output.room() == 0 {
                 return Flow::More;
             }
-            let result = blame.on(|| {
+            let result = accounts.blame.on(|| {
                 let Fired { window, firing, key, accumulator } = store.take(fold)?;
                 Some(Windowed { window, firing, key, value: fold.finish(accumulator) })
             });
@@ -189,12 +181,12 @@ where
     const SHARING: Sharing = if L::DIVERTS { Sharing::Serial } else { Sharing::Merging };
 
     fn fork(&self) -> Self {
-        SlidingAggregate::sharing(self.name.clone(), Arc::clone(&self.functions), self.store.fork())
+        SlidingAggregate::sharing(self.accounts.name.clone(), Arc::clone(&self.functions), self.store.fork())
     }
 
     fn absorb(&mut self, copy: &mut Self) {
         let (_, fold) = &*self.functions;
-        let (store, blame) = (&mut self.store, &self.blame);
+        let (store, blame) = (&mut self.store, &self.accounts.blame);
         blame.on(|| store.absorb(fold, &mut copy.store));
     }
 
@@ -206,7 +198,7 @@ where
     fn process<I: Input<V>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
         let count = input.remaining();
         input.take_each(count, |record| self.fold_one(record, output));
-        self.read += count as u64;
+        self.accounts.read += count as u64;
     }
 
     #[inline(always)]
@@ -214,9 +206,7 @@ where
         self.fold_one(record, output);
     }
 
-    fn note_read(&mut self, count: u64) {
-        self.read += count;
-    }
+    crate::accounts::accounted!(folding);
 
     fn on_mark<O: Output<Self::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
         self.lateness.see(mark);
@@ -245,18 +235,8 @@ where
         self.store.seed(entropy.next_u64());
     }
 
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let SlidingAggregate { name, read, late, outside, .. } = self;
-        let folded = read - late - outside;
-        each(name, Counts { read: *read, folded, filtered: *outside, late: *late, ..Counts::default() });
-    }
-
     fn state_bytes(&self) -> usize {
         self.store.bytes()
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.blame.is_set().then_some(self.name.as_str())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -7,6 +7,7 @@
 //! Source: Flink's `CsvToRowDataConverters`. Differs from Flink: decimals may have blanks around them, as in Flink's
 //! JSON format. The NULL literal makes an ARRAY or a ROW NULL, not one with a NULL element.
 
+use thalweg_sql_functions::functions::cast::text::{NotANumber, parse_double, parse_float};
 use thalweg_sql_functions::types::SqlType;
 
 use super::CsvOptions;
@@ -122,14 +123,14 @@ fn scalar(text: &str, of: &SqlType, values: &mut Values) -> Option<bool> {
             }
             _ => value::integer(trim(text))?,
         }),
-        Values::Float32(values) => values.push(value::float(text)?),
-        Values::Float64(values) => values.push(value::float(text)?),
+        Values::Float32(values) => values.push(parse_float(text)?),
+        Values::Float64(values) => values.push(parse_double(text)?),
         Values::Decimal(values) => {
             let &SqlType::Decimal { precision, scale } = of else { return None };
             match value::decimal(trim(text), precision, scale) {
                 Ok(Some(value)) => values.push(value),
                 Ok(None) => return Some(false),
-                Err(()) => return None,
+                Err(NotANumber) => return None,
             }
         }
         Values::Bytes { bytes, .. } => value::decode_base64(text.as_bytes(), bytes)?,

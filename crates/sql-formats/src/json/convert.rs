@@ -23,6 +23,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use arrow::datatypes::{DataType, TimeUnit};
+use thalweg_sql_functions::functions::cast::text::{NotANumber, parse_double, parse_float};
 use thalweg_sql_functions::types::SqlType;
 
 use super::scan::{Kind, Scan, Slot};
@@ -206,14 +207,14 @@ fn scalar(text: &str, kind: Kind, of: &SqlType, values: &mut Values, form: Times
             SqlType::TimestampLtz(_) => instant(text, of, form, true)?,
             _ => whole::<i64>(text, kind)?,
         }),
-        Values::Float32(values) => values.push(value::float(text)?),
-        Values::Float64(values) => values.push(value::float(text)?),
+        Values::Float32(values) => values.push(parse_float(text)?),
+        Values::Float64(values) => values.push(parse_double(text)?),
         Values::Decimal(values) => {
             let &SqlType::Decimal { precision, scale } = of else { return None };
             match value::decimal(trim(text), precision, scale) {
                 Ok(Some(value)) => values.push(value),
                 Ok(None) => return Some(false),
-                Err(()) => return None,
+                Err(NotANumber) => return None,
             }
         }
         Values::Bytes { bytes, .. } => {

@@ -1,10 +1,15 @@
-//! Writes numbers, dates and times as text in the forms that Java prints.
+//! Writes numbers, dates, times and bytes as text in the forms that Java prints.
 
+use std::fmt;
 use std::io::Write;
 
 use arrow::datatypes::TimeUnit;
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
+use thalweg_sql_functions::functions::cast::text::{write_double, write_float};
+use thalweg_sql_functions::functions::time::calendar::{Civil, DAY_SECONDS, civil};
 
-use super::{DAY_SECONDS, TimestampForm, date_of_days, of_unit};
+use super::{TimestampForm, of_unit};
 
 /// Writes a whole number in decimal digits.
 pub(in super::super) fn write_integer(value: i64, to: &mut Vec<u8>) {
@@ -14,16 +19,12 @@ pub(in super::super) fn write_integer(value: i64, to: &mut Vec<u8>) {
 /// Writes a double as `Double.toString` does: the fewest digits which distinguish it from its neighbours, at least
 /// one of them behind the point, and an exponent from 10^7 on and below 10^-3.
 pub(in super::super) fn write_f64(value: f64, to: &mut Vec<u8>) {
-    let mut text = Digits { bytes: [0; 48], len: 0 };
-    put(&mut text, format_args!("{:e}", value.abs()));
-    write_float(value.is_nan(), value.is_infinite(), value.is_sign_negative(), text.text(), to);
+    write_double(value, &mut Text(to));
 }
 
 /// Writes a float as `Float.toString` does.
 pub(in super::super) fn write_f32(value: f32, to: &mut Vec<u8>) {
-    let mut text = Digits { bytes: [0; 48], len: 0 };
-    put(&mut text, format_args!("{:e}", value.abs()));
-    write_float(value.is_nan(), value.is_infinite(), value.is_sign_negative(), text.text(), to);
+    write_float(value, &mut Text(to));
 }
 
 /// Writes a decimal as Jackson writes a `BigDecimal`: without trailing zeros. Unless `is_plain`, it has an exponent
@@ -72,9 +73,14 @@ pub(in super::super) fn write_decimal(value: i128, scale: u8, is_plain: bool, to
     }
 }
 
+/// Writes bytes in base64, with padding. Source: RFC 4648, section 4.
+pub fn write_base64(bytes: &[u8], to: &mut Vec<u8>) {
+    put(to, format_args!("{}", Base64Display::new(bytes, &STANDARD)));
+}
+
 /// Writes a date as `yyyy-MM-dd`, with a sign before years of more than four digits and before years below 0.
 pub(in super::super) fn write_date(days: i64, to: &mut Vec<u8>) {
-    let (year, month, day) = date_of_days(days);
+    let Civil { year, month, day } = civil(days);
     if year < 0 {
         put(to, format_args!("-{:04}-{month:02}-{day:02}", -year));
     } else {
@@ -117,48 +123,17 @@ fn write_clock(seconds: i64, nanos: u32, to: &mut Vec<u8>) {
     }
 }
 
-/// Writes a floating-point number. `scientific` is its absolute value as Rust prints it, in the form
-/// `d.ddde-7`.
-fn write_float(is_nan: bool, is_infinite: bool, is_negative: bool, scientific: &[u8], to: &mut Vec<u8>) {
-    if is_nan {
-        to.extend_from_slice(b"NaN");
-        return;
-    }
-    if is_negative {
-        to.push(b'-');
-    }
-    if is_infinite {
-        to.extend_from_slice(b"Infinity");
-        return;
-    }
-    let split = scientific.iter().position(|byte| *byte == b'e').unwrap_or(scientific.len());
-    let exponent = scientific.get(split + 1..).and_then(|text| std::str::from_utf8(text).ok());
-    let exponent: i32 = exponent.and_then(|text| text.parse().ok()).unwrap_or(0);
-    let (first, rest) = match &scientific[..split] {
-        [first, b'.', rest @ ..] => (*first, rest),
-        [first, ..] => (*first, &b""[..]),
-        [] => (b'0', &b""[..]),
-    };
-    let digit = |place: i32| match usize::try_from(place) {
-        Ok(0) => first,
-        Ok(place) => rest.get(place - 1).copied().unwrap_or(b'0'),
-        Err(_) => b'0',
-    };
-    let last = rest.len() as i32;
-    let is_plain = (-3..7).contains(&exponent);
-    let whole_end = if is_plain { exponent } else { 0 };
-    if whole_end < 0 {
-        to.push(b'0');
-    }
-    (0..=whole_end).for_each(|place| to.push(digit(place)));
-    to.push(b'.');
-    (whole_end + 1..=last.max(whole_end + 1)).for_each(|place| to.push(digit(place)));
-    if !is_plain {
-        put(to, format_args!("E{exponent}"));
+/// Bytes to which text is appended.
+struct Text<'a>(&'a mut Vec<u8>);
+
+impl fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
     }
 }
 
-/// A buffer for the digits of one floating-point number; Rust writes at most 40 bytes.
+/// A buffer for the digits of one decimal, of which there are at most 39.
 struct Digits {
     bytes: [u8; 48],
     len: usize,
@@ -184,7 +159,7 @@ impl Write for Digits {
 }
 
 /// Writes formatted text to memory, which never fails.
-fn put(to: &mut impl Write, text: std::fmt::Arguments<'_>) {
+fn put(to: &mut impl Write, text: fmt::Arguments<'_>) {
     let written = to.write_fmt(text);
     debug_assert!(written.is_ok(), "memory takes what is written to it");
 }

@@ -6,7 +6,6 @@
 //!
 //! Differs from Flink: values are text, whole numbers, decimals or booleans; others are refused.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
@@ -16,6 +15,7 @@ use super::arrivals::Sequence;
 use super::lists::{Item, Rendering, joined, texts};
 use super::values::Bytes;
 use crate::functions::EvaluationError;
+use crate::functions::text::json::quote;
 use crate::keys::{is_whole, whole_numbers};
 use crate::types::SqlType;
 
@@ -67,26 +67,9 @@ impl Rendering<Bytes> for JsonArray {
     }
 }
 
-/// Quotes a text as JSON. Characters beyond ASCII stay as they are.
+/// Returns a text as a JSON string in quotes.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            control if control < ' ' => {
-                // Writing to a String does not fail.
-                let _ = write!(quoted, "\\u{:04X}", u32::from(control));
-            }
-            letter => quoted.push(letter),
-        }
-    }
-    quoted.push('"');
+    quote(text, &mut quoted);
     quoted
 }

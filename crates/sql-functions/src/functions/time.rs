@@ -12,7 +12,7 @@
 //!
 //! Source: Flink documentation, "System (Built-in) Functions"; where that is silent, Flink's `DateTimeUtils`.
 
-mod calendar;
+pub mod calendar;
 mod extract;
 mod moments;
 mod now;

@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use thalweg_connectors::InProgressFile;
 use thalweg_model::disk::Disk;
 use thalweg_model::{StateError, StateReader, StateWriter};
-use thalweg_sql_formats::{BadRecord, RECORD_BYTES_MAX};
+use thalweg_sql_formats::{BadRecord, RECORD_BYTES_MAX, write_base64};
 
 use super::error::{ConnectError, RecordPlace};
 use super::files::FileKey;
@@ -620,21 +620,6 @@ fn write_json_text(text: &str, to: &mut Vec<u8>) {
         }
     }
     to.push(b'"');
-}
-
-/// Writes bytes in Base64, with padding. Source: RFC 4648, section 4.
-fn write_base64(bytes: &[u8], to: &mut Vec<u8>) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for group in bytes.chunks(3) {
-        let mut bits = 0;
-        for place in 0..3 {
-            bits = bits << 8 | u32::from(group.get(place).copied().unwrap_or(0));
-        }
-        for place in 0..4 {
-            let digit = bits >> (18 - 6 * place) & 63;
-            to.push(if place <= group.len() { DIGITS[digit as usize] } else { b'=' });
-        }
-    }
 }
 
 #[cfg(test)]

@@ -22,8 +22,9 @@ use std::fmt::Write;
 use arrow::array::{Array, ArrowPrimitiveType, AsArray};
 use arrow::datatypes::*;
 use thalweg_sql_functions::functions::cast::text::{
-    civil_of_days, ticks_per_second, write_decimal, write_double, write_float,
+    ticks_per_second, write_decimal, write_double, write_float,
 };
+use thalweg_sql_functions::functions::time::calendar::{Civil, civil};
 use thalweg_sql_functions::types::SqlType;
 
 /// Writes the values of one SQL type as Java's `toString` does.
@@ -183,7 +184,7 @@ fn timestamp(digits: u8, is_instant: bool) -> Writing {
 
 /// Writes a date as `yyyy-MM-dd`, with a sign before years of more than four digits and before years below 0.
 fn write_day(days: i64, out: &mut String) {
-    let (year, month, day) = civil_of_days(days);
+    let Civil { year, month, day } = civil(days);
     let sign = match year {
         i64::MIN..0 => "-",
         0..=9_999 => "",

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use thalweg_model::{EventTime, Then, TumblingWindows};
+use thalweg_model::{Counts, EventTime, Then, TumblingWindows};
 
 use super::*;
 use crate::aggregate::Values;

@@ -16,14 +16,14 @@ use std::sync::Arc;
 use arrow::datatypes::*;
 
 use super::ArithmeticOp;
-use crate::functions::cast::text::{civil_of_days, days_of_civil, days_of_month, ticks_per_second};
+use crate::functions::cast::text::ticks_per_second;
 use crate::functions::over::{both, try_zip, zip};
+use crate::functions::time::calendar::{DAY_SECONDS, add_months};
 use crate::functions::{Argument, BindError, Bound, EvaluationError, Kernel};
 use crate::types::SqlType;
 use crate::values::{ColumnarValue, ScalarValue};
 
-const SECONDS_PER_DAY: i64 = 86_400;
-const MILLISECONDS_PER_DAY: i64 = SECONDS_PER_DAY * 1_000;
+const MILLISECONDS_PER_DAY: i64 = DAY_SECONDS * 1_000;
 
 /// Binds an arithmetic operator of which one operand is a time or an interval; `None` if there is no such
 /// operation.
@@ -161,7 +161,7 @@ fn timestamp<T: ArrowTimestampType>(
             value.checked_add(span.checked_mul(span_ticks)?)
         });
     }
-    let day_ticks = ticks * SECONDS_PER_DAY;
+    let day_ticks = ticks * DAY_SECONDS;
     kernel::<T, IntervalYearMonthType>(of, move |value, months| {
         let (days, rest) = (value.div_euclid(day_ticks), value.rem_euclid(day_ticks));
         add_months(days, i64::from(months) * sign).checked_mul(day_ticks)?.checked_add(rest)
@@ -200,12 +200,4 @@ fn swapped(bound: Bound) -> Bound {
         kernel.evaluate(&[right.clone(), left.clone()], rows)
     };
     Bound { arguments, result, is_nullable, kernel: Arc::new(swapped) }
-}
-
-/// Moves a day by a number of months, to the end of the month if that month is shorter.
-fn add_months(days: i64, months: i64) -> i64 {
-    let (year, month, day) = civil_of_days(days);
-    let total = year * 12 + (month - 1) + months;
-    let (year, month) = (total.div_euclid(12), total.rem_euclid(12) + 1);
-    days_of_civil(year, month, day.min(days_of_month(year, month)))
 }

@@ -13,9 +13,8 @@ pub use numbers::{
     read_decimal, write_decimal, write_double, write_float,
 };
 pub use times::{
-    civil_of_days, days_of_civil, days_of_month, parse_date, parse_time, parse_timestamp,
-    parse_timestamp_iso, ticks_per_second, write_date, write_day_time, write_time, write_timestamp,
-    write_timestamp_iso, write_year_month,
+    parse_date, parse_time, parse_timestamp, parse_timestamp_iso, ticks_per_second, write_date,
+    write_day_time, write_time, write_timestamp, write_timestamp_iso, write_year_month,
 };
 
 #[cfg(test)]

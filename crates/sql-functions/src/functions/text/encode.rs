@@ -1,10 +1,16 @@
 //! SQL functions that encode and decode: TO_BASE64, FROM_BASE64, UNHEX, ENCODE, DECODE.
 
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, STANDARD};
+
 use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Octets, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// The alphabet of RFC 4648, section 4, without padding. Bits behind the last byte may be set.
+static UNPADDED: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// Binds TO_BASE64 of text or bytes; the result is padded with `=`.
 ///
@@ -14,22 +20,10 @@ pub(super) fn to_base64(given: &[Argument], _: &Context) -> Result<Bound, BindEr
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
         let octets = Octets::of(&arguments[0])?;
         each::written(arguments, rows, |row, out| {
-            write_base64(octets.at(row)?, out);
+            STANDARD.encode_string(octets.at(row)?, out);
             Some(())
         })
     }))
-}
-
-/// Appends bytes as text in base 64.
-pub(super) fn write_base64(bytes: &[u8], out: &mut String) {
-    for chunk in bytes.chunks(3) {
-        let number = chunk.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
-        let number = number << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = DIGITS[(number >> (18 - 6 * place)) as usize & 63];
-            out.push(if place <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
 }
 
 /// Binds FROM_BASE64: decodes text or bytes to text.
@@ -57,27 +51,10 @@ pub(super) fn from_base64(given: &[Argument], _: &Context) -> Result<Bound, Bind
 /// Source: Java, `Base64.getDecoder`.
 fn base64_of(digits: &[u8]) -> Option<Vec<u8>> {
     let plain = digits.strip_suffix(b"==").or_else(|| digits.strip_suffix(b"=")).unwrap_or(digits);
-    if (plain.len() != digits.len() && !digits.len().is_multiple_of(4)) || plain.len() % 4 == 1 {
+    if plain.len() != digits.len() && !digits.len().is_multiple_of(4) {
         return None;
     }
-    let mut bytes = Vec::with_capacity(plain.len() / 4 * 3 + 2);
-    for chunk in plain.chunks(4) {
-        let mut number = 0_u32;
-        for digit in chunk {
-            let value = match digit {
-                b'A'..=b'Z' => digit - b'A',
-                b'a'..=b'z' => digit - b'a' + 26,
-                b'0'..=b'9' => digit - b'0' + 52,
-                b'+' => 62,
-                b'/' => 63,
-                _ => return None,
-            };
-            number = number << 6 | u32::from(value);
-        }
-        number <<= 6 * (4 - chunk.len());
-        bytes.extend(number.to_be_bytes().into_iter().skip(1).take(chunk.len() * 6 / 8));
-    }
-    Some(bytes)
+    UNPADDED.decode(plain).ok()
 }
 
 /// Binds UNHEX: the bytes for which pairs of hexadecimal digits stand, or NULL if there is another character. If the

@@ -12,9 +12,12 @@ use arrow::array::{
     StructArray,
 };
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use super::json::{Found, Json, Path, quote, write_number};
 use super::pattern::Cache;
+use crate::functions::cast::text::{write_double, write_float};
 use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
@@ -181,12 +184,12 @@ fn write_value(array: &ArrayRef, row: usize, out: &mut String) -> Result<(), Eva
         DataType::Int64 => write!(out, "{}", array.as_primitive::<Int64Type>().value(row)),
         DataType::Float32 => {
             let value = array.as_primitive::<Float32Type>().value(row);
-            write_float(f64::from(value), &format!("{value:e}"), out);
+            write_floating(value.is_finite(), out, |out| write_float(value, out));
             Ok(())
         }
         DataType::Float64 => {
             let value = array.as_primitive::<Float64Type>().value(row);
-            write_float(value, &format!("{value:e}"), out);
+            write_floating(value.is_finite(), out, |out| write_double(value, out));
             Ok(())
         }
         _ => {
@@ -198,7 +201,7 @@ fn write_value(array: &ArrayRef, row: usize, out: &mut String) -> Result<(), Eva
                 quote(texts.value(row), out);
             } else if let Some(bytes) = any.downcast_ref::<BinaryArray>() {
                 out.push('"');
-                super::encode::write_base64(bytes.value(row), out);
+                STANDARD.encode_string(bytes.value(row), out);
                 out.push('"');
             } else if let Some(lists) = any.downcast_ref::<ListArray>() {
                 let items = lists.value(row);
@@ -242,41 +245,12 @@ fn write_all(
     Ok(())
 }
 
-/// Writes a number as `Double.toString` does: plainly from 0.001 up to 10 million, with an exponent beyond, and
-/// always with a point. `shortest` is the number with an exponent, in Rust's form.
-fn write_float(value: f64, shortest: &str, out: &mut String) {
-    if value.is_nan() {
-        out.push_str("\"NaN\"");
-        return;
-    }
-    if value.is_infinite() {
-        out.push_str(if value > 0.0 { "\"Infinity\"" } else { "\"-Infinity\"" });
-        return;
-    }
-    if value == 0.0 {
-        out.push_str(if value.is_sign_negative() { "-0.0" } else { "0.0" });
-        return;
-    }
-    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
-    let exponent = exponent.parse::<i32>().unwrap_or(0);
-    if (-3..7).contains(&exponent) {
-        let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
-        let digits = mantissa.replace('.', "");
-        out.push_str(sign);
-        if exponent < 0 {
-            out.push_str("0.");
-            (exponent..-1).for_each(|_| out.push('0'));
-            out.push_str(&digits);
-        } else {
-            let digits = format!("{digits:0<width$}", width = exponent as usize + 2);
-            let (whole, fraction) = digits.split_at(exponent as usize + 1);
-            out.extend([whole, ".", fraction]);
-        }
-    } else {
-        let point = if mantissa.contains('.') { "" } else { ".0" };
-        // Writing to a String does not fail.
-        let _ = write!(out, "{mantissa}{point}E{exponent}");
-    }
+/// Writes a floating-point number by `write`, in quotes unless it is finite.
+fn write_floating(is_finite: bool, out: &mut String, write: impl FnOnce(&mut String)) {
+    let quote = if is_finite { "" } else { "\"" };
+    out.push_str(quote);
+    write(out);
+    out.push_str(quote);
 }
 
 /// Binds JSON_QUOTE: a text as a JSON string in quotes. All characters that JSON allows to escape are

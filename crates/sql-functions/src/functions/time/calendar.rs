@@ -4,7 +4,7 @@
 //! for days of 32 bits, nor for those of any timestamp.
 
 /// Number of seconds of a day.
-pub(super) const DAY_SECONDS: i64 = 86_400;
+pub const DAY_SECONDS: i64 = 86_400;
 
 /// Number of days in 400 years, after which the Gregorian calendar repeats.
 const ERA_DAYS: i64 = 146_097;
@@ -14,17 +14,19 @@ const EPOCH_DAYS: i64 = 719_468;
 
 /// A date of the Gregorian calendar as year, month and day of the month.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Civil {
-    pub(super) year: i64,
+pub struct Civil {
+    /// Year, in astronomical counting.
+    pub year: i64,
     /// Month of the year, from 1 to 12.
-    pub(super) month: i64,
+    pub month: i64,
     /// Day of the month, from 1 to 31.
-    pub(super) day: i64,
+    pub day: i64,
 }
 
 /// Returns the Gregorian date of a number of days since 1970. Internally years begin in March, so that a leap
 /// day is the last day of its year.
-pub(super) fn civil(days: i64) -> Civil {
+#[inline]
+pub fn civil(days: i64) -> Civil {
     let days = days.saturating_add(EPOCH_DAYS);
     let (era, day_of_era) = (days.div_euclid(ERA_DAYS), days.rem_euclid(ERA_DAYS));
     // The leap days before this day are subtracted; the rest are years of 365 days.
@@ -41,7 +43,8 @@ pub(super) fn civil(days: i64) -> Civil {
 
 /// Returns the number of days from 1970 to a Gregorian date. Months outside 1 to 12 and days outside their
 /// month are counted on into the next or the previous ones.
-pub(super) fn days(year: i64, month: i64, day: i64) -> i64 {
+#[inline]
+pub fn days(year: i64, month: i64, day: i64) -> i64 {
     // No timestamp lies beyond these bounds, and within them no computation overflows.
     let bound = |number: i64| number.clamp(-(1 << 40), 1 << 40);
     let (year, month, day) = (bound(year), bound(month), bound(day));
@@ -53,16 +56,23 @@ pub(super) fn days(year: i64, month: i64, day: i64) -> i64 {
     era * ERA_DAYS + 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year - EPOCH_DAYS
 }
 
-/// Returns the number of days of a month of the Gregorian calendar.
-pub(super) fn month_length(year: i64, month: i64) -> i64 {
-    days(year, month.saturating_add(1), 1) - days(year, month, 1)
+/// Returns the number of days of a month of the Gregorian calendar; `month` is from 1 to 12.
+#[inline]
+pub fn month_length(year: i64, month: i64) -> i64 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 31,
+    }
 }
 
 /// Moves a day by a number of months, to the last day of the month if the month is too short.
-pub(super) fn add_months(day: i64, months: i64) -> i64 {
+pub fn add_months(day: i64, months: i64) -> i64 {
     let Civil { year, month, day } = civil(day);
-    let month = month.saturating_add(months);
-    days(year, month, 1) + day.min(month_length(year, month)) - 1
+    let month = months.saturating_add(month - 1);
+    let (year, month) = (year + month.div_euclid(12), month.rem_euclid(12) + 1);
+    days(year, month, day.min(month_length(year, month)))
 }
 
 /// Returns the weekday of a number of days since 1970, from 1 for Monday to 7 for Sunday.

@@ -2,7 +2,7 @@
 //! `TemporalTypesTest`, `TimeFunctionsITCase` and `ScalarFunctionsTest`, or were computed by hand.
 
 use super::TIME;
-use super::calendar::{Civil, add_months, civil, days, iso_week, iso_weekday};
+use super::calendar::{Civil, add_months, civil, days, iso_week, iso_weekday, month_length};
 use super::zone::{Overlap, Zone};
 use crate::functions::each::bed;
 
@@ -38,14 +38,48 @@ fn the_calendar_agrees_with_another() {
     };
     (-800_000..800_000).step_by(13).for_each(check);
     (-1_000..30_000).for_each(check);
+    // The days around the turn of years divisible by 100, and the first year.
+    (-1..3).for_each(|century| (-3..3).for_each(|near| check(719_468 + century * 36_524 + near)));
+    [-719_528, -719_529].into_iter().for_each(check);
     assert_eq!(civil(days(-1, 12, 31)), Civil { year: -1, month: 12, day: 31 });
     for far in [i64::from(i32::MIN), i64::from(i32::MAX), i64::MIN / 86_400_000, i64::MAX / 86_400_000] {
         let Civil { year, month, day } = civil(far);
         assert_eq!(days(year, month, day), far);
     }
     for extreme in [i64::MIN, i64::MAX] {
-        let _ = (civil(extreme), days(extreme, extreme, extreme), add_months(0, extreme), iso_week(extreme));
+        let _ = (civil(extreme), days(extreme, extreme, extreme), iso_week(extreme));
+        let _ = (add_months(0, extreme), add_months(extreme, extreme));
     }
+}
+
+/// Months have their lengths in years of all kinds, and days are moved to the end of a month that is too short.
+#[test]
+fn months_end() {
+    for (year, expected) in
+        [(2_023, 28), (2_024, 29), (1_900, 28), (2_000, 29), (0, 29), (-1, 28), (-4, 29), (-100, 28)]
+    {
+        assert_eq!(month_length(year, 2), expected, "{year}");
+        for month in 1..=12 {
+            assert_eq!(month_length(year, month), days(year, month + 1, 1) - days(year, month, 1));
+        }
+    }
+    // Months and days outside of their range are counted on.
+    assert_eq!(days(2_021, 2, 31), days(2_021, 3, 3));
+    assert_eq!(days(2_021, 14, 1), days(2_022, 2, 1));
+    assert_eq!(days(2_021, 0, 1), days(2_020, 12, 1));
+    let check = |(year, month, day), months, expected: (i64, i64, i64)| {
+        let moved = civil(add_months(days(year, month, day), months));
+        assert_eq!((moved.year, moved.month, moved.day), expected, "{months}");
+    };
+    check((2_021, 1, 31), 1, (2_021, 2, 28));
+    check((2_020, 2, 29), 12, (2_021, 2, 28));
+    check((2_020, 2, 29), -48, (2_016, 2, 29));
+    check((2_021, 12, 31), 2, (2_022, 2, 28));
+    check((2_021, 1, 31), -1, (2_020, 12, 31));
+    check((0, 1, 15), -1, (-1, 12, 15));
+    check((9_999, 12, 31), 1, (10_000, 1, 31));
+    check((1_970, 1, 1), i64::from(i32::MAX), (178_958_940, 8, 1));
+    check((1_970, 1, 1), i64::from(i32::MIN), (-178_955_001, 5, 1));
 }
 
 #[test]

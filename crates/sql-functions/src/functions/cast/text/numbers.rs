@@ -5,59 +5,31 @@
 //! `Double.toString`: the shortest digits which are read as the same number, with an exponent outside 0.001 to 10
 //! million.
 
-use std::fmt::{self, Write};
+use std::fmt::{self, LowerExp, Write};
+use std::str::FromStr;
 
 use crate::functions::decimal;
 
-/// Appends a DOUBLE as Java shows it: `1.0`, `0.001`, `1.0E10`, `NaN`, `Infinity`.
-pub fn write_double(value: f64, out: &mut String) {
-    if !value.is_finite() {
-        out.push_str(name_of(value));
-        return;
-    }
-    // Most whole numbers are small, and writing their digits as an integer is cheaper than formatting a
-    // float.
-    if value.fract() == 0.0 && value.abs() < 1e7 {
-        write_small_whole(value, out);
-        return;
-    }
-    let mut form = Form::default();
-    // Near zero one digit may identify the float; Java still looks for the nearest form of two digits.
-    let is_nearly_zero = value.abs() < 1e-320;
-    let is_written =
-        if is_nearly_zero { write!(form, "{value:.1e}") } else { write!(form, "{value:e}") }.is_ok();
-    if is_written && (!is_nearly_zero || form.text().parse() == Ok(value)) {
-        write_as_java(form.text(), out);
+/// Appends a DOUBLE as Java shows it: `1.0`, `0.001`, `1.0E10`, `NaN`, `Infinity`. Errors of `out` are ignored.
+pub fn write_double(value: f64, out: &mut impl Write) {
+    let _ = if !value.is_finite() {
+        out.write_str(name_of(value))
+    } else if value.fract() == 0.0 && value.abs() < 1e7 {
+        // Most whole numbers are small, and writing their digits as an integer is cheaper than formatting a
+        // float.
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        write!(out, "{sign}{}.0", value.abs() as u32)
     } else {
-        let mut form = Form::default();
-        if write!(form, "{value:e}").is_ok() {
-            write_as_java(form.text(), out);
-        }
-    }
+        write_shortest(value, value.abs() < 1e-320, out)
+    };
 }
 
-/// Appends a FLOAT as Java shows it: `1.0`, `1.4E-45`.
-pub fn write_float(value: f32, out: &mut String) {
-    if !value.is_finite() {
-        out.push_str(name_of(f64::from(value)));
-        return;
+/// Appends a FLOAT as Java shows it: `1.0`, `1.4E-45`. Errors of `out` are ignored.
+pub fn write_float(value: f32, out: &mut impl Write) {
+    if !value.is_finite() || (value.fract() == 0.0 && value.abs() < 1e7) {
+        return write_double(f64::from(value), out);
     }
-    if value.fract() == 0.0 && value.abs() < 1e7 {
-        write_small_whole(f64::from(value), out);
-        return;
-    }
-    let mut form = Form::default();
-    let is_nearly_zero = value.abs() < 1e-43;
-    let is_written =
-        if is_nearly_zero { write!(form, "{value:.1e}") } else { write!(form, "{value:e}") }.is_ok();
-    if is_written && (!is_nearly_zero || form.text().parse() == Ok(value)) {
-        write_as_java(form.text(), out);
-    } else {
-        let mut form = Form::default();
-        if write!(form, "{value:e}").is_ok() {
-            write_as_java(form.text(), out);
-        }
-    }
+    let _ = write_shortest(value, value.abs() < 1e-43, out);
 }
 
 /// Appends a decimal number in plain digits, with `scale` digits behind the point: `-0.50`.
@@ -165,7 +137,7 @@ pub fn read_decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>
         if kept <= place {
             // Only the first dropped digit decides about rounding: half is rounded up.
             if kept == place && 5 <= digit {
-                value += 1;
+                value = value.saturating_add(1);
             }
             break;
         }
@@ -278,48 +250,58 @@ fn name_of(value: f64) -> &'static str {
     }
 }
 
-fn write_small_whole(value: f64, out: &mut String) {
-    if value.is_sign_negative() {
-        out.push('-');
+/// Appends the shortest digits which are read as the same float.
+fn write_shortest<T: LowerExp + FromStr + PartialEq>(
+    value: T,
+    is_nearly_zero: bool,
+    out: &mut impl Write,
+) -> fmt::Result {
+    let mut form = Form::default();
+    if is_nearly_zero {
+        // Near zero one digit may identify the float; Java still looks for the nearest form of two digits.
+        write!(form, "{value:.1e}")?;
+        if form.text().parse::<T>().is_ok_and(|read| read == value) {
+            return write_as_java(form.text(), out);
+        }
+        form = Form::default();
     }
-    let _ = write!(out, "{}.0", value.abs() as u32);
+    write!(form, "{value:e}")?;
+    write_as_java(form.text(), out)
 }
 
 /// Rewrites Rust's form of a float, `-1.25e-7`, as Java's `-1.25E-7`, or as `-0.00125` for exponents near
 /// zero.
-fn write_as_java(form: &str, out: &mut String) {
+fn write_as_java(form: &str, out: &mut impl Write) -> fmt::Result {
     let (mantissa, exponent) = form.split_once('e').unwrap_or((form, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let unsigned = mantissa.strip_prefix('-').unwrap_or(mantissa);
     if unsigned.len() < mantissa.len() {
-        out.push('-');
+        out.write_char('-')?;
     }
     let (whole, part) = unsigned.split_once('.').unwrap_or((unsigned, ""));
     match exponent {
         0..=6 => {
             let places = exponent as usize;
-            out.push_str(whole);
+            out.write_str(whole)?;
             if places < part.len() {
-                out.push_str(&part[..places]);
-                out.push('.');
-                out.push_str(&part[places..]);
+                out.write_str(&part[..places])?;
+                out.write_char('.')?;
+                out.write_str(&part[places..])
             } else {
-                out.push_str(part);
-                out.extend(std::iter::repeat_n('0', places - part.len()));
-                out.push_str(".0");
+                out.write_str(part)?;
+                (part.len()..places).try_for_each(|_| out.write_char('0'))?;
+                out.write_str(".0")
             }
         }
         -3..=-1 => {
-            out.push_str("0.");
-            out.extend(std::iter::repeat_n('0', exponent.unsigned_abs() as usize - 1));
-            out.push_str(whole);
-            out.push_str(part);
+            out.write_str("0.")?;
+            (exponent..-1).try_for_each(|_| out.write_char('0'))?;
+            out.write_str(whole)?;
+            out.write_str(part)
         }
         _ => {
-            out.push_str(whole);
-            out.push('.');
-            out.push_str(if part.is_empty() { "0" } else { part });
-            let _ = write!(out, "E{exponent}");
+            let part = if part.is_empty() { "0" } else { part };
+            write!(out, "{whole}.{part}E{exponent}")
         }
     }
 }

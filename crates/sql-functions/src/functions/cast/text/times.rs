@@ -8,7 +8,8 @@
 
 use std::fmt::Write;
 
-const SECONDS_PER_DAY: i64 = 86_400;
+use crate::functions::time::calendar::{Civil, DAY_SECONDS, civil, days, month_length};
+
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// Returns the number of units per second in which a column of timestamps with `digits` digits of a second
@@ -32,7 +33,7 @@ pub fn write_date(days: i32, out: &mut String) {
 /// Appends a time of day: `12:34:56`. If the type has digits, a point follows and the milliseconds without trailing
 /// zeros, at least one digit.
 pub fn write_time(milliseconds: i32, digits: u8, out: &mut String) {
-    let milliseconds = i64::from(milliseconds).rem_euclid(SECONDS_PER_DAY * 1_000);
+    let milliseconds = i64::from(milliseconds).rem_euclid(DAY_SECONDS * 1_000);
     write_clock(milliseconds / 1_000, out);
     if 0 < digits {
         out.push('.');
@@ -69,9 +70,9 @@ pub fn write_day_time(milliseconds: i64, out: &mut String) {
     let size = milliseconds.unsigned_abs();
     let sign = if milliseconds < 0 { '-' } else { '+' };
     let seconds = size / 1_000;
-    let days = seconds / SECONDS_PER_DAY as u64;
+    let days = seconds / DAY_SECONDS as u64;
     let _ = write!(out, "{sign}{days} ");
-    write_clock((seconds % SECONDS_PER_DAY as u64) as i64, out);
+    write_clock((seconds % DAY_SECONDS as u64) as i64, out);
     let _ = write!(out, ".{:03}", size % 1_000);
 }
 
@@ -86,11 +87,11 @@ pub fn parse_date(text: &str) -> Option<i32> {
     let year = parts.next()??;
     let month = parts.next().unwrap_or(Some(1))?;
     let day = parts.next().unwrap_or(Some(1))?;
-    let is_day = year <= 9_999 && (1..=12).contains(&month) && 1 <= day && day <= days_of_month(year, month);
+    let is_day = year <= 9_999 && (1..=12).contains(&month) && 1 <= day && day <= month_length(year, month);
     if !is_day {
         return None;
     }
-    i32::try_from(days_of_civil(year, month, day)).ok()
+    i32::try_from(days(year, month, day)).ok()
 }
 
 /// Reads a time of day: `12:34:56.789`, `12:34`, `12`. Milliseconds are rounded, then cut to the digits of the type.
@@ -113,7 +114,7 @@ pub fn parse_time(text: &str, digits: u8) -> Option<i32> {
     }
     let milliseconds = (hours * 3_600 + minutes * 60 + seconds) * 1_000 + fraction;
     // Rounding the milliseconds of a time of day may reach midnight, which wraps to 0.
-    let milliseconds = milliseconds.rem_euclid(SECONDS_PER_DAY * 1_000);
+    let milliseconds = milliseconds.rem_euclid(DAY_SECONDS * 1_000);
     let step = 10_i64.pow(u32::from(3 - digits.min(3)));
     i32::try_from(milliseconds / step * step).ok()
 }
@@ -130,53 +131,12 @@ pub fn parse_timestamp_iso(text: &str, digits: u8) -> Option<i64> {
     parse_instant(text, digits, 'T')
 }
 
-/// Returns the days from 1970-01-01 to a day of the Gregorian calendar.
-pub fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
-    // Years are counted from 1 March, so that they end with the leap day, if they have one.
-    let shifted = year - i64::from(month <= 2);
-    let months = (month + 9) % 12;
-    let day_of_year = (153 * months + 2) / 5 + day - 1;
-    let leap_days = shifted.div_euclid(4) - shifted.div_euclid(100) + shifted.div_euclid(400);
-    shifted * 365 + leap_days + day_of_year - DAYS_TO_EPOCH
-}
-
-/// Returns the year, month and day of the Gregorian calendar for a number of days since 1970-01-01.
-pub fn civil_of_days(days: i64) -> (i64, i64, i64) {
-    let days = days + DAYS_TO_EPOCH;
-    let cycle = days.div_euclid(DAYS_PER_CYCLE);
-    let day_of_cycle = days.rem_euclid(DAYS_PER_CYCLE);
-    // Leap days are removed in turn: one every 4 years, none every 100 years, one every 400 years.
-    let year_of_cycle =
-        (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
-    let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    let months = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * months + 2) / 5 + 1;
-    let month = (months + 2) % 12 + 1;
-    (cycle * 400 + year_of_cycle + i64::from(month <= 2), month, day)
-}
-
-/// Number of days from 1 March of year 0 to 1970-01-01.
-const DAYS_TO_EPOCH: i64 = 719_468;
-
-/// Number of days in 400 years, after which the Gregorian calendar repeats.
-const DAYS_PER_CYCLE: i64 = 146_097;
-
-/// Returns the number of days of a month of the Gregorian calendar.
-pub fn days_of_month(year: i64, month: i64) -> i64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        _ => 31,
-    }
-}
-
 fn write_instant(value: i64, digits: u8, separator: char, out: &mut String) {
     let ticks = ticks_per_second(digits);
     let seconds = value.div_euclid(ticks);
-    write_civil(seconds.div_euclid(SECONDS_PER_DAY), out);
+    write_civil(seconds.div_euclid(DAY_SECONDS), out);
     out.push(separator);
-    write_clock(seconds.rem_euclid(SECONDS_PER_DAY), out);
+    write_clock(seconds.rem_euclid(DAY_SECONDS), out);
     if 0 < digits {
         out.push('.');
         let mut rest = value.rem_euclid(ticks) * (NANOS_PER_SECOND / ticks);
@@ -188,7 +148,7 @@ fn write_instant(value: i64, digits: u8, separator: char, out: &mut String) {
 }
 
 fn write_civil(days: i64, out: &mut String) {
-    let (year, month, day) = civil_of_days(days);
+    let Civil { year, month, day } = civil(days);
     if (0..=9_999).contains(&year) {
         write_two(year / 100, out);
         write_two(year % 100, out);
@@ -229,7 +189,7 @@ fn parse_instant(text: &str, digits: u8, separator: char) -> Option<i64> {
     if year == 0 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    let days = days_of_civil(year, month, day.min(days_of_month(year, month)));
+    let days = days(year, month, day.min(month_length(year, month)));
     let (mut seconds, mut nanos) = (0, 0);
     if !rest.is_empty() {
         rest.mark(separator)?;
@@ -245,7 +205,7 @@ fn parse_instant(text: &str, digits: u8, separator: char) -> Option<i64> {
             return None;
         }
         seconds = hours * 3_600 + minutes * 60 + past;
-        let is_midnight = hours == 24 && seconds == SECONDS_PER_DAY && nanos == 0;
+        let is_midnight = hours == 24 && seconds == DAY_SECONDS && nanos == 0;
         if (23 < hours || 59 < minutes || 59 < past) && !is_midnight {
             return None;
         }
@@ -253,7 +213,7 @@ fn parse_instant(text: &str, digits: u8, separator: char) -> Option<i64> {
     let ticks = ticks_per_second(digits);
     let step = 10_i64.pow(u32::from(9 - digits.min(9)));
     let nanos = nanos / step * step;
-    (days * SECONDS_PER_DAY + seconds).checked_mul(ticks)?.checked_add(nanos / (NANOS_PER_SECOND / ticks))
+    (days * DAY_SECONDS + seconds).checked_mul(ticks)?.checked_add(nanos / (NANOS_PER_SECOND / ticks))
 }
 
 /// Rest of the text of a timestamp, which is read from its front.

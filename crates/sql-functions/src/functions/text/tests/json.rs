@@ -86,6 +86,8 @@ fn values_are_written_as_json() {
         ("123.456", "123.456"),
         ("-0.25", "-0.25"),
         ("NaN", "\"NaN\""),
+        ("1234500.0", "1234500.0"),
+        ("120000000.0", "1.2E8"),
     ] {
         check(&format!("JSON_STRING({number})"), text);
     }

@@ -1,0 +1,70 @@
+//! Bookkeeping of operators: the name, the numbers of records by what was done with them, and whether user code has
+//! panicked.
+//!
+//! An operator holds its [`Accounts`] in a field `accounts`, and [`accounted!`] writes the methods that report them.
+
+use thalweg_model::{Blame, Counts};
+
+/// The name of an operator, its counts, and the record of panics of user code.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    /// Name of the operator, by which errors and reports call it.
+    pub(crate) name: String,
+    /// Number of records that the operator has taken.
+    pub(crate) read: u64,
+    /// Number of records that were dropped by the query's own rule; see [`Counts::filtered`].
+    pub(crate) filtered: u64,
+    /// Number of records that came too late; see [`Counts::late`].
+    pub(crate) late: u64,
+    /// Remembers whether user code has panicked, which runs inside [`Blame::on`].
+    pub(crate) blame: Blame,
+}
+
+impl Accounts {
+    /// Creates the accounts of an operator called `name` that has taken no records.
+    pub(crate) fn new(name: String) -> Self {
+        Accounts { name, read: 0, filtered: 0, late: 0, blame: Blame::default() }
+    }
+
+    /// Returns the counts of an operator that hands records on, except for filtered and late ones.
+    pub(crate) fn forwarding(&self) -> Counts {
+        Counts { forwarded: self.kept(), ..self.dropping() }
+    }
+
+    /// Returns the counts of an operator that adds records to its state, except for filtered and late ones.
+    pub(crate) fn folding(&self) -> Counts {
+        Counts { folded: self.kept(), ..self.dropping() }
+    }
+
+    /// Returns the name of the operator if its user code has panicked.
+    pub(crate) fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn kept(&self) -> u64 {
+        self.read - self.filtered - self.late
+    }
+
+    fn dropping(&self) -> Counts {
+        Counts { read: self.read, filtered: self.filtered, late: self.late, ..Counts::default() }
+    }
+}
+
+/// Implements the methods of [`Operator`](thalweg_model::Operator) that keep and report the accounts of an operator.
+/// The argument names the method of [`Accounts`] that tells what becomes of records: `forwarding` or `folding`.
+macro_rules! accounted {
+    ($counts:ident) => {
+        fn note_read(&mut self, count: u64) {
+            self.accounts.read += count;
+        }
+
+        fn visit_counts(&self, each: &mut dyn FnMut(&str, thalweg_model::Counts)) {
+            each(&self.accounts.name, self.accounts.$counts());
+        }
+
+        fn faulted(&self) -> Option<&str> {
+            self.accounts.faulted()
+        }
+    };
+}
+pub(crate) use accounted;
