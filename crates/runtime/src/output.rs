@@ -259,7 +259,8 @@ impl Delays {
         Delays { all, sum_ns: zero(), count: zero(), target_ns, met: zero() }
     }
 
-    fn note(&self, delay_ns: u64) {
+    /// Records a latency of so many nanoseconds.
+    pub(crate) fn note(&self, delay_ns: u64) {
         self.all.lock().record(delay_ns);
         self.sum_ns.fetch_add(delay_ns, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -299,7 +300,7 @@ impl Delivered {
             output_delays: Delays::new(None),
             result_latencies: Delays::new(None),
             event_latencies: Delays::new(latency_target_ns),
-            has_firings: horizon != Horizon::NONE,
+            has_firings: horizon.holds_results(),
             firings: FiringLatencies::new(horizon),
             watermarks: Mutex::new(Vec::new()),
         })
