@@ -34,6 +34,7 @@ pub struct EngineBuilder {
     ablations: Ablations,
     run_bytes: u64,
     source_grain_ns: u64,
+    metrics_interval_ns: u64,
     measured_steps: u64,
     policy: Box<dyn Policy>,
     clock: Arc<dyn Clock>,
@@ -58,6 +59,7 @@ impl Default for EngineBuilder {
             ablations: Ablations::default(),
             run_bytes: limits::RUN_BYTES.default,
             source_grain_ns: limits::SOURCE_GRAIN_NS.default,
+            metrics_interval_ns: limits::METRICS_INTERVAL_NS.default,
             measured_steps: limits::MEASURED_STEPS.default,
             policy: Box::new(Enjima::default()),
             clock: Arc::new(SystemClock::default()),
@@ -113,6 +115,13 @@ impl EngineBuilder {
     /// latency.
     pub fn source_grain_ns(self, source_grain_ns: u64) -> Self {
         EngineBuilder { source_grain_ns, ..self }
+    }
+
+    /// Sets the number of nanoseconds over which the costs and selectivities that the policy sees are
+    /// averaged. They are measured in the first round of ranking after this time, so an interval that is
+    /// shorter than a round counts as a round. See [`limits::METRICS_INTERVAL_NS`].
+    pub fn metrics_interval_ns(self, metrics_interval_ns: u64) -> Self {
+        EngineBuilder { metrics_interval_ns, ..self }
     }
 
     /// Sets how often operators are measured: one step in this many runs operator by operator, and each
@@ -207,6 +216,7 @@ impl EngineBuilder {
         let measured_steps = u32::try_from(limits::MEASURED_STEPS.check(self.measured_steps)?);
         let measured_steps = measured_steps.expect("the limit of measured steps fits 32 bits");
         let source_grain_ns = limits::SOURCE_GRAIN_NS.check(self.source_grain_ns)?;
+        let metrics_interval_ns = limits::METRICS_INTERVAL_NS.check(self.metrics_interval_ns)?;
         let budget = Budget::new(usize::try_from(budget_bytes).unwrap_or(usize::MAX));
         Ok(Parts {
             pool: Pool::new(budget),
@@ -215,6 +225,7 @@ impl EngineBuilder {
                 block_records: self.edges.block_records,
                 bytes_max,
                 source_grain_ns,
+                metrics_interval_ns,
                 measured_steps,
             },
             edges: EdgePlans { memory: self.memory, limits: self.edges, ablations: self.ablations },

@@ -19,6 +19,8 @@ use crate::query::QueryState;
 mod diamond;
 mod metrics;
 mod outside;
+mod pins;
+mod rounds;
 mod threads;
 
 /// A sink that records what arrives as text: values, and marks in brackets.

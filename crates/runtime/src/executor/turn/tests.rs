@@ -34,7 +34,13 @@ const HELD_UP: Option<u64> = Some(HELD_UP_NS);
 const ASLEEP: Option<u64> = None;
 
 fn executor() -> Arc<Executor> {
-    let runs = Runs { block_records: 384, bytes_max: 1 << 16, source_grain_ns: 1_000, measured_steps: 0 };
+    let runs = Runs {
+        block_records: 384,
+        bytes_max: 1 << 16,
+        source_grain_ns: 1_000,
+        metrics_interval_ns: 50_000_000,
+        measured_steps: 0,
+    };
     let (pool, clock) = (Pool::new(Budget::new(1 << 20)), Arc::new(VirtualClock::default()));
     Executor::new(policy::by_name("streambox").unwrap(), pool, clock, runs, 2)
 }
