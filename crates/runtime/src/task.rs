@@ -774,7 +774,7 @@ pub(crate) mod tests {
         // An input without work does not count, however low its watermark is.
         check_head([3, 0], [Some(600), Some(100)], Some((Some(600), 400)));
         check_head([0, 3], [Some(100), Some(600)], Some((Some(600), 500)));
-        // Of equal watermarks, the work that was observed first.
+        // If watermarks are equal, the work that was observed first counts.
         check_head([3, 3], [Some(100), Some(100)], Some((Some(100), 400)));
         // An input that has had no watermark holds the others back, and is read first.
         check_head([3, 3], [Some(600), None], Some((None, 500)));
