@@ -73,6 +73,12 @@ impl Horizon {
         self.ends.iter().map(|ends| ends.next_after(after)).min().unwrap_or(EventTime::MAX)
     }
 
+    /// Returns true if a watermark before the end of the stream may make an operator put out results. At an
+    /// end of a window at which only state is freed, none does.
+    pub fn holds_results(&self) -> bool {
+        self.is_everywhere || self.ends.iter().any(|ends| ends.hold_results)
+    }
+
     /// Returns the latest of the next ends of windows: of each kind of windows for whose ends results wait,
     /// the first end after `after` counts. Kinds without an end before the end of time do not count.
     /// `EventTime::MAX` if none counts. Operators without windows are ignored.
@@ -106,6 +112,23 @@ mod tests {
         assert_eq!(minutes().next_after(EventTime::MAX), EventTime::MAX);
         for horizon in [Horizon::NONE, Horizon::EVERYWHERE, Horizon::of_expiry(windows((60, 60, 0)))] {
             assert_eq!(horizon.latest_end_after(instant), EventTime::MAX);
+        }
+    }
+
+    /// Results wait for the ends of windows, or for any watermark. They do not wait where only state is freed.
+    #[test]
+    fn results_wait_where_windows_hold_them() {
+        let ends = || Horizon::of_windows(windows((60, 60, 0)), Span::ZERO);
+        let expiry = || Horizon::of_expiry(windows((1_000, 1_000, 0)));
+        for (horizon, expected) in [
+            (Horizon::NONE, false),
+            (expiry(), false),
+            (ends(), true),
+            (expiry().and(ends()), true),
+            (Horizon::EVERYWHERE, true),
+            (expiry().and(Horizon::EVERYWHERE), true),
+        ] {
+            assert_eq!(horizon.holds_results(), expected, "{horizon:?}");
         }
     }
 

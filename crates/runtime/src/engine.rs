@@ -35,6 +35,7 @@ pub struct EngineBuilder {
     ablations: Ablations,
     run_bytes: u64,
     source_grain_ns: u64,
+    metrics_interval_ns: u64,
     measured_steps: u64,
     cost_clock: CostClock,
     policy: Box<dyn Policy>,
@@ -60,6 +61,7 @@ impl Default for EngineBuilder {
             ablations: Ablations::default(),
             run_bytes: limits::RUN_BYTES.default,
             source_grain_ns: limits::SOURCE_GRAIN_NS.default,
+            metrics_interval_ns: limits::METRICS_INTERVAL_NS.default,
             measured_steps: limits::MEASURED_STEPS.default,
             cost_clock: CostClock::default(),
             policy: Box::new(Enjima::default()),
@@ -116,6 +118,13 @@ impl EngineBuilder {
     /// latency.
     pub fn source_grain_ns(self, source_grain_ns: u64) -> Self {
         EngineBuilder { source_grain_ns, ..self }
+    }
+
+    /// Sets the number of nanoseconds over which the costs and selectivities that the policy sees are
+    /// averaged. They are measured in the first round of ranking after this time, so an interval that is
+    /// shorter than a round counts as a round. See [`limits::METRICS_INTERVAL_NS`].
+    pub fn metrics_interval_ns(self, metrics_interval_ns: u64) -> Self {
+        EngineBuilder { metrics_interval_ns, ..self }
     }
 
     /// Sets how often operators are measured: one step in this many runs operator by operator, and each
@@ -215,6 +224,7 @@ impl EngineBuilder {
         let measured_steps = u32::try_from(limits::MEASURED_STEPS.check(self.measured_steps)?);
         let measured_steps = measured_steps.expect("the limit of measured steps fits 32 bits");
         let source_grain_ns = limits::SOURCE_GRAIN_NS.check(self.source_grain_ns)?;
+        let metrics_interval_ns = limits::METRICS_INTERVAL_NS.check(self.metrics_interval_ns)?;
         let budget = Budget::new(usize::try_from(budget_bytes).unwrap_or(usize::MAX));
         Ok(Parts {
             pool: Pool::new(budget),
@@ -223,6 +233,7 @@ impl EngineBuilder {
                 block_records: self.edges.block_records,
                 bytes_max,
                 source_grain_ns,
+                metrics_interval_ns,
                 measured_steps,
                 cost_clock: self.cost_clock,
             },

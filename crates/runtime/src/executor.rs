@@ -34,6 +34,8 @@ mod turn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+#[cfg(all(test, not(loom)))]
+use thalweg_memory::sync::MutexGuard;
 use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, CacheAligned, Mutex, Ordering, fence};
 use thalweg_memory::{Pool, TaskCell};
 use thalweg_model::{Clock, ProcessingTime};
@@ -116,8 +118,8 @@ pub(crate) struct Executor {
     submitted: AtomicU64,
 }
 
-/// Bounds of one run of a task: bytes, and how often a source is polled and a step is measured. Also the clock
-/// of its cost.
+/// Bounds of one run of a task: bytes, and how often a source is polled, a task is measured and a step is
+/// measured operator by operator. Also the clock of its cost.
 #[derive(Clone, Copy)]
 pub(crate) struct Runs {
     pub(crate) block_records: u32,
@@ -125,6 +127,9 @@ pub(crate) struct Runs {
     pub(crate) bytes_max: u64,
     /// Nanoseconds for which a source that has caught up is not polled. See [`limits::SOURCE_GRAIN_NS`].
     pub(crate) source_grain_ns: u64,
+    /// Nanoseconds over which costs and selectivities of tasks are averaged. See
+    /// [`limits::METRICS_INTERVAL_NS`].
+    pub(crate) metrics_interval_ns: u64,
     /// Interval between measured steps: of this many steps of a task, one is measured operator by operator.
     /// See [`limits::MEASURED_STEPS`].
     pub(crate) measured_steps: u32,
@@ -165,7 +170,7 @@ impl Executor {
             next_due_ns: AtomicU64::new(NOTHING),
             next_round_ns: AtomicU64::new(0),
             holds_back: AtomicBool::new(false),
-            ranker: Mutex::new(Ranker::new(policy, runs.block_records, workers)),
+            ranker: Mutex::new(Ranker::new(policy, runs, workers)),
             runs,
             prefers_workers,
             idle: Idle::new(workers, runs.source_grain_ns),
@@ -264,6 +269,12 @@ impl Executor {
             )
         };
         self.preferred_workers[..tasks].iter().map(preferred).collect()
+    }
+
+    /// Takes the lock of the ranker, as a worker does whose policy takes long.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn hold_ranker(&self) -> MutexGuard<'_, Ranker> {
+        self.ranker.lock()
     }
 
     /// Puts back the task whose run has ended, if there was one, and looks for the next task to run.

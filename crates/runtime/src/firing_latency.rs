@@ -222,19 +222,25 @@ impl FiringLatencies {
         now: ProcessingTime,
     ) -> Latencies {
         let mut ages = Latencies::new();
-        let state = self.state.lock();
-        let waiting = state.waiting.iter().filter(|firing| seen < Some(firing.instant));
-        waiting.for_each(|firing| ages.record(now.nanos_since(firing.last_event)));
-        if self.is_everywhere || state.last_events.iter().all(|source| source.is_away) {
+        // The ends are walked and the histogram is filled after the lock is released, because sources and
+        // sinks wait for it.
+        let (last_events, next, waiting) = {
+            let state = self.state.lock();
+            let waiting = state.waiting.iter().filter(|firing| seen < Some(firing.instant));
+            let waiting: Vec<ProcessingTime> = waiting.map(|firing| firing.last_event).collect();
+            (state.last_events.clone(), state.next, waiting)
+        };
+        waiting.into_iter().for_each(|last_event| ages.record(now.nanos_since(last_event)));
+        if self.is_everywhere || last_events.iter().all(|source| source.is_away) {
             return ages;
         }
         let unseen = self.horizon.next_after(seen.unwrap_or_else(|| stamp(since)));
-        let mut end = state.next.map_or(unseen, |next| next.max(unseen));
+        let mut end = next.map_or(unseen, |next| next.max(unseen));
         for _ in 0..OVERDUE_MAX {
             if stamp(now) < end {
                 break;
             }
-            let arrived = state.last_events.iter().filter_map(|source| source.expected(end)).max();
+            let arrived = last_events.iter().filter_map(|source| source.expected(end)).max();
             if let Some(arrived) = arrived.filter(|&arrived| arrived <= now) {
                 ages.record(now.nanos_since(arrived));
             }

@@ -139,6 +139,16 @@ pub const SOURCE_GRAIN_NS: Limit = Limit {
     reason: "at 5 M records/s a record is due every 200 ns: a worker that ran the source for each record would use a whole core, and one that runs it every 50 us uses a tenth; with 0 it runs for each record, and latency at such rates is 1 us instead of 40 us",
 };
 
+/// Time over which cost and selectivity of tasks are averaged before policies see them.
+pub const METRICS_INTERVAL_NS: Limit = Limit {
+    name: "metrics_interval_ns",
+    unit: "ns",
+    default: 50_000_000,
+    min: 0,
+    max: 60_000_000_000,
+    reason: "costs and selectivities that policies see are measured in the first round of ranking after this time, 50 ms in Enjima, section 4: a shorter time follows the load faster and varies more; with 0 they are measured in each round",
+};
+
 /// Interval between measured steps of a task. In one step of this many, the first block is processed
 /// operator by operator, and each operator is timed. 0 switches the measurement off.
 pub const MEASURED_STEPS: Limit = Limit {
@@ -274,7 +284,7 @@ pub const JOB_BYTES: Limit = Limit {
 };
 
 /// All bounds of the engine, in the order of the reference page.
-pub const ALL: [&Limit; 23] = [
+pub const ALL: [&Limit; 24] = [
     &BLOCK_RECORDS,
     &CHUNK_BLOCKS,
     &CHUNKS_PER_EDGE,
@@ -285,6 +295,7 @@ pub const ALL: [&Limit; 23] = [
     &WORKERS,
     &RUN_BYTES,
     &SOURCE_GRAIN_NS,
+    &METRICS_INTERVAL_NS,
     &MEASURED_STEPS,
     &QUERIES,
     &TASKS_PER_QUERY,

@@ -263,7 +263,8 @@ impl Delays {
         Delays { all, sum_ns: zero(), count: zero(), target_ns, met: zero() }
     }
 
-    fn note(&self, delay_ns: u64) {
+    /// Records a latency of so many nanoseconds.
+    pub(crate) fn note(&self, delay_ns: u64) {
         self.all.lock().record(delay_ns);
         self.sum_ns.fetch_add(delay_ns, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -304,7 +305,7 @@ impl Delivered {
             output_delays: Delays::new(None),
             result_latencies: Delays::new(None),
             event_latencies: Delays::new(latency_target_ns),
-            has_firings: horizon != Horizon::NONE,
+            has_firings: horizon.holds_results(),
             firings: FiringLatencies::new(horizon),
             watermarks: Mutex::new(Vec::new()),
         })
@@ -501,7 +502,7 @@ impl<T, S: Sink<T>> TaskOutput<T> for ToSink<S> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use thalweg_model::{ProcessingTime, VirtualClock};
+    use thalweg_model::{ProcessingTime, Span, TumblingWindows, VirtualClock};
 
     use crate::arrival::at;
 
@@ -530,6 +531,25 @@ mod tests {
             TaskOutput::<i64>::mark(sink, mark, at(ProcessingTime::ZERO), &clock).unwrap();
         }
         assert_eq!(delivered.watermark(), expected, "{marks}");
+    }
+
+    /// The latency target of a query applies to the results of its windows. If it has none, it applies to latency
+    /// markers; ends of windows at which only state expires make no results.
+    #[test]
+    fn where_no_results_wait_markers_meet_the_target() {
+        let windows = || TumblingWindows::new(Span::from_secs(10)).unwrap().into();
+        let (of_markers, of_results) = (Deadlines { met: 1, all: 2 }, Deadlines { met: 0, all: 1 });
+        for (horizon, expected) in [
+            (Horizon::NONE, of_markers),
+            (Horizon::of_expiry(windows()), of_markers),
+            (Horizon::of_windows(windows(), Span::ZERO), of_results),
+            (Horizon::EVERYWHERE, of_results),
+        ] {
+            let delivered = Delivered::new(horizon, Some(10));
+            [5, 11].into_iter().for_each(|latency_ns| delivered.latencies.note(latency_ns));
+            delivered.event_latencies.note(20);
+            assert_eq!(delivered.deadlines(), Some(expected));
+        }
     }
 
     #[test]

@@ -6,8 +6,9 @@
 //!
 //! Between two rounds only the snapshot's entry of the operator to be ranked is renewed. A round renews the
 //! whole snapshot. Rounds come every [`ROUND_NS`] unless the policy sets another time, or less often, so that
-//! they take at most 0.5 % of the time. Costs and selectivities are measured over [`METRICS_NS`] (Enjima,
-//! section 4), latency gradients over [`GRADIENT_NS`] (Enjima's program).
+//! they take at most 0.5 % of the time. Costs and selectivities are measured over an interval that is a
+//! setting of the engine ([`METRICS_INTERVAL_NS`](crate::limits::METRICS_INTERVAL_NS); Enjima, section 4),
+//! latency gradients over [`GRADIENT_NS`] (Enjima's program).
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use thalweg_scheduling::{
     QueryState, Rank, Refresh, Snapshot,
 };
 
-use crate::executor::TaskBody;
+use crate::executor::{Runs, TaskBody};
 use crate::gradient::Gradient;
 use crate::meter::{Meter, read};
 use crate::query::QueryShared;
@@ -31,9 +32,6 @@ pub(crate) const ROUND_NS: u64 = thalweg_scheduling::ROUND_NS;
 /// Least ratio of the time between two rounds of ranking to the duration of a round; so rounds take at most
 /// 0.5 % of the time.
 const ROUND_PER_COST: u64 = 200;
-
-/// Nanoseconds over which costs and selectivities of tasks are averaged: Enjima, section 4, "50 ms".
-const METRICS_NS: u64 = 50_000_000;
 
 /// Nanoseconds between two samples of a query's latency: as in Enjima's program, 100 ms.
 const GRADIENT_NS: u64 = 100_000_000;
@@ -90,6 +88,9 @@ pub(crate) struct Ranker {
     reads: Fields,
     /// Nanoseconds between two rounds, as the policy sets them; above zero.
     round_ns: u64,
+    /// Nanoseconds over which costs and selectivities of tasks are averaged, at least a round: Enjima,
+    /// section 4, "50 ms".
+    metrics_interval_ns: u64,
     /// Number of epochs over which the policy wants the delays of watermarks.
     delay_epochs: usize,
     snapshot: Snapshot,
@@ -120,7 +121,8 @@ struct View {
     selectivity: f64,
     /// The instant at which the last run of this task ended, of those that workers have reported.
     last_run_ended: ProcessingTime,
-    /// Watermarks at which the task has something to do, if its chain has windows.
+    /// Watermarks at which the task has something to do, if its chain has windows whose results wait for
+    /// their ends.
     horizon: Option<Horizon>,
     /// The last watermark that the task has taken, as far as workers have reported.
     watermark: Option<EventTime>,
@@ -156,11 +158,13 @@ pub(crate) struct NewTask {
 }
 
 impl Ranker {
-    pub(crate) fn new(policy: Box<dyn Policy>, block_records: u32, workers: usize) -> Self {
+    pub(crate) fn new(policy: Box<dyn Policy>, runs: Runs, workers: usize) -> Self {
+        let Runs { block_records, metrics_interval_ns, .. } = runs;
         Ranker {
             refresh: policy.refresh(),
             reads: policy.reads(),
             round_ns: policy.round_ns().max(1),
+            metrics_interval_ns,
             delay_epochs: (policy.delay_epochs() as usize).clamp(1, DelayStatistics::EPOCHS),
             policy,
             snapshot: Snapshot { workers, block_records, ..Snapshot::default() },
@@ -342,7 +346,7 @@ impl Ranker {
         memory: Memory,
         is_held: impl Fn(OperatorId) -> bool,
     ) {
-        if METRICS_NS <= now.nanos_since(self.measured_at) {
+        if self.metrics_interval_ns <= now.nanos_since(self.measured_at) {
             self.measured_at = now;
             self.views.iter_mut().flatten().for_each(View::measure);
         }
@@ -413,7 +417,7 @@ impl View {
         horizon: Horizon,
         now: ProcessingTime,
     ) -> Self {
-        let has_windows = horizon != Horizon::NONE && horizon != Horizon::EVERYWHERE;
+        let has_windows = horizon.holds_results() && horizon != Horizon::EVERYWHERE;
         View {
             probe,
             meter,

@@ -185,6 +185,9 @@ pub(crate) struct Probe {
     polled_ns: AtomicU64,
     /// For a source: nanoseconds between its records, from the record due at `due_ns` on.
     spacing_ns: AtomicU64,
+    /// For a source: true if it has ended, so that no record is due any more. Marks may still wait to be passed
+    /// on.
+    is_over: AtomicBool,
     /// For a source: the way in which a handle asked it to end, as the code of a [`Stop`]; 0 if none did.
     stop: AtomicU32,
     /// For a task whose results arrive asynchronously: true if the task takes no more input for now.
@@ -232,6 +235,7 @@ impl Probe {
             poll_ns: AtomicU64::new(0),
             polled_ns: AtomicU64::new(0),
             spacing_ns: AtomicU64::new(UNKNOWN_SPACING),
+            is_over: AtomicBool::new(false),
             stop: AtomicU32::new(0),
             is_full: AtomicBool::new(false),
             is_woken: AtomicBool::new(false),
@@ -365,7 +369,7 @@ impl Probe {
     /// that waits alone counts as a record. Returns `None` if the task
     /// has no queue: a task that closes epochs takes no records, and a source that makes records on demand,
     /// or was never polled, has none that are due. A source that has caught up counts as empty up to its next
-    /// poll, as for policies.
+    /// poll, as for policies, and one that has ended is empty.
     pub(crate) fn queue_length(&self, now: ProcessingTime) -> Option<u64> {
         let has_queue = if self.is_source() { !self.is_on_demand() } else { !self.closes_epochs() };
         let records = || if self.is_source() { self.due_count(now) } else { self.pending_records() };
@@ -418,8 +422,12 @@ impl Probe {
         ProcessingTime::from_nanos(arrived).min(unsettled).min(now)
     }
 
-    /// Returns the instant of a source's next poll; `ZERO` if it can be polled at once.
+    /// Returns the instant of a source's next poll; `ZERO` if it can be polled at once, and `NEVER` if it has
+    /// ended.
     pub(crate) fn due(&self) -> ProcessingTime {
+        if self.is_over.load(Ordering::Relaxed) {
+            return ProcessingTime::NEVER;
+        }
         if self.stop_asked().is_some() {
             return ProcessingTime::ZERO;
         }
@@ -469,6 +477,12 @@ impl Probe {
         self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
         self.due_ns.store(0, Ordering::Relaxed);
         self.poll_ns.store(0, Ordering::Relaxed);
+    }
+
+    /// Records that a source has ended: it is polled no more, and none of its records is due.
+    pub(crate) fn note_over(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.due_ns.store(ProcessingTime::NEVER.as_nanos(), Ordering::Relaxed);
     }
 
     /// Records a poll at `now` of a source that has caught up. Its next record is due at `due`, and later
@@ -651,8 +665,12 @@ impl Probe {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
+pub(crate) mod tests {
+    use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
+    use thalweg_model::Record;
+
     use super::*;
+    use crate::edge::{Reader, Writer};
 
     fn at(ns: u64) -> ProcessingTime {
         ProcessingTime::from_nanos(ns)
@@ -694,5 +712,93 @@ mod tests {
         assert_eq!(length(), Some(0));
         probe.note_poll(at(900));
         assert_eq!(length(), None);
+    }
+
+    /// A source that was far behind when it ended has no records that are due, even if a handle asks it to end
+    /// afterwards. Its last marks are still work.
+    #[test]
+    fn a_source_that_has_ended_owes_nothing() {
+        let probe = Probe::new(Box::default(), Box::default());
+        probe.note_behind(at(900), at(400), Some(100));
+        assert_eq!(probe.queue_length(at(1_000)), Some(7));
+        probe.note_over();
+        probe.stop(Stop::Drained);
+        let seen = |now| (probe.queue_length(now), probe.pending(now), probe.next_due(now));
+        assert_eq!(seen(at(1_000)), (Some(0), 0, ProcessingTime::NEVER));
+        probe.set_unsettled(Some(crate::arrival::at(at(950))));
+        assert_eq!(seen(at(9_000)), (Some(0), 1, ProcessingTime::NEVER));
+        assert_eq!((probe.oldest_pending(at(9_000)), probe.is_on_demand()), (at(950), false));
+    }
+
+    /// Makes an edge on which records wait that were observed at `observed_ns`. Both ends must live as long as
+    /// the edge is looked at.
+    pub(crate) fn edge_with(records: u64, observed_ns: u64) -> (Writer<u64>, Reader<u64>) {
+        let shape = BlockShape { block_records: 4, chunk_blocks: 1 };
+        let options = EdgeOptions { shape, chunks_max: 2, marks_max: 8 };
+        let (mut writer, reader) = thalweg_memory::edge(&Pool::new(Budget::new(1 << 20)), options).unwrap();
+        let stamp = crate::arrival::at(at(observed_ns)).stamp();
+        assert!(records as usize <= writer.begin(stamp), "there is room");
+        (0..records).for_each(|value| writer.append(Record::new(EventTime::EPOCH, value), stamp));
+        writer.hand_over();
+        (writer, reader)
+    }
+
+    /// Returns the edge as an input of a task.
+    pub(crate) fn inlet((writer, _): &(Writer<u64>, Reader<u64>)) -> Inlet {
+        Inlet::Edge(Arc::clone(writer.cursors()), 0)
+    }
+
+    /// Checks which input a task with two inputs reads next: the last watermark of that input in s, and the time
+    /// in ns at which its work was observed. On the first input so many records wait, observed at 400 ns, and on
+    /// the second, observed at 500 ns. `watermarks` are the last ones of both, in s.
+    #[track_caller]
+    fn check_head(records: [u64; 2], watermarks: [Option<i64>; 2], expected: Option<(Option<i64>, u64)>) {
+        let edges = [edge_with(records[0], 400), edge_with(records[1], 500)];
+        let probe = Probe::new(edges.iter().map(inlet).collect(), Box::default());
+        for (port, watermark) in watermarks.into_iter().enumerate() {
+            let marks = watermark.map(|seconds| Mark::Watermark(EventTime::from_secs(seconds)));
+            marks.into_iter().for_each(|mark| probe.note_input_mark(port, mark));
+        }
+        let now = at(1_000);
+        let found = (probe.head_watermark(now), probe.head(now).observed);
+        let (watermark, observed_ns) = expected.unwrap_or((None, 1_000));
+        assert_eq!(found, (watermark.map(EventTime::from_secs), at(observed_ns)));
+    }
+
+    /// The head of a task and its watermark are those of the input that is read next: of the inputs with work,
+    /// the one with the lowest watermark, and not the one whose work was observed first.
+    #[test]
+    fn the_head_is_that_of_the_input_that_is_read_next() {
+        check_head([3, 3], [Some(600), Some(100)], Some((Some(100), 500)));
+        check_head([3, 3], [Some(100), Some(600)], Some((Some(100), 400)));
+        // An input without work does not count, however low its watermark is.
+        check_head([3, 0], [Some(600), Some(100)], Some((Some(600), 400)));
+        check_head([0, 3], [Some(100), Some(600)], Some((Some(600), 500)));
+        // If watermarks are equal, the work that was observed first counts.
+        check_head([3, 3], [Some(100), Some(100)], Some((Some(100), 400)));
+        // An input that has had no watermark holds the others back, and is read first.
+        check_head([3, 3], [Some(600), None], Some((None, 500)));
+        check_head([3, 3], [None, None], Some((None, 400)));
+        check_head([0, 0], [Some(600), Some(100)], None);
+    }
+
+    /// The lengths of queues are in rows: where a record stands for several rows, the records that wait count
+    /// as the mean number of rows in those taken so far. So an edge of records and an edge of batches compare.
+    #[test]
+    fn queues_of_records_and_of_batches_have_one_unit() {
+        let edges = [edge_with(6, 400), edge_with(2, 400)];
+        let [records, batches] =
+            edges.each_ref().map(|edge| Probe::new([inlet(edge)].into(), Box::default()));
+        let length = |probe: &Probe| probe.queue_length(at(1_000));
+        assert_eq!((length(&records), length(&batches)), (Some(6), Some(2)), "before the first step");
+        let step = |records_in, taken| StepReport { records_in, taken, ..StepReport::default() };
+        records.note_rows(step(500, 500));
+        batches.note_rows(step(4_096, 1));
+        batches.note_rows(step(904, 1));
+        assert_eq!((length(&records), length(&batches)), (Some(6), Some(5_000)));
+        // A step that takes nothing changes nothing.
+        batches.note_rows(step(0, 0));
+        batches.note_rows(step(2_500, 2));
+        assert_eq!(length(&batches), Some(3_750), "7,500 rows in 4 batches so far");
     }
 }

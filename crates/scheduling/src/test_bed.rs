@@ -309,6 +309,7 @@ impl Bed {
     fn state(&self, id: u32) -> OperatorState {
         let live = &self.tasks[id as usize];
         let task = &live.task;
+        let blocks = live.pending.div_ceil(u64::from(self.snapshot.block_records.max(1)));
         OperatorState {
             is_source: task.is_on_demand,
             is_sink: task.readers.is_empty(),
@@ -319,6 +320,8 @@ impl Bed {
             cost_ns_per_record: task.measured_cost_ns,
             cost_ns_per_run: task.measured_cost_ns * f64::from(self.snapshot.block_records),
             selectivity: task.selectivity,
+            // Each block that waits counts as a container, as if every block were an epoch.
+            open_containers: u32::try_from(blocks).unwrap_or(u32::MAX),
             head: Context {
                 observed: live.input.front().map_or(live.last_run_ended, |oldest| oldest.0),
                 token: None,

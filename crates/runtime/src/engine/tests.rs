@@ -20,6 +20,8 @@ mod costs;
 mod diamond;
 mod metrics;
 mod outside;
+mod pins;
+mod rounds;
 mod threads;
 
 /// A sink that records what arrives as text: values, and marks in brackets.

@@ -25,7 +25,7 @@ use thalweg_model::{EventTime, ProcessingTime};
 use super::WAITING_MAX;
 
 /// Arrivals of the records of one source, or of one split of a source, that windows wait for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct LastEvents {
     /// Watermarks of this source that not all sources have reached, and the last one that all have reached.
     /// The oldest is first, and each reaches more ends of windows than the one before.

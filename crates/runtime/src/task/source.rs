@@ -272,10 +272,11 @@ impl<S: Source, W, C, E> SourceTask<S, W, C, E> {
         self.ingestion.note_away(now, self.silence.made_at.map(arrived));
     }
 
-    /// Queues the last marks of a source. They are a watermark that fires all windows, unless the source must
-    /// end at its present watermark, and the end of the stream.
+    /// Ends a source: none of its records is due any more, and its last marks are queued. They are a watermark
+    /// that fires all windows, unless the source must end at its present watermark, and the end of the stream.
     fn end(&mut self, now: ProcessingTime, stop: Stop) {
         self.is_over = true;
+        self.probe.note_over();
         self.leave(now);
         if stop == Stop::Drained {
             self.tail.mark(Mark::Watermark(EventTime::MAX));

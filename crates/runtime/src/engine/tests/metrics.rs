@@ -97,6 +97,83 @@ fn queues_are_the_records_in_front_of_tasks() {
     assert!(longest > 0, "records have waited");
 }
 
+/// A test source that is far behind: its records were due every millisecond from the first one on. It ends with
+/// its sixth record, and tells when it does.
+struct Behind {
+    made: i64,
+    has_ended: Arc<Mutex<bool>>,
+}
+
+impl Source for Behind {
+    type Item = i64;
+
+    fn poll<O: Output<i64>>(&mut self, _: ProcessingTime, _: usize, output: &mut O) -> Result<Polled, Fault> {
+        // The stamps are as far apart as watermarks, so each record makes one.
+        output.push(Record::new(EventTime::from_micros(self.made * 10), self.made));
+        self.made += 1;
+        if self.made == 6 {
+            *self.has_ended.lock() = true;
+            return Ok(Polled::new(SourceStatus::Ended));
+        }
+        Ok(Polled::new(SourceStatus::DueSince(ProcessingTime::from_nanos(1_000_000))))
+    }
+
+    fn spacing_ns(&self) -> Option<u64> {
+        Some(1_000_000)
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// The queue of a source has the records that are due. When the source has ended, none is due, although its last
+/// marks still wait for room. When its task has ended, there is no queue.
+#[test]
+fn a_source_that_has_ended_has_no_queue() {
+    let clock = Arc::new(VirtualClock::starting_at(ProcessingTime::from_nanos(10_000_000)));
+    let mut stepped = stepped(tiny(), &clock);
+    let has_ended = Arc::<Mutex<bool>>::default();
+    let mut graph = Graph::new("behind");
+    let (output, entry) = graph.edge();
+    let source = Behind { made: 0, has_ended: Arc::clone(&has_ended) };
+    graph.source("source", source, strategy(), Repeat::new(1), output);
+    graph.operator("sink", entry, Repeat::new(0), SinkPlan(Seen::default()));
+    let query = stepped.engine.submit(graph).unwrap();
+    let lengths = |query: &QueryHandle| {
+        let mut lengths = Vec::new();
+        query.queue_lengths(clock.now(), |length| lengths.push(length));
+        lengths
+    };
+    let (mut due, mut over) = (0, 0);
+    while query.state() == QueryState::Running {
+        stepped.workers[0].step(clock.as_ref());
+        while stepped.growth.step() {}
+        let tasks = query.metrics().tasks;
+        let (source, waits) = (&tasks[0], tasks[1].pending);
+        let expected = if source.state == TaskState::Ended {
+            vec![waits]
+        } else if *has_ended.lock() {
+            over += 1;
+            vec![0, waits]
+        } else if source.records_in > 0 {
+            due += 1;
+            vec![10, waits]
+        } else {
+            // A source that was never polled may make its records on demand.
+            vec![waits]
+        };
+        assert_eq!(lengths(&query), expected);
+    }
+    assert!(due > 0 && over > 0, "{due} looks before its end, {over} behind it");
+    assert_eq!(lengths(&query), [0]);
+    assert_eq!(query.wait().unwrap().events_in, 6);
+}
+
 /// Runs a query of a source and a sink to its end. The clock is always advanced to 1 ms after the time at
 /// which the source's next record is due.
 fn finish(stepped: &mut Stepped, clock: &VirtualClock, query: &QueryHandle) {

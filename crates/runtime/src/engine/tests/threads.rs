@@ -240,6 +240,11 @@ fn each_task_has_a_thread() {
     allow.send(100).unwrap();
     assert_eq!(heard.recv().unwrap(), 100);
     assert_eq!((engine.workers(), engine.metrics().workers.len()), (2, 2));
+    let allowed = pins::cores_of(system::thread_number());
+    let cores: Vec<_> = engine.driver.figures().task_threads.into_iter().map(pins::cores_of).collect();
+    assert_eq!(cores[0].len(), allowed.len().min(2), "{cores:?} of {allowed:?}");
+    assert!(cores[0].iter().all(|core| allowed.contains(core)), "{cores:?} of {allowed:?}");
+    assert_eq!(cores, [cores[0].clone(), cores[0].clone()]);
     drop(query);
 }
 

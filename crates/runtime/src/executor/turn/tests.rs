@@ -39,6 +39,7 @@ fn executor() -> Arc<Executor> {
         block_records: 384,
         bytes_max: 1 << 16,
         source_grain_ns: 1_000,
+        metrics_interval_ns: 50_000_000,
         measured_steps: 0,
         cost_clock: CostClock::Wall,
     };

@@ -4,14 +4,19 @@ use thalweg_model::{Entropy, ProcessingTime, SeededEntropy};
 
 use super::*;
 use crate::policy::min_latency::MinLatency;
-use crate::test_bed::{Bed, Task, run_of};
+use crate::test_bed::{Bed, Row, Task, graph, run_of};
 
 /// Makes the example of Table 1 in section 3.2.1: A -> B -> {C, D} -> E, with the selectivities of C and D
 /// exchanged. (As printed, no form of the output cost gives the paper's order.) One worker, .5 ms per record,
 /// blocks of 4.
 fn table_1(policy: impl Policy + 'static) -> Bed {
+    table_1_with([0.3, 0.25], policy)
+}
+
+/// Makes the example of Table 1 with these selectivities of C and D.
+fn table_1_with([of_c, of_d]: [f64; 2], policy: impl Policy + 'static) -> Bed {
     let task = |selectivity: f64, readers: &[u32]| Task::new(500_000, selectivity, readers);
-    let tasks = vec![task(1.0, &[1]), task(1.0, &[2, 3]), task(0.3, &[4]), task(0.25, &[4]), task(1.0, &[])];
+    let tasks = vec![task(1.0, &[1]), task(1.0, &[2, 3]), task(of_c, &[4]), task(of_d, &[4]), task(1.0, &[])];
     let mut bed = Bed::new(Box::new(policy), 4, tasks);
     for (id, count) in [(0, 4), (1, 2), (2, 4), (3, 4), (4, 1), (4, 1)] {
         bed.push(id, count);
@@ -47,6 +52,47 @@ fn table_1_runs_c_d_e_b_a() {
 fn table_1_as_printed_runs_a_before_b() {
     for policy in [Enjima::new, Enjima::strict] {
         assert_eq!(table_1(policy(table_1_settings(OutputCost::Printed))).steps(5), "CDEAB");
+    }
+}
+
+/// With the selectivities of C and D as printed, .25 and .3, D costs less than C in every form of the output
+/// cost, and runs first. The paper runs C first.
+#[test]
+fn table_1_with_the_printed_values_runs_d_before_c() {
+    let forms = [(OutputCost::Path, "DCEBA"), (OutputCost::Printed, "DCEAB"), (OutputCost::Code, "DCEBA")];
+    for (form, expected) in forms {
+        for policy in [Enjima::new, Enjima::strict] {
+            let mut bed = table_1_with([0.25, 0.3], policy(table_1_settings(form)));
+            assert_eq!(bed.steps(5), expected, "{form:?}");
+        }
+    }
+}
+
+/// The three forms of the output cost, of which `Path` is used unless another is set. The priority is its
+/// inverse. In this chain the output selectivities are .5, .5, 1 and 2, and the own costs 2, 4, 1 and 1. For the
+/// first operator, `Path` adds all of them, Eq. 2 as printed those of the first two, and the program the first
+/// and the cumulative costs 7 + 3 of the second.
+#[test]
+fn the_priority_is_the_inverse_of_the_output_cost_of_the_path() {
+    let chain: &[Row<'_>] = &[(1.0, 1.0, &[1]), (2.0, 0.5, &[2]), (1.0, 0.5, &[3]), (2.0, 2.0, &[])];
+    let mut snapshot = Snapshot { queries: vec![Some(QueryState::default())], ..graph(chain) };
+    snapshot.operators.iter_mut().flatten().for_each(|state| state.pending = 1_000);
+    let usual = EnjimaSettings::default();
+    assert_eq!(usual.output_cost, OutputCost::Path);
+    let forms: [(EnjimaSettings, [f64; 4]); 4] = [
+        (usual, [8.0, 6.0, 2.0, 1.0]),
+        (EnjimaSettings { output_cost: OutputCost::Path, ..usual }, [8.0, 6.0, 2.0, 1.0]),
+        (EnjimaSettings { output_cost: OutputCost::Printed, ..usual }, [6.0, 5.0, 2.0, 1.0]),
+        (EnjimaSettings { output_cost: OutputCost::Code, ..usual }, [12.0, 7.0, 2.0, 1.0]),
+    ];
+    for (settings, costs_ns) in forms {
+        for mut policy in [Enjima::new(settings), Enjima::strict(settings)] {
+            policy.prepare(&snapshot);
+            for (operator, cost_ns) in (0..).map(OperatorId).zip(costs_ns) {
+                let rank = policy.rank(&snapshot, operator).expect("it is eligible");
+                assert_eq!((rank.class, rank.score), (1, 1.0 / cost_ns), "{settings:?}, {operator:?}");
+            }
+        }
     }
 }
 

@@ -416,6 +416,36 @@ fn settings_change_each_form_and_defaults_none() {
     }
 }
 
+/// The confidence f that users set decides how far the sum of Eq. 8 reaches: section 6.2 varies it, 95 % beside
+/// 90 %. Delays have a mean of 0 s and a deviation of 1 s, and it is the deadline, so that steps begin at 0 s. A
+/// step of 1.6448 s has a second one within the range from f = 90 % on, which begins at 1.6448 deviations, and one
+/// of 1.645 s not before 90.1 %.
+#[test]
+fn the_confidence_decides_how_far_the_sum_reaches() {
+    let slack_s_of = |klink_confidence_percent: f64, klink_cycle_ns: u64| {
+        let settings = Settings { klink_confidence_percent, klink_cycle_ns, ..Settings::default() };
+        let mut policy = Klink::sum().with(&settings);
+        let snapshot = snapshot(10.0, &["1 | 10+0~1"]);
+        policy.prepare(&snapshot);
+        slack_s(&policy, &snapshot, 0)
+    };
+    // The first step holds nine tenths of what may still come. The second one ends at twice the step and holds
+    // nearly all of the rest.
+    let (one_s, two_s) = (1.6448 * 0.9, 1.6448 * 0.9 + 2.0 * 1.6448 * 0.099);
+    for (percent, cycle_ns, expected_s) in [
+        (89.9, 1_644_800_000, one_s),
+        (90.0, 1_644_800_000, two_s),
+        (90.1, 1_644_800_000, two_s),
+        (89.9, 1_645_000_000, one_s),
+        (90.0, 1_645_000_000, one_s),
+        (90.1, 1_645_000_000, two_s),
+        (95.0, 1_645_000_000, two_s),
+    ] {
+        let found_s = slack_s_of(percent, cycle_ns);
+        assert!((found_s - expected_s).abs() < 0.002, "{percent} % in steps of {cycle_ns} ns: {found_s}");
+    }
+}
+
 /// A variance of delays may be negative by rounding, or NaN by a division by zero epochs: both count as zero.
 #[test]
 fn a_variance_that_is_none_counts_as_zero() {

@@ -227,9 +227,54 @@ fn nobody_starves_behind_sources_that_never_rest() {
     for seed in 0..100 {
         let tasks = || crate::policy::tests::random_behind_sources(&mut SeededEntropy::new(seed));
         let around_ns: u64 = tasks().iter().map(|task| task.room_records * task.cost_ns).sum();
-        for policy in [StreamBox::default(), StreamBox::most_open(), StreamBox::without_priority()] {
+        for policy in [StreamBox::default(), StreamBox::without_priority()] {
             let waited_ns = longest_wait_ns(policy, tasks());
             assert!(waited_ns <= 2 * around_ns, "{seed}: {waited_ns} ns of {around_ns}");
         }
     }
+}
+
+/// Returns the time in ns to process all that operators behind sources can hold at once, with everything that
+/// they make of it. Sources make nothing meanwhile.
+fn drained_ns(tasks: &[Task]) -> f64 {
+    // Operators have room for so many records. The last run before an input is full may exceed that by what one
+    // record becomes, which is at most three here.
+    let mut records: Vec<f64> = tasks.iter().map(|task| task.room_records as f64 + 3.0).collect();
+    for (place, task) in tasks.iter().enumerate().filter(|(_, task)| !task.is_on_demand) {
+        for reader in &task.readers {
+            // Fractions of a record that earlier runs have carried may become one more.
+            records[*reader as usize] += records[place] * task.selectivity + 1.0;
+        }
+    }
+    tasks.iter().zip(&records).map(|(task, records)| task.cost_ns as f64 * records).sum()
+}
+
+/// The operators with the most open containers run first, so one with few may be passed over again and again while
+/// those upstream of the others refill them. But sources come last, so it waits no longer than it takes to drain
+/// everything; and a source no longer than that for each of the sources that have waited longer, and once more.
+#[test]
+fn nobody_starves_behind_the_most_open_containers() {
+    for seed in 0..100 {
+        let tasks = crate::policy::tests::random_behind_sources(&mut SeededEntropy::new(seed));
+        let sources = tasks.iter().filter(|task| task.is_on_demand).count() as f64;
+        let bound_ns = (sources + 1.0) * drained_ns(&tasks);
+        let waited_ns = longest_wait_ns(StreamBox::most_open(), tasks);
+        assert!(waited_ns as f64 <= bound_ns, "{seed}: {waited_ns} ns of {bound_ns}");
+    }
+}
+
+/// An operator with one open container waits while another has more, and runs as soon as the other has as few,
+/// before the source makes more. By default the lower number goes first, whatever waits for the others.
+#[test]
+fn few_open_containers_wait_for_many() {
+    let run = |policy: StreamBox| {
+        let source = Task { is_on_demand: true, ..Task::new(1, 1.0, &[1]) };
+        let other = Task { query: 1, ..Task::new(1, 1.0, &[]) };
+        let mut bed = Bed::new(Box::new(policy), 4, vec![source, Task::new(1, 1.0, &[]), other]);
+        bed.push(1, 3);
+        bed.push(2, 20);
+        bed.steps(8)
+    };
+    assert_eq!(run(StreamBox::most_open()), "CCCCBCAB");
+    assert_eq!(run(StreamBox::default()), "BCCCCCAB");
 }

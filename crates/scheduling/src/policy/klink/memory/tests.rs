@@ -30,6 +30,19 @@ fn memory_is_short_from_the_bound_on_until_half_is_freed() {
     check_mode(&paper, &[(0, 900, true), (120, 1_000, true), (240, 451, true), (360, 450, false)]);
 }
 
+/// The share of the limit from which on memory counts as short is a setting, 80 % unless given. The bound itself
+/// counts as short.
+#[test]
+fn the_bound_of_memory_is_a_setting() {
+    let with = |memory_share| KlinkSettings { memory_share, ..KlinkSettings::default() };
+    for (used, is_short) in [(899, false), (900, true), (901, true)] {
+        check_mode(&with(0.9), &[(0, used, is_short)]);
+    }
+    for (used, is_short) in [(799, false), (800, true), (899, true)] {
+        check_mode(&KlinkSettings::default(), &[(0, used, is_short)]);
+    }
+}
+
 /// After three seconds in memory mode, slack decides for one cycle, even if memory is still short.
 #[test]
 fn memory_mode_lasts_for_three_seconds_and_pauses_for_a_cycle() {

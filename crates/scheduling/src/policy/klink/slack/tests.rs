@@ -99,7 +99,9 @@ fn eq_8_sums_up_to_the_range_in_steps_with_their_right_ends() {
 #[test]
 fn a_confidence_has_a_range() {
     assert_eq!(reach_deviations(95.0), 2.0);
+    assert_near(reach_deviations(89.9), 1.640_024_850_899_67, 1e-10);
     assert_near(reach_deviations(90.0), 1.644_853_626_951_472, 1e-10);
+    assert_near(reach_deviations(90.1), 1.649_721_063_683_36, 1e-10);
     assert_near(reach_deviations(95.1), 1.968_591_669, 1e-8);
     assert_near(reach_deviations(99.0), 2.575_829_303_548_9, 1e-10);
     // A probability outside of its range gives a range that the sum bears.
