@@ -49,7 +49,11 @@ impl PolicyOptions {
 
     /// Returns the parameters: those of the options that were given, and the defaults of the others.
     pub fn settings(&self) -> Settings {
-        let usual = Settings::default();
+        self.settings_over(Settings::default())
+    }
+
+    /// Returns the parameters: those of the options that were given, and those of `usual` for the others.
+    pub fn settings_over(&self, usual: Settings) -> Settings {
         let ns = |span: Option<Span>, usual_ns: u64| {
             span.map_or(usual_ns, |span| span.as_micros().unsigned_abs().saturating_mul(1_000))
         };
@@ -118,6 +122,15 @@ mod tests {
             cameo_grain_ns: 0,
         };
         assert_eq!(parsed(words).map(|options| options.settings()), Ok(expected));
+    }
+
+    /// Options that were given replace the parameters of a recorded run, and leave its others.
+    #[test]
+    fn options_replace_what_was_set_before() {
+        let before = Settings { klink_cycle_ns: 7, klink_epochs: 9, ..Settings::default() };
+        let over = |words: &str| parsed(words).expect("it is in range").settings_over(before);
+        assert_eq!(over(""), before);
+        assert_eq!(over("--klink-h 100"), Settings { klink_epochs: 100, ..before });
     }
 
     #[test]

@@ -15,7 +15,7 @@ use thalweg_cli::options;
 use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_connectors::{Arrivals, Delay, EarlyShare, RateStep};
 use thalweg_runtime::limits;
-use thalweg_scheduling::{Policy, StreamBox, Trace, Traced, policy};
+use thalweg_scheduling::{Policy, StreamBox, Trace, Traced, UnknownPolicy, policy};
 use thalweg_workloads::loops::LoopKind;
 
 use super::ablate::{self, Ablate};
@@ -24,6 +24,7 @@ use super::explained::Explained;
 use super::modes::{ExecutionOption, MemoryOption};
 use super::observe::Observer;
 use super::parallel::ParallelOption;
+use super::parameters::PolicyParameters;
 use super::target::Target;
 use super::workload::{Facts, Workload};
 use crate::values::load::{self as changes, ShareStep, Steps};
@@ -426,13 +427,26 @@ impl BenchArgs {
         EarlyShare { percent: self.late_share, epoch: EPOCH, seed: self.seed }
     }
 
-    /// Returns the builder of an engine with all settings of the options.
-    pub fn engine(&self) -> Result<EngineBuilder> {
-        let policy = if self.ablate.contains(&Ablate::NoPriority) {
-            Ok(Box::new(StreamBox::without_priority()) as Box<dyn Policy>)
+    /// Makes the policy of a run, by its name and its parameters.
+    fn made_policy(&self) -> Result<Box<dyn Policy>, UnknownPolicy> {
+        if self.ablate.contains(&Ablate::NoPriority) {
+            Ok(Box::new(StreamBox::without_priority()))
         } else {
             policy::configured(self.policy(), &self.policy_options.settings())
-        };
+        }
+    }
+
+    /// Returns the parameters of the policy of a run, as the policy tells them; `None` if no policy chooses
+    /// the tasks.
+    pub fn policy_parameters(&self) -> Option<PolicyParameters> {
+        let is_asked = self.execution == ExecutionOption::Workers;
+        let policy = self.made_policy().ok().filter(|_| is_asked);
+        policy.map(|policy| PolicyParameters(policy.parameters()))
+    }
+
+    /// Returns the builder of an engine with all settings of the options.
+    pub fn engine(&self) -> Result<EngineBuilder> {
+        let policy = self.made_policy();
         let policy = policy.map_err(|error| WrongOption(format!("--policy: {error}")))?;
         let within_32_bits = |number| u32::try_from(number).expect("limits of edges fit 32 bits");
         let edges = EdgeLimits {

@@ -53,6 +53,7 @@ pub mod token;
 
 use self::costs::Costs;
 use self::progress::Progress;
+use crate::parameters::Parameter;
 use crate::policy::{Policy, Scale, output_cost};
 use crate::rank::{Origin, Quantum, Rank};
 use crate::settings::Settings;
@@ -208,6 +209,19 @@ impl Policy for Cameo {
 
     fn scale(&self) -> Scale {
         Scale::Interval
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut parameters = vec![Parameter::whole("round_ns", self.round_ns())];
+        if self.has_deadlines() {
+            parameters.push(Parameter::whole("latency_target_ns", self.settings.latency_target_ns));
+        }
+        parameters.extend([
+            Parameter::whole("grain_ns", self.settings.grain_ns),
+            Parameter::whole("cost_noise_ns", self.settings.cost_noise_ns),
+            Parameter::whole("noise_seed", self.settings.noise_seed),
+        ]);
+        parameters
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {
