@@ -17,6 +17,7 @@ use thalweg_connectors::{Arrivals, Delay, EarlyShare, RateStep};
 use thalweg_runtime::limits;
 use thalweg_scheduling::{Policy, StreamBox, Trace, Traced, UnknownPolicy, policy};
 use thalweg_workloads::loops::LoopKind;
+use thalweg_workloads::lrb::LrbWindows;
 
 use super::ablate::{self, Ablate};
 use super::chain;
@@ -214,6 +215,12 @@ pub struct BenchArgs {
     /// always have the size].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub slide: Option<Span>,
+    /// Windows of lrb, in whole seconds: size and slide of the windows of accidents, then the size of the
+    /// windows of tolls, then that of the last windows, which join both; it is at most that of tolls. With
+    /// 5s/3s,6s,2s the last windows are a third of the windows of tolls, as in Klink [default:
+    /// 120s/30s,60s,60s].
+    #[arg(long, value_name = "WINDOWS", allow_hyphen_values = true, value_parser = values::lrb_windows)]
+    pub lrb_windows: Option<LrbWindows>,
     /// Recorded input instead of generated input, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15
     /// columns without a header (lrb, lrb-full), slice,src_ip,dst_ip,rtt (netmon), where slice n is second n.
     /// Or lines of text, .txt or .txt.gz, whose event times are a microsecond apart (grep, wordcount,

@@ -13,6 +13,7 @@ use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_connectors::{Arrivals, Delay, PARETO_TIMES_MAX, zipf_parts};
 use thalweg_runtime::limits;
 use thalweg_scheduling::policy::{cameo, klink, streambox};
+use thalweg_workloads::lrb::LrbWindows;
 
 use super::ablate::{self, Ablate};
 use super::args::{Api, BenchArgs};
@@ -103,6 +104,9 @@ fn of_explain(args: &BenchArgs) -> Option<String> {
 /// Returns the problem with the options for windows, if there is one.
 fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
+    if args.lrb_windows.is_some() && args.workload() != Workload::Lrb {
+        return Some(format!("--lrb-windows is for lrb: leave it away for {name}"));
+    }
     let Some(Windows { size, unit, units, may_overlap, .. }) = &facts.windows else {
         let (option, _) =
             [("window", args.window), ("slide", args.slide)].into_iter().find(|(_, span)| span.is_some())?;
@@ -398,6 +402,7 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
         ("skew", args.skew > 0.0),
         ("selectivity-steps", args.selectivity_steps.is_some()),
         ("window", size.is_some_and(|size| args.window.is_some_and(|window| window != size))),
+        ("lrb-windows", args.lrb_windows.is_some_and(|windows| windows != LrbWindows::default())),
         ("slide", slide.is_some_and(|usual| args.slide.is_some_and(|slide| slide != usual))),
         ("input", args.input.is_some()),
         ("results", args.results.is_some()),

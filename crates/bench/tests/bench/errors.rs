@@ -108,6 +108,8 @@ fn options_that_do_not_fit() {
         "bench lrb --api loop-blocks --rate 1000",
         "bench lrb --api loop-blocks --input cars.csv",
         "bench lrb --api loop-blocks --results out",
+        "bench lrb --api loop-blocks --lrb-windows 5s/3s,6s,2s",
+        "bench ysb --lrb-windows 5s/3s,6s,2s",
         "bench distinct --slide 500ms",
         "bench grep --lexicon scores.txt",
         "bench grep --window 500us",
