@@ -154,7 +154,7 @@ fn by_turns(args: &BenchArgs) -> Vec<BenchArgs> {
         for turn in 0..args.policy.len() {
             let policy = args.policy[(round + turn) % args.policy.len()].clone();
             let observer = args.out.as_ref().map(|_| Observer::new());
-            let settings = args.policy_options.settings();
+            let settings = args.policy_settings();
             let calls = args.trace.as_ref().map(|_| Trace::new(calls::CALLS_MAX).with_settings(settings));
             runs.push(BenchArgs { policy: vec![policy], observer, calls, ..args.clone() });
         }

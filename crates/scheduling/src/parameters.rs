@@ -116,6 +116,8 @@ mod tests {
             klink_epochs: 100,
             klink_memory_share: 0.5,
             cameo_grain_ns: 3_000_000,
+            cameo_cost_noise_ns: 9,
+            cameo_noise_seed: 5,
         };
         for (name, expected) in [
             ("enjima", "round_ns 5000000"),
@@ -124,7 +126,7 @@ mod tests {
             ("klink", "cycle_ns 60000000, estimate closed_form, epochs 100"),
             ("klink", "memory_share 0.5"),
             ("klink_sum", "estimate sum, reach_deviations 1.64"),
-            ("cameo_llf", "grain_ns 3000000"),
+            ("cameo_llf", "grain_ns 3000000, cost_noise_ns 9, noise_seed 5"),
             ("cameo_sjf+ageing", "grain_ns 3000000"),
         ] {
             let told = shown(&configured(name, &settings).unwrap().parameters());

@@ -31,6 +31,11 @@ pub struct Settings {
     /// Cameo's grain: the least time for which an operator runs before another is chosen, in ns. With 0, another may be
     /// chosen after each block. Section 6: 1 ms. Read by every form of Cameo but `cameo_token`.
     pub cameo_grain_ns: u64,
+    /// Cameo's sigma, in ns: the deviation of the noise N(0, sigma) that is added to the cost of each message.
+    /// Section 6.3: 0 to 1 s; the default is 0. Read by every form of Cameo but `cameo_token`.
+    pub cameo_cost_noise_ns: u64,
+    /// Seed from which this noise is drawn. Ours. Read as the noise is.
+    pub cameo_noise_seed: u64,
 }
 
 impl Default for Settings {
@@ -42,6 +47,8 @@ impl Default for Settings {
             klink_epochs: DelayStatistics::EPOCHS as u32,
             klink_memory_share: klink::MEMORY_SHARE,
             cameo_grain_ns: cameo::GRAIN_NS,
+            cameo_cost_noise_ns: 0,
+            cameo_noise_seed: 0,
         }
     }
 }

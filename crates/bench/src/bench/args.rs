@@ -15,7 +15,7 @@ use thalweg_cli::options;
 use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_connectors::{Arrivals, Delay, EarlyShare, RateStep};
 use thalweg_runtime::limits;
-use thalweg_scheduling::{Policy, StreamBox, Trace, Traced, UnknownPolicy, policy};
+use thalweg_scheduling::{Policy, Settings, StreamBox, Trace, Traced, UnknownPolicy, policy};
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::LrbWindows;
 
@@ -434,12 +434,19 @@ impl BenchArgs {
         EarlyShare { percent: self.late_share, epoch: EPOCH, seed: self.seed }
     }
 
+    /// Returns the parameters that users set for policies. The noise of costs is drawn from the seed of the run,
+    /// unless it has a seed of its own.
+    pub fn policy_settings(&self) -> Settings {
+        let usual = Settings { cameo_noise_seed: self.seed, ..Settings::default() };
+        self.policy_options.settings_over(usual)
+    }
+
     /// Makes the policy of a run, by its name and its parameters.
     fn made_policy(&self) -> Result<Box<dyn Policy>, UnknownPolicy> {
         if self.ablate.contains(&Ablate::NoPriority) {
             Ok(Box::new(StreamBox::without_priority()))
         } else {
-            policy::configured(self.policy(), &self.policy_options.settings())
+            policy::configured(self.policy(), &self.policy_settings())
         }
     }
 

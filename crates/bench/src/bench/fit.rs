@@ -521,6 +521,8 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "klink_h",
             "klink_b",
             "cameo_grain",
+            "cost_noise",
+            "noise_seed",
             "ablate",
             "chain",
             "isolate",

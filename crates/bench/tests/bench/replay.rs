@@ -43,6 +43,21 @@ fn parameters_are_replayed_too() {
     assert!(idle.stderr.contains("note: --klink-h has no effect on --policy fcfs\n"), "{idle:?}");
 }
 
+/// The noise of costs is drawn from a seed, so a run with noise is replayed exactly, and differs with another seed.
+#[test]
+fn noise_of_costs_is_replayed_too() {
+    let folder = Folder::new("replay_noise");
+    let ran = folder.run(&format!("{RUN} --policy cameo_llf --cost-noise 100ms --seed 7 --trace calls"));
+    assert_eq!((ran.code, ran.stderr.contains("no effect")), (0, false), "{ran:?}");
+    assert!(ran.stdout.contains("cost_noise_ns 100000000, noise_seed 7"), "{ran:?}");
+    let again = folder.run("replay calls");
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.stdout.contains("cost_noise_ns 100000000, noise_seed 7"), "{again:?}");
+    assert_eq!(folder.run("replay calls --noise-seed 8").code, 1);
+    let idle = folder.run("replay calls --policy fcfs --cost-noise 1ms");
+    assert!(idle.stderr.contains("note: --cost-noise has no effect on --policy fcfs\n"), "{idle:?}");
+}
+
 #[test]
 fn what_is_no_trace_is_told() {
     let folder = Folder::new("replay_errors");

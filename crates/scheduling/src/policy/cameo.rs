@@ -158,11 +158,15 @@ impl Cameo {
         Cameo::new(CameoSettings { is_semantics_aware: false, ..CameoSettings::default() })
     }
 
-    /// Returns this form of Cameo with the grain that users set.
+    /// Returns this form of Cameo with the grain and the noise of costs that users set.
     #[must_use]
-    pub fn with(mut self, settings: &Settings) -> Self {
-        self.settings.grain_ns = settings.cameo_grain_ns;
-        self
+    pub fn with(self, settings: &Settings) -> Self {
+        Cameo::new(CameoSettings {
+            grain_ns: settings.cameo_grain_ns,
+            cost_noise_ns: settings.cameo_cost_noise_ns,
+            noise_seed: settings.cameo_noise_seed,
+            ..self.settings
+        })
     }
 
     fn has_deadlines(&self) -> bool {
