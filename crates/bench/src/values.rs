@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use thalweg::{SlidingWindows, Span};
 use thalweg_cli::options::{converted, number_and_unit, percent_within, span};
 use thalweg_workloads::lrb::LrbWindows;
+use thalweg_workloads::tenants::SOURCES;
 
 /// Largest number of runs of one command.
 const REPEAT_MAX: u32 = 1_000;
@@ -150,6 +151,15 @@ pub fn on_bad(text: &str) -> Result<OnBadOption, String> {
         (_, Some(file)) => Ok(OnBadOption::Divert(file.into())),
         _ => Err(format!("`{text}` is none of fail, skip, divert:FILE")),
     }
+}
+
+/// Largest number of inputs of a query: that of the sources of a job in Cameo's experiments.
+const INPUTS_MAX: u64 = SOURCES;
+
+/// Parses the number of inputs of a query.
+pub fn inputs(text: &str) -> Result<u64, String> {
+    let inputs = text.parse().ok().filter(|inputs| (1..=INPUTS_MAX).contains(inputs));
+    inputs.ok_or_else(|| format!("`{text}` is no whole number from 1 to {INPUTS_MAX}"))
 }
 
 /// Parses the number of times that a run is repeated.

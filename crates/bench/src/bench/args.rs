@@ -115,6 +115,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::QUERIES))]
     pub queries: Option<u64>,
+    /// Sources of each query of tenants and of ipq1 to ipq3, from 1 to 64. They share the records, or with
+    /// --message-records the messages, by turns, and a union merges them. Cameo's jobs have 64 [default: one
+    /// source, with a split for each worker under --parallel epochs].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::inputs)]
+    pub inputs: Option<u64>,
     /// Records per second that each query is offered, such as 20000 or 2.5M; for join, by both streams
     /// together. With `max` the generator is drained as fast as possible. For mixed, the rate is an average
     /// over the queries: YSB, LRB and NYT get 12, 3 and 8 of 23 parts. For tenants, it is the rate of each
@@ -168,7 +173,8 @@ pub struct BenchArgs {
     pub delay: Delay,
     /// Share the load by Zipf's law with this exponent. With 1, the second of several queries has half of the
     /// load of the first, and the third has a third. All queries together have the load that they would have
-    /// without skew. If there is only one query, the splits of its generator share its load in this way.
+    /// without skew. If there is only one query, the splits of its generator share its load in this way; with
+    /// --inputs, the inputs of each query do.
     #[arg(long, value_name = "EXPONENT", allow_hyphen_values = true)]
     #[arg(value_parser = changes::skew, default_value = "0")]
     pub skew: f64,
@@ -391,13 +397,20 @@ impl BenchArgs {
         Aims { latency_target, tokens_per_s: self.token_rate }
     }
 
-    /// Returns the number of splits that generate the input of a query.
+    /// Returns the number of splits that generate the input of a query. Each of several inputs is a split.
     pub fn splits(&self) -> usize {
-        match self.parallel() {
+        match (self.several_inputs(), self.parallel()) {
+            (Some(inputs), _) => inputs,
             // A join has two streams, which are two inputs for the engine already, so they are not split.
-            ParallelOption::Epochs if self.workload().facts().streams == 1 => self.sharers(),
-            ParallelOption::Epochs | ParallelOption::Serial => 1,
+            (None, ParallelOption::Epochs) if self.workload().facts().streams == 1 => self.sharers(),
+            (None, ParallelOption::Epochs | ParallelOption::Serial) => 1,
         }
+    }
+
+    /// Returns the number of inputs of a query, if it has more than one.
+    pub fn several_inputs(&self) -> Option<usize> {
+        let inputs = self.inputs.filter(|inputs| *inputs > 1)?;
+        Some(usize::try_from(inputs).expect("the bound of inputs fits"))
     }
 
     /// Returns the number of workers that share an operator: all workers, but at most as many as a task can

@@ -171,6 +171,10 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
         let others = Workload::names_of(|facts| facts.has_cycle);
         return Some(format!("--cyclic is for {others}: leave it away for {name}"));
     }
+    if args.inputs.is_some() && !facts.has_inputs {
+        let others = Workload::names_of(|facts| facts.has_inputs);
+        return Some(format!("--inputs is for {others}: leave it away for {name}"));
+    }
     if args.selectivity_steps.is_some() && !facts.has_selectivity {
         let others = Workload::names_of(|facts| facts.has_selectivity);
         return Some(format!("--selectivity-steps is for {others}: leave it away for {name}"));
@@ -301,7 +305,11 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
         shares(rate_per_s).into_iter().find(|rate_per_s| !(1..=RATE_PER_S_MAX).contains(rate_per_s))
     };
     if let Some(share) = std::iter::once(rate_per_s).chain(&mut steps).find_map(outside) {
-        let who = if queries == 1 { "split" } else { "query" };
+        let who = match args.several_inputs() {
+            Some(_) => "input",
+            None if queries == 1 => "split",
+            None => "query",
+        };
         return Some(format!(
             "--skew is {}, which gives some {who} {share} records/s, but it must have from 1 to {RATE_PER_S_MAX}; take less of it, or another --rate",
             args.skew

@@ -28,6 +28,8 @@ fn bad_lines() {
 fn repeats_and_seeds() {
     assert_eq!((times("1"), times("1000"), seed("0")), (Ok(1), Ok(1_000), Ok(0)));
     assert_eq!(times("0"), Err("`0` is no whole number from 1 to 1000".to_owned()));
+    assert_eq!((inputs("1"), inputs("64")), (Ok(1), Ok(64)));
+    assert_eq!(inputs("65"), Err("`65` is no whole number from 1 to 64".to_owned()));
     assert_eq!(seed("-1"), Err("`-1` is no whole number from 0 to 18446744073709551615".to_owned()));
 }
 

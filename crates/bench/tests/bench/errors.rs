@@ -131,6 +131,7 @@ fn options_that_do_not_fit() {
         "bench nyt --selectivity-steps 2s:0.5",
         "bench nyt --input trips.csv --message-records 5",
         "bench ysb --aggressor 2x",
+        "bench ipq4 --inputs 64",
         "bench tenants --queries 4",
         "bench mixed --queries 2",
         "bench tenants --aggressor 7",
