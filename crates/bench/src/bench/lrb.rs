@@ -97,15 +97,17 @@ fn run_recorded(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -
     let recorded = Recorded::new(args, input, linear_road::LAYOUT, &["lrb.csv".to_owned()])?;
     let (graph, kept) = plan(args, "lrb", [recorded.open(linear_road::record_of_row)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
-    let checked = if driven.is_comparable(u64::MAX) && kept.is_whole() {
-        let answer = recorded.with_lines(&driven, |lines| {
+    let answer = if driven.is_comparable(u64::MAX) && kept.is_whole() {
+        recorded.with_lines(&engine, &driven, |lines| {
             let rows = lines.filter_map(linear_road::columns_of_line).map(|columns| input_of(&columns));
             lrb_rows_in(sizes(args), rows)
-        })?;
-        Checked::by_reference(driven.first_wrong(|_, report| difference(&answer, &kept.take(), report)))
+        })?
     } else {
-        Checked::by_conservation()
+        None
     };
+    let checked = answer.map_or_else(Checked::by_conservation, |answer| {
+        Checked::by_reference(driven.first_wrong(|_, report| difference(&answer, &kept.take(), report)))
+    });
     let diverted = recorded.diverted(&driven);
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }
