@@ -66,7 +66,8 @@ impl Settings {
             return Err("round_ns is 0, but must be above 0".to_owned());
         }
         // A number that is NaN is in no range.
-        if !(0.0 < klink_confidence_percent && klink_confidence_percent < 100.0) {
+        let is_confidence = 0.0 < klink_confidence_percent && klink_confidence_percent < 100.0;
+        if !is_confidence {
             return Err(format!(
                 "klink_confidence_percent is {klink_confidence_percent}, but must be above 0 and below 100"
             ));
@@ -74,7 +75,8 @@ impl Settings {
         if !(1..=epochs_max).contains(&klink_epochs) {
             return Err(format!("klink_epochs is {klink_epochs}, but must be from 1 to {epochs_max}"));
         }
-        if !(0.0 < klink_memory_share && klink_memory_share <= 1.0) {
+        let is_share = 0.0 < klink_memory_share && klink_memory_share <= 1.0;
+        if !is_share {
             return Err(format!(
                 "klink_memory_share is {klink_memory_share}, but must be above 0 and at most 1"
             ));

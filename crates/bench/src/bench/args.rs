@@ -279,7 +279,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::CHUNK_BLOCKS), default_value_t = limits::CHUNK_BLOCKS.default)]
     pub chunk_blocks: u64,
-    /// Memory that edges, state and buffers may hold, and behind them the reference of --input, such as 1GiB
+    /// Memory that edges, state and buffers may hold, and after a run the reference of --input, such as 1GiB
     /// [default: 256MiB, and 16MiB more for each further split of a generator of text; 512MiB for join and
     /// ipq4, which keep some two million records; 1GiB for mixed and tenants].
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
