@@ -14,7 +14,7 @@
 //! [`drive`] runs the queries for a while, [`by_hand`] the loops that they are measured against. [`ablate`]
 //! lists the mechanisms that can be switched off. [`target_delay`] finds a rate by its output delay.
 //! [`rows`] keeps the results, [`digests`] a digest of them where they are too many. [`report`] writes the
-//! figures as text or JSON; [`queues`] computes how unevenly records wait, and [`work`] what operators have
+//! figures as text or JSON, with the [`parameters`] of the policy; [`queues`] computes how unevenly records wait, and [`work`] what operators have
 //! done. [`observe`] samples queries while they run, [`calls`] keeps the calls to the policy, [`compare`]
 //! puts runs side by side, and [`experiment`] repeats the papers' experiments.
 
@@ -48,6 +48,7 @@ mod nyt;
 mod observe;
 mod offered;
 mod parallel;
+pub mod parameters;
 mod part;
 mod plain_lines;
 mod queues;
@@ -153,7 +154,8 @@ fn by_turns(args: &BenchArgs) -> Vec<BenchArgs> {
         for turn in 0..args.policy.len() {
             let policy = args.policy[(round + turn) % args.policy.len()].clone();
             let observer = args.out.as_ref().map(|_| Observer::new());
-            let calls = args.trace.as_ref().map(|_| Trace::new(calls::CALLS_MAX));
+            let settings = args.policy_settings();
+            let calls = args.trace.as_ref().map(|_| Trace::new(calls::CALLS_MAX).with_settings(settings));
             runs.push(BenchArgs { policy: vec![policy], observer, calls, ..args.clone() });
         }
     }

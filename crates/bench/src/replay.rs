@@ -12,17 +12,19 @@ use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_scheduling::{Trace, policy};
 
 use crate::bench::calls::CALLS_MAX;
+use crate::bench::parameters::PolicyParameters;
 
 /// The recorded calls and the policy that is called again.
 #[derive(Args)]
 pub struct ReplayArgs {
-    /// File written by `thalweg bench --trace FILE`.
+    /// File written by `thalweg bench --trace FILE`. Parameters of policies that are not given are as they were
+    /// recorded.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Policy to call [default: the policy that was recorded].
     #[arg(long, value_name = "POLICY", value_parser = PossibleValuesParser::new(policy::names()))]
     policy: Option<String>,
-    /// Parameters of policies.
+    /// Parameters of policies, which replace those that were recorded.
     #[command(flatten)]
     policy_options: PolicyOptions,
 }
@@ -36,8 +38,16 @@ pub fn run(args: &ReplayArgs) -> Result<bool> {
         .with_context(|| format!("{path} cannot be read"))?;
     let recorded = trace.policy();
     let name = args.policy.as_ref().unwrap_or(&recorded);
-    let mut asked = policy::configured(name, &args.policy_options.settings())
+    let settings = args.policy_options.settings_over(trace.settings().unwrap_or_default());
+    let mut asked = policy::configured(name, &settings)
         .with_context(|| format!("{path} is of another engine's policy"))?;
+    let parameters = PolicyParameters(asked.parameters());
+    console::out(&format!("{name}: {}\n", parameters.text()))?;
+    if trace.settings().is_none() {
+        console::note(&format!(
+            "{path} was written before parameters were recorded; those that are not given have their defaults"
+        ));
+    }
     args.policy_options.idle(&[name.as_str()]).iter().for_each(|note| console::note(note));
     let (calls, whom) = (trace.len(), if *name == recorded { "again" } else { "instead" });
     match trace.replay(&mut *asked) {

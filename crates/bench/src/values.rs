@@ -5,7 +5,10 @@ pub mod load;
 
 use std::path::PathBuf;
 
-use thalweg_cli::options::{converted, number_and_unit, percent_within};
+use thalweg::{SlidingWindows, Span};
+use thalweg_cli::options::{converted, number_and_unit, percent_within, span};
+use thalweg_workloads::lrb::LrbWindows;
+use thalweg_workloads::tenants::SOURCES;
 
 /// Largest number of runs of one command.
 const REPEAT_MAX: u32 = 1_000;
@@ -107,6 +110,38 @@ pub fn aggressor(text: &str) -> Result<Aggressor, String> {
     }
 }
 
+/// Parses the windows of Linear Road's short form, such as `5s/3s,6s,2s`: size and slide of the windows of accidents,
+/// then the sizes of the windows of tolls and of the last windows.
+pub fn lrb_windows(text: &str) -> Result<LrbWindows, String> {
+    let parts = || {
+        let (accidents, sizes) = text.split_once(',')?;
+        let ((size, slide), (tolls, last)) = (accidents.split_once('/')?, sizes.split_once(',')?);
+        Some([size, slide, tolls, last])
+    };
+    let parts = parts()
+        .ok_or_else(|| format!("`{text}` is not SIZE/SLIDE,TOLLS,LAST; write 5s/3s,6s,2s, for example"))?;
+    let mut spans = [Span::ZERO; 4];
+    for (found, part) in spans.iter_mut().zip(parts) {
+        *found = span(part)?;
+        if *found < Span::from_secs(1) || found.as_micros() % 1_000_000 != 0 {
+            return Err(format!("{part} is no whole number of seconds from 1s on"));
+        }
+    }
+    let [accidents, accidents_slide, tolls, last] = spans;
+    if accidents < accidents_slide {
+        return Err(format!(
+            "the slide {accidents_slide} must be at most the windows' size, {accidents}, or reports fall between them"
+        ));
+    }
+    if tolls < last {
+        return Err(format!(
+            "the last window of {last} must be at most as long as that of tolls, {tolls}, or it has several tolls of a segment"
+        ));
+    }
+    SlidingWindows::of_size(accidents).every(accidents_slide).map_err(|error| error.to_string())?;
+    Ok(LrbWindows { accidents, accidents_slide, tolls, last })
+}
+
 /// Parses `fail`, `skip` or `divert:FILE`.
 pub fn on_bad(text: &str) -> Result<OnBadOption, String> {
     match (text, text.strip_prefix("divert:")) {
@@ -116,6 +151,15 @@ pub fn on_bad(text: &str) -> Result<OnBadOption, String> {
         (_, Some(file)) => Ok(OnBadOption::Divert(file.into())),
         _ => Err(format!("`{text}` is none of fail, skip, divert:FILE")),
     }
+}
+
+/// Largest number of inputs of a query: that of the sources of a job in Cameo's experiments.
+const INPUTS_MAX: u64 = SOURCES;
+
+/// Parses the number of inputs of a query.
+pub fn inputs(text: &str) -> Result<u64, String> {
+    let inputs = text.parse().ok().filter(|inputs| (1..=INPUTS_MAX).contains(inputs));
+    inputs.ok_or_else(|| format!("`{text}` is no whole number from 1 to {INPUTS_MAX}"))
 }
 
 /// Parses the number of times that a run is repeated.

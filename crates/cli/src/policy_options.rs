@@ -16,6 +16,9 @@ const CYCLE: [Span; 2] = [Span::from_millis(1), Span::from_secs(60)];
 /// Bounds of Cameo's grain. Without a grain, another operator may be chosen after each block.
 const GRAIN: [Span; 2] = [Span::ZERO, Span::from_secs(1)];
 
+/// Bounds of the deviation of Cameo's noise on costs: its paper has up to 1 s.
+const NOISE: [Span; 2] = [Span::ZERO, Span::from_secs(10)];
+
 /// Parameters of policies, which have the names of their papers.
 #[derive(Clone, Default, Args)]
 pub struct PolicyOptions {
@@ -38,6 +41,13 @@ pub struct PolicyOptions {
     /// Cameo's grain: least time for which an operator runs before another is chosen [default: 1ms].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = span_within(GRAIN))]
     cameo_grain: Option<Span>,
+    /// Cameo's sigma: deviation of the noise that is added to the cost of each message, drawn for each operator
+    /// in each round [default: 0s].
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = span_within(NOISE))]
+    cost_noise: Option<Span>,
+    /// Seed of the noise of --cost-noise [default: the --seed of bench, else 0].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u64))]
+    noise_seed: Option<u64>,
 }
 
 /// The type of a function that tells whether the policy of a name reads an option.
@@ -45,11 +55,16 @@ type Reads = fn(&str) -> bool;
 
 impl PolicyOptions {
     /// Names of these options, as clap knows them.
-    pub const IDS: [&str; 6] = ["round", "klink_r", "klink_f", "klink_h", "klink_b", "cameo_grain"];
+    pub const IDS: [&str; 8] =
+        ["round", "klink_r", "klink_f", "klink_h", "klink_b", "cameo_grain", "cost_noise", "noise_seed"];
 
     /// Returns the parameters: those of the options that were given, and the defaults of the others.
     pub fn settings(&self) -> Settings {
-        let usual = Settings::default();
+        self.settings_over(Settings::default())
+    }
+
+    /// Returns the parameters: those of the options that were given, and those of `usual` for the others.
+    pub fn settings_over(&self, usual: Settings) -> Settings {
         let ns = |span: Option<Span>, usual_ns: u64| {
             span.map_or(usual_ns, |span| span.as_micros().unsigned_abs().saturating_mul(1_000))
         };
@@ -60,12 +75,15 @@ impl PolicyOptions {
             klink_epochs: self.klink_h.unwrap_or(usual.klink_epochs),
             klink_memory_share: self.klink_b.map_or(usual.klink_memory_share, |percent| percent / 100.0),
             cameo_grain_ns: ns(self.cameo_grain, usual.cameo_grain_ns),
+            cameo_cost_noise_ns: ns(self.cost_noise, usual.cameo_cost_noise_ns),
+            cameo_noise_seed: self.noise_seed.unwrap_or(usual.cameo_noise_seed),
         }
     }
 
     /// Returns a note for each option that was given and that none of these policies reads.
     pub fn idle(&self, policies: &[&str]) -> Vec<String> {
-        let options: [(bool, Reads); 6] = [
+        let of_messages: Reads = |policy| policy.starts_with("cameo_") && policy != cameo::token::NAME;
+        let options: [(bool, Reads); 8] = [
             (self.round.is_some(), |policy| policy.starts_with(enjima::NAME)),
             (self.klink_r.is_some(), |policy| {
                 policy.starts_with(klink::NAME) || policy == round_robin::QUANTUM_NAME
@@ -75,9 +93,9 @@ impl PolicyOptions {
             (self.klink_b.is_some(), |policy| {
                 policy.starts_with(klink::NAME) && policy != klink::NO_MEMORY_NAME
             }),
-            (self.cameo_grain.is_some(), |policy| {
-                policy.starts_with("cameo_") && policy != cameo::token::NAME
-            }),
+            (self.cameo_grain.is_some(), of_messages),
+            (self.cost_noise.is_some(), of_messages),
+            (self.noise_seed.is_some(), of_messages),
         ];
         Self::IDS
             .into_iter()
@@ -108,7 +126,8 @@ mod tests {
     #[test]
     fn options_become_settings() {
         assert_eq!(parsed("").map(|options| options.settings()), Ok(Settings::default()));
-        let words = "--round 5ms --klink-r 60ms --klink-f 90 --klink-h 100 --klink-b 50 --cameo-grain 0us";
+        let words = "--round 5ms --klink-r 60ms --klink-f 90 --klink-h 100 --klink-b 50 --cameo-grain 0us \
+                     --cost-noise 100ms --noise-seed 3";
         let expected = Settings {
             round_ns: 5_000_000,
             klink_cycle_ns: 60_000_000,
@@ -116,8 +135,19 @@ mod tests {
             klink_epochs: 100,
             klink_memory_share: 0.5,
             cameo_grain_ns: 0,
+            cameo_cost_noise_ns: 100_000_000,
+            cameo_noise_seed: 3,
         };
         assert_eq!(parsed(words).map(|options| options.settings()), Ok(expected));
+    }
+
+    /// Options that were given replace the parameters of a recorded run, and leave its others.
+    #[test]
+    fn options_replace_what_was_set_before() {
+        let before = Settings { klink_cycle_ns: 7, klink_epochs: 9, ..Settings::default() };
+        let over = |words: &str| parsed(words).expect("it is in range").settings_over(before);
+        assert_eq!(over(""), before);
+        assert_eq!(over("--klink-h 100"), Settings { klink_epochs: 100, ..before });
     }
 
     #[test]
@@ -130,6 +160,7 @@ mod tests {
             ("--klink-f sure", "'--klink-f <PERCENT>': `sure` is no number; write 40 for 40 %"),
             ("--klink-h 401", "'--klink-h <N>': 401 is not in 1..=400"),
             ("--klink-b 0", "'--klink-b <PERCENT>': must be from 1 to 100 per cent"),
+            ("--cost-noise 11s", "'--cost-noise <SPAN>': 11s must be from 0s to 10s"),
             ("--cameo-grain -1ms", "'--cameo-grain <SPAN>': -1ms is below zero"),
         ] {
             let error = parsed(words).err().unwrap_or_default();
@@ -140,13 +171,14 @@ mod tests {
     /// Each option is read by some policy, and an option that no chosen policy reads is told.
     #[test]
     fn an_option_without_effect_is_told() {
-        let words = "--round 5ms --klink-r 60ms --klink-f 90 --klink-h 100 --klink-b 50 --cameo-grain 2ms";
+        let words = "--round 5ms --klink-r 60ms --klink-f 90 --klink-h 100 --klink-b 50 --cameo-grain 2ms \
+                     --cost-noise 1ms --noise-seed 3";
         let options = parsed(words).expect("they are in range");
         let idle = |policies: &[&str]| options.idle(policies).len();
         assert_eq!(idle(&policy::names()), 0);
-        assert_eq!([idle(&["fcfs"]), idle(&["rr_quantum"]), idle(&["enjima_strict"])], [6, 5, 5]);
-        assert_eq!([idle(&["klink"]), idle(&["klink_sum"]), idle(&["klink_no_memory"])], [3, 2, 4]);
-        assert_eq!([idle(&["cameo_sjf+ageing"]), idle(&["cameo_token"]), idle(&[])], [5, 6, 6]);
+        assert_eq!([idle(&["fcfs"]), idle(&["rr_quantum"]), idle(&["enjima_strict"])], [8, 7, 7]);
+        assert_eq!([idle(&["klink"]), idle(&["klink_sum"]), idle(&["klink_no_memory"])], [5, 4, 6]);
+        assert_eq!([idle(&["cameo_sjf+ageing"]), idle(&["cameo_token"]), idle(&[])], [5, 8, 8]);
         let only = parsed("--klink-r 60ms").expect("it is in range");
         let expected = "--klink-r has no effect on --policy fcfs, enjima";
         assert_eq!(only.idle(&["fcfs", "enjima"]), [expected]);

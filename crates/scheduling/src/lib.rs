@@ -15,7 +15,8 @@
 //!    run.
 //! 2. [`rank`]: a policy's answer, and the 64-bit word by which executors compare answers.
 //! 3. [`policy`]: the contract, when each of its methods is called, and the names by which users choose a
-//!    policy; [`settings`]: the parameters that they set beside a name.
+//!    policy; [`settings`]: the parameters that they set beside a name; [`parameters`]: all parameters of a policy, as
+//!    it tells them.
 //! 4. [`policy::fcfs`] and [`policy::round_robin`], a page each: first come first served, and one turn each.
 //! 5. [`policy::output_cost`]: the cost of getting one result out of a query, counted from an operator on;
 //!    [`policy::min_latency`] ranks by it.
@@ -35,6 +36,7 @@
 #![forbid(unsafe_code)]
 
 pub mod observed;
+pub mod parameters;
 pub mod policy;
 pub mod rank;
 pub mod run_log;
@@ -44,6 +46,7 @@ pub mod snapshot;
 mod test_bed;
 pub mod trace;
 
+pub use parameters::{Parameter, ParameterValue};
 pub use policy::ageing::Ageing;
 pub use policy::cameo::{Cameo, CameoForm, CameoSettings};
 pub use policy::enjima::{Enjima, EnjimaSettings, ThresholdRange};

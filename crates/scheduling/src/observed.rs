@@ -1,6 +1,7 @@
 //! Policies with an observer: the wrapper that [`Traced`](crate::Traced) and [`Logged`](crate::Logged) are
 //! made of. An observer sees the calls to a policy and its answers, and changes neither.
 
+use crate::parameters::Parameter;
 use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
@@ -61,6 +62,10 @@ impl<O: Observe> Policy for Observed<O> {
 
     fn delay_epochs(&self) -> u32 {
         self.policy.delay_epochs()
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        self.policy.parameters()
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

@@ -22,6 +22,7 @@ use std::fmt;
 
 use self::cameo::CameoForm;
 use self::enjima::EnjimaSettings;
+use crate::parameters::Parameter;
 use crate::rank::{Quantum, Rank};
 use crate::settings::Settings;
 use crate::snapshot::{Completion, DelayStatistics, Fields, OperatorId, Snapshot};
@@ -135,6 +136,13 @@ pub trait Policy: Send {
     /// computed, from 1 to [`DelayStatistics::EPOCHS`]. Called once.
     fn delay_epochs(&self) -> u32 {
         DelayStatistics::EPOCHS as u32
+    }
+
+    /// Returns the parameters of the policy as it was made, in the order in which they are shown: the time between
+    /// rounds first, then the policy's own. Parts that the policy does not have are left out. Used for display
+    /// only; may allocate.
+    fn parameters(&self) -> Vec<Parameter> {
+        vec![Parameter::whole("round_ns", self.round_ns())]
     }
 
     /// Updates the policy's state once per round, serially. This is the only place for heavy work: time proportional to

@@ -26,6 +26,7 @@ use thalweg_model::ProcessingTime;
 use crate::observed::{Observe, Observed};
 use crate::policy::Policy;
 use crate::rank::{Quantum, Rank};
+use crate::settings::Settings;
 use crate::snapshot::{Completion, OperatorId, OperatorState, Snapshot};
 
 pub use file::TraceError;
@@ -52,6 +53,8 @@ pub struct Trace(Arc<Mutex<Calls>>);
 struct Calls {
     /// Name of the recorded policy; empty before the trace is used.
     policy: String,
+    /// Settings that the recorded policy was made with; `None` if they are not known.
+    settings: Option<Settings>,
     kept: Vec<Call>,
     /// Number of bytes that the recorded calls take in memory.
     bytes: usize,
@@ -61,7 +64,7 @@ struct Calls {
 
 impl Calls {
     fn with_room(calls_max: usize) -> Self {
-        Calls { policy: String::new(), kept: Vec::new(), bytes: 0, calls_max, left_out: 0 }
+        Calls { policy: String::new(), settings: None, kept: Vec::new(), bytes: 0, calls_max, left_out: 0 }
     }
 
     /// Keeps a recorded call if the trace has room for it. Returns true if the call was kept.
@@ -174,6 +177,20 @@ impl Trace {
     /// Returns the name of the recorded policy; empty before the trace is used.
     pub fn policy(&self) -> String {
         self.calls().policy.clone()
+    }
+
+    /// Returns the trace with the settings that its policy is made with. They are kept so that a replay can make
+    /// the same policy.
+    #[must_use]
+    pub fn with_settings(self, settings: Settings) -> Self {
+        self.calls().settings = Some(settings);
+        self
+    }
+
+    /// Returns the settings that the recorded policy was made with; `None` if the trace does not have them,
+    /// which files of an earlier version do not.
+    pub fn settings(&self) -> Option<Settings> {
+        self.calls().settings
     }
 
     /// Returns the number of calls that were kept.

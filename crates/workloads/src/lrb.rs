@@ -27,6 +27,6 @@ pub mod report;
 pub mod toll;
 
 pub use generator::{LrbGenerator, LrbOptions};
-pub use query::segment_tolls;
+pub use query::{segment_tolls, segment_tolls_in};
 pub use report::{Direction, LrbRecord, Place, PositionReport, Segment};
-pub use toll::SegmentReport;
+pub use toll::{LrbWindows, SegmentReport};

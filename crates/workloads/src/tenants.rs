@@ -12,8 +12,9 @@
 //! | offered to each | a message of 1,000 events a second from each of 64 sources | 30,000 events/s from each of 64 sources, unless a run asks for more |
 //! | latency target | 800 ms | 7,200 s |
 //!
-//! The 64 sources of a job are one stream here, in which their messages are evenly spaced. In the paper each
-//! source has a connection of its own; the paper does not say how far the messages are apart in time.
+//! The 64 sources of a job are one stream here, in which their messages are evenly spaced, unless a run asks for
+//! several inputs, which share the messages of that stream by turns. In the paper each source has a connection of its
+//! own; the paper does not say how far the messages are apart in time.
 //!
 //! Source: Xu et al., "Move Fast and Meet Deadlines: Fine-grained Real-time Stream Processing with Cameo", NSDI
 //! 2021, section 6 (groups, sources, messages, windows), section 6.2 (latency targets; four jobs of the first

@@ -16,8 +16,9 @@ use thalweg_cli::options;
 use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_connectors::{Arrivals, Delay, EarlyShare, RateStep};
 use thalweg_runtime::limits;
-use thalweg_scheduling::{Policy, StreamBox, Trace, Traced, policy};
+use thalweg_scheduling::{Policy, Settings, StreamBox, Trace, Traced, UnknownPolicy, policy};
 use thalweg_workloads::loops::LoopKind;
+use thalweg_workloads::lrb::LrbWindows;
 
 use super::ablate::{self, Ablate};
 use super::chain;
@@ -25,6 +26,7 @@ use super::explained::Explained;
 use super::modes::{ExecutionOption, MemoryOption};
 use super::observe::Observer;
 use super::parallel::ParallelOption;
+use super::parameters::PolicyParameters;
 use super::target::Target;
 use super::workload::{Facts, Workload};
 use crate::values::load::{self as changes, ShareStep, Steps};
@@ -114,6 +116,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::QUERIES))]
     pub queries: Option<u64>,
+    /// Sources of each query of tenants and of ipq1 to ipq3, from 1 to 64. They share the records, or with
+    /// --message-records the messages, by turns, and a union merges them. Cameo's jobs have 64 [default: one
+    /// source, with a split for each worker under --parallel epochs].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::inputs)]
+    pub inputs: Option<u64>,
     /// Records per second that each query is offered, such as 20000 or 2.5M; for join, by both streams
     /// together. With `max` the generator is drained as fast as possible. For mixed, the rate is an average
     /// over the queries: YSB, LRB and NYT get 12, 3 and 8 of 23 parts. For tenants, it is the rate of each
@@ -170,7 +177,8 @@ pub struct BenchArgs {
     pub delay: Delay,
     /// Share the load by Zipf's law with this exponent. With 1, the second of several queries has half of the
     /// load of the first, and the third has a third. All queries together have the load that they would have
-    /// without skew. If there is only one query, the splits of its generator share its load in this way.
+    /// without skew. If there is only one query, the splits of its generator share its load in this way; with
+    /// --inputs, the inputs of each query do.
     #[arg(long, value_name = "EXPONENT", allow_hyphen_values = true)]
     #[arg(value_parser = changes::skew, default_value = "0")]
     pub skew: f64,
@@ -217,6 +225,12 @@ pub struct BenchArgs {
     /// always have the size].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub slide: Option<Span>,
+    /// Windows of lrb, in whole seconds: size and slide of the windows of accidents, then the size of the
+    /// windows of tolls, then that of the last windows, which join both; it is at most that of tolls. With
+    /// 5s/3s,6s,2s the last windows are a third of the windows of tolls, as in Klink [default:
+    /// 120s/30s,60s,60s].
+    #[arg(long, value_name = "WINDOWS", allow_hyphen_values = true, value_parser = values::lrb_windows)]
+    pub lrb_windows: Option<LrbWindows>,
     /// Recorded input instead of generated input, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15
     /// columns without a header (lrb, lrb-full), slice,src_ip,dst_ip,rtt (netmon), where slice n is second n.
     /// Or lines of text, .txt or .txt.gz, whose event times are a microsecond apart (grep, wordcount,
@@ -269,9 +283,9 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::CHUNK_BLOCKS), default_value_t = limits::CHUNK_BLOCKS.default)]
     pub chunk_blocks: u64,
-    /// Memory that edges, state and buffers may hold, such as 1GiB [default: 256MiB, and 16MiB more for each
-    /// further split of a generator of text; 512MiB for join and ipq4, which keep some two million records;
-    /// 1GiB for mixed and tenants].
+    /// Memory that edges, state and buffers may hold, and after a run the reference of --input, such as 1GiB
+    /// [default: 256MiB, and 16MiB more for each further split of a generator of text; 512MiB for join and
+    /// ipq4, which keep some two million records; 1GiB for mixed and tenants].
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     #[arg(value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES))]
     pub memory_budget: Option<u64>,
@@ -387,13 +401,20 @@ impl BenchArgs {
         Aims { latency_target, tokens_per_s: self.token_rate }
     }
 
-    /// Returns the number of splits that generate the input of a query.
+    /// Returns the number of splits that generate the input of a query. Each of several inputs is a split.
     pub fn splits(&self) -> usize {
-        match self.parallel() {
+        match (self.several_inputs(), self.parallel()) {
+            (Some(inputs), _) => inputs,
             // A join has two streams, which are two inputs for the engine already, so they are not split.
-            ParallelOption::Epochs if self.workload().facts().streams == 1 => self.sharers(),
-            ParallelOption::Epochs | ParallelOption::Serial => 1,
+            (None, ParallelOption::Epochs) if self.workload().facts().streams == 1 => self.sharers(),
+            (None, ParallelOption::Epochs | ParallelOption::Serial) => 1,
         }
+    }
+
+    /// Returns the number of inputs of a query, if it has more than one.
+    pub fn several_inputs(&self) -> Option<usize> {
+        let inputs = self.inputs.filter(|inputs| *inputs > 1)?;
+        Some(usize::try_from(inputs).expect("the bound of inputs fits"))
     }
 
     /// Returns the number of workers that share an operator: all workers, but at most as many as a task can
@@ -430,13 +451,33 @@ impl BenchArgs {
         EarlyShare { percent: self.late_share, epoch: EPOCH, seed: self.seed }
     }
 
+    /// Returns the parameters that users set for policies. The noise of costs is drawn from the seed of the run,
+    /// unless it has a seed of its own.
+    pub fn policy_settings(&self) -> Settings {
+        let usual = Settings { cameo_noise_seed: self.seed, ..Settings::default() };
+        self.policy_options.settings_over(usual)
+    }
+
+    /// Makes the policy of a run, by its name and its parameters.
+    fn made_policy(&self) -> Result<Box<dyn Policy>, UnknownPolicy> {
+        if self.ablate.contains(&Ablate::NoPriority) {
+            Ok(Box::new(StreamBox::without_priority()))
+        } else {
+            policy::configured(self.policy(), &self.policy_settings())
+        }
+    }
+
+    /// Returns the parameters of the policy of a run, as the policy tells them; `None` if no policy chooses
+    /// the tasks.
+    pub fn policy_parameters(&self) -> Option<PolicyParameters> {
+        let is_asked = self.execution == ExecutionOption::Workers;
+        let policy = self.made_policy().ok().filter(|_| is_asked);
+        policy.map(|policy| PolicyParameters(policy.parameters()))
+    }
+
     /// Returns the builder of an engine with all settings of the options.
     pub fn engine(&self) -> Result<EngineBuilder> {
-        let policy = if self.ablate.contains(&Ablate::NoPriority) {
-            Ok(Box::new(StreamBox::without_priority()) as Box<dyn Policy>)
-        } else {
-            policy::configured(self.policy(), &self.policy_options.settings())
-        };
+        let policy = self.made_policy();
         let policy = policy.map_err(|error| WrongOption(format!("--policy: {error}")))?;
         let within_32_bits = |number| u32::try_from(number).expect("limits of edges fit 32 bits");
         let edges = EdgeLimits {

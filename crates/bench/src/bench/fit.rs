@@ -13,6 +13,7 @@ use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_connectors::{Arrivals, Delay, PARETO_TIMES_MAX, zipf_parts};
 use thalweg_runtime::limits;
 use thalweg_scheduling::policy::{cameo, klink, streambox};
+use thalweg_workloads::lrb::LrbWindows;
 
 use super::ablate::{self, Ablate};
 use super::args::{Api, BenchArgs};
@@ -103,6 +104,9 @@ fn of_explain(args: &BenchArgs) -> Option<String> {
 /// Returns the problem with the options for windows, if there is one.
 fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
+    if args.lrb_windows.is_some() && args.workload() != Workload::Lrb {
+        return Some(format!("--lrb-windows is for lrb: leave it away for {name}"));
+    }
     let Some(Windows { size, unit, units, may_overlap, .. }) = &facts.windows else {
         let (option, _) =
             [("window", args.window), ("slide", args.slide)].into_iter().find(|(_, span)| span.is_some())?;
@@ -166,6 +170,10 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
     if args.cyclic && !facts.has_cycle {
         let others = Workload::names_of(|facts| facts.has_cycle);
         return Some(format!("--cyclic is for {others}: leave it away for {name}"));
+    }
+    if args.inputs.is_some() && !facts.has_inputs {
+        let others = Workload::names_of(|facts| facts.has_inputs);
+        return Some(format!("--inputs is for {others}: leave it away for {name}"));
     }
     if args.selectivity_steps.is_some() && !facts.has_selectivity {
         let others = Workload::names_of(|facts| facts.has_selectivity);
@@ -297,7 +305,11 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
         shares(rate_per_s).into_iter().find(|rate_per_s| !(1..=RATE_PER_S_MAX).contains(rate_per_s))
     };
     if let Some(share) = std::iter::once(rate_per_s).chain(&mut steps).find_map(outside) {
-        let who = if queries == 1 { "split" } else { "query" };
+        let who = match args.several_inputs() {
+            Some(_) => "input",
+            None if queries == 1 => "split",
+            None => "query",
+        };
         return Some(format!(
             "--skew is {}, which gives some {who} {share} records/s, but it must have from 1 to {RATE_PER_S_MAX}; take less of it, or another --rate",
             args.skew
@@ -398,6 +410,7 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
         ("skew", args.skew > 0.0),
         ("selectivity-steps", args.selectivity_steps.is_some()),
         ("window", size.is_some_and(|size| args.window.is_some_and(|window| window != size))),
+        ("lrb-windows", args.lrb_windows.is_some_and(|windows| windows != LrbWindows::default())),
         ("slide", slide.is_some_and(|usual| args.slide.is_some_and(|slide| slide != usual))),
         ("input", args.input.is_some()),
         ("results", args.results.is_some()),
@@ -519,6 +532,8 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "klink_b",
             "cameo_grain",
             "cost_clock",
+            "cost_noise",
+            "noise_seed",
             "ablate",
             "chain",
             "isolate",

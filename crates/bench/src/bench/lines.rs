@@ -144,8 +144,8 @@ fn run_recorded<W: LineWorkload>(
     let recorded = Recorded::lines(args, input, &[format!("{name}.csv")])?;
     let (graph, kept) = workload.plan(args, name, [recorded.open_lines(W::keep_part)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
-    let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.is_whole() {
-        let difference = recorded.with_raw_lines(&driven, |lines| {
+    let difference = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.is_whole() {
+        recorded.with_raw_lines(&engine, &driven, |lines| {
             let numbered = lines.iter().copied().enumerate();
             let parts: Vec<Option<(i64, &str)>> =
                 numbered.map(|(number, line)| line.and_then(|line| W::recorded(number, line))).collect();
@@ -162,11 +162,11 @@ fn run_recorded<W: LineWorkload>(
                     .then(|| format!("lines read: {good} expected, {} found", report.events_in));
                 read.or_else(|| rows::difference(&workload.rows(args, &mut inputs(), &texts), &kept.take()))
             })
-        })?;
-        Checked::by_reference(difference)
+        })?
     } else {
-        Checked::by_conservation()
+        None
     };
+    let checked = difference.map_or_else(Checked::by_conservation, Checked::by_reference);
     let diverted = recorded.diverted(&driven);
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }

@@ -52,13 +52,15 @@ pub fn rates(args: &BenchArgs, rate_per_s: u64) -> Vec<u64> {
     let queries = args.queries();
     let of_stream = rate_per_s / args.workload().facts().streams;
     let count = usize::try_from(queries).expect("the limit of queries fits");
-    zipf_parts(of_stream.saturating_mul(queries), count, args.skew)
+    let skew = if args.several_inputs().is_some() { 0.0 } else { args.skew };
+    zipf_parts(of_stream.saturating_mul(queries), count, skew)
 }
 
 /// Returns the exponent by which the splits of a query share its records unevenly; `None` if they share evenly.
-/// Several queries share the load among themselves instead.
+/// Several queries share the load among themselves instead, unless each has several inputs.
 pub fn split_skew(args: &BenchArgs) -> Option<f64> {
-    (args.queries() == 1 && 0.0 < args.skew && 1 < args.splits()).then_some(args.skew)
+    let is_of_splits = args.queries() == 1 || args.several_inputs().is_some();
+    (is_of_splits && 0.0 < args.skew && 1 < args.splits()).then_some(args.skew)
 }
 
 /// Returns the time after the start at which each query is deployed, ascending.
@@ -126,6 +128,10 @@ mod tests {
         assert_eq!(skew("ysb --rate 1k --workers 2 --skew 0.5 --queries 2"), None);
         assert_eq!(skew("ysb --rate 1k --skew 0.5"), None);
         assert_eq!(skew("ysb --rate 1k --workers 2"), None);
+        assert_eq!(skew("ipq1 --rate 1k --inputs 8 --skew 0.5 --queries 2"), Some(0.5));
+        assert_eq!(skew("ipq1 --rate 1k --inputs 1 --skew 0.5 --queries 2"), None);
+        let each = of_queries(&args("ipq1 --rate 1k --inputs 8 --skew 0.5 --queries 2"));
+        assert!(each.iter().all(|query| query.rate_per_s == 1_000), "queries are alike");
     }
 
     /// The random instants of deployment lie within the given span, are spread over it, and follow from the

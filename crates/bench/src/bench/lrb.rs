@@ -10,8 +10,8 @@ use thalweg_cli::interrupt::Interrupt;
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::loops::{self, LoopOptions};
-use thalweg_workloads::lrb::{LrbGenerator, LrbRecord, Segment, SegmentReport, check, query};
-use thalweg_workloads::reference::lrb::{LrbAnswer, LrbInput, LrbRow, lrb_rows};
+use thalweg_workloads::lrb::{LrbGenerator, LrbRecord, LrbWindows, Segment, SegmentReport, check, query};
+use thalweg_workloads::reference::lrb::{LrbAnswer, LrbInput, LrbRow, LrbSizes, lrb_rows_in};
 use thalweg_workloads::reference::lrb_full::LrbColumns;
 
 use super::args::BenchArgs;
@@ -53,11 +53,32 @@ pub fn part(
         planned.push(plan(args, name, offered.splits(args, generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
-    let check = checker(generator, &offered, kept);
+    let check = checker(sizes(args), generator, &offered, kept);
     Ok(Part { name: "lrb", args: args.clone(), graphs, offered, check, cache })
 }
 
-fn checker(generator: &Arc<LrbGenerator>, offered: &[Offered], kept: Vec<Kept<LrbRow>>) -> Check {
+/// Returns the windows that the command line asks for.
+fn windows(args: &BenchArgs) -> LrbWindows {
+    args.lrb_windows.unwrap_or_default()
+}
+
+/// Returns the windows that the command line asks for, in the form that the reference takes.
+fn sizes(args: &BenchArgs) -> LrbSizes {
+    let LrbWindows { accidents, accidents_slide, tolls, last } = windows(args);
+    LrbSizes {
+        accidents_us: accidents.as_micros(),
+        accidents_slide_us: accidents_slide.as_micros(),
+        tolls_us: tolls.as_micros(),
+        last_us: last.as_micros(),
+    }
+}
+
+fn checker(
+    sizes: LrbSizes,
+    generator: &Arc<LrbGenerator>,
+    offered: &[Offered],
+    kept: Vec<Kept<LrbRow>>,
+) -> Check {
     let (generator, offered) = (Arc::clone(generator), offered.to_vec());
     Box::new(move |reports| {
         if !reports.is_comparable(u64::MAX) || !kept.iter().all(Kept::is_whole) {
@@ -65,7 +86,7 @@ fn checker(generator: &Arc<LrbGenerator>, offered: &[Offered], kept: Vec<Kept<Lr
         }
         Checked::by_reference(reports.first_wrong(|index, report| {
             let records = linear_road::generated(&generator, offered[index].records(&report.made));
-            let answer = lrb_rows(records.map(|record| check::input_of(&record)));
+            let answer = lrb_rows_in(sizes, records.map(|record| check::input_of(&record)));
             difference(&answer, &kept[index].take(), report)
         }))
     })
@@ -76,14 +97,17 @@ fn run_recorded(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -
     let recorded = Recorded::new(args, input, linear_road::LAYOUT, &["lrb.csv".to_owned()])?;
     let (graph, kept) = plan(args, "lrb", [recorded.open(linear_road::record_of_row)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
-    let checked = if driven.is_comparable(u64::MAX) && kept.is_whole() {
-        let answer = recorded.with_lines(&driven, |lines| {
-            lrb_rows(lines.filter_map(linear_road::columns_of_line).map(|columns| input_of(&columns)))
-        })?;
-        Checked::by_reference(driven.first_wrong(|_, report| difference(&answer, &kept.take(), report)))
+    let answer = if driven.is_comparable(u64::MAX) && kept.is_whole() {
+        recorded.with_lines(&engine, &driven, |lines| {
+            let rows = lines.filter_map(linear_road::columns_of_line).map(|columns| input_of(&columns));
+            lrb_rows_in(sizes(args), rows)
+        })?
     } else {
-        Checked::by_conservation()
+        None
     };
+    let checked = answer.map_or_else(Checked::by_conservation, |answer| {
+        Checked::by_reference(driven.first_wrong(|_, report| difference(&answer, &kept.take(), report)))
+    });
     let diverted = recorded.diverted(&driven);
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }
@@ -95,7 +119,7 @@ where
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(|record| check::row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
-    query::segment_tolls(&query, splits, args.strategy(), sink)?;
+    query::segment_tolls_in(&query, splits, args.strategy(), windows(args), sink)?;
     Ok((args.plan(query)?, kept))
 }
 
@@ -111,7 +135,7 @@ fn run_loop(args: &BenchArgs, kind: LoopKind) -> Figures {
         let stamp = |index| offered::stamp(nominal_rate_per_s.get(), start.as_micros(), index);
         let records = (0..worker.events).map(|index| (first + index, stamp(index)));
         let records = linear_road::generated(generator, records);
-        let answer = lrb_rows(records.map(|record| check::input_of(&record)));
+        let answer = lrb_rows_in(sizes(args), records.map(|record| check::input_of(&record)));
         let found: Vec<LrbRow> = worker.results.iter().map(check::row_of).collect();
         rows::difference(&answer.rows, &found)
     })

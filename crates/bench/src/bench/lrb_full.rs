@@ -100,14 +100,17 @@ fn run_recorded(
     let tolls = Tolls::of(args, engine)?;
     let (graph, kept) = plan(args, name, [recorded.open(linear_road::record_of_row)?], &tolls)?;
     let driven = drive(engine, vec![graph], &Until::End, interrupt)?;
-    let checked = if driven.is_comparable(RECORDED_RECORDS_MAX) && kept.are_whole() {
-        let tolls = tolls.for_the_reference()?;
-        let answer = recorded
-            .with_lines(&driven, |lines| lrb_full(lines.filter_map(linear_road::columns_of_line), &tolls))?;
-        Checked::by_reference(driven.first_wrong(|_, report| kept.difference(&answer, report)))
-    } else {
-        Checked::by_conservation()
+    let is_comparable = driven.is_comparable(RECORDED_RECORDS_MAX) && kept.are_whole();
+    let tolls = if is_comparable { tolls.for_the_reference(engine)? } else { None };
+    let answer = match tolls {
+        Some((tolls, _paid)) => recorded.with_lines(engine, &driven, |lines| {
+            lrb_full(lines.filter_map(linear_road::columns_of_line), &tolls)
+        })?,
+        None => None,
     };
+    let checked = answer.map_or_else(Checked::by_conservation, |answer| {
+        Checked::by_reference(driven.first_wrong(|_, report| kept.difference(&answer, report)))
+    });
     Ok(Figures {
         unanswered: Some(driven.total(unanswered)),
         diverted: recorded.diverted(&driven),

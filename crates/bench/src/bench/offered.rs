@@ -92,6 +92,10 @@ impl Offered {
                 .expect("reading the options has checked the load against the rate"),
             None => SplitShares::to(args.splits(), pace),
         };
+        let shares = match (args.several_inputs(), args.message_records) {
+            (Some(_), Some(message_records)) => shares.in_messages(message_records),
+            _ => shares,
+        };
         let shares = match load::split_skew(args) {
             Some(exponent) => shares.skewed(exponent),
             None => shares,
@@ -393,6 +397,9 @@ mod tests {
                 check(&format!("--workers 3 {options}"), &polls, is_in_order);
             }
             check(&format!("--workers 1 --parallel epochs {options}"), &[40], is_in_order);
+            for polls in [[30, 30, 30], [20, 31, 24], [2, 0, 0]] {
+                check(&format!("--inputs 3 {options}"), &polls, is_in_order);
+            }
         }
     }
 

@@ -5,9 +5,14 @@
 //! the numbers of the other lines do not change. The reference's lines are made by `plain_lines.rs`, which
 //! shares no code with the source.
 //!
-//! Bounds: the second reading holds the whole file in memory, decompressed, which the engine's budget does
-//! not count. Only the length of a line is bounded. A file that changes between the two readings makes the
-//! check fail; nothing looks for the cause.
+//! Bounds: the memory of the reference is estimated from the text, its lines and the results, and paid from the
+//! memory budget of the run while the text is read. The queries have ended by then, so nearly all of the
+//! budget is free. If the reference does not fit, a note says so, and the run is checked for lost records
+//! only. A file that changes between the two readings makes the check fail; nothing looks for the cause.
+//!
+//! ```text
+//!   estimate = TEXT_COPIES * bytes of text + LINE_BYTES * lines + RESULT_BYTES * results
+//! ```
 //!
 //! Every workload with `--input` uses [`Recorded`]: `nyt`, `lrb`, `lrb-full` and `netmon` read rows,
 //! `lines.rs` reads lines without columns. Tests: `tests/bench/bad_lines.rs` for each `--on-bad`,
@@ -21,15 +26,28 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use flate2::read::MultiGzDecoder;
-use thalweg::Record;
-use thalweg_cli::failure;
+use thalweg::{Engine, Record};
+use thalweg_cli::{console, failure};
 use thalweg_connectors::{CsvOptions, CsvSource, Header, OnBad, RealDisk, Row, RowError, TextSource};
+use thalweg_memory::{BudgetExceeded, Reservation};
 
 use super::args::BenchArgs;
 use super::drive::Driven;
 use super::files;
 use super::plain_lines::{LINE_BYTES_MAX, plain_lines, raw_lines};
 use crate::values::OnBadOption;
+
+/// Number of copies of the text that a reference counts for: the buffer of the text is up to twice as long as the
+/// text, and some references convert it to a text of their own.
+const TEXT_COPIES: usize = 3;
+
+/// Bytes that a reference needs for each line besides its text: places of the line in lists, and the row of numbers
+/// that it becomes. The full rules of Linear Road need the most: 60 bytes for a row, in a list that grows and is
+/// sorted.
+const LINE_BYTES: usize = 192;
+
+/// Bytes of each result: the row that was found and the row that is expected, with their keys.
+const RESULT_BYTES: usize = 128;
 
 /// Converts a row of a recorded file to a record.
 pub type Parse<T> = fn(&Row<'_>) -> Result<Record<T>, RowError>;
@@ -99,27 +117,38 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// Calls `use_lines` with the lines in plain form that a run has read. A line that breaks a rule of the
-    /// dialect is `None`.
+    /// Calls `use_lines` with the lines in plain form that a run on `engine` has read. A line that breaks a rule
+    /// of the dialect is `None`. Returns `None` if the reference does not fit into what the engine's memory
+    /// budget has left.
     pub fn with_lines<A>(
         &self,
+        engine: &Engine,
         driven: &Driven,
         use_lines: impl FnOnce(&mut dyn Iterator<Item = Option<String>>) -> A,
-    ) -> Result<A> {
-        let bytes = bytes_of(self.path)?;
-        Ok(use_lines(&mut plain_lines(&bytes, self.layout.header, lines_max(driven))))
+    ) -> Result<Option<A>> {
+        let text = PaidText::of(self.path, engine, results_of(driven))?;
+        let header = self.layout.header;
+        Ok(text.map(|text| use_lines(&mut plain_lines(&text.bytes, header, lines_max(driven)))))
     }
 
-    /// Calls `use_lines` with the unchanged lines, without columns, that a run has read. A line that is not
-    /// text or is too long is `None`.
+    /// Calls `use_lines` with the unchanged lines, without columns, that a run on `engine` has read. A line that
+    /// is not text or is too long is `None`. Returns `None` if the reference does not fit into what the
+    /// engine's memory budget has left.
     pub fn with_raw_lines<A>(
         &self,
+        engine: &Engine,
         driven: &Driven,
         use_lines: impl FnOnce(&[Option<&str>]) -> A,
-    ) -> Result<A> {
-        let bytes = bytes_of(self.path)?;
-        Ok(use_lines(&raw_lines(&bytes, lines_max(driven))))
+    ) -> Result<Option<A>> {
+        let text = PaidText::of(self.path, engine, results_of(driven))?;
+        Ok(text.map(|text| use_lines(&raw_lines(&text.bytes, lines_max(driven)))))
     }
+}
+
+/// Returns the number of results of a run, which bounds the rows of its reference if both are equal.
+fn results_of(driven: &Driven) -> usize {
+    let results = driven.total(|report| report.results_out);
+    usize::try_from(results).unwrap_or(usize::MAX)
 }
 
 /// Returns the number of lines that a run has read if it was interrupted, else the greatest number.
@@ -128,22 +157,68 @@ fn lines_max(driven: &Driven) -> u64 {
     if driven.is_interrupted { read() } else { u64::MAX }
 }
 
-/// Reads a file, and decompresses it if its name ends in `.gz`. A line longer than the CSV dialect allows
-/// is cut one byte behind the greatest length, since it is bad in any case and may be larger than memory.
-pub fn bytes_of(path: &Path) -> Result<Vec<u8>> {
-    let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
-    let read = File::open(path).and_then(|file| {
-        if is_gzip { bounded_lines(MultiGzDecoder::new(file)) } else { bounded_lines(file) }
-    });
-    read.with_context(|| format!("{} cannot be read for the reference", path.display()))
+/// The text of a file for the reference, whose memory is paid from the budget of a run.
+pub struct PaidText {
+    /// The lines of the file, decompressed.
+    pub bytes: Vec<u8>,
+    /// Reservation of the memory that the reference needs, by estimate.
+    _paid: Reservation,
 }
 
-/// Reads all lines of a file, each cut after the first byte beyond the greatest length.
-fn bounded_lines(mut file: impl Read) -> io::Result<Vec<u8>> {
-    let (mut bytes, mut piece, mut line_start) = (Vec::new(), vec![0; 64 << 10], 0);
+impl PaidText {
+    /// Reads a file, and decompresses it if its name ends in `.gz`. A line longer than the CSV dialect allows is
+    /// cut one byte behind the greatest length, since it is bad in any case and may be larger than memory.
+    ///
+    /// Returns `None` if the reference of this text, with so many results, does not fit into what the engine's
+    /// memory budget has left. Reading stops there, and a note tells the reason.
+    pub fn of(path: &Path, engine: &Engine, results: usize) -> Result<Option<Self>> {
+        let mut paid = engine.budget().reserve(0).context("nothing always fits")?;
+        let read = File::open(path).and_then(|file| {
+            let pay = |text_bytes, lines| paid.resize(need_bytes(text_bytes, lines, results));
+            let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+            if is_gzip { bounded_lines(MultiGzDecoder::new(file), pay) } else { bounded_lines(file, pay) }
+        });
+        let read = read.with_context(|| format!("{} cannot be read for the reference", path.display()))?;
+        match read {
+            Ok(bytes) => Ok(Some(PaidText { bytes, _paid: paid })),
+            Err(exceeded) => {
+                console::note(&too_large(path, exceeded));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Returns the bytes that the reference of a recorded file needs, by estimate.
+fn need_bytes(text_bytes: usize, lines: usize, results: usize) -> usize {
+    let of_text = text_bytes.saturating_mul(TEXT_COPIES);
+    let of_lines = lines.saturating_mul(LINE_BYTES);
+    of_text.saturating_add(of_lines).saturating_add(results.saturating_mul(RESULT_BYTES))
+}
+
+/// Returns the note for a reference that does not fit into the memory budget.
+fn too_large(path: &Path, exceeded: BudgetExceeded) -> String {
+    let (path, limit_mib) = (path.display(), exceeded.limit_bytes >> 20);
+    format!(
+        "the reference of {path} needs more memory than the budget of {limit_mib} MiB has left, so this run is checked for lost records only; raise --memory-budget"
+    )
+}
+
+/// Reads all lines of a file, each cut after the first byte beyond the greatest length. `pay` is called with the
+/// number of bytes and of lines read so far, at first with none, before the next piece is read; its error ends the
+/// reading.
+fn bounded_lines<E>(
+    mut file: impl Read,
+    mut pay: impl FnMut(usize, usize) -> Result<(), E>,
+) -> io::Result<Result<Vec<u8>, E>> {
+    let (mut bytes, mut piece, mut line_start, mut lines) = (Vec::new(), vec![0; 64 << 10], 0, 0);
     loop {
+        // The last line may have no end.
+        if let Err(error) = pay(bytes.len(), lines + 1) {
+            return Ok(Err(error));
+        }
         let count = match file.read(&mut piece) {
-            Ok(0) => return Ok(bytes),
+            Ok(0) => return Ok(Ok(bytes)),
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
@@ -158,6 +233,7 @@ fn bounded_lines(mut file: impl Read) -> io::Result<Vec<u8>> {
             bytes.extend_from_slice(end);
             if !end.is_empty() {
                 line_start = bytes.len();
+                lines += 1;
             }
         }
     }
@@ -181,7 +257,8 @@ mod tests {
     fn lines_that_are_too_long_are_cut_and_others_are_not() {
         let long = "x".repeat(LINE_BYTES_MAX + 1);
         let check = |file: &str, expected: &str| {
-            let read = bounded_lines(Slowly(file.as_bytes())).unwrap();
+            let free = |_, _| Ok::<(), ()>(());
+            let read = bounded_lines(Slowly(file.as_bytes()), free).unwrap().unwrap();
             assert!(read == expected.as_bytes(), "{} bytes", read.len());
         };
         check("", "");
@@ -189,5 +266,25 @@ mod tests {
         check(&format!("a\n{long}\nb"), &format!("a\n{long}\nb"));
         check(&format!("a\n{long}{long}\nb"), &format!("a\n{long}\nb"));
         check(&format!("{long}y"), &long);
+    }
+
+    /// Text and lines are paid as they are read, and reading ends where they cannot be paid.
+    #[test]
+    fn lines_are_paid_as_they_are_read() {
+        let mut paid = Vec::new();
+        let pay = |text_bytes, lines| {
+            paid.push((text_bytes, lines));
+            if text_bytes < 14 { Ok(()) } else { Err("too much") }
+        };
+        let read = bounded_lines(Slowly(b"one\ntwo\nthree\nfour\n"), pay).unwrap();
+        assert_eq!(read, Err("too much"));
+        assert_eq!(paid, [(0, 1), (7, 2), (14, 4)]);
+    }
+
+    #[test]
+    fn the_need_of_a_reference_is_estimated() {
+        assert_eq!(need_bytes(0, 0, 0), 0);
+        assert_eq!(need_bytes(1_000, 10, 5), 3_000 + 1_920 + 640);
+        assert_eq!(need_bytes(usize::MAX, 1, 1), usize::MAX);
     }
 }

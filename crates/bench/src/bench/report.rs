@@ -12,6 +12,7 @@ use super::chain;
 use super::drive::{Driven, Overdue};
 use super::latency::Latency;
 use super::modes::ExecutionOption;
+use super::parameters::PolicyParameters;
 
 /// Least share of the offered load that a run must take to count as keeping up. A little may be missing,
 /// because a run ends within a step of the source.
@@ -23,6 +24,8 @@ pub struct Figures {
     pub workload: &'static str,
     pub api: &'static str,
     pub policy: Option<String>,
+    /// Parameters of the policy by name, as the policy tells them; `null` if no policy chose the tasks.
+    pub policy_parameters: Option<PolicyParameters>,
     pub memory: Option<&'static str>,
     pub execution: Option<&'static str>,
     pub parallel: Option<&'static str>,
@@ -261,6 +264,7 @@ impl Figures {
             workload: args.workload().facts().name,
             api,
             policy: None,
+            policy_parameters: None,
             memory: None,
             execution: None,
             parallel: None,
@@ -318,6 +322,7 @@ impl Figures {
         };
         Figures {
             policy: Some(policy.to_owned()),
+            policy_parameters: args.policy_parameters(),
             memory: Some(args.memory.name()),
             execution: Some(args.execution.name()),
             parallel: Some(args.parallel().name()),
@@ -373,6 +378,9 @@ impl Figures {
             if self.queries == 1 { String::new() } else { format!(", {} queries", self.queries) },
             offered.unwrap_or("as fast as can be".to_owned()),
         );
+        if let (Some(policy), Some(parameters)) = (&self.policy, &self.policy_parameters) {
+            text += &format!("  policy      {policy}: {}\n", parameters.text());
+        }
         let (throughput, events) = (show::rate(self.throughput_per_s), show::count(self.events_in));
         text += &format!("  throughput  {throughput} over {:.2} s; {events} events in all\n", self.seconds);
         if let (Some(extremes), true) = (self.query_throughput_per_s, self.queries > 1) {

@@ -85,6 +85,8 @@ pub struct Facts {
     pub queries_together: u64,
     /// Whether the workload accepts `--aggressor`.
     pub has_aggressor: bool,
+    /// Whether the workload accepts `--inputs`.
+    pub has_inputs: bool,
     /// Kinds of hand-written loops that the workload has.
     pub loops: &'static [LoopKind],
 }
@@ -126,6 +128,7 @@ const YSB: Facts = Facts {
     queries: 1,
     queries_together: 1,
     has_aggressor: false,
+    has_inputs: false,
     loops: &LoopKind::ALL,
 };
 
@@ -237,6 +240,7 @@ const IPQ1: Facts = Facts {
     }),
     has_cycle: false,
     has_selectivity: false,
+    has_inputs: true,
     loops: &[],
     ..YSB
 };
@@ -260,6 +264,7 @@ const IPQ4: Facts = Facts {
     nominal_rate_per_s: JOIN.nominal_rate_per_s,
     streams: 2,
     memory_budget_bytes: JOIN.memory_budget_bytes,
+    has_inputs: false,
     ..IPQ1
 };
 
@@ -272,11 +277,18 @@ const MIXED: Facts = Facts {
     // The least number of queries that the paper runs.
     queries: 6,
     queries_together: 3,
+    has_inputs: false,
     ..IPQ1
 };
 
-const TENANTS: Facts =
-    Facts { name: "tenants", windows: None, queries: tenants::JOBS, has_aggressor: true, ..MIXED };
+const TENANTS: Facts = Facts {
+    name: "tenants",
+    windows: None,
+    queries: tenants::JOBS,
+    has_aggressor: true,
+    has_inputs: true,
+    ..MIXED
+};
 
 impl Workload {
     /// Returns the options and defaults of the workload.

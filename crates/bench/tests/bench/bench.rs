@@ -126,6 +126,34 @@ fn operators_can_be_isolated() {
     assert_eq!((&figures["chain"], &figures["workers"]), (&"none".into(), &2.into()));
 }
 
+/// The figures tell the parameters of the policy by name, those that options set and those that the policy has.
+#[test]
+fn figures_tell_the_parameters_of_the_policy() {
+    let folder = Folder::new("policy_parameters");
+    let run = "bench ysb --seconds 0.05 --warmup 0 --policy";
+    let parameters = |policy: &str| folder.json(&format!("{run} {policy}"))["policy_parameters"].clone();
+    let klink = parameters("klink --klink-r 60ms --klink-h 100");
+    assert_eq!((&klink["cycle_ns"], &klink["epochs"]), (&60_000_000.into(), &100.into()), "{klink}");
+    assert_eq!(
+        (&klink["memory_share"], &klink["relief"]),
+        (&0.8.into(), &"largest_release".into()),
+        "{klink}"
+    );
+    let cameo = parameters("cameo_llf");
+    assert_eq!(
+        (&cameo["grain_ns"], &cameo["latency_target_ns"]),
+        (&1_000_000.into(), &1_000_000_000.into()),
+        "{cameo}"
+    );
+    let enjima = parameters("enjima --round 2ms");
+    assert_eq!(
+        (&enjima["round_ns"], &enjima["output_cost"]),
+        (&2_000_000.into(), &"path".into()),
+        "{enjima}"
+    );
+    assert_eq!(enjima["event_threshold_records_start"], 1_000.0);
+}
+
 #[test]
 fn loops_give_the_same_results() {
     let folder = Folder::new("loops");
@@ -133,6 +161,7 @@ fn loops_give_the_same_results() {
         let figures = folder.json(&format!("bench ysb --seconds 0.05 --warmup 0.01 --api {api}"));
         assert_right(&figures);
         assert_eq!((&figures["api"], &figures["policy"]), (&api.into(), &Value::Null));
+        assert_eq!(figures["policy_parameters"], Value::Null);
     }
 }
 
@@ -144,6 +173,7 @@ fn sql_gives_the_same_results() {
         let figures = folder.json(&format!("bench ysb --api sql --seconds 0.3 --warmup 0.05{more}"));
         assert_right(&figures);
         assert_eq!((&figures["api"], &figures["policy"]), (&"sql".into(), &"enjima".into()));
+        assert_eq!(figures["policy_parameters"]["min_quantum_records"], 1_000);
         assert!(figures["events_in"].as_u64() > Some(100_000), "rows are counted, not batches: {figures}");
     }
 }

@@ -34,6 +34,25 @@ fn generated_events_give_the_reference_s_results() {
     right(&folder, "ipq2 --seconds 0.1 --window 70ms --slide 30ms");
 }
 
+/// Several inputs, of which each is a source of its own, give the reference's results, whatever their number, the
+/// load and its skew over the inputs.
+#[test]
+fn several_inputs_give_the_reference_s_results() {
+    let folder = Folder::new("ipq_inputs");
+    for workload in ["ipq1", "ipq2", "ipq3"] {
+        for options in [
+            "--inputs 1",
+            "--inputs 3 --window 50ms --workers 2 --nominal-rate 4M",
+            "--inputs 64 --workers 2 --parallel serial --policy cameo_llf",
+            "--inputs 64 --rate 64k --message-records 100 --window 30ms",
+            "--inputs 5 --rate 50k --queries 2 --skew 1 --window 30ms",
+            "--inputs 7 --rate 50k --out-of-order 7ms --isolate",
+        ] {
+            right(&folder, &format!("{workload} --seconds 0.1 {options}"));
+        }
+    }
+}
+
 #[test]
 fn results_are_written() {
     let folder = Folder::new("ipq_results");

@@ -73,6 +73,25 @@ fn the_short_form_of_recorded_traffic() {
     }
 }
 
+/// In chosen windows rows of recorded and of generated traffic equal those of the reference. The last windows are a
+/// third of those of tolls, as in Klink, and rows have their starts.
+#[test]
+fn windows_of_the_short_form_are_chosen() {
+    let folder = Folder::new("lrb_windows");
+    folder.write("cars.csv", crowd().join("\n"));
+    for options in ["", "--workers 2 --chain none"] {
+        let run = "bench lrb --lrb-windows 120s/30s,60s,20s";
+        let figures = folder.json(&format!("{run} --input cars.csv --results out {options}"));
+        assert_right(&figures);
+        // A minute's last instant lies in its last third, and so does the end of the window with the accident.
+        let expected = ["100,0,0,12,4,0.0,0,1", "40,0,0,10,51,20.0,2,0", "40,0,0,12,4,0.0,0,0"];
+        assert_eq!(rows(&folder, "out/lrb.csv"), expected, "{options}");
+        let figures = folder.json(&format!("bench lrb --lrb-windows 5s/3s,6s,2s --seconds 0.2 {options}"));
+        assert_right(&figures);
+        assert!(figures["results_out"].as_u64() > Some(0), "{figures}");
+    }
+}
+
 #[test]
 fn the_full_rules_of_recorded_traffic() {
     let folder = Folder::new("lrb_full_recorded");

@@ -21,6 +21,8 @@ fn every_mode_gives_the_reference_s_results() {
             assert_eq!(told, [execution, policy, memory, "oracle-equal"], "{figures}");
             let parallel = if memory == "blocks" { "epochs" } else { "serial" };
             assert_eq!((&figures["ok"], &figures["parallel"]), (&true.into(), &parallel.into()), "{figures}");
+            let has_parameters = figures["policy_parameters"].is_object();
+            assert_eq!(has_parameters, execution == "workers", "{figures}");
         }
     }
 }

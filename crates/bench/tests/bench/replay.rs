@@ -23,18 +23,39 @@ fn a_run_is_replayed() {
     }
 }
 
-/// A run whose policy has parameters of its own is replayed with the same parameters, and differs without
-/// them.
+/// A run whose policy has parameters of its own is replayed with the same parameters, which the replay shows, and
+/// differs with others.
 #[test]
 fn parameters_are_replayed_too() {
     let folder = Folder::new("replay_parameters");
     let ran = folder.run(&format!("{RUN} --policy klink --klink-r 5ms --trace calls"));
     assert_eq!((ran.code, ran.stderr.contains("no effect")), (0, false), "{ran:?}");
-    let again = folder.run("replay calls --klink-r 5ms");
+    assert!(ran.stdout.contains("  policy      klink: round_ns 1000000, cycle_ns 5000000, "), "{ran:?}");
+    let again = folder.run("replay calls");
     assert_eq!(again.code, 0, "{again:?}");
-    assert_eq!(folder.run("replay calls").code, 1);
+    assert!(again.stdout.starts_with("klink: round_ns 1000000, cycle_ns 5000000, "), "{again:?}");
+    assert_eq!(again.stderr, "");
+    assert_eq!(folder.run("replay calls --klink-r 5ms").code, 0);
+    let other = folder.run("replay calls --klink-r 120ms");
+    assert_eq!(other.code, 1, "{other:?}");
+    assert!(other.stdout.starts_with("klink: round_ns 1000000, cycle_ns 120000000, "), "{other:?}");
     let idle = folder.run("replay calls --policy fcfs --klink-h 10");
     assert!(idle.stderr.contains("note: --klink-h has no effect on --policy fcfs\n"), "{idle:?}");
+}
+
+/// The noise of costs is drawn from a seed, so a run with noise is replayed exactly, and differs with another seed.
+#[test]
+fn noise_of_costs_is_replayed_too() {
+    let folder = Folder::new("replay_noise");
+    let ran = folder.run(&format!("{RUN} --policy cameo_llf --cost-noise 100ms --seed 7 --trace calls"));
+    assert_eq!((ran.code, ran.stderr.contains("no effect")), (0, false), "{ran:?}");
+    assert!(ran.stdout.contains("cost_noise_ns 100000000, noise_seed 7"), "{ran:?}");
+    let again = folder.run("replay calls");
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.stdout.contains("cost_noise_ns 100000000, noise_seed 7"), "{again:?}");
+    assert_eq!(folder.run("replay calls --noise-seed 8").code, 1);
+    let idle = folder.run("replay calls --policy fcfs --cost-noise 1ms");
+    assert!(idle.stderr.contains("note: --cost-noise has no effect on --policy fcfs\n"), "{idle:?}");
 }
 
 #[test]

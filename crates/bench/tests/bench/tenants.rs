@@ -55,6 +55,16 @@ fn groups_have_figures_of_their_own() {
     assert_eq!((&sensitive["latency_target_us"], &sensitive["queries"]), (&50_000.into(), &1.into()));
 }
 
+/// Each job may have 64 inputs, as in Cameo. The load of each group is the same.
+#[test]
+fn jobs_may_have_64_inputs() {
+    let folder = Folder::new("tenants_inputs");
+    let options = "--inputs 64 --queries 3 --aggressor 128k --skew 0.5 --policy cameo_llf --parallel serial";
+    let figures = right(&folder, &format!("--seconds 0.3 {options}"));
+    let [sensitive, bulk] = [&figures["groups"][0], &figures["groups"][1]];
+    assert_eq!((&sensitive["offered_per_s"], &bulk["offered_per_s"]), (&64_000.into(), &128_000.into()));
+}
+
 #[test]
 fn every_mode_gives_the_reference_s_results() {
     let folder = Folder::new("tenants_modes");

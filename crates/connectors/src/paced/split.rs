@@ -80,6 +80,16 @@ impl SplitShares {
         }
     }
 
+    /// Returns this distribution with runs of whole messages of `message_records`, above zero, so that all records of
+    /// a message come from one split.
+    pub fn in_messages(self, message_records: u64) -> Self {
+        if self.splits == 1 {
+            return self;
+        }
+        let run_records = self.run_records.div_ceil(message_records).saturating_mul(message_records);
+        SplitShares { run_records, ..self }
+    }
+
     /// Returns this distribution with skewed numbers of records: by Zipf's law, the first split has the most.
     /// With exponent 0 all splits have the same number. A round of runs may become longer, so that the
     /// smallest split has some records of it.
@@ -303,6 +313,21 @@ mod tests {
             assert_eq!(made, expected);
         }
         assert_eq!(Split::whole().go_on(7), 7);
+    }
+
+    /// A run of a split is a whole number of messages, and at least as long as before. A single split makes all
+    /// messages.
+    #[test]
+    fn runs_are_whole_messages() {
+        let run = |run_records, message_records| {
+            let shares = SplitShares { splits: 64, run_records, ends: None }.in_messages(message_records);
+            (shares.run_records, shares.round_records())
+        };
+        assert_eq!(run(64, 1_000), (1_000, 64_000));
+        assert_eq!(run(4_096, 1_000), (5_000, 320_000));
+        assert_eq!(run(1_000, 1_000), (1_000, 64_000));
+        assert_eq!(run(64, 1), (64, 4_096));
+        assert_eq!(SplitShares::WHOLE.in_messages(1_000), SplitShares::WHOLE);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 use thalweg_model::ProcessingTime;
 
+use crate::parameters::Parameter;
 use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Origin, Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, Snapshot};
@@ -104,6 +105,12 @@ impl<P: Policy> Policy for Ageing<P> {
 
     fn delay_epochs(&self) -> u32 {
         self.policy.delay_epochs()
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut parameters = self.policy.parameters();
+        parameters.push(Parameter::whole("starvation_ns", STARVATION_NS));
+        parameters
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

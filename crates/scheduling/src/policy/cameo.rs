@@ -53,6 +53,7 @@ pub mod token;
 
 use self::costs::Costs;
 use self::progress::Progress;
+use crate::parameters::Parameter;
 use crate::policy::{Policy, Scale, output_cost};
 use crate::rank::{Origin, Quantum, Rank};
 use crate::settings::Settings;
@@ -157,11 +158,15 @@ impl Cameo {
         Cameo::new(CameoSettings { is_semantics_aware: false, ..CameoSettings::default() })
     }
 
-    /// Returns this form of Cameo with the grain that users set.
+    /// Returns this form of Cameo with the grain and the noise of costs that users set.
     #[must_use]
-    pub fn with(mut self, settings: &Settings) -> Self {
-        self.settings.grain_ns = settings.cameo_grain_ns;
-        self
+    pub fn with(self, settings: &Settings) -> Self {
+        Cameo::new(CameoSettings {
+            grain_ns: settings.cameo_grain_ns,
+            cost_noise_ns: settings.cameo_cost_noise_ns,
+            noise_seed: settings.cameo_noise_seed,
+            ..self.settings
+        })
     }
 
     fn has_deadlines(&self) -> bool {
@@ -208,6 +213,19 @@ impl Policy for Cameo {
 
     fn scale(&self) -> Scale {
         Scale::Interval
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut parameters = vec![Parameter::whole("round_ns", self.round_ns())];
+        if self.has_deadlines() {
+            parameters.push(Parameter::whole("latency_target_ns", self.settings.latency_target_ns));
+        }
+        parameters.extend([
+            Parameter::whole("grain_ns", self.settings.grain_ns),
+            Parameter::whole("cost_noise_ns", self.settings.cost_noise_ns),
+            Parameter::whole("noise_seed", self.settings.noise_seed),
+        ]);
+        parameters
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

@@ -29,6 +29,7 @@ mod thresholds;
 use self::shares::Share;
 pub use self::thresholds::ThresholdRange;
 use self::thresholds::Thresholds;
+use crate::parameters::Parameter;
 use crate::policy::ageing::{Patience, STARVATION_NS};
 use crate::policy::output_cost::{self, MIN_SELECTIVITY, OutputCost, OutputCosts};
 use crate::policy::{Policy, ROUND_NS, Refresh, Scale};
@@ -293,6 +294,38 @@ impl Policy for Enjima {
 
     fn round_ns(&self) -> u64 {
         self.settings.round_ns
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let EnjimaSettings { event_threshold_records: events, idle_threshold_ns: idle, .. } = self.settings;
+        let output_cost = match self.settings.output_cost {
+            OutputCost::Path => "path",
+            OutputCost::Printed => "printed",
+            OutputCost::Code => "code",
+        };
+        let mut parameters = vec![
+            Parameter::whole("round_ns", self.settings.round_ns),
+            Parameter::word("output_cost", output_cost),
+            Parameter::real("min_selectivity", self.settings.min_selectivity),
+            Parameter::real("event_threshold_records_start", events.start),
+            Parameter::real("event_threshold_records_min", events.min),
+            Parameter::real("event_threshold_records_max", events.max),
+            Parameter::real("event_threshold_records_max_step", events.max_step),
+            Parameter::real("idle_threshold_ns_start", idle.start),
+            Parameter::real("idle_threshold_ns_min", idle.min),
+            Parameter::real("idle_threshold_ns_max", idle.max),
+            Parameter::real("idle_threshold_ns_max_step", idle.max_step),
+            Parameter::whole("adapt_every_samples", self.settings.adapt_every_samples),
+            Parameter::whole("min_quantum_records", self.settings.min_quantum_records),
+        ];
+        if !self.is_strict {
+            parameters.extend([
+                Parameter::whole("starvation_ns", self.settings.starvation_ns),
+                Parameter::real("share_band", self.settings.share_band),
+                Parameter::real("share_lead_ns", self.settings.share_lead_ns),
+            ]);
+        }
+        parameters
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

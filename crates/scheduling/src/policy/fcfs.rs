@@ -20,6 +20,7 @@
 
 use thalweg_model::ProcessingTime;
 
+use crate::parameters::Parameter;
 use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
@@ -92,6 +93,14 @@ impl Policy for Fcfs {
 
     fn scale(&self) -> Scale {
         Scale::Ordinal
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut parameters = vec![Parameter::whole("round_ns", self.round_ns())];
+        if self.came_to != CameTo::Line {
+            parameters.push(Parameter::whole("on_demand_patience_ns", ON_DEMAND_PATIENCE_NS));
+        }
+        parameters
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

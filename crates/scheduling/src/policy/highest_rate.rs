@@ -11,6 +11,7 @@
 //! Differs    a selectivity below 1/1000 counts as 1/1000: a window that did not fire in an interval would have no
 //!            rate at all
 
+use crate::parameters::Parameter;
 use crate::policy::downstream::Downstream;
 use crate::policy::output_cost::{MIN_SELECTIVITY, cost_ns, selectivity};
 use crate::policy::{Policy, Scale};
@@ -71,6 +72,13 @@ impl Policy for HighestRate {
 
     fn scale(&self) -> Scale {
         Scale::Ratio
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        vec![
+            Parameter::whole("round_ns", self.round_ns()),
+            Parameter::real("min_selectivity", MIN_SELECTIVITY),
+        ]
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

@@ -77,6 +77,7 @@ use self::memory::{MemoryMode, Pipeline};
 use self::plan::QueryPlan;
 pub use self::settings::{CONFIDENCE_PERCENT, CYCLE_NS, Estimate, KlinkSettings, MEMORY_SHARE, Relief};
 use self::slack::{reach_deviations, slack_ns};
+use crate::parameters::Parameter;
 use crate::policy::ageing::Patience;
 use crate::policy::downstream::Downstream;
 use crate::policy::output_cost::{cost_ns, selectivity};
@@ -376,6 +377,42 @@ impl Policy for Klink {
 
     fn delay_epochs(&self) -> u32 {
         self.settings.epochs
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let KlinkSettings { memory_share, starvation_ns, .. } = self.settings;
+        let (estimate, reach_deviations) = match self.settings.estimate {
+            Estimate::ClosedForm => ("closed_form", None),
+            Estimate::Sum { reach_deviations } => ("sum", Some(reach_deviations)),
+            Estimate::LiteralVariance => ("literal_variance", None),
+            Estimate::Regression => ("regression", None),
+        };
+        let mut parameters = vec![
+            Parameter::whole("round_ns", self.round_ns()),
+            Parameter::whole("cycle_ns", self.settings.cycle_ns),
+            Parameter::word("estimate", estimate),
+        ];
+        parameters.extend(reach_deviations.map(|reach| Parameter::real("reach_deviations", reach)));
+        parameters.extend([
+            Parameter::whole("epochs", self.settings.epochs),
+            Parameter::switch("is_lazy", self.settings.is_lazy),
+            Parameter::switch("evaluates_sweeps", self.settings.evaluates_sweeps),
+        ]);
+        if memory_share.is_finite() {
+            let relief = match self.settings.relief {
+                Relief::LargestRelease => "largest_release",
+                Relief::LeastSlack => "least_slack",
+            };
+            parameters.extend([
+                Parameter::real("memory_share", memory_share),
+                Parameter::whole("memory_ns", self.settings.memory_ns),
+                Parameter::word("relief", relief),
+            ]);
+        }
+        if starvation_ns < u64::MAX {
+            parameters.push(Parameter::whole("starvation_ns", starvation_ns));
+        }
+        parameters
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

@@ -10,6 +10,7 @@
 //! Differs    an operator with several readers has the output selectivity of the best of them, as in Enjima's Eq. 1;
 //!            Aurora multiplies over every operator downstream
 
+use crate::parameters::Parameter;
 use crate::policy::output_cost::{MIN_SELECTIVITY, OutputCost, OutputCosts};
 use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
@@ -43,6 +44,13 @@ impl Policy for MinLatency {
 
     fn scale(&self) -> Scale {
         Scale::Ratio
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        vec![
+            Parameter::whole("round_ns", self.round_ns()),
+            Parameter::real("min_selectivity", MIN_SELECTIVITY),
+        ]
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

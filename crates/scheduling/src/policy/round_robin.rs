@@ -14,6 +14,7 @@
 //! section 6.1.3. The quantum is the number of records processed in Klink's cycle, which is 120 ms unless it
 //! is set, and at least one block.
 
+use crate::parameters::Parameter;
 use crate::policy::output_cost::cost_ns;
 use crate::policy::turns::Turns;
 use crate::policy::{Policy, Scale};
@@ -51,6 +52,12 @@ impl Policy for RoundRobin {
 
     fn scale(&self) -> Scale {
         Scale::Ordinal
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut parameters = vec![Parameter::whole("round_ns", self.round_ns())];
+        parameters.extend(self.quantum_ns.map(|quantum_ns| Parameter::whole("quantum_ns", quantum_ns)));
+        parameters
     }
 
     fn prepare(&mut self, _snapshot: &Snapshot) {

@@ -41,6 +41,7 @@
 
 use thalweg_model::{EventTime, Span};
 
+use crate::parameters::Parameter;
 use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{
@@ -265,6 +266,17 @@ impl Policy for StreamBox {
 
     fn prefers_workers(&self) -> bool {
         true
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut parameters = vec![
+            Parameter::whole("round_ns", self.round_ns()),
+            Parameter::switch("has_priority", self.form != Form::NetworkOrder),
+        ];
+        if self.form != Form::NetworkOrder {
+            parameters.push(Parameter::whole("advance_history_watermarks", HISTORY.unsigned_abs()));
+        }
+        parameters
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

@@ -1,12 +1,14 @@
 //! Format in which a trace of calls to a policy is written to a file.
 //!
 //! ```text
-//!   "thalweg trace 2\n"   entry: name of the policy   entry: call ...   empty entry   entry: calls left out
+//!   "thalweg trace 3\n"   entry: name of the policy   entry: its settings, if they are known
+//!                         entry: call ...   empty entry   entry: calls left out
 //!   entry = length in bytes as 4 bytes, little-endian; then that many bytes, encoded by postcard
 //! ```
 //!
-//! The encoding depends on the order of fields, so only the version that wrote a trace can read it. The number in the
-//! first line changes whenever a field does.
+//! The encoding depends on the order of fields, so a trace can be read only by versions whose fields are the same. The
+//! number in the first line changes whenever a field does. Version 2 has the same calls as version 3 and no entry for
+//! the settings, so its traces are read too, without settings.
 //!
 //! Bounds: an entry has at most `ENTRY_BYTES_MAX` bytes; a trace takes at most [`TRACE_BYTES_MAX`] in memory.
 
@@ -17,10 +19,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Call, TRACE_BYTES_MAX, Trace};
+use crate::settings::Settings;
 use crate::snapshot::OperatorId;
 
 /// The first bytes of a file with a trace.
-const HEAD: &[u8] = b"thalweg trace 2\n";
+const HEAD: &[u8] = b"thalweg trace 3\n";
+
+/// The first bytes of a file with a trace that was written before traces had settings.
+const HEAD_WITHOUT_SETTINGS: &[u8; HEAD.len()] = b"thalweg trace 2\n";
 
 /// Greatest length in bytes of an entry of the file. A snapshot of 10,000 operators takes a fifth of it. An
 /// absent operator takes one byte in the file and about a hundred times as much in memory.
@@ -84,6 +90,7 @@ impl Trace {
         out.write_all(HEAD)?;
         let mut entries = Entries { index: 0, bytes: Vec::new() };
         entries.write(out, &calls.policy)?;
+        entries.write(out, &calls.settings)?;
         for call in &calls.kept {
             entries.write(out, call)?;
         }
@@ -99,13 +106,16 @@ impl Trace {
     /// [`TraceError`]: a trace that is damaged or cut short is refused as a whole.
     pub fn read(input: &mut dyn Read, calls_max: usize) -> Result<Self, TraceError> {
         let mut head = [0; HEAD.len()];
-        match input.read_exact(&mut head) {
-            Ok(()) if head == HEAD => {}
+        let has_settings = match input.read_exact(&mut head) {
+            Ok(()) if head == HEAD => true,
+            Ok(()) if head == *HEAD_WITHOUT_SETTINGS => false,
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error.into()),
             _ => return Err(TraceError::NotATrace),
-        }
+        };
         let mut entries = Entries { index: 0, bytes: Vec::new() };
         let policy = entries.read_one(input)?;
+        let settings: Option<Settings> = if has_settings { entries.read_one(input)? } else { None };
+        settings.map_or(Ok(()), |settings| settings.check()).map_err(|why| entries.damaged(why))?;
         let trace = Trace::new(calls_max);
         let mut calls = trace.calls();
         while let Some(call) = entries.read::<Call>(input)? {
@@ -115,7 +125,7 @@ impl Trace {
             }
         }
         calls.left_out = entries.read_one(input)?;
-        calls.policy = policy;
+        (calls.policy, calls.settings) = (policy, settings);
         drop(calls);
         Ok(trace)
     }
@@ -215,7 +225,7 @@ impl Entries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{by_name, names};
+    use crate::policy::{by_name, configured, names};
     use crate::trace::tests::recorded;
 
     fn written(trace: &Trace) -> Vec<u8> {
@@ -233,7 +243,7 @@ mod tests {
         for policy in names() {
             let trace = recorded(policy, 7, 2_000);
             let again = read(&written(&trace)).expect("it is whole");
-            let seen = |trace: &Trace| (trace.policy(), trace.len(), trace.left_out());
+            let seen = |trace: &Trace| (trace.policy(), trace.settings(), trace.len(), trace.left_out());
             assert_eq!(seen(&again), seen(&trace));
             assert_eq!(again.replay(&mut *by_name(policy).unwrap()), Ok(()), "{policy}");
             assert_eq!(written(&again), written(&trace), "{policy}");
@@ -244,7 +254,7 @@ mod tests {
     /// an error or another trace, never a panic.
     #[test]
     fn damage_is_told() {
-        let bytes = written(&recorded("klink", 3, 12));
+        let bytes = written(&recorded("klink", 3, 12).with_settings(Settings::default()));
         for length in 0..bytes.len() {
             assert!(read(&bytes[..length]).is_err(), "cut to {length} bytes");
         }
@@ -252,7 +262,10 @@ mod tests {
             let mut turned = bytes.clone();
             turned[bit / 8] ^= 1 << (bit % 8);
             // If a damaged file can be read as a trace, the trace can be replayed without a panic.
-            let replayed = read(&turned).map(|trace| trace.replay(&mut *by_name("klink").unwrap()));
+            let replayed = read(&turned).map(|trace| {
+                let settings = trace.settings().unwrap_or_default();
+                trace.replay(&mut *configured("klink", &settings).unwrap())
+            });
             assert!(replayed.is_err() || bit >= HEAD.len() * 8, "bit {bit} of the head");
         }
         let told = |bytes: &[u8]| read(bytes).err().expect("it is damaged").to_string();
@@ -261,6 +274,27 @@ mod tests {
         assert_eq!(told(&long), "entry 0 of the trace is damaged: it would have 4294967295 bytes");
         let early = [HEAD, &100u32.to_le_bytes(), b"abc"].concat();
         assert_eq!(told(&early), "entry 0 of the trace is damaged: the file ends in it");
+    }
+
+    /// The settings of the recorded policy are read again. A file of version 2, which has no entry for them, is
+    /// read without settings. A setting that is outside of its range is told as damage.
+    #[test]
+    fn settings_are_read_again_and_old_files_have_none() {
+        let settings = Settings { klink_cycle_ns: 7, ..Settings::default() };
+        let trace = recorded("klink", 5, 100).with_settings(settings);
+        assert_eq!(read(&written(&trace)).expect("it is whole").settings(), Some(settings));
+        let without = written(&recorded("klink", 5, 100));
+        assert_eq!(read(&without).expect("it is whole").settings(), None);
+        // The first entry has 4 bytes of length, one of the name's length and the name; the second one, which
+        // version 2 lacks, has 4 bytes of length and one that says that there are no settings.
+        let (name, calls) = without[HEAD.len()..].split_at(4 + 1 + "klink".len());
+        assert_eq!(calls[..5], [1, 0, 0, 0, 0]);
+        let old = read(&[&HEAD_WITHOUT_SETTINGS[..], name, &calls[5..]].concat()).expect("it is whole");
+        assert_eq!((old.policy(), old.settings(), old.len()), ("klink".to_owned(), None, 100));
+        assert_eq!(old.replay(&mut *by_name("klink").unwrap()), Ok(()));
+        let wrong = recorded("klink", 5, 1).with_settings(Settings { klink_epochs: 0, ..settings });
+        let told = read(&written(&wrong)).err().expect("it is out of range").to_string();
+        assert_eq!(told, "entry 2 of the trace is damaged: klink_epochs is 0, but must be from 1 to 400");
     }
 
     #[test]

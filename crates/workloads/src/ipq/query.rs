@@ -1,8 +1,8 @@
 //! The queries IPQ1 to IPQ4 of Cameo, in the typed interface.
 
 use thalweg::{
-    Count, EventTime, Fold, Query, Sink, SlidingWindows, Source, TumblingWindows, WatermarkStrategy,
-    WindowError, Windowed,
+    Count, EventTime, Fold, Query, Segment, Sink, SlidingWindows, Source, Stream, TumblingWindows,
+    WatermarkStrategy, WindowError, Windowed,
 };
 
 use super::ad::AdEvent;
@@ -30,10 +30,47 @@ where
     S: Source<Item = AdEvent> + 'static,
     K: Sink<Windowed<EventTime, u64>> + 'static,
 {
+    add_revenue(query.splits("source", splits, strategy), windows, sink)
+}
+
+/// Adds IPQ1 or IPQ2 to `query`, as [`revenue_per_window`] does, but from several inputs: each of them is a source of
+/// its own, `source-1` and so on, and a union merges them. In Cameo a job has 64 of them.
+///
+/// # Errors
+/// [`WindowError`]: never, since the slide of windows is above zero.
+pub fn revenue_of_inputs<S, K>(
+    query: &Query,
+    inputs: impl IntoIterator<Item = S>,
+    strategy: WatermarkStrategy,
+    windows: SlidingWindows,
+    sink: K,
+) -> Result<(), WindowError>
+where
+    S: Source<Item = AdEvent> + 'static,
+    K: Sink<Windowed<EventTime, u64>> + 'static,
+{
+    let input = |(number, input): (usize, S)| query.source(&input_name(number), input, strategy);
+    let mut ads = (1..).zip(inputs).map(input);
+    match ads.next() {
+        Some(first) => add_revenue(first.union_all(ads), windows, sink),
+        // A query without inputs is refused when it is planned, as one without splits is.
+        None => revenue_per_window(query, std::iter::empty::<S>(), strategy, windows, sink),
+    }
+}
+
+/// Returns the name of one of several inputs, counted from 1.
+fn input_name(number: usize) -> String {
+    format!("source-{number}")
+}
+
+/// Adds both stages of IPQ1 or IPQ2 to a stream of ads.
+fn add_revenue<C, K>(ads: Stream<AdEvent, C>, windows: SlidingWindows, sink: K) -> Result<(), WindowError>
+where
+    C: Segment<AdEvent>,
+    K: Sink<Windowed<EventTime, u64>> + 'static,
+{
     let ends = TumblingWindows::new(windows.slide())?;
-    query
-        .splits("source", splits, strategy)
-        .key_by(|event| event.campaign)
+    ads.key_by(|event: &AdEvent| event.campaign)
         .sliding(windows)
         .aggregate(Revenue)
         .name("campaigns")
@@ -108,9 +145,38 @@ pub fn events_per_job<S, K>(
     S: Source<Item = LogEvent> + 'static,
     K: Sink<Windowed<JobLevel, u64>> + 'static,
 {
-    query
-        .splits("source", splits, strategy)
-        .key_by(|event| JobLevel { job: event.job, level: event.level })
+    add_events(query.splits("source", splits, strategy), windows, sink);
+}
+
+/// Adds IPQ3 to `query`, as [`events_per_job`] does, but from several inputs: each of them is a source of its own,
+/// `source-1` and so on, and a union merges them.
+pub fn events_of_inputs<S, K>(
+    query: &Query,
+    inputs: impl IntoIterator<Item = S>,
+    strategy: WatermarkStrategy,
+    windows: TumblingWindows,
+    sink: K,
+) where
+    S: Source<Item = LogEvent> + 'static,
+    K: Sink<Windowed<JobLevel, u64>> + 'static,
+{
+    let input = |(number, input): (usize, S)| query.source(&input_name(number), input, strategy);
+    let mut events = (1..).zip(inputs).map(input);
+    match events.next() {
+        Some(first) => add_events(first.union_all(events), windows, sink),
+        // A query without inputs is refused when it is planned, as one without splits is.
+        None => events_per_job(query, std::iter::empty::<S>(), strategy, windows, sink),
+    }
+}
+
+/// Adds the operators of IPQ3 to a stream of events.
+fn add_events<C, K>(events: Stream<LogEvent, C>, windows: TumblingWindows, sink: K)
+where
+    C: Segment<LogEvent>,
+    K: Sink<Windowed<JobLevel, u64>> + 'static,
+{
+    events
+        .key_by(|event: &LogEvent| JobLevel { job: event.job, level: event.level })
         .tumbling(windows)
         .aggregate(Count)
         .sink("sink", sink);

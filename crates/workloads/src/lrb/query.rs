@@ -7,7 +7,8 @@
 //!                                             +-> reports, 60 s --------+-> window join, 60 s (toll) -> co-group, 60 s -> sink
 //! ```
 //!
-//! The results must equal [`crate::reference::lrb`], doubles within a relative 1e-9.
+//! These are the windows of the paper; [`LrbWindows`] chooses others. The results must equal
+//! [`crate::reference::lrb`], doubles within a relative 1e-9.
 //!
 //! Source: the Enjima paper, section 5.1.1.
 
@@ -18,9 +19,7 @@ use thalweg::{
 };
 
 use super::report::{EXIT_LANE, LrbRecord, PositionReport, Segment};
-use super::toll::{
-    ACCIDENT_CARS, ACCIDENT_SLIDE, ACCIDENT_WINDOW, STOPPED_REPORTS, SegmentReport, WINDOW, toll,
-};
+use super::toll::{ACCIDENT_CARS, LrbWindows, STOPPED_REPORTS, SegmentReport, toll};
 
 /// The toll of a segment before accidents are taken into account.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -45,7 +44,27 @@ where
     S: Source<Item = LrbRecord> + 'static,
     K: Sink<Windowed<Segment, SegmentReport>> + 'static,
 {
-    let minutes = TumblingWindows::new(WINDOW)?;
+    segment_tolls_in(query, splits, strategy, LrbWindows::default(), sink)
+}
+
+/// Adds the short form of Linear Road in chosen windows to `query`: a row for each segment and last window that has
+/// a toll or an accident goes to `sink`.
+///
+/// # Errors
+/// [`WindowError`]: a size or a slide is not above zero, or a report belongs to too many windows of accidents.
+pub fn segment_tolls_in<S, K>(
+    query: &Query,
+    splits: impl IntoIterator<Item = S>,
+    strategy: WatermarkStrategy,
+    windows: LrbWindows,
+    sink: K,
+) -> Result<(), WindowError>
+where
+    S: Source<Item = LrbRecord> + 'static,
+    K: Sink<Windowed<Segment, SegmentReport>> + 'static,
+{
+    let minutes = TumblingWindows::new(windows.tolls)?;
+    let last = TumblingWindows::new(windows.last)?;
     let reports = query
         .splits("source", splits, strategy)
         .filter(|record| matches!(record, LrbRecord::Report(_)))
@@ -59,7 +78,7 @@ where
         .filter(|report| report.speed_mph == 0 && report.lane != EXIT_LANE)
         .name("standing")
         .key_by(PositionReport::place)
-        .sliding(SlidingWindows::of_size(ACCIDENT_WINDOW).every(ACCIDENT_SLIDE)?)
+        .sliding(SlidingWindows::of_size(windows.accidents).every(windows.accidents_slide)?)
         .aggregate(StoppedCars)
         .name("stopped cars")
         .filter(|place| place.value)
@@ -86,7 +105,7 @@ where
     tolls
         .key_by(|toll| toll.segment)
         .join(accidents.key_by(|accident| accident.key.segment()))
-        .tumbling(minutes)
+        .tumbling(last)
         .co_group(|window, segment, tolls, accidents| {
             let count = accidents.len() as u64;
             let report = tolls.first().map(|toll| SegmentReport {

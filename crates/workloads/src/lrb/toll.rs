@@ -5,12 +5,41 @@
 
 use thalweg_model::Span;
 
-/// The window in which speeds and reports are counted, and in which accidents are joined to them.
+/// The window in which speeds and reports are counted, and in which accidents are joined to them, unless windows are chosen.
 pub const WINDOW: Span = Span::from_secs(60);
-/// The window in which accidents are detected.
+/// The window in which accidents are detected, unless windows are chosen.
 pub const ACCIDENT_WINDOW: Span = Span::from_secs(120);
 /// Distance between the starts of two windows in which accidents are detected.
 pub const ACCIDENT_SLIDE: Span = Span::from_secs(30);
+
+/// The windows of the short form. Sizes and slides are whole seconds, because the starts of windows are written in
+/// seconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LrbWindows {
+    /// The window in which accidents are detected.
+    pub accidents: Span,
+    /// Distance between the starts of two windows in which accidents are detected; at most their size.
+    pub accidents_slide: Span,
+    /// The window in which speeds and reports are counted and joined.
+    pub tolls: Span,
+    /// The window in which accidents are joined to tolls; at most the size of `tolls`, so that it has one toll of a
+    /// segment at most. It is the last window of the query. Klink (SIGMOD 2021), section 6.1.1, makes it a third of
+    /// the others.
+    pub last: Span,
+}
+
+impl Default for LrbWindows {
+    /// Returns the windows of the Enjima paper: 120 s every 30 s, and 60 s for both others.
+    fn default() -> Self {
+        LrbWindows {
+            accidents: ACCIDENT_WINDOW,
+            accidents_slide: ACCIDENT_SLIDE,
+            tolls: WINDOW,
+            last: WINDOW,
+        }
+    }
+}
+
 /// Number of reports of one car at one place, in one [`ACCIDENT_WINDOW`], from which on the car counts as
 /// stopped.
 pub const STOPPED_REPORTS: u32 = 4;

@@ -13,6 +13,9 @@
 //! * A segment and minute with reports or an accident has one row; a missing number is 0. If there is an
 //!   accident, the toll is 0.
 //!
+//! [`lrb_rows_in`] does the same for windows of other sizes: tolls are counted in one window, accidents are sought in
+//! another, and a last window takes the results of both by the last instant of their windows.
+//!
 //! Minutes and windows start at multiples of their size and slide. All of them count, even if the input begins
 //! or ends within; so an accident may lie in a minute after the last report. No record is late.
 //!
@@ -49,7 +52,7 @@ pub struct LrbInput {
 /// One row of the results of Linear Road's short form; the fields are the columns of `lrb.csv`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LrbRow {
-    /// Start of the minute, in seconds from the start of the run.
+    /// Start of the minute, or of the last window, in seconds from the start of the run.
     pub window_start_s: i64,
     /// Number that identifies the expressway of the row.
     pub xway: u16,
@@ -63,7 +66,7 @@ pub struct LrbRow {
     pub average_speed: f64,
     /// Toll of the segment for the minute.
     pub toll: u64,
-    /// Number of accidents: pairs of a place and a window of 120 s.
+    /// Number of accidents: pairs of a place and a window of 120 s, or of the size that was chosen.
     pub accidents: u64,
 }
 
@@ -93,12 +96,40 @@ pub struct LrbAnswer {
     pub reports: u64,
 }
 
-const MINUTE_US: i64 = 60_000_000;
-const SLIDE_US: i64 = 30_000_000;
-const WINDOW_US: i64 = 120_000_000;
+/// Sizes of the windows of Linear Road's short form, in microseconds above zero. Windows start at multiples of their
+/// size, and windows of accidents at multiples of their slide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LrbSizes {
+    /// Size of the windows in which accidents are sought.
+    pub accidents_us: i64,
+    /// Distance between the starts of two windows in which accidents are sought, at most their size.
+    pub accidents_slide_us: i64,
+    /// Size of the windows in which reports are counted.
+    pub tolls_us: i64,
+    /// Size of the last windows, which take tolls and accidents together: whole seconds, at most `tolls_us`.
+    pub last_us: i64,
+}
+
+/// Windows of 120 s every 30 s, and minutes.
+const USUAL: LrbSizes = LrbSizes {
+    accidents_us: 120_000_000,
+    accidents_slide_us: 30_000_000,
+    tolls_us: 60_000_000,
+    last_us: 60_000_000,
+};
 
 /// Returns the results of Linear Road's short form for `input`, whose rows may be in any order.
 pub fn lrb_rows(input: impl Iterator<Item = LrbInput>) -> LrbAnswer {
+    lrb_rows_in(USUAL, input)
+}
+
+/// Returns the results of Linear Road's short form in windows of these sizes for `input`, whose rows may be in any
+/// order.
+///
+/// # Panics
+/// If a last window is longer than a window of tolls, because it could have several tolls of a segment.
+pub fn lrb_rows_in(sizes: LrbSizes, input: impl Iterator<Item = LrbInput>) -> LrbAnswer {
+    assert!(sizes.last_us <= sizes.tolls_us, "a last window has one toll of a segment at most");
     let mut answer = LrbAnswer::default();
     let mut minutes: BTreeMap<i64, Vec<Counted>> = BTreeMap::new();
     // The counts of the previous row's minute are taken out of the map, because usually the next row falls
@@ -111,7 +142,7 @@ pub fn lrb_rows(input: impl Iterator<Item = LrbInput>) -> LrbAnswer {
             continue;
         }
         answer.reports += 1;
-        let minute = row.event_time_us.div_euclid(MINUTE_US);
+        let minute = row.event_time_us.div_euclid(sizes.tolls_us);
         if minute != open_minute {
             minutes.insert(open_minute, open);
             (open_minute, open) = (minute, minutes.remove(&minute).unwrap_or_default());
@@ -128,14 +159,22 @@ pub fn lrb_rows(input: impl Iterator<Item = LrbInput>) -> LrbAnswer {
         }
     }
     minutes.insert(open_minute, open);
-    for (place, minute) in accidents(standing) {
+    // The counts of a minute belong to the last window that has the minute's last instant. No two minutes have the
+    // same, because last windows are not longer.
+    let last_of = |end_us: i64| (end_us - 1).div_euclid(sizes.last_us);
+    let mut lasts: BTreeMap<i64, Vec<Counted>> = minutes
+        .into_iter()
+        .map(|(minute, counts)| (last_of((minute + 1) * sizes.tolls_us), counts))
+        .collect();
+    for (place, end_us) in accidents(sizes, standing) {
         let (xway, direction, _, position) = place;
         let segment = (position / 5_280) as u8;
-        at(minutes.entry(minute).or_default(), number(xway, direction, segment)).accidents += 1;
+        at(lasts.entry(last_of(end_us)).or_default(), number(xway, direction, segment)).accidents += 1;
     }
-    for (minute, segments) in minutes {
+    for (last, segments) in lasts {
+        let start_s = last * sizes.last_us / 1_000_000;
         let rows = segments.iter().enumerate().filter(|(_, counted)| counted.is_counted());
-        answer.rows.extend(rows.map(|(number, counted)| counted.row(minute, number)));
+        answer.rows.extend(rows.map(|(number, counted)| counted.row(start_s, number)));
     }
     answer
 }
@@ -151,9 +190,10 @@ struct Standing {
     event_time_us: i64,
 }
 
-/// Returns the place and the minute of every accident, that is, of every pair of a place and a window with
-/// stopped cars.
-fn accidents(mut standing: Vec<Standing>) -> Vec<(Place, i64)> {
+/// Returns the place of every accident, that is, of every pair of a place and a window with stopped cars, and the end
+/// of the window in microseconds.
+fn accidents(sizes: LrbSizes, mut standing: Vec<Standing>) -> Vec<(Place, i64)> {
+    let LrbSizes { accidents_us: size_us, accidents_slide_us: slide_us, .. } = sizes;
     standing.sort_unstable();
     let mut found = Vec::new();
     for at_place in standing.chunk_by(|a, b| a.place == b.place) {
@@ -163,15 +203,17 @@ fn accidents(mut standing: Vec<Standing>) -> Vec<(Place, i64)> {
         for of_car in at_place.chunk_by(|a, b| a.vehicle == b.vehicle) {
             let mut reports: BTreeMap<i64, u32> = BTreeMap::new();
             for report in of_car {
-                let last_start = report.event_time_us.div_euclid(SLIDE_US) * SLIDE_US;
-                (0..4).for_each(|n| *reports.entry(last_start - n * SLIDE_US).or_default() += 1);
+                let mut start_us = report.event_time_us.div_euclid(slide_us) * slide_us;
+                while report.event_time_us < start_us + size_us {
+                    *reports.entry(start_us).or_default() += 1;
+                    start_us -= slide_us;
+                }
             }
             let stops = reports.into_iter().filter(|&(_, reports)| reports >= 4);
             stops.for_each(|(start_us, _)| *stopped.entry(start_us).or_default() += 1);
         }
         let windows = stopped.into_iter().filter(|&(_, cars)| cars >= 2);
-        let minute = |start_us: i64| (start_us + WINDOW_US - 1).div_euclid(MINUTE_US);
-        found.extend(windows.map(|(start_us, _)| (at_place[0].place, minute(start_us))));
+        found.extend(windows.map(|(start_us, _)| (at_place[0].place, start_us + size_us)));
     }
     found
 }
@@ -189,12 +231,12 @@ impl Counted {
         self.reports > 0 || self.accidents > 0
     }
 
-    fn row(&self, minute: i64, number: usize) -> LrbRow {
+    fn row(&self, window_start_s: i64, number: usize) -> LrbRow {
         let (cars, accidents) = (self.reports, self.accidents);
         let average_speed = if cars == 0 { 0.0 } else { self.speed_sum as f64 / cars as f64 };
         let is_charged = accidents == 0 && cars > 50 && average_speed < 40.0;
         LrbRow {
-            window_start_s: minute * 60,
+            window_start_s,
             xway: (number / 200) as u16,
             direction: (number / 100 % 2) as u8,
             segment: (number % 100) as u8,

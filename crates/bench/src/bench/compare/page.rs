@@ -25,6 +25,7 @@ pub fn page(comparison: &Comparison) -> Result<String> {
         ("machine", escaped(&comparison.machine)),
         ("claims", claims(&comparison.claims)),
         ("table", table(comparison) + &groups(comparison)),
+        ("parameters", parameters(comparison)),
         ("vega", VEGA.to_owned()),
         ("vega_lite", VEGA_LITE.to_owned()),
         ("vega_embed", VEGA_EMBED.to_owned()),
@@ -191,6 +192,24 @@ fn groups(comparison: &Comparison) -> String {
         }
     }
     text + "</table>"
+}
+
+/// Returns the HTML table of the parameters of policies, with a row for each policy or mode that has some. All runs
+/// of a policy or mode have the same.
+fn parameters(comparison: &Comparison) -> String {
+    let of_label = |label: &str| {
+        let figures = comparison.runs.iter().find(|run| run.label == label).map(|run| &run.figures)?;
+        let (policy, parameters) = (figures.policy.as_ref()?, figures.policy_parameters.as_ref()?);
+        let cells = [label, policy.as_str(), &parameters.text()].map(escaped);
+        Some(format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>")))
+    };
+    let rows: String = comparison.labels().into_iter().filter_map(of_label).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let head = "<h2>Parameters of policies</h2>\n<div class=\"scroll\"><table class=\"claims\">\n\
+                <tr><th></th><th>policy</th><th>parameters</th></tr>\n";
+    format!("{head}{rows}</table></div>")
 }
 
 /// Escapes text for use between the tags of HTML.

@@ -3,9 +3,10 @@
 
 use crate::bench::comparison::Run;
 use crate::bench::latency::Latency;
+use crate::bench::parameters::PolicyParameters;
 
 /// Header of the CSV file of figures.
-const FIGURES: &str = "label,at,repetition,workload,policy,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\
+const FIGURES: &str = "label,at,repetition,workload,policy,policy_parameters,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\
                        latency_mean_us,latency_p50_us,latency_p99_us,latency_p999_us,processing_latency_mean_us,\
                        processing_latency_p50_us,processing_latency_p99_us,processing_latency_p999_us,output_delay_mean_us,\
                        output_delay_p99_us,result_latency_mean_us,result_latency_p99_us,overdue_markers,overdue_results,deadlines_met,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
@@ -23,6 +24,7 @@ pub fn figures(runs: &[Run]) -> String {
             repetition.to_string(),
             figures.workload.to_owned(),
             figures.policy.clone().unwrap_or_default(),
+            field(&figures.policy_parameters.as_ref().map(PolicyParameters::field).unwrap_or_default()),
             figures.execution.unwrap_or_default().to_owned(),
             figures.memory.unwrap_or_default().to_owned(),
             figures.parallel.unwrap_or_default().to_owned(),

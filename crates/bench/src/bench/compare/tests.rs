@@ -78,6 +78,10 @@ fn tables_have_a_row_for_each_run_and_each_look() {
     assert!(rows[2].starts_with("\"b,c\",0.5,0,ysb,"), "{figures}");
     let columns = rows[0].split(',').count();
     assert_eq!(rows[1].split(',').count(), columns);
+    let mut told = run("a", None, 5.0);
+    told.figures.policy_parameters = BenchArgs::parsed("ysb --policy rr_quantum").policy_parameters();
+    let figures = tables::figures(&[told]);
+    assert!(figures.contains(",round_ns=1000000;quantum_ns=120000000,"), "{figures}");
     let series = tables::series(&runs);
     assert_eq!(series.lines().nth(1), Some("a,,0,0.1,5,800,1500,7"));
     assert_eq!(series.lines().count(), 3);
@@ -127,6 +131,23 @@ fn group(name: &'static str, throughput_per_s: f64) -> GroupFigures {
         success_rate: None,
         in_time: Some(0.25),
     }
+}
+
+/// The parameters of a policy stand on the page once, also if it ran several times. Runs without a policy have none.
+#[test]
+fn parameters_of_policies_stand_on_the_page() {
+    let mut runs = vec![run("a", None, 5.0), run("b", None, 6.0), run("a", None, 7.0)];
+    for place in [0, 2] {
+        let figures = &mut runs[place].figures;
+        figures.policy = Some("rr_quantum".to_owned());
+        figures.policy_parameters = BenchArgs::parsed("ysb --policy rr_quantum").policy_parameters();
+    }
+    let page = page::page(&comparison(runs)).unwrap();
+    let row = "<tr><td>a</td><td>rr_quantum</td><td>round_ns 1000000, quantum_ns 120000000</td></tr>";
+    assert_eq!(page.matches(row).count(), 1);
+    assert_eq!(page.matches("Parameters of policies").count(), 1);
+    let page = page::page(&comparison(vec![run("b", None, 6.0)])).unwrap();
+    assert!(!page.contains("Parameters of policies"));
 }
 
 /// If queries are not all alike, each group of queries has rows and a plot of its own.

@@ -53,7 +53,11 @@ fn plan(args: &BenchArgs, name: &str, splits: Vec<Paced<LogGenerator>>) -> Resul
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(row_of, file, write_row)?;
     let query = Query::new(name);
-    query::events_per_job(&query, splits, args.strategy(), windows::tumbling_windows(args), sink);
+    let (strategy, windows) = (args.strategy(), windows::tumbling_windows(args));
+    match args.several_inputs() {
+        Some(_) => query::events_of_inputs(&query, splits, strategy, windows, sink),
+        None => query::events_per_job(&query, splits, strategy, windows, sink),
+    }
     Ok((args.plan(query)?, kept))
 }
 

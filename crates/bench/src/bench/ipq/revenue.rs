@@ -54,7 +54,11 @@ fn plan(args: &BenchArgs, name: &str, splits: Vec<Paced<AdGenerator>>) -> Result
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(row_of, file, write_row)?;
     let query = Query::new(name);
-    query::revenue_per_window(&query, splits, args.strategy(), windows::sliding_windows(args), sink)?;
+    let (strategy, windows) = (args.strategy(), windows::sliding_windows(args));
+    match args.several_inputs() {
+        Some(_) => query::revenue_of_inputs(&query, splits, strategy, windows, sink)?,
+        None => query::revenue_per_window(&query, splits, strategy, windows, sink)?,
+    }
     Ok((args.plan(query)?, kept))
 }
 

@@ -16,7 +16,7 @@ use thalweg_workloads::lrb::full::HistoricalTolls;
 use crate::bench::args::BenchArgs;
 use crate::bench::linear_road;
 use crate::bench::plain_lines::plain_lines;
-use crate::bench::recorded::bytes_of;
+use crate::bench::recorded::PaidText;
 
 /// Bytes that the table needs per toll: its slots have 16 bytes, and at least a quarter of them are filled.
 const TOLL_BYTES: usize = 64;
@@ -60,18 +60,24 @@ impl<'a> Tolls<'a> {
     }
 
     /// Returns the historical tolls for the reference, read once more from the file: vehicle, day, xway,
-    /// toll.
-    pub fn for_the_reference(&self) -> Result<Vec<[i32; 4]>> {
-        let Some((path, _)) = &self.file else { return Ok(Vec::new()) };
+    /// toll. With them comes their text, which holds what the memory budget has paid for them. Returns `None` if
+    /// they do not fit into what the budget has left.
+    pub fn for_the_reference(&self, engine: &Engine) -> Result<Option<ReferenceTolls>> {
+        let Some((path, _)) = &self.file else { return Ok(Some((Vec::new(), None))) };
         let toll = |line: Option<String>| {
             let line = line?;
             let numbers: Vec<i32> =
                 line.split(',').map(|text| linear_road::number(text, i32::MAX)).collect::<Option<_>>()?;
             <[i32; 4]>::try_from(numbers).ok()
         };
-        Ok(plain_lines(&bytes_of(path)?, Header::None, u64::MAX).filter_map(toll).collect())
+        let Some(text) = PaidText::of(path, engine, 0)? else { return Ok(None) };
+        let tolls = plain_lines(&text.bytes, Header::None, u64::MAX).filter_map(toll).collect();
+        Ok(Some((tolls, Some(text))))
     }
 }
+
+/// The historical tolls for the reference, and their text, if there is a file.
+pub type ReferenceTolls = (Vec<[i32; 4]>, Option<PaidText>);
 
 /// A row of the file of tolls: vehicle, day and expressway, with their toll.
 type TollRow = ((u32, u8, u16), u32);

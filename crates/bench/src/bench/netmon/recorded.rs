@@ -35,10 +35,10 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
         Recorded::new(args, input, Layout { columns: &COLUMNS, header }, &["netmon.csv".to_owned()])?;
     let (graph, kept) = plan(args, "netmon", [recorded.open(probe_of_row)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
-    let checked = if driven.is_comparable(u64::MAX) && kept.are_whole() {
-        let mut sums = NetmonSums::new(windows::reference_windows(args));
-        let (mut read, mut bad) = (0, 0);
-        recorded.with_lines(&driven, |lines| {
+    let answer = if driven.is_comparable(u64::MAX) && kept.are_whole() {
+        recorded.with_lines(&engine, &driven, |lines| {
+            let mut sums = NetmonSums::new(windows::reference_windows(args));
+            let (mut read, mut bad) = (0_u64, 0_u64);
             sums.add(lines.filter_map(|line| {
                 let input = line.as_deref().and_then(netmon_input_of_line);
                 if input.is_some() {
@@ -48,7 +48,12 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
                 }
                 input
             }));
-        })?;
+            (sums, read, bad)
+        })?
+    } else {
+        None
+    };
+    let checked = answer.map_or_else(Checked::by_conservation, |(sums, read, bad)| {
         Checked::by_reference(driven.first_wrong(|_, report| {
             let counts = [("probes read", read, report.events_in), ("bad lines", bad, report.bad)];
             let wrong = counts.iter().find(|(_, expected, found)| expected != found);
@@ -56,9 +61,7 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
                 wrong.map(|(what, expected, found)| format!("{what}: {expected} expected, {found} found"));
             wrong.or_else(|| kept.difference(&sums))
         }))
-    } else {
-        Checked::by_conservation()
-    };
+    });
     let diverted = recorded.diverted(&driven);
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }

@@ -257,6 +257,8 @@ fn noise_moves_deadlines() {
         let noisy = CameoSettings { form, cost_noise_ns: 10 * MS, noise_seed: 3, ..CameoSettings::default() };
         let found = deadlines(&mut Cameo::new(noisy), &all);
         assert_eq!(found, deadlines(&mut Cameo::new(noisy), &all));
+        let set = Settings { cameo_cost_noise_ns: 10 * MS, cameo_noise_seed: 3, ..Settings::default() };
+        assert_eq!(found, deadlines(&mut Cameo::of(form).with(&set), &all), "users set the same noise");
         let variance = found.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / 1_000.0;
         // An earliest deadline leaves out the operator's own cost, and these operators have no downstream
         // costs. So random errors of costs cannot change it.

@@ -17,6 +17,7 @@
 //!            it would get as much as operators with 24. The grain of 1 ms does not apply here for the same reason:
 //!            within it an operator would take what others have tokens for
 
+use crate::parameters::Parameter;
 use crate::policy::ageing::Patience;
 use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
@@ -50,6 +51,10 @@ impl Policy for CameoToken {
 
     fn scale(&self) -> Scale {
         Scale::Ordinal
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        vec![Parameter::whole("round_ns", self.round_ns()), Parameter::whole("starvation_ns", STARVATION_NS)]
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {

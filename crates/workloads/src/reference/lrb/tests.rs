@@ -130,3 +130,36 @@ fn rows_agree_to_the_bit_but_for_doubles() {
     assert!(compare(&[row], &[LrbRow { toll: 202, ..row }]).is_err());
     assert!(compare(&[row], &[LrbRow { accidents: 1, ..row }]).is_err());
 }
+
+/// In other windows: tolls are counted over 6 s and go to the last of their three windows of 2 s. Accidents are sought
+/// over 5 s every 3 s, and each counts in the last window that has its window's last instant.
+#[test]
+fn other_windows_have_other_rows() {
+    let sizes = LrbSizes {
+        accidents_us: 5_000_000,
+        accidents_slide_us: 3_000_000,
+        tolls_us: 6_000_000,
+        last_us: 2_000_000,
+    };
+    let rows = |text: &str| {
+        let rows = lrb_rows_in(sizes, text.split_whitespace().map(input)).rows;
+        let word = |row: &LrbRow| {
+            let LrbRow { window_start_s, segment, cars, accidents, .. } = row;
+            format!("{window_start_s}/{segment}={cars}!{accidents}")
+        };
+        rows.iter().map(word).collect::<Vec<String>>().join(" ")
+    };
+    assert_eq!(rows("1@0/1:7=30 1@5/1:7=30 1@6/1:7=30"), "4/7=2!0 10/7=1!0");
+    assert_eq!(rows("1@-1/1:7=30"), "-2/7=1!0");
+    // Two cars stand from 3 to 4 s: the windows [0, 5) and [3, 8) have the accident, and their last instants lie in
+    // [4, 6) and [6, 8).
+    let stopped: String =
+        [1, 2].map(|car| format!("{car}@3/2:7 {car}@3/2:7 {car}@4/2:7 {car}@4/2:7 ")).concat();
+    assert_eq!(rows(&stopped), "4/7=8!1 6/7=0!1");
+    // Windows of 4 s take tolls over 6 s: their last instants, 5, 11 and 17 s, lie in the windows from 4, 8 and
+    // 16 s on.
+    let uneven = LrbSizes { last_us: 4_000_000, ..sizes };
+    let reports = "1@0/1:7=30 1@6/1:7=30 1@12/1:7=30";
+    let found = lrb_rows_in(uneven, reports.split_whitespace().map(input)).rows;
+    assert_eq!(found.iter().map(|row| row.window_start_s).collect::<Vec<_>>(), [4, 8, 16]);
+}
