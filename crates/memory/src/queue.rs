@@ -85,21 +85,20 @@ impl Drop for Common {
     }
 }
 
-/// The writing end of a library's queue that has one reader.
+/// The writing end of one queue, by the way in which values are handed over.
 enum Sending<T, M> {
+    /// An `ArrayQueue` of crossbeam, to which items are pushed one by one.
     Each(Arc<ArrayQueue<Item<T, M>>>),
+    /// A ring of rtrb, to which many items are written in place and then published by one store.
     Batched(Producer<Item<T, M>>),
 }
 
-/// The reading end of a library's queue.
+/// The reading end of one queue, by the way in which values are handed over.
 enum Receiving<T, M> {
-    /// The reader has popped items from the queue into `front`. Those from the index `next` on are not taken
-    /// yet.
-    Each {
-        queue: Arc<ArrayQueue<Item<T, M>>>,
-        front: Vec<Item<T, M>>,
-        next: usize,
-    },
+    /// An `ArrayQueue` of crossbeam, from which items are popped one by one. The reader has popped the items
+    /// of `front`. Those from the index `next` on have not been handed to the task that reads.
+    Each { queue: Arc<ArrayQueue<Item<T, M>>>, front: Vec<Item<T, M>>, next: usize },
+    /// A ring of rtrb, in which many items are read in place and then released by one store.
     Batched(Consumer<Item<T, M>>),
 }
 

@@ -160,7 +160,8 @@ pub const QUERIES: Limit = Limit {
     reason: "each query has histograms of latencies once some are measured, and the policy looks at all queries in each round",
 };
 
-/// Maximum number of tasks of all queries of an engine together.
+/// Maximum number of running tasks of all queries of an engine together. Each parallel copy of a chain
+/// counts.
 pub const TASKS: Limit = Limit {
     name: "tasks",
     unit: "tasks",
@@ -191,7 +192,7 @@ pub const NOTES_PER_WORKER: Limit = Limit {
     reason: "notes on runs and on ended tasks, which the policy has not read yet; a worker with this many waits for the policy, which another worker has then held for as many runs",
 };
 
-/// Maximum number of tasks in one query.
+/// Maximum number of tasks in one query. Parallel copies of one chain count as one task.
 pub const TASKS_PER_QUERY: Limit = Limit {
     name: "tasks_per_query",
     unit: "tasks",

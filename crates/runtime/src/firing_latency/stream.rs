@@ -56,15 +56,20 @@ pub(super) struct Ahead {
     pub(super) deadline: EventTime,
 }
 
-/// The last instants of event time that a source has reached, and the time at which each was reached.
+/// The last instants of event time of one kind that a source has reached, oldest first: either all instants
+/// at which the query emits results, or only the ends of epochs. Each comes with the processing time at which
+/// a watermark of the source reached it.
 #[derive(Clone, Debug)]
 struct Reached {
     instants: VecDeque<(EventTime, ProcessingTime)>,
-    /// Statistics of the last of these instants, and of how many; `None` if `instants` has changed since.
+    /// The statistics that [`figures`](Self::figures) returned last, and the number of instants that it was
+    /// asked for; `None` if `instants` or the first watermark of the source has changed since.
     figures: Option<(usize, Figures)>,
 }
 
-/// Statistics of instants and of the times at which they were reached.
+/// Statistics of instants of event time and of the processing times at which a source reached them: the
+/// delays between the two, and the line that predicts the second from the first. The line is `None` if the
+/// source has not set a watermark yet.
 type Figures = (DelayStatistics, Option<ProgressMap>);
 
 impl Reached {
@@ -81,7 +86,10 @@ impl Reached {
         self.figures = None;
     }
 
-    /// Returns statistics of the last `count` instants. They are computed again only if instants were added.
+    /// Returns statistics of the last `count` instants that the source has reached: their delays, and the
+    /// line from event time to processing time. `first` is the first watermark of the source and its arrival
+    /// time; the line passes through it while no instant has been reached. The result is kept, and returned
+    /// again for the same `count` until the next instant is added.
     fn figures(&mut self, count: usize, first: Option<(EventTime, ProcessingTime)>) -> Figures {
         match self.figures {
             Some((of, figures)) if of == count => figures,

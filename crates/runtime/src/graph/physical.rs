@@ -40,7 +40,9 @@ pub struct TaskSpec {
     pub kind: TaskKind,
     /// The preferred worker of the task, if the layout sets one.
     pub preferred_worker: Option<u32>,
-    /// True for the second and further copies of a task; in reports they count as one with the first copy.
+    /// True for the second and each later of several tasks that run copies of one chain in parallel. All
+    /// copies of a chain count as one task of the limit on tasks in a query, but each copy counts in the
+    /// engine's limit on tasks.
     pub is_further_copy: bool,
 }
 
