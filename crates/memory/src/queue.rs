@@ -396,7 +396,7 @@ pub struct QueueReader<T: Send + 'static, R: MarkRules> {
     index: usize,
     receiving: Receiving<T, R::Mark>,
     read: u64,
-    /// The stretch of positions, which share a stamp, whose stamp this reader has reported last.
+    /// Number of the stretch (positions that share one stamp) whose stamp this reader has published last.
     stretch: u64,
     marks_read: u64,
 }

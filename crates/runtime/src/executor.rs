@@ -74,8 +74,8 @@ const COPY: u32 = 1 << 30;
 /// Mask of the flags that are stored in one word with the number of a task's preferred worker.
 const KIND: u32 = SOURCE | COPY;
 
-/// Nanoseconds for which a worker looks for work before it sleeps, while another worker runs something. As
-/// long as waking the worker would take.
+/// Nanoseconds for which a worker looks for work before it sleeps, while another worker runs a task. As long
+/// as waking the worker would take.
 const LINGER_NS: u64 = turn::WAKE_AFTER_NS;
 
 /// Maximum number of looks for work before a worker sleeps, in case the engine's clock stands still.
@@ -304,8 +304,8 @@ impl Executor {
         } else {
             NOTHING
         };
-        // No case for "nothing is due" is needed: `NEVER` is the last instant, and `NOTHING` is the largest
-        // number.
+        // If nothing is due, the least word is `NOTHING`, the greatest number. As an instant this number is
+        // `NEVER`.
         ProcessingTime::from_nanos(due_ns.min(round_ns))
     }
 

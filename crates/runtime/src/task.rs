@@ -597,7 +597,8 @@ impl Probe {
     pub(crate) fn arrival(&self, now: ProcessingTime) -> Arrival {
         let mut head = self.head(now);
         if !self.input_watermarks.is_empty() {
-            // A step goes on to other inputs than the one that it reads first, and the oldest of all counts.
+            // After the input that it reads first, a step reads other inputs. So the context is the oldest of
+            // all inputs.
             let all = self.inputs.iter().filter_map(|inlet| inlet.head(now)).chain([head]);
             head = all.min_by_key(|head| head.observed).unwrap_or(head);
         }

@@ -18,7 +18,8 @@ pub(super) struct Kept<T> {
     records: Vec<Record<T>>,
     /// Index of the first record in the buffer that is not taken.
     next: usize,
-    /// Tells which of the records after the buffered ones come early, so that their values can be prefetched.
+    /// Tells which of the records that follow those in the buffer come early, so that their values can be
+    /// prefetched.
     ahead: Ahead,
 }
 

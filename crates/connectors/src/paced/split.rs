@@ -102,8 +102,8 @@ impl SplitShares {
         usize::try_from(self.splits).expect("splits are counted in usize when they go to")
     }
 
-    /// Returns the places of the run of `split` that contains place `at`, from `at` on, or else of its first run
-    /// after `at`.
+    /// Returns the places of the run (the consecutive records) of `split` that contains place `at`, from `at`
+    /// on. If `at` is in a run of another split, returns the next run of `split`.
     fn run_at(&self, split: u64, at: u64) -> Range<u64> {
         if self.splits == 1 {
             return at..u64::MAX;
@@ -141,8 +141,9 @@ impl SplitShares {
         self.round_records() / (run.end - run.start)
     }
 
-    /// Returns the places of those records that the splits have made, where split `i` has made `made[i]`.
-    /// They come in rising order, as ranges that do not touch. For a single split it is one range.
+    /// Returns the places, in the order of the undivided source, of the records that the splits have made,
+    /// where split `i` has made `made[i]`. They come in rising order, as ranges that do not touch. For a
+    /// single split it is one range.
     pub fn places(&self, made: &[u64]) -> Vec<Range<u64>> {
         assert!(made.len() as u64 == self.splits, "{} splits have made {made:?}", self.splits);
         if self.splits == 1 {

@@ -355,8 +355,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
     }
 
     fn begin_closing(&mut self, window: i64) {
-        // Panes whose last window has a lower number are dropped already, so every pane up to this window's
-        // number belongs to it.
+        // Panes whose last window has a lower number are dropped already. So the window has every pane whose
+        // first window does not have a higher number.
         let panes = self.panes.places().range(..=(window, i64::MAX));
         self.closing_panes.clear();
         self.closing_panes.extend(panes.map(|(_, place)| *place));

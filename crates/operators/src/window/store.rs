@@ -42,7 +42,8 @@ use super::pane_sum::PaneSum;
 use super::table_pool::{Hand, TableIndex, TablePool};
 use crate::key_table::{KeyHash, KeyTable};
 
-/// The windows of a pane that a value counts for: all windows from a first one on.
+/// The windows of a pane for which a value counts: all windows from a first one on. Some of them may have
+/// fired; the value then updates their results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Since {
     /// The first window of the pane for which the value is on time; the window after the last one if there is
@@ -101,7 +102,8 @@ impl Pane {
     }
 }
 
-/// A current pane: the table that takes its records without a search, and the conditions for this.
+/// A current pane: one of at most two panes into which records mostly fall at present. If the event time and the
+/// watermark of a record fit the pane, the record goes to the table of the pane without a search.
 #[derive(Clone, Copy, Debug)]
 struct Current {
     table: TableIndex,
@@ -204,9 +206,8 @@ pub(crate) struct TablePlace {
 /// at once.
 const RECENT: usize = 64;
 
-/// Number of records in a row outside the current panes, all for one pane, after which that pane is made
-/// current. Exchanging tables costs as much as folding a few records in place, and scattered records would
-/// cause it all the time.
+/// A pane is made current when this many records in a row fall into it and into no current pane. Exchanging
+/// tables costs as much as folding a few records in place, and scattered records would cause it all the time.
 const CALLS_MAX: u32 = 4;
 
 /// All open panes of an operator, and the window that is firing.

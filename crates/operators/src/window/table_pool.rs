@@ -27,7 +27,8 @@ impl TableIndex {
     pub(super) const NONE: TableIndex = TableIndex(u32::MAX);
 }
 
-/// Names one of the two tables in hand. It is a number, so that no branch chooses between the two.
+/// Names one of the two tables in hand (those to which records go at the moment). It is a number, so that no
+/// branch chooses between the two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hand(usize);
 
@@ -42,18 +43,20 @@ impl Hand {
 #[derive(Debug)]
 pub(super) struct TablePool<K, A> {
     tables: Vec<Accumulators<K, A>>,
-    /// The two tables in hand, which records go to at the moment. Their places in `tables` hold empty tables.
+    /// The two tables in hand: those to which records go at the moment. Their places in `tables` hold empty
+    /// tables.
     hands: [Accumulators<K, A>; 2],
     /// Indexes of the two tables in hand.
     in_hand: [TableIndex; 2],
-    /// Bytes of the two tables in hand when these bytes were last noted.
+    /// Bytes of the two tables in hand (those to which records go at the moment) when the bytes were last
+    /// counted.
     hand_bytes: [usize; 2],
     /// Indexes of unused tables that keep their slots.
     spare: Vec<TableIndex>,
     /// Indexes of unused tables without slots.
     empty: Vec<TableIndex>,
-    /// Bytes of all tables when they were last noted; growth of the tables in hand since then is not
-    /// included.
+    /// Bytes of all tables when they were last counted. The growth since then of the tables to which records
+    /// go at the moment is not included.
     table_bytes: usize,
     /// The hash function of the tables of all panes.
     hash: KeyHash,

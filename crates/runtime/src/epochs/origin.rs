@@ -109,7 +109,8 @@ impl Origin {
 
     /// Returns the epoch and watermarks that apply to a split before its first record.
     pub(crate) fn start(&self) -> Standing {
-        // The first watermark of a split always matters, because it is the first, so any watermark is due.
+        // `due` is the least event time, because the first watermark of a split always matters, whatever its
+        // time.
         Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MIN }
     }
 

@@ -171,7 +171,7 @@ impl Default for Claiming {
 pub struct EpochTracker {
     pub(super) claiming: Claiming,
     /// Number of epochs whose ends were assigned since the start. Written under the lock of `life`. Relaxed:
-    /// as for `items_in`.
+    /// exact for a reader behind the fence of a notification, otherwise a hint.
     assigned: AtomicU64,
     /// Number of bundles of each open epoch that are deposited and not consumed, by the epoch's number modulo
     /// the length of the array. Depositors raise it, Relaxed, before they leave the epoch. Consumers lower it
@@ -179,8 +179,9 @@ pub struct EpochTracker {
     /// `life`: this pair makes the gathered state visible. Rounds read it Relaxed, as a hint.
     unconsumed: Box<[CacheAligned<Place>]>,
     life: Mutex<Life>,
-    /// A copy of `Life::oldest` for readers without the lock. Relaxed: the value only grows, so an outdated
-    /// value is merely too low, which is safe.
+    /// Number of the first epoch that still has unprocessed blocks, or no end watermark: a copy of
+    /// `Life::oldest` for readers without the lock. Relaxed: the value only grows, so an outdated value is
+    /// merely too low, which is safe.
     oldest: AtomicU64,
     /// Number of items that were put into `Life::items` since the start. Written under the lock of `life`.
     /// Relaxed: exact for a reader behind the fence of a notification, otherwise a hint.
@@ -190,7 +191,8 @@ pub struct EpochTracker {
     items_out: AtomicU64,
     /// Number of latency markers dropped because too many waited. Relaxed: only a counter for reports.
     markers_dropped: AtomicU64,
-    /// True if all blocks are consumed and the stream has ended. Relaxed: as for `items_in`.
+    /// True if all blocks are consumed and the stream has ended. Relaxed: exact for a reader behind the fence
+    /// of a notification, otherwise a hint.
     is_over: AtomicBool,
     pub(super) merging: MergingCounts,
     pub(super) work_queues: Box<[CacheAligned<WorkQueueCounts>]>,
@@ -359,7 +361,8 @@ impl EpochTracker {
     /// Returns the number of open epochs with blocks that no copy of the task has consumed. It is a hint,
     /// because other threads deposit and consume meanwhile.
     pub(crate) fn open_containers(&self) -> u32 {
-        // The epochs are bounded, because `opened` may be read later than `oldest`.
+        // At most `EPOCHS_MAX` epochs are visited. `opened` is read after `oldest`, so their difference may
+        // be larger.
         let epochs = (self.oldest_here()..self.opened.load(Ordering::Relaxed)).take(EPOCHS_MAX as usize);
         epochs.map(|epoch| u32::from(self.place(epoch).load(Ordering::Relaxed) > 0)).sum()
     }

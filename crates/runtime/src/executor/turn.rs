@@ -34,16 +34,16 @@ const CLASS_BITS: u32 = 60;
 /// prefer it. It is as long as a round of ranking.
 const HELD_UP_NS: u64 = ROUND_NS;
 
-/// Nanoseconds for which a worker must run while more ready tasks are left than its own, before it wakes a
-/// sleeping worker. It is about the cost of waking: the wake-up itself and the records that then cross cores.
-/// Several short intervals add up. They must, because where tasks feed each other nothing is left for a
-/// moment whenever the source runs, and soon there is work again.
+/// Nanoseconds for which a worker must leave ready tasks undone before it wakes a sleeping worker to run
+/// them. It is about the cost of waking: the wake-up itself, and the records that then cross cores. Several
+/// short intervals add up: where tasks feed each other, there is no ready task for a moment whenever the
+/// source runs, and soon there is one again.
 pub(super) const WAKE_AFTER_NS: u64 = 50_000;
 
 /// Number of quanta of output that a source may put out in one run. With 2, the chain behind the source
 /// processes two blocks with as many scheduling decisions as one block takes, because the records that a
-/// filter keeps of two blocks still fit a quantum. With a quantum of one block of 384 records, and a task for
-/// each operator, this gives 8 % of YSB's speed.
+/// filter keeps of two blocks still fit a quantum. Measured on YSB with a quantum of one block of 384 records
+/// and a task for each operator: 2 instead of 1 makes the query 8 % faster.
 const QUANTA_OF_SOURCES: u32 = 2;
 
 /// The values that a worker keeps from one scheduling decision to the next.

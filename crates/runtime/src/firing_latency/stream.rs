@@ -32,7 +32,8 @@ pub(super) struct Stream {
     /// The next event time at which the query emits results; `None` before the first watermark, and if any
     /// instant may be such a time.
     next_firing: Option<EventTime>,
-    /// The event time at which the present epoch ends; `None` like `next_firing`.
+    /// The event time at which the present epoch ends; `None` before the first watermark, and if the query
+    /// may emit results at any instant.
     deadline: Option<EventTime>,
     /// The first watermark of the source and its arrival time. Nothing else is known before the query emits
     /// its first results.
@@ -40,7 +41,7 @@ pub(super) struct Stream {
     /// The instants at which the query emitted results. Other watermarks are left out: they may lie anywhere
     /// between two such instants, and a line through such a point may have any slope.
     firings: Reached,
-    /// The ends of the last epochs.
+    /// The event times at which the last epochs of this source ended.
     epochs: Reached,
     /// The ends of epochs whose sweeping watermarks have not reached all sinks, and the arrivals of these
     /// watermarks.

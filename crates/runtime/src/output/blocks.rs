@@ -104,7 +104,8 @@ impl<T: Send + 'static> ToContainers<T> {
         let Standing { epoch, late_by, .. } = self.standing;
         let (arrived_ns, context) = (self.arrival.now.as_nanos(), self.context);
         self.target.deposit(self.worker, Bundle { block, epoch, late_by, marker, arrived_ns, context });
-        // What the next block has been filled with so far was written last.
+        // The next block may hold records already. They were written in the present step, so their context is
+        // that of the step.
         self.context = self.arrival.context;
     }
 

@@ -23,9 +23,9 @@ pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
     probe: Arc<Probe>,
     /// The claimed bundle whose records are not all taken yet; `None` if there is none.
     hand: Option<Bundle<B>>,
-    /// The epoch of the bundles claimed last, and a count of bundles. The count has the bundles whose records
-    /// are all taken but which are not yet reported as consumed, because the records derived from them are
-    /// not deposited.
+    /// The epoch of the bundles (blocks with their epochs) that were claimed last, and the number of those
+    /// bundles that are fully read but not reported as consumed. They are reported when the records derived
+    /// from them are deposited.
     consumed: (u64, u64),
 }
 

@@ -416,7 +416,7 @@ struct DiversionState {
     text: Vec<u8>,
     /// The number of splits of each job that are still open.
     writers: BTreeMap<u64, usize>,
-    /// Jobs that have failed. The file accepts no more bad records of them.
+    /// Numbers of jobs that have failed. Bad records of these jobs are no longer written to the file.
     given_up: BTreeSet<u64>,
     /// Whether the file of bad records must be published, because a job has ended, or has failed because of
     /// its records.

@@ -48,8 +48,8 @@ pub(super) struct Generated<G> {
     pub is_max: bool,
     /// Number of rows generated so far; 0 at the beginning.
     pub made: u64,
-    /// The time at which the rate began, and the nanosecond of the schedule at that time; `None` at the
-    /// beginning.
+    /// The time at which the present rate began, and how many nanoseconds of the schedule had passed then;
+    /// `None` before the first poll.
     pub pace: Option<(ProcessingTime, u64)>,
 }
 

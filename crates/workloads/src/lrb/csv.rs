@@ -122,8 +122,8 @@ pub fn record_of<'a>(field: impl Fn(usize) -> Option<&'a str>) -> Result<Record<
 }
 
 /// Converts a record to the benchmark's 15 integers: its time in whole seconds, rounded down, and -1 in the
-/// columns that its type does not use. The inverse of [`record_of`], except for the fields of a type 4 request
-/// which that does not read.
+/// columns that its type does not use. The inverse of [`record_of`], except for fields of a type 4 request,
+/// which `record_of` does not read.
 ///
 /// # Panics
 /// If a number of the record is above 2147483647 (in builds with overflow checks).

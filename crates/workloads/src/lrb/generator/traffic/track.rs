@@ -128,8 +128,8 @@ impl Track {
         let place = Spot { speed_mph: 0, ..self.spots[rounds.start] };
         let resumed = self.spots[rounds.end - 1].position_feet;
         for spot in &mut self.spots[rounds.end..] {
-            // The place is added before the other position is subtracted, because positions fall for cars
-            // that drive west.
+            // The subtraction comes last. The positions of a car that drives west fall, so the difference
+            // alone could be below zero.
             spot.position_feet = spot.position_feet + place.position_feet - resumed;
         }
         self.spots[rounds].fill(place);
