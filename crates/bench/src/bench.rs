@@ -185,7 +185,7 @@ fn comparison(args: &BenchArgs, runs: Vec<Run>) -> Comparison {
     }
 }
 
-/// Runs the workload of the options once, and returns its figures.
+/// Runs the workload of the options once, and returns its settings and measurements.
 fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     match args.workload() {
         Workload::Ysb => ysb::run(args, interrupt),

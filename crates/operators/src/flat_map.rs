@@ -31,7 +31,8 @@ use thalweg_model::{
 pub struct FlatMap<F, I> {
     name: String,
     function: Arc<F>,
-    /// The rest of the current record's iterator, and the record's event time.
+    /// The iterator of the record whose results are not all emitted yet, and the record's event time; `None`
+    /// between two records.
     rest: Option<(EventTime, I)>,
     read: u64,
     emptied: u64,

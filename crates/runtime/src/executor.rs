@@ -66,7 +66,7 @@ const NO_WORKER: u32 = u32::MAX >> 2;
 /// Flag stored with the number of a task's preferred worker: the task is a source.
 const SOURCE: u32 = 1 << 31;
 
-/// Flag stored with the number of a task's preferred worker: the task is a copy, one of several that share an
+/// Flag stored with the number of a task's preferred worker: the task is one of several copies that share an
 /// operator or produce a stream. A copy keeps its preferred worker, whichever worker feeds or runs it,
 /// because each worker has a copy of its own.
 const COPY: u32 = 1 << 30;
@@ -266,8 +266,8 @@ impl Executor {
     pub(crate) fn next(&self, bench: &mut Bench, done: Option<Done>, now: ProcessingTime) -> Found {
         let mut ranker = self.ranker.try_lock();
         if ranker.is_none() && bench.notes.len() + NOTES_PER_TURN > NOTES_MAX {
-            // Another worker has held the ranker's lock for so many runs that the notes are full. This
-            // happens in a round over very many tasks.
+            // Another worker has held the policy's lock for so many runs that this worker can keep no more
+            // messages to the policy. This happens in a round over very many tasks.
             ranker = Some(self.ranker.lock());
         }
         if let Some(ranker) = &mut ranker {
@@ -292,8 +292,8 @@ impl Executor {
         found
     }
 
-    /// Returns the next instant with work that no other party announces: a source or copy is due, or a round
-    /// is due for which tasks wait.
+    /// Returns the next instant with work that no other party announces. At that instant a source is due, a
+    /// copy may claim blocks of other work queues, or a round of ranking is due for which tasks wait.
     fn next_due(&self) -> ProcessingTime {
         if self.is_closed() {
             return ProcessingTime::NEVER;

@@ -62,7 +62,8 @@ pub(crate) struct Entry {
     pub(crate) aims: Aims,
 }
 
-/// The counters and the probe of a task, for threads that do not hold the task.
+/// What threads see of a task that they do not hold: its counters, and its probe, which shows its edges and
+/// its progress.
 pub(crate) struct SeenTask {
     pub(crate) name: String,
     pub(crate) meter: Arc<Meter>,
@@ -302,7 +303,8 @@ impl QueryShared {
         self.seen.iter().map(|task| &task.probe)
     }
 
-    /// Returns the names of the tasks that wait for each other, from the task with this probe on.
+    /// Returns the names of the tasks that wait for each other, beginning with the task to which this probe
+    /// belongs.
     pub(crate) fn waits_for(&self, start: &Probe) -> String {
         let tasks: Vec<(&str, &Probe)> = self.seen.iter().map(|task| (&*task.name, &*task.probe)).collect();
         stuck::waits_for(&tasks, start)

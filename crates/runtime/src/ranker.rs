@@ -272,7 +272,7 @@ impl Ranker {
         }
     }
 
-    /// Processes a worker's note about a run or the end of a task.
+    /// Processes a worker's message to the policy about a run or the end of a task.
     pub(crate) fn hear(&mut self, note: Note) {
         match note {
             Note::Ran { completion, serial } => {

@@ -198,7 +198,8 @@ pub(crate) struct Probe {
     /// Instant, in ns, from which a mark or an emission of the task is unfinished, so that there is work
     /// without input; `SETTLED` if none is unfinished.
     unsettled_since_ns: AtomicU64,
-    /// Time at which the unfinished mark or emission was observed, in ns: a part of its scheduling context.
+    /// Time in ns at which the cause of the unfinished mark or emission was observed: a part of its
+    /// scheduling context.
     unsettled_observed_ns: AtomicU64,
     /// Token of the unfinished mark or emission, in ns: the other part of its scheduling context.
     unsettled_token_ns: AtomicU64,
@@ -245,7 +246,8 @@ impl Probe {
         }
     }
 
-    /// Returns the probe with the tokens of a source, if its query has a rate of tokens.
+    /// Adds the tokens of a source to its probe (the view of a task for other threads), if its query has a
+    /// rate of tokens.
     pub(crate) fn with_tokens(self, tokens: Option<Tokens>) -> Self {
         Probe { tokens, ..self }
     }

@@ -43,8 +43,8 @@ pub struct Batch {
     pub watermark: Option<EventTime>,
     /// Reason why the query must fail; a batch with a failure has no rows.
     pub failure: Option<Arc<Failure>>,
-    /// Memory paid for the values of the batch, if they are long. The payment is held until the batch and all
-    /// its pieces are dropped.
+    /// Memory paid for the values of the batch, if they are long. The payment is held until the batch, and
+    /// all batches that were split off it, are dropped.
     pub payment: Option<Payment>,
 }
 

@@ -212,7 +212,8 @@ impl Simulation {
         }
     }
 
-    /// Performs `actions` actions and the events that are due, or fewer if nothing is left to do.
+    /// Performs `actions` random actions (steps of workers, of the memory pool and of the clock) and the
+    /// events that are due, or fewer if nothing is left to do.
     pub fn run_for(&mut self, actions: u64) {
         let end = self.actions + actions;
         while self.actions < end {
@@ -250,7 +251,8 @@ impl Simulation {
         Arc::clone(self.engine.budget())
     }
 
-    /// Performs one action; returns `false` if nothing is left to do before the end of time.
+    /// Performs one random action: a step of a worker, of the memory pool or of the clock. Returns `false` if
+    /// nothing is left to do before the end of time.
     fn act(&mut self) -> bool {
         self.actions += 1;
         if self.schedule.below(self.setup.grow_one_in) == 0 && self.growth.step() {

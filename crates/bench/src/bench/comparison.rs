@@ -1,4 +1,4 @@
-//! Benchmark runs to be compared: the figures of several policies or modes under the same load.
+//! Benchmark runs to be compared: the measurements of several policies or modes under the same load.
 
 use serde::Serialize;
 

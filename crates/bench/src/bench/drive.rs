@@ -27,8 +27,8 @@ const SELDOM_LOOK: Duration = Duration::from_millis(50);
 /// Largest number of overdue markers counted per query, the oldest first: those of 8 minutes, at one per 50 ms.
 const OVERDUE_MARKERS_MAX: u64 = 10_000;
 
-/// Shortest measured time. If the measurement would be shorter, the figures of the whole run are taken
-/// instead.
+/// Shortest measured time. If the run is stopped so early that less would be measured, throughput and
+/// latencies are those of the whole run.
 const MEASURED_MIN: Duration = Duration::from_millis(1);
 
 /// Result of a run of queries on an engine.
@@ -46,7 +46,8 @@ pub struct Driven {
     pub is_interrupted: bool,
 }
 
-/// Figures of all queries during the measured time.
+/// Measurements of all queries of a run, or of some of them, over the measured time: throughput, latencies,
+/// CPU time and shares of results in time.
 pub struct Measured {
     pub seconds: f64,
     /// Events per second of all queries together.
@@ -415,14 +416,14 @@ impl Moment {
 }
 
 impl Measured {
-    /// Returns the figures of a run between the first and the last of some moments. `targets` has the latency
-    /// target of each query.
+    /// Returns the measurements (throughput, latencies and the like) of a run between the first and the last
+    /// of some moments. `targets` has the latency target of each query.
     fn between(moments: &[Moment], targets: &[Option<Duration>]) -> Self {
         Measured::among(moments, targets, &(0..targets.len()).collect::<Vec<_>>())
     }
 
-    /// Returns the figures of some queries alone. The CPU time is that of the whole process, and the
-    /// lengths of queues are those of the whole run.
+    /// Returns the measurements (throughput, latencies and the like) of some queries alone. The CPU time is
+    /// that of the whole process, and the lengths of queues are those of the whole run.
     fn among(moments: &[Moment], targets: &[Option<Duration>], queries: &[usize]) -> Self {
         let (from, to) = (&moments[0], &moments[moments.len() - 1]);
         let seconds = (to.at - from.at).as_secs_f64();
@@ -569,8 +570,8 @@ fn share(counted: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
 }
 
 impl Driven {
-    /// Returns the figures of the queries at these places in the order of submission. The CPU time is that of
-    /// the whole process.
+    /// Returns the measurements (throughput, latencies and the like) of some queries, given by their places
+    /// in the order of submission. The CPU time is that of the whole process.
     pub fn measured_of(&self, places: &[usize]) -> Measured {
         Measured::among(&self.moments, &self.targets, places)
     }

@@ -14,7 +14,7 @@ pub enum ParallelOption {
 }
 
 impl ParallelOption {
-    /// Returns the name that this value of `--parallel` has in figures.
+    /// Returns the name that this value of `--parallel` has in the results of a run.
     pub fn name(self) -> &'static str {
         match self {
             ParallelOption::Serial => "serial",

@@ -93,8 +93,8 @@ struct Ran {
 }
 
 impl Ran {
-    /// Returns the figures of the part, whose queries are at these places among all queries. The warm-up
-    /// begins when the `last` of all queries is deployed.
+    /// Returns the measurements of the part: of the queries at these places among all queries of the run. The
+    /// warm-up begins when the `last` of all queries is deployed.
     fn figures(&self, driven: &Driven, places: &[usize], last: Duration) -> GroupFigures {
         let measured = driven.measured_of(places);
         let offered_per_s = offered::per_s_behind(&self.offered, &self.args, measured.seconds, last);

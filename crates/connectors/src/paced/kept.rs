@@ -23,11 +23,12 @@ pub(super) struct Kept<T> {
     ahead: Ahead,
 }
 
-/// Tells which records of a stretch of consecutive records come early.
+/// Tells which of some consecutive records of a generator come early.
 struct Ahead {
-    /// The place of the first record of this stretch in the order in which records come.
+    /// The place, in the order in which records come, of the first of the consecutive records that are
+    /// described here.
     first: u64,
-    /// One mask per record of the stretch: all bits set if the record comes early, none if not.
+    /// One mask for each of the described records: all bits set if the record comes early, none if not.
     masks: Vec<u64>,
 }
 

@@ -207,7 +207,7 @@ impl Split {
         Split { shares: SplitShares::WHOLE, index: 0, progress: Arc::from([]), run: 0..u64::MAX }
     }
 
-    /// Creates all splits of a generator, which share the note of their progress.
+    /// Creates all splits of a generator. Each sees how far all others are, so that none gets too far ahead.
     pub(super) fn all(shares: &SplitShares) -> Vec<Self> {
         let progress: Arc<[AtomicU64]> = (0..shares.splits).map(|_| AtomicU64::new(0)).collect();
         let split = |index| Split {

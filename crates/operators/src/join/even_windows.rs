@@ -41,15 +41,16 @@ impl From<SlidingWindows> for EvenWindows {
     }
 }
 
-/// A span of instants that all fall into the same windows.
+/// A stretch: a span of instants that all fall into the same windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stretch {
-    /// The instants of the stretch; at the very end of the range of time, all but the last instant.
+    /// The instants of the stretch (a span whose instants fall into the same windows); at the very end of the
+    /// range of time, all but the last instant.
     pub(crate) span: Window,
     /// Number of the first window that contains this stretch of time.
     pub(crate) first: i64,
-    /// Number of the last window that contains the stretch; less than the first number if no window contains
-    /// it.
+    /// Number of the last window that contains this stretch of time; less than the number of the first window
+    /// if no window contains it.
     pub(crate) last: i64,
 }
 

@@ -137,8 +137,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
     /// late.
     #[inline(always)]
     pub(crate) fn destination(&mut self, event_time: EventTime, late_by: EventTime) -> Destination {
-        // For an instant before the start of the stretch, the difference wraps to a number greater than the
-        // length of any stretch.
+        // If the instant lies before the start of the span, the difference wraps to a number greater than the
+        // length of any span.
         let offset = event_time.as_micros().wrapping_sub(self.current_start.as_micros());
         if offset.cast_unsigned() < self.current_micros {
             self.current

@@ -130,7 +130,8 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         }
     }
 
-    /// Changes a table by a function, and notes its bytes unless the table is in hand.
+    /// Changes a table of the pool by a function. Counts the bytes of the table anew, unless records go to
+    /// this table at the moment.
     pub(super) fn change<Q>(
         &mut self,
         index: TableIndex,

@@ -83,19 +83,19 @@ pub(crate) enum Item {
 /// is loaded. A bundle is counted in before it is counted out, so no reader sees more go out than came in.
 #[derive(Debug)]
 pub(crate) struct WorkQueueCounts {
-    /// Number of bundles put onto the work queue. Relaxed: ordered by the Release and Acquire accesses to
-    /// `bundles_out`.
+    /// Number of bundles (blocks with their epochs) that were put onto the work queue. Relaxed: ordered by
+    /// the Release and Acquire accesses to `bundles_out`.
     pub(super) bundles_in: AtomicU64,
     pub(super) bundles_out: AtomicU64,
     /// Records put onto the work queue. Relaxed: ordered by the Release and Acquire accesses to
     /// `records_out`.
     pub(super) records_in: AtomicU64,
     pub(super) records_out: AtomicU64,
-    /// Deposit time of the first bundle on the work queue, in ns; `u64::MAX` if the work queue is empty.
-    /// Relaxed: a hint.
+    /// Time in ns at which the first bundle (block with its epoch) of the work queue was deposited;
+    /// `u64::MAX` if the work queue is empty. Relaxed: a hint.
     pub(super) oldest_ns: AtomicU64,
-    /// Epoch of the first bundle on the work queue, which is the oldest there; `u64::MAX` if it is empty.
-    /// Relaxed: a hint.
+    /// Epoch of the first bundle (block with its epoch) of the work queue, which is the oldest there;
+    /// `u64::MAX` if it is empty. Relaxed: a hint.
     pub(super) oldest_epoch: AtomicU64,
     /// Scheduling context of the first bundle on the work queue, or of the last one that was there.
     pub(super) oldest_context: ContextCell,
@@ -128,7 +128,8 @@ impl WorkQueueCounts {
         left(self.bundles_in.load(Ordering::Relaxed), bundles_out)
     }
 
-    /// Returns true if the first bundle of this work queue has waited so long that any copy may claim it.
+    /// Returns true if the first block of this work queue has waited so long that any copy of the task may
+    /// claim it.
     pub(super) fn is_old(&self, now: ProcessingTime) -> bool {
         let oldest_ns = self.oldest_ns.load(Ordering::Relaxed);
         oldest_ns.saturating_add(STEAL_AFTER_NS) <= now.as_nanos()
@@ -213,7 +214,7 @@ pub struct EpochTracker {
 /// An open epoch in front of one task.
 #[derive(Debug)]
 struct Place {
-    /// Number of bundles that are deposited and not consumed.
+    /// Number of bundles (blocks with their epochs) of this epoch that are deposited and not consumed.
     unconsumed: AtomicU64,
     /// The latest scheduling context of the bundles that were deposited. Cleared when the epoch is opened. Results
     /// of the epoch inherit it, as from the message that completes a window (Cameo, Algorithm 1, line 16).
@@ -385,7 +386,8 @@ impl EpochTracker {
         epoch
     }
 
-    /// Records the scheduling context of a bundle that was [counted in](Self::count_in) and is not consumed.
+    /// Records the scheduling context of a bundle (a block with its epoch) that was [counted
+    /// in](Self::count_in) and is not consumed.
     pub(super) fn note_context(&self, epoch: u64, context: Context) {
         self.context_cell(epoch).raise(context);
     }
@@ -410,8 +412,8 @@ impl EpochTracker {
         self.claiming.holds_epochs && self.bundles_waiting() > 0
     }
 
-    /// Records that `count` bundles of an epoch are consumed: all results derived from them have been
-    /// deposited.
+    /// Records that `count` bundles (blocks with their epochs) of an epoch are consumed: all results derived
+    /// from them have been deposited.
     pub(crate) fn consume(&self, epoch: u64, count: u64) {
         if count == 0 {
             return;

@@ -88,7 +88,8 @@ pub(crate) enum Outcome {
     Failed(Box<QueryError>),
 }
 
-/// Everything that a planned task needs in addition to its plan when its query is added to the engine.
+/// Values that a planned task needs besides its plan when its query is added to the engine, such as its
+/// number and the engine's pool of memory.
 pub(crate) struct Entrance<'a> {
     pub(crate) driver: &'a Arc<dyn Driver>,
     pub(crate) pool: &'a Pool,

@@ -49,7 +49,7 @@ const QUANTA_OF_SOURCES: u32 = 2;
 /// The values that a worker keeps from one scheduling decision to the next.
 pub(crate) struct Bench {
     pub(crate) worker: usize,
-    /// Notes about ended runs and tasks that this worker has not delivered to the policy yet.
+    /// Messages to the policy, about runs and tasks that have ended, which this worker has not delivered yet.
     pub(super) notes: Vec<Note>,
     /// True if this worker has just woken up, and no worker that still sleeps has a timer to look for work
     /// soon.
@@ -347,8 +347,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Runs a round: the policy prepares with fresh figures of all tasks, and all tasks that are ready or
-    /// wait for a round are ranked again.
+    /// Runs a round of ranking: the policy prepares with fresh measurements of all tasks. Then all tasks that
+    /// are ready or wait for a round are ranked again.
     pub(super) fn round(&mut self) {
         let Executor { cells, clock, next_round_ns, holds_back, pool, .. } = self.executor;
         let Some(ranker) = &mut self.ranker else { return };

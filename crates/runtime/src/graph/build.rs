@@ -52,7 +52,8 @@ pub(super) struct Opened {
     pub(super) families: Vec<usize>,
 }
 
-/// A task of a query that is ready to run, with everything that the engine must know about it.
+/// A task of a query that is ready to run, with all that the engine must know about it, such as the tasks
+/// that it feeds.
 pub(crate) struct BuiltTask {
     pub(crate) name: String,
     pub(crate) task: Box<dyn Task>,
@@ -310,8 +311,8 @@ fn wire(built: &mut [BuiltTask], paths: &[Path], made: &[Made]) {
     }
 }
 
-/// Tells the tasks that deposit blocks for one shared operator about each other. `reader` is the first copy
-/// of that operator.
+/// Tells each task that deposits blocks for one shared operator which other tasks do so. `reader` is the
+/// first copy of that operator.
 fn wire_peers(built: &mut [BuiltTask], reader: usize) {
     let writing = built[reader].upstream.clone();
     for &writer in &writing {

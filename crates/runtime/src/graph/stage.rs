@@ -71,7 +71,7 @@ impl Opening<'_> {
 pub(super) struct Part {
     pub(super) task: Box<dyn Task>,
     pub(super) probe: Arc<Probe>,
-    /// Number of the copy; `None` for the task that closes epochs.
+    /// Number of the copy that this task runs; `None` for the task that closes epochs.
     pub(super) copy: Option<u32>,
 }
 

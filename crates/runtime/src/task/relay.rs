@@ -21,7 +21,7 @@ pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
     chain: C,
     output: ToContainers<U>,
     probe: Arc<Probe>,
-    /// The claimed bundle whose records are not all taken yet; `None` if there is none.
+    /// The claimed block, with its epoch, whose records are not all taken yet; `None` if there is none.
     hand: Option<Bundle<B>>,
     /// The epoch of the bundles (blocks with their epochs) that were claimed last, and the number of those
     /// bundles that are fully read but not reported as consumed. They are reported when the records derived
@@ -40,7 +40,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         RelayTask { containers, index, chain, output, probe, hand: None, consumed: (0, 0) }
     }
 
-    /// Deposits the filled blocks, and only then reports the bundles from which they were derived as
+    /// Deposits the filled blocks, and only then reports the blocks from whose records they were derived as
     /// consumed.
     fn put_down(&mut self) {
         self.output.flush();

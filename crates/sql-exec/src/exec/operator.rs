@@ -68,7 +68,8 @@ pub trait BatchOperator: Any + Send {
         watermark
     }
 
-    /// Returns which watermarks make a difference to the operator; others need not be delivered to it.
+    /// Returns the watermarks at which the operator does something; other watermarks need not be delivered to
+    /// it.
     fn horizon(&self) -> Horizon {
         Horizon::NONE
     }

@@ -469,8 +469,8 @@ impl Diversion {
         written
     }
 
-    /// Notes that a split of a job has ended. `is_cut` says whether the job was asked to end before its input
-    /// had ended.
+    /// Records that a split of a job has ended. `is_cut` says whether the job was asked to end before its
+    /// input had ended.
     fn leave(&self, job: u64, is_cut: bool) -> io::Result<()> {
         let mut state = self.state();
         state.is_cut |= is_cut;

@@ -318,8 +318,8 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         });
     }
 
-    /// Makes the calls that may happen between any two others: a latency marker, a save and load, and the
-    /// like.
+    /// Calls the operator in ways that may happen between any two other calls: with a latency marker, or with
+    /// a save and a load of its state.
     fn between(&mut self) -> Ended {
         match self.entropy.below(16) {
             0 => self.mark(Mark::Latency(ProcessingTime::from_nanos(7)))?,

@@ -250,7 +250,8 @@ impl Sum {
         self.lost += other.lost;
     }
 
-    /// Multiplies the sums, as if every probe had been added `times` times.
+    /// Multiplies the sums of round-trip times and the counts, as if every probe had been added `times`
+    /// times.
     fn repeat(&mut self, times: u64) {
         self.count *= times;
         self.rtts *= times as f64;

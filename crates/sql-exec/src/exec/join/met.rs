@@ -141,7 +141,8 @@ impl Met {
         Some(met.version)
     }
 
-    /// Notes the version of the old row of an update for the new row with the same time and key.
+    /// Remembers the version that the old row of an update matched, for the new row with the same time and
+    /// key.
     pub fn replace(&mut self, time_and_key: (i64, Option<&[u8]>), version: Option<&[u8]>) {
         let key: Arc<[u8]> = Arc::from(bytes_of_key(time_and_key));
         self.note(key, version, 1);
