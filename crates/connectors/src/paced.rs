@@ -619,8 +619,8 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
 
     #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<G::Item>) -> Q) -> Q {
-        // This check runs per record, so it is only in debug builds. In release builds it would make a
-        // filter's loop reload the generator.
+        // Checked in debug builds only, because the check would run per record. In release builds it would
+        // make a filter's loop reload the generator.
         debug_assert!(offset < self.remaining(), "only records that remain are looked at");
         match self.made {
             Made::Anew(generator, _) => {

@@ -59,7 +59,7 @@ pub struct QueueOptions {
 enum Item<T, M> {
     Value(T),
     Mark(M),
-    /// This slot of the queue held a value that was moved out.
+    /// The slot held a value that was moved out.
     Taken,
 }
 

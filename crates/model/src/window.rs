@@ -304,16 +304,16 @@ impl SlidingWindows {
     /// in no window. Instants of one pane are in the same windows.
     pub fn pane_of(&self, instant: EventTime) -> Option<RangeInclusive<EventTime>> {
         let step = if self.overlap() { self.pane } else { self.slide }.as_micros();
-        // This runs whenever a record is not in the same pane as the record before it, so the 64-bit
-        // division, which is cheaper than one of 128 bits, pays.
+        // This function runs whenever a record is not in the same pane as the record before it. So a division
+        // of 64 bits is used where it suffices, because it is cheaper than one of 128 bits.
         let into = match instant.as_micros().checked_sub(self.offset.as_micros()) {
             Some(since_offset) => i128::from(since_offset.rem_euclid(step)),
             None => self.since_offset(instant).rem_euclid(i128::from(step)),
         };
         let start = i128::from(instant.as_micros()) - into;
         let pane = clamp(start)..=clamp(start + wide(self.pane) - 1);
-        // The condition is not whether the pane contains the instant, because a pane that lies before the
-        // range is cut off to the first instant of the range.
+        // An instant between two windows is behind the end of the pane. The pane itself is not compared with
+        // the instant, because a pane that lies before the range of time is cut off to its first instant.
         (into < wide(self.pane)).then_some(pane)
     }
 

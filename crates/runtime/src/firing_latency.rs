@@ -153,7 +153,7 @@ impl FiringLatencies {
         }
         match state.next {
             Some(next) if least < next => return,
-            // This is the first watermark. No window can be open before it, so it closes none.
+            // The first watermark of the source was set. No window can be open before it, so it closes none.
             None => {}
             Some(next) => {
                 let instant = if self.is_everywhere { least } else { next };

@@ -599,8 +599,8 @@ impl Probe {
     pub(crate) fn arrival(&self, now: ProcessingTime) -> Arrival {
         let mut head = self.head(now);
         if !self.input_watermarks.is_empty() {
-            // After the input that it reads first, a step reads other inputs. So the context is the oldest of
-            // all inputs.
+            // A step reads all inputs of the task, and not only the one that it reads first. So its context
+            // is the oldest of all inputs.
             let all = self.inputs.iter().filter_map(|inlet| inlet.head(now)).chain([head]);
             head = all.min_by_key(|head| head.observed).unwrap_or(head);
         }

@@ -63,7 +63,7 @@ pub enum Scale {
     Ratio,
     /// Differences of scores are meaningful.
     Interval,
-    /// Only the order of scores is meaningful.
+    /// Only the order of scores is meaningful: which of two scores is the higher one.
     Ordinal,
 }
 

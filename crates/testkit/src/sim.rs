@@ -72,7 +72,7 @@ pub struct Simulation {
     workers: Vec<Worker>,
     growth: Growth,
     /// For each worker, the time until which it has reported to be idle; `None` if something has happened
-    /// since.
+    /// since that may give it work.
     idle: Vec<Option<ProcessingTime>>,
     queries: Vec<Option<QueryHandle>>,
     /// Events that are still to come, each with the number of the action before which it happens.

@@ -303,8 +303,8 @@ impl Experiment {
                 ),
             ],
             Experiment::EnjimaFig9a => {
-                // This rate corresponds to the one with the largest difference in the paper, in the middle of
-                // its range.
+                // The claims are judged at the middle one of the rates. The paper shows the largest
+                // difference in the middle of its range of rates.
                 let middle = middle(found);
                 vec![
                     latency(

@@ -160,8 +160,8 @@ fn add_whole(
         // The reference's windows start at the Unix epoch, so the first event time is shifted by the start
         // of the query's windows.
         let start_us = start_us - offered.windows_from().as_micros();
-        // These are the counts up to the end of the part, less those before its beginning. So the event
-        // times of both are computed from the first event on.
+        // The views of this part are the views from the first event to the end of the part, less those from
+        // the first event to its beginning. So all event times are computed from the first event on.
         let of_first =
             |events| ysb_counts_of_drain(YsbDrain { period: &period, events, rate_per_s, start_us, windows });
         counts.add(of_first(end));

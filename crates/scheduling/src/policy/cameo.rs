@@ -76,12 +76,12 @@ pub const GRAIN_NS: u64 = 1_000_000;
 /// The form of Cameo, which determines the urgency of a message (section 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CameoForm {
-    /// By the time at which the message must start: least laxity first (LLF), the paper's default.
+    /// Urgency by the time at which the message must start: least laxity first (LLF), the paper's default.
     #[default]
     LeastLaxity,
-    /// By the time at which the message must be done at this operator: earliest deadline first (EDF).
+    /// Urgency by the time at which the message must be done at this operator: earliest deadline first (EDF).
     EarliestDeadline,
-    /// By the cost of the message: shortest job first (SJF).
+    /// Urgency by the cost of the message: shortest job first (SJF).
     ShortestJob,
 }
 

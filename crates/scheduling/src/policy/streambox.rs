@@ -93,11 +93,14 @@ pub struct StreamBox {
 /// The order of work that the next result does not wait for, and whether there is another order at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
-    /// As in the published program: near the sink first.
+    /// Work that the next result does not wait for runs in the order of the published program: operators near
+    /// the sink first.
     SinkFirst,
-    /// As in the paper: most open containers first.
+    /// Work that the next result does not wait for runs in the order of the paper: operators with the most
+    /// open containers first.
     MostOpenFirst,
-    /// The variant for comparison: everything in network order.
+    /// All work runs in network order, whether the next result waits for it or not: the variant for
+    /// comparison.
     NetworkOrder,
 }
 

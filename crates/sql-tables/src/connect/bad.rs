@@ -128,7 +128,8 @@ pub(super) struct BadRecords {
 }
 
 impl BadRecords {
-    /// Creates the handler of one split of `job`; splits that divert to the same file share `diversion`.
+    /// Creates the handler of one split of `job`. Splits that divert bad records to the same file share
+    /// `diversion`, which stands for this file.
     pub(super) fn new(options: BadOptions, diversion: Option<Arc<Diversion>>, job: u64) -> Self {
         if let Some(diversion) = &diversion {
             *diversion.state().writers.entry(job).or_default() += 1;

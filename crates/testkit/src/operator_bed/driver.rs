@@ -146,7 +146,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         if let Mark::InputWatermark(own) = mark {
             (self.told, self.is_told) = (own, true);
         }
-        // In a chain of operators, a mark may come while the output has no room at all.
+        // The output may have no room at all when a mark comes, as it may be in a chain of operators.
         let room = self.any_room();
         let mut flow = self.call(room, |operator, output| operator.on_mark(mark, output))?;
         let mut fruitless = 0;

@@ -122,8 +122,8 @@ impl Planner {
         P::Out: Send + 'static,
         X: OutputPlan<P::Out>,
     {
-        // A stream that is separated into two streams without an operator before it has no operator to be
-        // named after, so its task is called `part`.
+        // A stream may be separated into two streams without an operator before the separation. Then no
+        // operator gives the task its name, so it is called `part`.
         let name = if tail_name.is_empty() { "part" } else { tail_name };
         self.follow(segment, tail, name, output);
     }

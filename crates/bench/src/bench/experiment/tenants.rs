@@ -55,8 +55,8 @@ const PENALISED: f64 = 2.0;
 /// Two latencies count as comparable if one is at most this many times the other.
 const ALIKE: f64 = 1.3;
 
-/// Least share of the other policies' throughput that Cameo keeps, if it gives up no more than the paper
-/// says.
+/// Least ratio of Cameo's throughput to that of the other policies by which the paper's claim about
+/// throughput holds.
 const KEPT: f64 = 0.975;
 
 /// Number of latency-sensitive jobs in every run of the experiment.

@@ -56,8 +56,8 @@ pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamSt
         return Some(from_now_ns(swept, now) - cost_ns);
     }
     let expected = expected(settings.estimate, now, stream)?;
-    // From here on, instants are counted from the time before which the awaited watermark has certainly not
-    // arrived.
+    // From here on, instants are counted from the last time at which the source's input was read: the awaited
+    // watermark has not arrived before it.
     let expected = Expected { mean_ns: expected.mean_ns - unseen_since_ns, ..expected };
     let charge_ns = cost_ns - unseen_since_ns;
     Some(match settings.estimate {

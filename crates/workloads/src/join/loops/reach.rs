@@ -51,10 +51,10 @@ impl Reach {
         let reached = usize::try_from(reached).expect("half a second of 64-bit records fits 64 bits") + 1;
         let length = (reached + 2 * block_records.get()).next_power_of_two().max(2);
         assert!(length <= 1 << 30, "{length} records do not fit the loop's numbers");
-        // There are twice as many chains as records, so that a chain has half a record on average.
+        // There are twice as many chains of records as records, so a chain has half a record on average.
         let heads = 2 * length;
         Reach {
-            // Every chain begins with a number that lies more than a whole ring back, so it counts as empty.
+            // Every chain begins with the number of a record that is no longer kept, so it counts as empty.
             heads: vec![(length as u32 + 1).wrapping_neg(); heads],
             ring: vec![NOTHING; length],
             next: 0,

@@ -84,7 +84,8 @@ impl Fed for Blocks<'_> {
 /// Source: copies the next records from the generator and gives them their event times.
 #[inline(never)]
 fn produce(source: &mut Source<'_>, records: &mut [Record<LrbRecord>]) {
-    // This copy is kept in registers and written back once per block, not once per row.
+    // The position in the sequence of records is copied into local variables, which stay in registers. It is
+    // written back once per block, not once per row.
     let mut stamps = source.stamps;
     for (row, value) in records.iter_mut().zip(&mut source.records) {
         *row = Record::new(stamps.next_stamp(), value);

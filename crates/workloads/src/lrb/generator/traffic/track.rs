@@ -79,7 +79,7 @@ impl Track {
         let Journey { begin_round, rounds, direction, speed_mph } = journey;
         let feet_max = rounds as u32 * (FEET_PER_ROUND_MPH * (speed_mph + 5) + CREEP_FEET);
         let room_feet = TRACK_FEET - 2 * BESIDE_FEET - feet_max;
-        // This distance is counted from the end of the road from which cars of this direction come.
+        // Distance of the car in feet from the end of the road at which cars of its direction come in.
         let mut way_feet = BESIDE_FEET + entropy.below(u64::from(room_feet)) as u32;
         let position = |way_feet| match direction {
             Direction::East => way_feet,
