@@ -103,7 +103,8 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
         return experiment::run(experiment, &args, folder, interrupt, |args| run_once(args, interrupt));
     }
     let args = &tenants::with_rate(args, interrupt)?;
-    // The load of the bulk queries of `tenants` may have been a multiple of their capacity; now it is a rate with bounds.
+    // The options are checked only now. If the load of the bulk queries of `tenants` was given as a multiple
+    // of their capacity, it has become a rate by now, which has bounds.
     fit::check(args)?;
     let mut runs = Vec::new();
     for args in by_turns(args) {

@@ -422,8 +422,8 @@ impl<G: Generate> Paced<G> {
         let Some(ahead) = &self.ahead else { return Polled::new(SourceStatus::Ready) };
         let now = ahead.looked_at();
         self.arrived = self.made_to.checked_sub(1).and_then(|last| ahead.due_if_known(last)).or(self.arrived);
-        // The marker's time is read here, because the source then looks ahead again and forgets the times of
-        // earlier records.
+        // The time of the latency marker is read before the source looks ahead again, which forgets the times
+        // of earlier records.
         let latency = is_marked.then(|| ahead.intended(self.marked_index));
         let status = if self.end_index <= self.next_index {
             SourceStatus::Ended
@@ -458,12 +458,13 @@ impl<G: Generate> Source for Paced<G> {
             None if self.ahead.is_some() => self.look_ahead(now),
             None => u64::MAX,
         };
-        // The poll ends with a marked record, so that the latency marker comes right behind it.
+        // If a record of this poll is followed by a latency marker, the poll ends with this record, so that
+        // the marker comes right behind it.
         let (marked_index, from_index) = (self.marked_index, self.next_index);
         let behind_marked = marked_index.saturating_add(1);
         let made_to = self.make(limit, due_index.min(self.end_index).min(behind_marked), output);
-        // The last record that was made may be the marked one. A marked record that is in another split's run
-        // was not made here.
+        // True if this poll made the record that is followed by a latency marker. The record may also belong
+        // to another split, which then makes it.
         let is_marked = (from_index..made_to).contains(&marked_index);
         let Some(send_times) = self.send_times else {
             if self.ahead.is_some() {

@@ -220,8 +220,8 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
                     Ok(chunk) => chunk,
                     Err(ChunkError::TooFewSlots(_)) => unreachable!("what is read has given its slots back"),
                 };
-                // A ring gives only contiguous room. Values that do not fit before the end of the ring wait
-                // for the next opening.
+                // The ring gives only room that is contiguous. Values that do not fit before its end are
+                // pushed when the queue is opened the next time.
                 let room = chunk.as_mut_slices().0.len();
                 (Pushing::Batch(chunk), room)
             }

@@ -216,8 +216,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             self.cursors().writer.recycled.store(self.recycled, Ordering::Relaxed);
             self.free.push_back(block);
             if end == self.written && self.filled > 0 {
-                // The recycled block was the current one, full and completely read. A block begun behind it
-                // would be empty.
+                // The recycled block is the one that the writer fills at present: it is full, and all its
+                // records are read. So the writer has no current block now.
                 (self.block, self.filled) = (None, 0);
             }
             // SAFETY: by B3 the slots from `from` are initialised; every open reader has passed the block, so no

@@ -597,7 +597,8 @@ impl QueryHandle {
     /// that are due. Tasks without a queue are left out: a task that takes no records, a source that makes
     /// records on demand, and a source before its first poll.
     pub fn queue_lengths(&self, now: ProcessingTime, each: impl FnMut(u64)) {
-        // A source that has ended has no records that are due, although its last due time remains.
+        // A source that has ended keeps its last due time, but it has no records that are due. So it is left
+        // out.
         let seen = self.shared.seen.iter();
         let live = seen.filter(|task| !task.probe.is_source() || task.meter.ended().is_none());
         live.filter_map(|task| task.probe.queue_length(now)).for_each(each);

@@ -400,7 +400,8 @@ impl Probe {
             return 0;
         }
         let due = ProcessingTime::from_nanos(self.due_ns.load(Ordering::Relaxed));
-        // A source that makes records on demand could make any number, of which one is certain.
+        // If the source makes records on demand, one record counts as due, because it could make any number
+        // of them.
         let late_ns = if due == ProcessingTime::ZERO { 0 } else { now.nanos_since(due) };
         late_ns / self.spacing_ns.load(Ordering::Relaxed) + 1
     }
@@ -586,8 +587,8 @@ impl Probe {
         self.inputs.get(port).and_then(Inlet::edge).map_or(of_step, |(edge, reader)| {
             match (edge.pending(reader), edge.pending_marks(reader)) {
                 (0, 0) => context_of(edge.mark_stamp()),
-                // An edge keeps only the stamp of the last mark, so the stamp of an earlier waiting mark is
-                // not known.
+                // No record waits behind the mark, but further marks do. The edge keeps only the stamp of the
+                // last of them, so the stamp of this mark is not known.
                 (0, _) => of_step,
                 _ => context_of(edge.head_stamp(reader)),
             }

@@ -285,7 +285,7 @@ impl Due {
             let every_ns = nanos(every).max(1);
             let mut markers = Latencies::new();
             let last = query.last_marker().unwrap_or(since);
-            // The marker that is due at this moment may be on its way, so it is counted with the age 0.
+            // The latest marker that is due may be on its way, so it is counted as missing for 0 ns.
             let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
             (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
             markers
@@ -388,7 +388,8 @@ struct Moment {
 
 impl Moment {
     fn now(queries: &[QueryHandle]) -> Self {
-        // Latencies are taken first, because merging them with those of samples afterwards takes no time.
+        // Latencies are taken before all other values, and merged with those of earlier samples only
+        // afterwards, so that merging does not fall into the measured time.
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
         let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();
         let result_latencies = queries.iter().map(QueryHandle::take_result_latencies).collect();
@@ -396,7 +397,8 @@ impl Moment {
         let events = queries.iter().map(|query| query.progress().events_in).collect();
         let (at, cpu_s) = (Instant::now(), system::cpu_seconds());
         let unmeasured = queries.iter().map(QueryHandle::unmeasured_output_delays).collect();
-        // Metrics take longest, so they are read last: `at` is close to the events.
+        // The metrics of queries take longest to read, so they are read last. Then the time `at` is close to
+        // the time at which the events were counted.
         let work = queries.iter().map(|query| Work::of(&query.metrics())).collect();
         let (queues, due) = (QueueSamples::default(), Vec::new());
         Moment {
@@ -431,7 +433,7 @@ impl Measured {
         let per_s: Vec<f64> = events.map(|events| events as f64 / seconds).collect();
         let merged = |of: fn(&Moment) -> &Vec<Latencies>| {
             let mut merged = Latencies::new();
-            // Some moments have no latencies of some queries, and the first moment has none at all.
+            // A moment may lack latencies of some queries, and the first moment has none at all.
             let some = moments[1..]
                 .iter()
                 .flat_map(|moment| queries.iter().filter_map(move |&query| of(moment).get(query)));
@@ -453,7 +455,8 @@ impl Measured {
             merged(|moment| &moment.output_delays),
         );
         let (due_results, due_delays) = (due(|due| &due.results), due(|due| &due.output_delays));
-        // Overdue markers of all queries are known only if they are known of each.
+        // The latencies of markers that have not arrived are known for all queries together only if they are
+        // known for each query.
         let with_markers = |mut all: Latencies, due: &Due| -> Option<Latencies> {
             all.merge(due.markers.as_ref()?);
             Some(all)

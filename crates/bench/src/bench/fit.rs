@@ -260,7 +260,7 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let (option, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
     let (name, queries) = (facts.name, args.queries());
     if args.api.loop_kind().is_some() {
-        // Load options with a hand-written loop were refused already, together with its rate.
+        // A hand-written loop has no rate, so options for a load were refused before together with `--rate`.
         return None;
     }
     if args.input.is_some() {
@@ -493,7 +493,8 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "block_records",
             "memory_budget",
         ];
-        // The list must have options only, so the group of all arguments is left out.
+        // Only the options are listed here. The command-line parser also has a group of all arguments, which
+        // is left out because it is no option.
         let options = BenchArgs::augment_args(Command::new("bench"));
         let idle = options
             .get_arguments()

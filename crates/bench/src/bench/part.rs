@@ -108,7 +108,8 @@ impl Ran {
             query_throughput_per_s: Some(measured.query_throughput_per_s),
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
-            // The load of a group is offered by the clock, so there is no time scale here.
+            // The latency of results is known if the load is offered at a rate. Groups of queries run without
+            // a time scale, so event time runs as fast as the clock.
             result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
             event_latency_us: measured.event_latency.map(Into::into),
             overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, self.args.time_scale)),

@@ -146,7 +146,7 @@ fn add_whole(
     let (rate_per_s, start_us) = offered.stamps_from(whole.start);
     let total = whole.end - whole.start;
     let steps = args.selectivity_steps.iter().flat_map(|steps| &steps.0);
-    // The closure returns the index of the first event at or after an instant, as for `YsbDrain`.
+    // Returns the index of the first event at or after an instant, computed as `ysb_counts_of_drain` does.
     let first_from = |from: Span| {
         let behind_us = offered.start().plus(from).as_micros().saturating_sub(start_us).max(0);
         let index = (u128::from(behind_us.unsigned_abs()) * u128::from(rate_per_s)).div_ceil(1_000_000);

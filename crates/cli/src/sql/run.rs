@@ -439,7 +439,7 @@ impl Watch<'_> {
         loop {
             note();
             for job in running.extract_if(.., |job| !job.is_running()) {
-                // Notes may have arrived just before the job ended, so they are shown first.
+                // The job may have added notes just before it ended. They are shown before its summary.
                 note();
                 add(&mut ended, &job);
                 end = end.max(self.tell(job));
@@ -504,8 +504,8 @@ impl Watch<'_> {
             Request::Signal => {
                 self.told.note(&format!("asked to end: {means}; asked once more, it ends at once"));
             }
-            // This note is left out if all input is unbounded, because "what was read is finished" says
-            // nothing new then.
+            // The note "the time is up" is left out if all input is unbounded, because it would say nothing
+            // new then.
             _ if means.contains(',') || running.iter().any(|job| job.end.is_bounded()) => {
                 self.told.note(&format!("the time is up: {means}"));
             }

@@ -98,7 +98,8 @@ impl EvenWindows {
     /// which all contain one instant.
     pub(crate) fn first_on_time(&self, first: i64, last: i64, late_by: EventTime) -> Option<i64> {
         let (size, slide, offset) = self.micros();
-        // The ends of all windows are cut off at the last instant of time, so no window ends after it.
+        // At the watermark at the end of time, no window is on time, because the ends of all windows are cut
+        // off at that instant.
         if late_by == EventTime::MAX {
             return None;
         }

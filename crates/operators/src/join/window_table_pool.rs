@@ -67,7 +67,8 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
             return Some(place);
         }
         if self.vacant.is_empty() {
-            // The room in `vacant` that closing this table will take is paid for when the table is opened.
+            // Closing the table will add its index to the list `vacant`. The memory of the list is paid for
+            // now, so that closing needs none.
             let has_room =
                 funds.room_in(&mut self.tables) && funds.room_for(&mut self.vacant, self.tables.len() + 1);
             if !has_room {

@@ -174,8 +174,8 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
     where
         F: Fold<V, Accumulator = A>,
     {
-        // A window that is the only one of its pane has exactly the values of the table for the whole pane on
-        // time.
+        // If windows do not overlap, a window consists of one pane, and its results on time are exactly the
+        // entries of the pane's main table.
         let first = *self.windows.instants_of(number).start();
         let whole = self.panes.get(&first).map(|pane| (pane.whole, self.tables.get(pane.whole).len()));
         let rest = match whole {

@@ -53,8 +53,8 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
     where
         F: Fold<V, Accumulator = A>,
     {
-        // The accumulator is moved either by `create` or by the merge, so it lies in a cell from which one of
-        // them takes it.
+        // Either `create` or the merge takes the accumulator, but the compiler cannot know which. So the
+        // accumulator lies in a cell.
         let accumulator = Cell::new(Some(accumulator));
         let create = || {
             let accumulator = accumulator.take().expect("an accumulator is taken over or merged, and once");

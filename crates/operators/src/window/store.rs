@@ -176,7 +176,8 @@ impl Reach {
             return Reach { start, alone: micros, pair: 0, second: 0 };
         }
         debug_assert!(first.is_before(second), "side by side");
-        // The sum does not overflow, because no pane spans more than half of all instants.
+        // The sum of the lengths of two panes does not overflow, because no pane is longer than half of the
+        // range of instants.
         Reach { start, alone: 0, pair: micros + second.micros, second: micros }
     }
 }
@@ -473,7 +474,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         K: Clone,
         F: Fold<V, Accumulator = A>,
     {
-        // The instant of the next effect is computed anew at the next watermark.
+        // The panes have changed, so the next instant at which a window fires or a pane is closed is computed
+        // anew at the next watermark.
         self.due = EventTime::MIN;
         other.make_current([Current::NONE; 2]);
         other.due = EventTime::MAX;
@@ -569,7 +571,8 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         }
         self.load_emission(fold, state)?;
         self.sum_again(fold);
-        // The instant of the next effect is computed anew at the next watermark.
+        // The panes have changed, so the next instant at which a window fires or a pane is closed is computed
+        // anew at the next watermark.
         self.due = EventTime::MIN;
         Ok(())
     }

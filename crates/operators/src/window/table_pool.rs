@@ -208,7 +208,8 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
     /// were noted.
     pub(super) fn bytes(&self) -> usize {
         let noted = self.tables.capacity() * Self::BYTES + self.table_bytes;
-        // A table in hand may have shrunk as well as grown, since a table that is given back stays in hand.
+        // The tables to which records go at the moment are counted anew. They may be smaller than at the last
+        // count, because a table that is given back may stay among them.
         let in_hand = self.hands.iter().map(Accumulators::bytes).sum::<usize>();
         noted + in_hand - self.hand_bytes.iter().sum::<usize>()
     }

@@ -279,8 +279,8 @@ impl Turn<'_> {
             }
             match self.executor.cells[place].put(body, word.is_some()) {
                 Ok(()) => return,
-                // Another thread notified the task while it was put back, so this thread still holds it and
-                // checks it again.
+                // Another thread notified the task while this thread put it back as idle. So this thread
+                // still holds the task and checks it again.
                 Err(held) => body = held,
             }
         }
@@ -326,8 +326,8 @@ impl Turn<'_> {
         for operator in query.tasks() {
             let cell = &self.executor.cells[operator.0 as usize];
             if let Some(body) = cell.take_any().or_else(|| cell.notify()) {
-                // `put` ends the task. If the task had ended before and its place was reused, this is a task
-                // of another query, which `put` returns to its cell.
+                // The query has failed, so `put` ends the task. If the task had ended before, its place may
+                // have a task of another query; `put` returns that task to its cell.
                 self.put(body);
             }
         }
@@ -387,8 +387,8 @@ impl Turn<'_> {
                 continue;
             };
             if !body.query.is_running() || body.query.is_paused() {
-                // The query has ended or is paused. `put` looks at the task again behind a fence, as for any
-                // task that becomes idle.
+                // A task whose query has ended or is paused must not run. `put` ends it or makes it idle, and
+                // looks at it again behind a fence.
                 self.put(body);
                 continue;
             }
@@ -469,8 +469,8 @@ impl Turn<'_> {
         let (executor, now) = (self.executor, self.now);
         let Some(bench) = &mut self.bench else { return };
         if std::mem::take(&mut bench.leaves_nobody_to_look) && executor.idle.seems_to_have_sleepers() {
-            // A sleeping worker must wake up and watch the time of due sources while this worker is in its
-            // run.
+            // While this worker is in its run, no worker would watch the time at which sources become due. So
+            // a sleeping worker is woken for that.
             executor.idle.wake_one();
         }
         if executor.idle.is_single() || !executor.idle.has_sleepers() {

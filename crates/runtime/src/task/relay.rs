@@ -85,7 +85,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
                 let count = block.count();
                 let arrival = Arrival { context: bundle.context, ..context.arrival };
                 let mut output = self.output.open(arrival);
-                // The room may be less than before, if an unfinished block was sealed and deposited.
+                // The output may have less room than when the block was claimed, because an unfinished block
+                // may have been deposited since.
                 let max = if C::EXPANDS { count } else { output.room() };
                 let mut input = block.input(max);
                 if MEASURED && !C::EXPANDS {

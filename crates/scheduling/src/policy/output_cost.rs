@@ -121,8 +121,8 @@ impl OutputCosts {
         let own_ns = cost_ns(state) / selectivity;
         let downstream_ns = match self.form {
             OutputCost::Path if reader_count <= 1 => largest_ns,
-            // The walk adds numbers in another order than the readers did. Rounding must not make the sum
-            // less than the cost of a reader.
+            // The walk adds the costs in another order than was done for the readers of the operator. So
+            // rounding could make the sum less than the cost of a reader; the greater of the two is taken.
             OutputCost::Path => self.walk_ns(snapshot, operator).max(largest_ns),
             OutputCost::Printed => own_sum_ns,
             OutputCost::Code => cumulative_sum_ns,

@@ -169,7 +169,8 @@ impl StreamBox {
             let Some(state) = snapshot.operator(id) else { continue };
             let turn = ((place + count - current) % count) as u32;
             let own = &mut operators[id.0 as usize];
-            // The operators upstream have set `depth` and `is_behind_watermarks` of this operator already.
+            // The entry is kept but for its query and turn, because operators upstream have set its `depth`
+            // and `is_behind_watermarks` already.
             *own = Standing { query: state.query, turn, ..*own };
             let Standing { depth, is_behind_watermarks, .. } = *own;
             let is_put_out = match state.epoch_work {

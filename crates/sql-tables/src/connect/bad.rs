@@ -92,8 +92,8 @@ impl BadOptions {
         if !(0.0..=1.0).contains(&share) {
             return Err(given.wrong(SHARE, format!("'{share}' is not a number from 0 to 1")));
         }
-        // A share with few digits is a whole number of records; the small addend corrects the rounding of the
-        // multiplication.
+        // The share of a window of 10,000 records is a whole number of records if it has up to four digits.
+        // The small summand corrects the rounding of the multiplication.
         let bad_max = (share < 1.0).then_some((share * BAD_WINDOW_RECORDS as f64 + 1e-6) as usize);
         Ok(BadOptions { on_bad, bad_max })
     }

@@ -145,7 +145,7 @@ fn is_end(token: &TokenWithSpan) -> bool {
 /// CASE.
 fn end_of_set(tokens: &[TokenWithSpan]) -> usize {
     let mut cases = 0;
-    // True if the word before was the END that closes the statement set.
+    // True if the previous word was the END that closes the statement set.
     let mut is_closed = false;
     for (index, token) in tokens.iter().enumerate().filter(|(_, token)| !is_blank(&token.token)) {
         if is_end(token) {

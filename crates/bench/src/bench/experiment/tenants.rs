@@ -148,7 +148,8 @@ impl Panel {
     pub fn stretch(self, at: f64) -> f64 {
         let overload = match self {
             Panel::Load | Panel::Jobs => self.load(at),
-            // The load is what two workers take, so it is too high by this factor for fewer workers.
+            // Bulk jobs are offered what two workers can take. So with `at` workers they are offered `2 / at`
+            // times what is taken.
             Panel::Workers => 2.0 / at,
         };
         (overload * MARGIN).max(1.0)

@@ -129,7 +129,8 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         let mut last = None;
         self.sessions.change(&melt, &key, &reach, |session| {
             let Some(mut fired) = fired.take() else { return };
-            // The content of the earlier session comes first in the merged session.
+            // The aggregate may depend on the order of values, so the content of the session that begins
+            // earlier comes first in the merged session.
             if session.start == start {
                 std::mem::swap(&mut session.content.0, &mut fired.content);
             }

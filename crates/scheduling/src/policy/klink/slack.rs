@@ -73,7 +73,7 @@ pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamSt
 fn expected(estimate: Estimate, now: ProcessingTime, stream: &StreamState) -> Option<Expected> {
     let deadline = stream.deadline.filter(|deadline| *deadline < EventTime::MAX)?;
     if let (Estimate::Regression, Some(progress)) = (estimate, stream.progress) {
-        // A regression line predicts an instant without a deviation.
+        // The regression line predicts the arrival as one instant, so its deviation is zero.
         return Some(Expected {
             mean_ns: from_now_ns(progress.observed_at(deadline), now),
             deviation_ns: 0.0,

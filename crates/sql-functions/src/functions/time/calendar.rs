@@ -42,7 +42,8 @@ pub(super) fn civil(days: i64) -> Civil {
 /// Returns the number of days from 1970 to a Gregorian date. Months outside 1 to 12 and days outside their
 /// month are counted on into the next or the previous ones.
 pub(super) fn days(year: i64, month: i64, day: i64) -> i64 {
-    // No timestamp lies beyond these bounds, and within them no computation overflows.
+    // Year, month and day are limited to 2^40 in either direction. No timestamp lies beyond, and no
+    // computation overflows.
     let bound = |number: i64| number.clamp(-(1 << 40), 1 << 40);
     let (year, month, day) = (bound(year), bound(month), bound(day));
     // The year begins in March, as in `civil`, so that a leap day is its last day.

@@ -174,8 +174,8 @@ impl Column {
                 }
             }
             (&Values::Float { min, max }, of) => {
-                // The bounds are weighted and added, because `max - min` of the greatest numbers would
-                // overflow.
+                // The value is a weighted sum of both bounds. `min + share * (max - min)` would overflow if
+                // the bounds are the least and the greatest number.
                 let value = |row| {
                     let share = random::unit(bits(row));
                     (min * (1.0 - share) + max * share).clamp(min, max)

@@ -85,8 +85,8 @@ impl Reach {
             let (time_us, key) = (row.event_time.as_micros(), row.value.key);
             let (mut number, mut link) = (number, link);
             let horizon_us = time_us - WITHIN.as_micros();
-            // The other stream may be at most one block ahead. Its records are within half a second unless a
-            // block is half a second long.
+            // The chain is walked as long as its records are kept and at most half a second older than the
+            // row. The other stream may be a block ahead, so records may also be too late to match.
             while other.is_there(number) && horizon_us <= link.time_us {
                 if link.value.key == key && link.time_us - time_us <= WITHIN.as_micros() {
                     let later = if link.time_us < time_us {
