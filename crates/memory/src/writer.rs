@@ -248,7 +248,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     /// Requests a chunk if fewer blocks are free than a chunk has, or if more chunks make the edge faster.
-    /// Otherwise counts the blocks since the last burst.
+    /// Otherwise counts for how many blocks in a row at most one chunk's worth of blocks was in use.
     fn grow_or_calm(&mut self) {
         let chunk_blocks = self.shared.layout.shape.chunk_blocks as usize;
         let is_crossing = self.crossing_blocks >= CROSSING_AFTER_BLOCKS;

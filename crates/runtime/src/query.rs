@@ -38,8 +38,8 @@ pub(crate) struct QueryShared {
     entry: Entry,
     pub(crate) edges: Vec<ReadEdge>,
     pub(crate) delivered: Arc<Delivered>,
-    /// Counters and probes of the query's tasks, for threads that do not hold the tasks, in the order of the
-    /// graph.
+    /// The counters of each task of the query, and its probe (its edges and progress), for threads that do
+    /// not hold the tasks. In the order of the graph.
     seen: Vec<SeenTask>,
     /// Numbers that the executor gave to the query's tasks; set before any of the tasks runs.
     tasks: OnceLock<Vec<OperatorId>>,

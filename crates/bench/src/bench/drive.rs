@@ -101,7 +101,8 @@ pub struct Overdue {
     /// Number of watermarks that close windows, were taken in during the measured time, and have no output
     /// delay, because too many others were on their way. They are not among `closings`.
     pub unmeasured_closings: u64,
-    /// Output delays, including overdue closings with the time since their watermark was taken in.
+    /// Output delays (from the intake of a watermark that closes a window until all sinks have seen it).
+    /// Watermarks that have not reached all sinks are included with the time since their intake.
     pub output_delay: Option<LatencySummary>,
     /// Latency of results, including overdue results with their age.
     pub result_latency: Option<LatencySummary>,
@@ -278,8 +279,8 @@ struct Due {
 }
 
 impl Due {
-    /// Returns the results, closings and latency markers of `query` that are due at `now` and have not
-    /// arrived; the query was submitted at `since`.
+    /// Returns what of `query` is due at `now` and has not arrived: results, watermarks that close windows,
+    /// and latency markers. The query was submitted at `since`.
     fn of(query: &QueryHandle, since: ProcessingTime, now: ProcessingTime, every: Option<Duration>) -> Self {
         let markers = every.map(|every| {
             let every_ns = nanos(every).max(1);
@@ -376,7 +377,7 @@ struct Moment {
     output_delays: Vec<Latencies>,
     result_latencies: Vec<Latencies>,
     event_latencies: Vec<Latencies>,
-    /// Number of closings of each query since its start that have no output delay.
+    /// Number of watermarks of each query, since its start, that close windows and have no output delay.
     unmeasured: Vec<u64>,
     /// Work of the operators of each query since its start.
     work: Vec<Work>,

@@ -42,8 +42,8 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         self.0.clear();
     }
 
-    /// Makes the sum as wide as a pane's table, since all entries of this table are about to be merged in
-    /// slot order.
+    /// Gives the table of the sum as many slots as a pane's table has, because all entries of that table are
+    /// about to be merged into it in the order of their slots.
     pub(crate) fn prepare(&mut self, table: &Accumulators<K, A>) {
         self.0.be_as_wide_as(table);
     }

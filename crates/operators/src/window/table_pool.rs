@@ -153,14 +153,15 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         &mut self.hands[0]
     }
 
-    /// Returns one of the two tables in hand. (`select_unpredictable` between the two would be compiled to a
-    /// branch.)
+    /// Returns one of the two tables in hand, to which records go at the moment. (`select_unpredictable`
+    /// between the two would be compiled to a branch.)
     #[inline(always)]
     pub(super) fn hand(&mut self, Hand(hand): Hand) -> &mut Accumulators<K, A> {
         &mut self.hands[hand]
     }
 
-    /// Returns which of the two tables that the pool keeps in hand has this index, if any.
+    /// Returns which of the two tables in hand (those to which records go at the moment) has this index;
+    /// `None` if neither has.
     fn hand_of(&self, index: TableIndex) -> Option<usize> {
         self.in_hand.iter().position(|in_hand| *in_hand == index)
     }

@@ -569,9 +569,9 @@ impl EpochTracker {
         self.oldest.load(Ordering::Relaxed)
     }
 
-    /// Returns true if a split of the source that waited for a free epoch may go on. This is so if the task
-    /// that closes epochs has released some since number `oldest_before` was the oldest, and the maximum
-    /// number may have been open then.
+    /// Returns true if a split of the source that waits for a free epoch may go on. `oldest_before` is the
+    /// number of the oldest open epoch when the split began to wait. The split may go on if that epoch has
+    /// been released since, and if the maximum number of epochs may have been open at that time.
     pub(crate) fn has_freed_epoch(&self, oldest_before: u64) -> bool {
         oldest_before < self.oldest_here() && self.may_be_full_from(oldest_before)
     }

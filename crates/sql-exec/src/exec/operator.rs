@@ -126,7 +126,7 @@ pub trait BatchOperator: Any + Send {
 
 /// The way in which workers share an operator over batches, as a type parameter.
 pub trait Way: Send + Sync + 'static {
-    /// The engine's value for this way of sharing.
+    /// The engine's [`Sharing`] for operators that workers share in this way.
     const SHARING: Sharing;
 }
 

@@ -232,7 +232,8 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         Ok(flow)
     }
 
-    /// Returns the room for a call after which the operator may stop and continue later; it may be none.
+    /// Returns the room of the output for a call without records, such as a mark. The operator may stop in
+    /// this call and continue later, so there may be no room at all.
     fn any_room(&mut self) -> Room {
         if self.entropy.below(4) == 0 { Room::Exactly(0) } else { Room::AtMost(self.manner.room) }
     }

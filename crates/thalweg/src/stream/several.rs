@@ -131,7 +131,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         Stream { draft, index, segment: FromEdges { edges: SeveralOf(segments), label }, value: PhantomData }
     }
 
-    /// Begins a stream with this stream and another one. If a task needs a name for it, the name is `kind`.
+    /// Ends this stream and another one in a new stream, such as a union or a join of both. `kind` names it,
+    /// if a task needs a name for a stream without operators.
     pub(crate) fn meet<R, U, D, E>(
         self,
         other: Stream<R, D>,

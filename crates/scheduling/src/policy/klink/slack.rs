@@ -165,8 +165,8 @@ pub(super) fn reach_deviations(confidence_percent: f64) -> f64 {
     most
 }
 
-/// Argument at which the computation changes from the series to the continued fraction below. Here both are
-/// exact to 12 digits.
+/// The z from which on the tail of the normal distribution is computed by a continued fraction, and below
+/// which by a series. At this z both are exact to 12 digits.
 const SERIES_END: f64 = 2.0;
 
 /// Number of terms of the series and of the continued fraction: enough for 12 digits in the range where each

@@ -130,7 +130,9 @@ impl Seconds {
     }
 }
 
-/// Returns the first instant, in seconds, that differs from the same value in `held`, which wrapped around.
+/// Compares timestamps that were read in their unit (`held`) with the same timestamps read in seconds.
+/// Returns the first instant, in seconds, that differs because the value in `held` did not fit 64 bits and
+/// wrapped around.
 fn wrapped(held: &dyn Array, seconds: &dyn Array) -> Option<i64> {
     match (held.data_type(), seconds.data_type()) {
         (DataType::Timestamp(unit, _), DataType::Timestamp(TimeUnit::Second, _)) => {
