@@ -44,7 +44,7 @@ pub struct PolicyOptions {
 type Reads = fn(&str) -> bool;
 
 impl PolicyOptions {
-    /// Names of these options, as clap knows them.
+    /// Names of the options for policies, as clap knows them.
     pub const IDS: [&str; 6] = ["round", "klink_r", "klink_f", "klink_h", "klink_b", "cameo_grain"];
 
     /// Returns the parameters: those of the options that were given, and the defaults of the others.
@@ -63,7 +63,7 @@ impl PolicyOptions {
         }
     }
 
-    /// Returns a note for each option that was given and that none of these policies reads.
+    /// Returns a note for each option that was given and that none of the given policies reads.
     pub fn idle(&self, policies: &[&str]) -> Vec<String> {
         let options: [(bool, Reads); 6] = [
             (self.round.is_some(), |policy| policy.starts_with(enjima::NAME)),

@@ -581,7 +581,7 @@ struct PacedInput<'a, G: Generate> {
 enum Made<'a, G: Generate> {
     /// Records are made when they are inspected or taken. The event times begin with the first record's.
     Anew(&'a G, StretchTimes),
-    /// The records are made already, and lie in this slice.
+    /// The records were made before the poll, and lie in this slice.
     Before(&'a [Record<G::Item>]),
 }
 

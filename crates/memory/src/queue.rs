@@ -36,7 +36,7 @@ const FRONT_RECORDS: usize = 128;
 /// The way in which a queue hands values from its writer to its reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandOver {
-    /// Each value is handed over by itself.
+    /// Values are handed over one at a time: the reader sees each as soon as it was pushed.
     Each,
     /// All values that were pushed in one run are handed over at once.
     Batched,
@@ -198,7 +198,7 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
         &self.common.cursors
     }
 
-    /// Opens the queue for pushing values with this stamp.
+    /// Opens the queue for pushing values with the given stamp.
     #[inline]
     pub fn open(&mut self, stamp: Stamp) -> QueueAppender<'_, T, R> {
         self.flush_held();

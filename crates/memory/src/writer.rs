@@ -96,7 +96,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         &self.shared.cursors
     }
 
-    /// Opens the edge for appending values with this stamp, which readers see through
+    /// Opens the edge for appending values with the given stamp, which readers see through
     /// [`Cursors::head_stamp`].
     #[inline]
     pub fn open(&mut self, stamp: Stamp) -> EdgeAppender<'_, T, R> {
@@ -116,8 +116,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     /// Prepares the edge for calls of [`append`](Self::append), until all values are [handed
-    /// over](Self::hand_over). Returns the number of values for which there is room. `stamp` is as for
-    /// [`open`](Self::open).
+    /// over](Self::hand_over). Returns the number of values for which there is room. Readers see `stamp`
+    /// through [`Cursors::head_stamp`].
     #[inline]
     pub fn begin(&mut self, stamp: Stamp) -> usize {
         self.open(stamp).room()

@@ -333,13 +333,14 @@ impl SlidingWindows {
         if instant == EventTime::MAX { numbers.end } else { numbers.start }
     }
 
-    /// Returns the window with this number. Windows that reach past the ends of the range are cut off there.
+    /// Returns the window with the given number. Windows that reach past the ends of the range are cut off
+    /// there.
     pub fn window(&self, number: WindowNumber) -> Window {
         let start = self.start_of(number);
         Window { start: clamp(start), end: clamp(start + wide(self.size)) }
     }
 
-    /// Returns the first and the last instant that fall into the window with this number.
+    /// Returns the first and the last instant that fall into the window with the given number.
     pub fn instants_of(&self, number: WindowNumber) -> RangeInclusive<EventTime> {
         let start = self.start_of(number);
         clamp(start)..=clamp(start + wide(self.size) - 1)

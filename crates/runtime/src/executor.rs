@@ -129,7 +129,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Returns true if the time of each operator is measured in the step with this number.
+    /// Returns true if the time of each operator is measured in the step with the given number.
     pub(crate) fn is_measured(&self, step: u32) -> bool {
         self.measured_steps > 0 && step.is_multiple_of(self.measured_steps)
     }

@@ -327,10 +327,10 @@ impl Default for EdgeLimits {
 }
 
 impl EdgeLimits {
-    /// Returns an error if one of these bounds of edges is out of its range.
+    /// Returns an error if a setting for the size of edges is out of its range.
     ///
     /// # Errors
-    /// [`PlanError::OutOfRange`] for the first bound that is out of its range.
+    /// [`PlanError::OutOfRange`] for the first setting that is out of its range.
     pub fn check(&self) -> Result<(), PlanError> {
         BLOCK_RECORDS.check(self.block_records.into())?;
         CHUNK_BLOCKS.check(self.chunk_blocks.into())?;

@@ -155,7 +155,7 @@ pub(crate) fn read(counter: &AtomicU64) -> u64 {
 }
 
 impl Meter {
-    /// Makes the counters of a task that is idle from `now` on and has operators of these names.
+    /// Makes the counters of a task that is idle from `now` on and has operators of the given names.
     pub(crate) fn new(operators: Vec<String>, now: ProcessingTime) -> Self {
         Meter {
             made: now,

@@ -199,7 +199,8 @@ pub struct StreamState {
     /// Arrival time of the oldest sweeping watermark (which is the first to reach the deadline of its epoch) that
     /// was read and has not reached all sinks; `None` if there is none.
     pub swept: Option<ProcessingTime>,
-    /// Delays of the stream's sweeping watermarks.
+    /// Delays of the stream's sweeping watermarks, each of which is the first to reach the deadline of an
+    /// epoch.
     pub delays: DelayStatistics,
     /// The relation between the stream's event time and processing time; `None` before its first watermark.
     pub progress: Option<ProgressMap>,

@@ -86,7 +86,7 @@ pub struct Sentiment {
 }
 
 impl Sentiment {
-    /// Adds a tweet with this score to the sum.
+    /// Adds a tweet with the given score to the sum.
     #[inline]
     pub(crate) fn add(&mut self, score: i64) {
         self.tweets += 1;

@@ -80,15 +80,15 @@ pub struct Measured {
     /// query; the mean over the queries. The time of a step, and so a cost, includes the choice of the
     /// task.
     pub slowdown: Option<f64>,
-    /// Coefficient of variation of the lengths of all queues of the run, also if the other figures are
-    /// those of some queries. It is the mean over samples.
+    /// Coefficient of variation of the lengths of all queues of the run, even if the other figures of this
+    /// struct cover only some queries. It is the mean over samples.
     pub queue_cv: Option<f64>,
     pub overdue: Overdue,
 }
 
-/// Results, closings and latency markers that were due when the measurement ended and had not arrived, and
-/// latencies that include them with their age. A policy that leaves a query waiting has few latencies of
-/// that query, and would look fast without its overdue results.
+/// Results, watermarks that close windows, and latency markers that were due when the measurement ended and
+/// had not arrived, and latencies that include them with their age. A policy that leaves a query waiting has
+/// few latencies of that query, and would look fast without its overdue results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overdue {
     /// Number of windows that had ended by the clock, but whose results had not arrived.
@@ -265,8 +265,8 @@ pub fn drive(
     })
 }
 
-/// Results, closings and markers of one query that were due at a moment and had not been delivered, each with
-/// its age.
+/// Results, watermarks that close windows, and latency markers of one query that were due at a moment and had
+/// not been delivered, each with its age.
 #[derive(Default)]
 struct Due {
     results: Latencies,
@@ -383,7 +383,8 @@ struct Moment {
     work: Vec<Work>,
     /// Samples of the lengths of all queues since the previous moment.
     queues: QueueSamples,
-    /// Overdue results, closings and markers of each query. Empty except at the end of the measurement.
+    /// Overdue results, watermarks that close windows, and latency markers of each query. Empty except at the
+    /// end of the measurement.
     due: Vec<Due>,
 }
 
@@ -619,8 +620,8 @@ impl Reports<'_> {
         self.reports.iter().copied().map(figure).sum()
     }
 
-    /// Returns the first problem that `wrong` finds in one of these reports, with the query's name if several
-    /// have run.
+    /// Returns the first problem that `wrong` finds in one of the reports on queries, with the query's name
+    /// if several have run.
     pub fn first_wrong(&self, wrong: impl Fn(usize, &QueryReport) -> Option<String>) -> Option<String> {
         let mut reports = self.reports.iter().enumerate();
         let (query, wrong) =

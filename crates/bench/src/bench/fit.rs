@@ -81,7 +81,7 @@ fn of_ablate(args: &BenchArgs) -> Option<String> {
     Some(format!("--ablate no-priority is for --policy streambox: {policy} has no passes to do without"))
 }
 
-/// Returns the reason why `--explain` cannot be used with these options, if there is one.
+/// Returns the reason why `--explain` cannot be used with the other options given, if there is one.
 fn of_explain(args: &BenchArgs) -> Option<String> {
     if !args.explain {
         return None;
@@ -260,7 +260,8 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let (option, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
     let (name, queries) = (facts.name, args.queries());
     if args.api.loop_kind().is_some() {
-        // A hand-written loop has no rate, so options for a load were refused before together with `--rate`.
+        // A hand-written loop has no rate. An earlier check has refused options for a load, together with
+        // `--rate`.
         return None;
     }
     if args.input.is_some() {

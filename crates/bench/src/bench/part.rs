@@ -18,7 +18,7 @@ use super::report::{Checked, Figures, GroupFigures, KEPT_UP, OverdueFigures};
 pub struct Part {
     /// Name of this part of the run in printed figures.
     pub name: &'static str,
-    /// The options of these queries alone.
+    /// The options of the queries of this part of the run.
     pub args: BenchArgs,
     pub graphs: Vec<Graph>,
     /// The load offered to each query of the part.

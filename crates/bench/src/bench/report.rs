@@ -63,8 +63,8 @@ pub struct Figures {
     /// Delay from the arrival of the last event that a result was made of until the result was out; `null` if
     /// no window was closed during the measured time.
     pub event_latency_us: Option<Latency>,
-    /// Overdue results, closings and markers, as in [`Overdue`]; `null` if records came as fast as they
-    /// were taken.
+    /// Overdue results, watermarks that close windows, and latency markers, as in [`Overdue`]; `null` if
+    /// records came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
@@ -171,8 +171,8 @@ pub struct GroupFigures {
     pub result_latency_us: Option<Latency>,
     /// Latency from the arrival of the last event that a result was made of until the result was out.
     pub event_latency_us: Option<Latency>,
-    /// Overdue results, closings and markers, as in [`Overdue`](super::drive::Overdue); `null` if records
-    /// came as fast as they were taken.
+    /// Overdue results, watermarks that close windows, and latency markers, as in
+    /// [`Overdue`](super::drive::Overdue); `null` if records came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
     /// Latency target: the time within which results are to reach the sink, in microseconds.
     pub latency_target_us: Option<i64>,

@@ -169,8 +169,8 @@ fn add_whole(
     }
 }
 
-/// Returns one period of the generator's events, beginning with this index, in the form that the reference
-/// takes. With a `view_share`, the events are views to this share instead of the generator's own.
+/// Returns one period of the generator's events, beginning with the given index, in the form that the
+/// reference takes. With a `view_share`, the events are views to this share instead of the generator's own.
 fn period_from(generator: &YsbGenerator, index: u64, view_share: Option<f64>) -> Vec<(u64, u64)> {
     let cache = generator.cache();
     let first = (index % cache.len() as u64) as usize;

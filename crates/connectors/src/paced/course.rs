@@ -51,9 +51,9 @@ pub(super) struct Course {
 #[derive(Debug)]
 enum Way {
     Straight,
-    /// Delays are uniform, from zero to below this number of nanoseconds.
+    /// Delays of messages are uniform, from zero to below this number of nanoseconds.
     Uniform(u64),
-    /// Delays are ranks that are drawn by Zipf's law, in milliseconds.
+    /// Delays of messages are ranks that are drawn by Zipf's law, in milliseconds.
     Zipf(Ranks),
 }
 

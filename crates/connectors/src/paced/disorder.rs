@@ -53,7 +53,8 @@ impl Disorder {
         Disorder { bound, seed, run_records, step, rate_per_s, early: None }
     }
 
-    /// Returns this shuffling with a share of the records an epoch early.
+    /// Returns a shuffling like this one, in which a share of the records also comes one epoch (a span of
+    /// event time) early.
     pub fn with_early(self, share: EarlyShare) -> Self {
         Disorder { early: Early::new(share, self.rate_per_s), ..self }
     }

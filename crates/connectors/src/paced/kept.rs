@@ -129,9 +129,10 @@ impl<T> Kept<T> {
         self.next = 0;
     }
 
-    /// Makes the records from the index `next` on, with these event times; all records before must be taken.
-    /// Values are made one by one and not by [`Generate::each_value`], which [`refill`](Self::refill) uses.
-    /// With two such loops the compiler inlines neither fully, which cost Linear Road a fifth of its speed.
+    /// Makes the records from the index `next` on, with the given event times; all records before must be
+    /// taken. Values are made one by one and not by [`Generate::each_value`], which [`refill`](Self::refill)
+    /// uses. With two such loops the compiler inlines neither fully, which cost Linear Road a fifth of its
+    /// speed.
     #[inline(never)]
     pub(super) fn refill_stamped<G>(
         &mut self,

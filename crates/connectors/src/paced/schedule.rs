@@ -64,12 +64,12 @@ impl EventTimes {
         EventTimes { rate, inverse: (1u64 << 63).div_ceil(rate), origin_micros, phase }
     }
 
-    /// Returns event times that are all earlier than these by `span`.
+    /// Returns a rule for event times that are all earlier by `span` than those of this rule.
     pub(super) fn earlier(self, span: Span) -> Self {
         EventTimes { origin_micros: self.origin_micros.saturating_sub(span.as_micros()), ..self }
     }
 
-    /// Returns the event time of the generator's record with this index.
+    /// Returns the event time of the generator's record with the given index.
     #[inline]
     pub(super) fn at(&self, index: u64) -> EventTime {
         let numerator = index.checked_mul(MICROS_PER_S).and_then(|micros| micros.checked_add(self.phase));
@@ -144,7 +144,7 @@ impl SendTimes {
         SendTimes { rate, start }
     }
 
-    /// Returns the processing time at which the record with this index is due.
+    /// Returns the processing time at which the record with the given index is due.
     pub(super) fn intended(&self, index: u64) -> ProcessingTime {
         let nanos = u128::from(index) * NANOS_PER_S / u128::from(self.rate);
         u64::try_from(nanos).map_or(ProcessingTime::NEVER, |nanos| self.start.plus_nanos(nanos))

@@ -74,7 +74,7 @@ impl EvenWindows {
         self.slide < self.size
     }
 
-    /// Returns the window with this number, cut off at the ends of the range of event time.
+    /// Returns the window with the given number, cut off at the ends of the range of event time.
     pub(crate) fn window(&self, number: i64) -> Window {
         Window { start: clamp(self.start(number.into())), end: clamp(self.end(number.into())) }
     }

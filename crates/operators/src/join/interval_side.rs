@@ -154,7 +154,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.buckets.at_mut(place).table.value_mut(entry)
     }
 
-    /// Returns the index of the bucket with this number, if the bucket is open.
+    /// Returns the index of the bucket with the given number, if the bucket is open.
     pub(crate) fn place_of(&self, number: i64) -> Option<u32> {
         self.buckets.places().get(&number).copied()
     }

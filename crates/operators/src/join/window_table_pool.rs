@@ -60,8 +60,8 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
         &mut self.tables[place as usize]
     }
 
-    /// Returns the index of the table with this number, and opens the table if needed; `None` if there is no
-    /// memory for it.
+    /// Returns the index of the table with the given number, and opens the table if needed; `None` if there
+    /// is no memory for it.
     pub(crate) fn open(&mut self, number: N, funds: &mut Funds) -> Option<u32> {
         if let Some(&place) = self.places.get(&number) {
             return Some(place);
@@ -85,7 +85,7 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
         Some(place)
     }
 
-    /// Closes the table with this number and drops its contents.
+    /// Closes the table with the given number and drops its contents.
     pub(crate) fn close(&mut self, number: &N, funds: &mut Funds) {
         let Some(place) = self.places.remove(number) else { return };
         self.vacant.push(place);

@@ -38,7 +38,7 @@ enum Rest<K> {
     /// The results are the entries of the sum of the window's panes. They stay there if the sum is continued
     /// for the next window.
     Sum { number: WindowNumber, slot: usize, left: usize },
-    /// The results of these keys have changed after the window fired, and are computed anew.
+    /// The results of the keys in `keys` have changed after the window fired, and are computed anew.
     Changed { number: WindowNumber, keys: KeyTable<K, ()> },
 }
 

@@ -46,7 +46,7 @@ pub(super) struct TablePool<K, A> {
     /// The two tables in hand: those to which records go at the moment. Their places in `tables` hold empty
     /// tables.
     hands: [Accumulators<K, A>; 2],
-    /// Indexes of the two tables in hand.
+    /// Indexes of the two tables in hand (those to which records go at the moment).
     in_hand: [TableIndex; 2],
     /// Bytes of the two tables in hand (those to which records go at the moment) when the bytes were last
     /// counted.
@@ -147,7 +147,8 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         result
     }
 
-    /// Returns the first of the two tables that the pool keeps in hand, to fold values into.
+    /// Returns the first of the two tables in hand (those to which records go at the moment), to fold values
+    /// into.
     #[inline(always)]
     pub(super) fn first_hand(&mut self) -> &mut Accumulators<K, A> {
         &mut self.hands[0]
@@ -166,8 +167,8 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         self.in_hand.iter().position(|in_hand| *in_hand == index)
     }
 
-    /// Takes the tables with these two indexes in hand, and puts those that were in hand back into the list.
-    /// Either index may be [`TableIndex::NONE`].
+    /// Takes the tables with the two given indexes in hand, so that records go to them from now on, and puts
+    /// the two tables that were in hand back into the list. Either index may be [`TableIndex::NONE`].
     pub(super) fn take_in_hand(&mut self, [first, second]: [TableIndex; 2]) {
         let [in_first, in_second] = self.in_hand;
         let is_same = |a, b| a == b && a != TableIndex::NONE;
@@ -205,8 +206,8 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         self.change(index, |table| table.drain_one(held_by(fold)))
     }
 
-    /// Returns the bytes of all tables. Tables in hand are counted anew, as they may have fewer bytes than
-    /// were noted.
+    /// Returns the bytes of all tables. The two tables in hand (those to which records go at the moment) are
+    /// counted anew, as they may have fewer bytes than were noted.
     pub(super) fn bytes(&self) -> usize {
         let noted = self.tables.capacity() * Self::BYTES + self.table_bytes;
         // The tables to which records go at the moment are counted anew. They may be smaller than at the last

@@ -197,7 +197,8 @@ impl Path {
 struct Made {
     /// All running tasks that were made from one task of the plan.
     all: Range<usize>,
-    /// The tasks, of those made from one task of the plan, that write its outputs.
+    /// The running tasks, of those made from one task of the plan, that write the outputs of the task of the
+    /// plan.
     writers: Range<usize>,
 }
 

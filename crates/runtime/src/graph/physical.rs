@@ -61,7 +61,7 @@ pub struct OperatorSpec {
 pub struct OperatorId(pub u64);
 
 impl OperatorId {
-    /// Returns the id of the operator with this name: the FNV-1a hash of the name with 64 bits
+    /// Returns the id of the operator with the given name: the FNV-1a hash of the name with 64 bits
     /// (draft-eastlake-fnv), which is the same on every machine and in every version.
     pub fn of(name: &str) -> Self {
         const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;

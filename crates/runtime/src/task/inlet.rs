@@ -32,8 +32,8 @@ pub(crate) struct FirstSeen {
 }
 
 impl FirstSeen {
-    /// Returns the time at which the item of work for closing epochs with this number was first seen. It is
-    /// `now` if the item is new.
+    /// Returns the time at which the item of work for closing epochs with the given number was first seen. It
+    /// is `now` if the item is new.
     fn of(&self, item: u64, now: ProcessingTime) -> ProcessingTime {
         if self.item.swap(item + 1, Ordering::Relaxed) != item + 1 {
             self.at_ns.store(now.as_nanos(), Ordering::Relaxed);

@@ -136,7 +136,7 @@ impl Default for Cameo {
 }
 
 impl Cameo {
-    /// Creates the Cameo policy with these settings.
+    /// Creates the Cameo policy with the given settings.
     pub fn new(settings: CameoSettings) -> Self {
         Cameo {
             settings,

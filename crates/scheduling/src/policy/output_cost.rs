@@ -45,7 +45,8 @@ pub const MIN_SELECTIVITY: f64 = 1e-3;
 const COST_NS: std::ops::RangeInclusive<f64> = 0.1..=1e12;
 /// Greatest selectivity of an operator. Measured selectivities are clamped to it.
 const MAX_SELECTIVITY: f64 = 1e6;
-/// Least and greatest output selectivity, because products of many factors would leave the range of doubles.
+/// Least and greatest output selectivity. Values are clamped to this range, because products of many factors
+/// would leave the range of doubles.
 const OUTPUT_SELECTIVITY: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
 /// Greatest output cost. With the form `Code` it doubles at every step, and doubles end at about 10^308.
 const MAX_OUTPUT_COST_NS: f64 = 1e300;

@@ -112,7 +112,7 @@ pub enum ScanError {
     NoTime {
         /// The table whose row has no event time.
         table: String,
-        /// The event time column of that table.
+        /// The event time column of the table.
         column: String,
     },
     /// A computed column of the table could not be evaluated.

@@ -50,7 +50,7 @@ impl Ysb {
         Ysb { events, pace, window, splits: 1, gathered: Gathered::default() }
     }
 
-    /// Returns the case with the same events, made by this number of splits.
+    /// Returns the case with the same events, made by the given number of splits.
     ///
     /// # Panics
     /// If `splits` is zero.

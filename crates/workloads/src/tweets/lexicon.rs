@@ -60,7 +60,7 @@ impl Coded for LexiconError {
 }
 
 impl Lexicon {
-    /// Creates a lexicon of these words and scores.
+    /// Creates a lexicon of the given words and scores.
     ///
     /// # Errors
     /// [`LexiconError::Twice`] if a word has two scores.

@@ -117,8 +117,8 @@ impl<A> Session<A> {
     }
 }
 
-/// Returns the end of a session with this last instant: the next microsecond, or the last instant itself at
-/// the end of time.
+/// Returns the end of a session with the given last instant: the next microsecond, or the last instant itself
+/// at the end of time.
 pub(super) fn end_of(last: EventTime) -> EventTime {
     last.plus(Span::from_micros(1))
 }

@@ -101,7 +101,7 @@ enum Values {
 }
 
 impl Column {
-    /// Reads the generated column with this name from the table options below `fields.NAME`.
+    /// Reads the generated column with the given name from the table options below `fields.NAME`.
     pub(super) fn bind(given: &mut Given<'_>, name: &str, of: &SqlType) -> Result<Column, SqlError> {
         let prefix = format!("fields.{name}");
         match given.choice(&format!("{prefix}.kind"), &[("random", false), ("sequence", true)], false)? {

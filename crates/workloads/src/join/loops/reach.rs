@@ -126,7 +126,7 @@ impl Reach {
         self.ring[number as usize & (self.ring.len() - 1)]
     }
 
-    /// Returns whether the record with this number is still in the ring, that is, was not overwritten.
+    /// Returns whether the record with the given number is still in the ring, that is, was not overwritten.
     #[inline(always)]
     fn is_there(&self, number: u32) -> bool {
         let back = self.next.wrapping_sub(number);
