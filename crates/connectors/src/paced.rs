@@ -175,7 +175,7 @@ pub struct Paced<G: Generate> {
 }
 
 impl<G: Generate> Paced<G> {
-    /// Creates a source that emits the values of `generator` at this pace, without end.
+    /// Creates a source that emits the values of `generator` at the given pace, without end.
     ///
     /// # Errors
     /// [`PaceError::RateOutOfBounds`] if the rate is not within 1 and 1,000,000,000 records/s, [`PaceError::TimeScale`] if

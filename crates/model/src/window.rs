@@ -211,7 +211,7 @@ pub struct SlidingWindows {
 pub struct SlidingSize(Span);
 
 impl SlidingSize {
-    /// Creates windows of this size, one every `slide`, one of which starts at the Unix epoch.
+    /// Creates windows of the given size, one every `slide`, one of which starts at the Unix epoch.
     ///
     /// # Errors
     /// [`WindowError::Size`] if the size is not above zero, [`WindowError::Slide`] if `slide` is not,
@@ -367,7 +367,7 @@ impl From<TumblingWindows> for SlidingWindows {
 pub struct SessionGap(Span);
 
 impl SessionGap {
-    /// Creates a session gap of this length: two sessions of a key are at least `gap` apart.
+    /// Creates a session gap of the given length: two sessions of a key are at least `gap` apart.
     ///
     /// # Errors
     /// [`WindowError::Gap`] if `gap` is not above zero.

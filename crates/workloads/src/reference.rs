@@ -55,7 +55,7 @@ pub struct Windows {
 }
 
 impl From<i64> for Windows {
-    /// Creates back-to-back windows of this size in microseconds.
+    /// Creates back-to-back windows of the given size in microseconds.
     fn from(size_us: i64) -> Self {
         Windows { size_us, slide_us: size_us }
     }

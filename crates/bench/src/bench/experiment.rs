@@ -131,7 +131,7 @@ impl Experiment {
         }
     }
 
-    /// Returns by which factor a run at this value of the parameter is longer than `--seconds`. Runs are
+    /// Returns by which factor a run at the given value of the parameter is longer than `--seconds`. Runs are
     /// longer where more is offered than is taken.
     fn stretch(self, at: f64) -> f64 {
         self.panel().map_or(1.0, |panel| panel.stretch(at))

@@ -20,7 +20,7 @@ use crate::values::Rate;
 const PROBES_MAX: u32 = 8;
 
 /// Finds the highest rate at which the mean output delay is within the target, by repeated calls of `run`.
-/// Returns the measurements of the run at this rate.
+/// Returns the measurements of the run at the given rate.
 pub fn find(
     args: &BenchArgs,
     target: Span,

@@ -372,14 +372,14 @@ fn plan(job: Assembled, engine: &Engine) -> Result<Planned, PlanError> {
     Ok(Planned { graph: job.query.plan(layout(engine.workers()))?, tally: job.tally, end: job.end })
 }
 
-/// Returns how a job is divided into tasks for so many workers.
+/// Returns how a job is divided into tasks for a given number of workers.
 fn layout(workers: usize) -> Layout {
     let parallel = if workers > 1 { Parallel::Epochs { workers } } else { Parallel::Serial };
     Layout { chaining: Chaining::Default, parallel }
 }
 
-/// Returns the tasks and links of a job on so many workers, as text. Sources are prepared, because the number
-/// of files decides how many readers there are. Sinks are not prepared, so nothing is written.
+/// Returns the tasks and links of a job on a given number of workers, as text. Sources are prepared, because
+/// the number of files decides how many readers there are. Sinks are not prepared, so nothing is written.
 ///
 /// # Errors
 /// As for a run of the job.

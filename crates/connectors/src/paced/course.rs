@@ -58,7 +58,8 @@ enum Way {
 }
 
 impl Course {
-    /// Prepares a load for this rate; both were checked together before.
+    /// Prepares a load that begins at the given rate. The caller has checked that the load is valid at this
+    /// rate.
     pub(super) fn new(load: &Load, rate_per_s: u64) -> Arc<Self> {
         let later = load.steps.iter().map(|step| (nanos(step.from), step.rate_per_s * 1_000));
         let message_records = load.message_records.unwrap_or(1);

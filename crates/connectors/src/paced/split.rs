@@ -47,7 +47,7 @@ impl SplitShares {
     /// The distribution with a single split, which makes all records.
     pub const WHOLE: SplitShares = SplitShares { splits: 1, run_records: u64::MAX, ends: None };
 
-    /// Creates a distribution over `splits` splits, at least one, for a generator at this pace.
+    /// Creates a distribution over `splits` splits, at least one, for a generator at the given pace.
     pub fn to(splits: usize, pace: Pace) -> Self {
         match pace {
             Pace::Drain { .. } => SplitShares::in_runs(splits, DRAINED_RUN_RECORDS),
@@ -55,8 +55,8 @@ impl SplitShares {
         }
     }
 
-    /// Creates a distribution over `splits` splits, at least one, for a generator under this load that begins at this
-    /// rate.
+    /// Creates a distribution over `splits` splits, at least one, for a generator under the given load, which
+    /// begins at the given rate.
     ///
     /// # Errors
     /// [`LoadError`] if the load is invalid.

@@ -157,7 +157,8 @@ impl Cameo {
         Cameo::new(CameoSettings { is_semantics_aware: false, ..CameoSettings::default() })
     }
 
-    /// Returns this form of Cameo with the grain that users set.
+    /// Returns this form of Cameo with the grain (the least time for which an operator runs before another is
+    /// chosen) that users set.
     #[must_use]
     pub fn with(mut self, settings: &Settings) -> Self {
         self.settings.grain_ns = settings.cameo_grain_ns;

@@ -72,7 +72,8 @@ impl<G: Generate> Generated<G> {
         (is_due, self.due_at((begin, origin), made + is_due))
     }
 
-    /// Returns the time at which a row is due by a pace.
+    /// Returns the processing time at which the row with the index `row` is due. Rows come at the generator's
+    /// pace, which began at the instant `begin`.
     fn due_at(&self, (begin, origin): (ProcessingTime, u64), row: u64) -> ProcessingTime {
         begin.plus_nanos(self.generator.nanos_at(row).saturating_sub(origin))
     }

@@ -34,8 +34,8 @@ const LEFT_ON_LEAVING: f64 = 0.5;
 pub(super) enum MemoryMode {
     /// Memory mode (run first what frees memory) is off, and is not entered before `until`.
     Relaxed { until: ProcessingTime },
-    /// Memory mode (run first what frees memory) has been on since this instant, when so many bytes were
-    /// used.
+    /// Memory mode (run first what frees memory) has been on since the instant `since`, when `used_bytes`
+    /// were in use.
     Pressed { since: ProcessingTime, used_bytes: u64 },
 }
 

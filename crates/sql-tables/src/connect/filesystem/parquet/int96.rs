@@ -33,7 +33,7 @@ pub(super) fn roots(metadata: &ArrowReaderMetadata) -> BTreeSet<usize> {
     (0..of.num_columns()).filter(is_such).map(|leaf| of.get_column_root_idx(leaf)).collect()
 }
 
-/// Returns the unit in which the 96-bit timestamps of a column of this type are read.
+/// Returns the unit in which the 96-bit timestamps of a column of the given type are read.
 pub(super) fn unit(of: &SqlType) -> TimeUnit {
     match digits(of) {
         Some(0..=3) => TimeUnit::Millisecond,

@@ -69,7 +69,8 @@ pub(super) fn needs(
         row_bytes = row_bytes.saturating_add(row);
     }
     let rows = (ROWS_BYTES_MAX / row_bytes).clamp(1, BATCH_ROWS_MAX);
-    // The rows are counted twice, because they are read and then converted to the types of the table.
+    // The bytes of rows count twice, because rows are held as they were read and as values of the table's
+    // types.
     Ok(Needs { rows, bytes: page_bytes.saturating_add(rows.saturating_mul(row_bytes).saturating_mul(2)) })
 }
 
