@@ -141,8 +141,8 @@ impl Experiment {
     fn too_short(self, run: &Run) -> Option<TooShort> {
         let seconds = run.figures.seconds;
         let taken = share_taken(&run.figures);
-        // This is the number of firings of a window per second of the clock, since event time advances with
-        // the records taken.
+        // `per_s` is the number of firings of a window per second of the clock, since event time advances
+        // with the records taken.
         let per_s = taken * self.time_scale() as f64 / self.longest_firing_s();
         let (firings, adaptations) = (seconds * per_s, seconds / ADAPTATION_S);
         let needed_s = (FIRINGS_MIN / per_s).max(ADAPTATIONS_MIN * ADAPTATION_S);

@@ -168,7 +168,7 @@ mod tests {
             (expected(&source, 10), expected(&source, 30)),
             (Some(at_ms(12_500)), Some(at_ms(13_000)))
         );
-        // It returns an hour later: its silence is no delay.
+        // The source has records again an hour later. Its silence does not count as a delay of records.
         source.pass(EventTime::from_secs(3_601), EventTime::from_secs(3_610), at_ms(3_602_000));
         assert_eq!(expected(&source, 3_610), Some(at_ms(3_611_000)));
         let mut empty = LastEvents::new();

@@ -102,7 +102,7 @@ pub(crate) struct ReadEdge {
 
 /// The way in which an edge moves its records, with what is needed to read its counters.
 pub(crate) enum ReadKind {
-    /// Blocks in order. The number tells which reader of the edge this is.
+    /// The edge moves its blocks in order. The number tells which of the edge's readers reads here.
     Ordered(Arc<Cursors>, usize),
     /// Containers of blocks, one for each open epoch.
     Containers(Arc<EpochTracker>),
