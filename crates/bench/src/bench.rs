@@ -104,7 +104,8 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
         return experiment::run(experiment, &args, folder, interrupt, |args| run_once(args, interrupt));
     }
     let args = &tenants::with_rate(args, interrupt)?;
-    // The load of the bulk queries of `tenants` may have been a multiple of their capacity; now it is a rate with bounds.
+    // The options are checked only now. If the load of the bulk queries of `tenants` was given as a multiple
+    // of their capacity, it has become a rate by now, which has bounds.
     fit::check(args)?;
     let mut runs = Vec::new();
     for args in by_turns(args) {
@@ -187,7 +188,7 @@ fn comparison(args: &BenchArgs, runs: Vec<Run>) -> Comparison {
     }
 }
 
-/// Runs the workload of the options once, and returns its figures.
+/// Runs the workload of the options once, and returns its settings and measurements.
 fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     match args.workload() {
         Workload::Ysb => ysb::run(args, interrupt),

@@ -18,16 +18,16 @@ const REPEAT_MAX: u32 = 1_000;
 pub enum Rate {
     /// Records come as fast as they are taken.
     Max,
-    /// This number of records comes per second.
+    /// The rate is this number of records per second.
     PerSecond(u64),
 }
 
 /// Load that is offered to the bulk group of the workload `tenants`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Aggressor {
-    /// This number of records per second for all queries of the group together.
+    /// The load is this number of records per second, for all queries of the group together.
     PerSecond(u64),
-    /// This multiple of the load that the group takes when it runs alone.
+    /// The load is this multiple of the records per second that the group takes when it runs alone.
     Times(f64),
 }
 

@@ -127,7 +127,8 @@ fn watch(
     frame(running, why.to_owned())
 }
 
-/// Returns the figures of a query since the sample `before`, and replaces this sample by the current one.
+/// Returns the rate, latency and watermark of a query since the sample `before`, and replaces this sample by
+/// the current one.
 fn look<'a>(query: &'a mut Running, before: &mut (Instant, u64)) -> screen::Row<'a> {
     let Running { handle, leader, latencies } = query;
     let taken = handle.take_latencies();

@@ -32,8 +32,8 @@ pub fn is_asked_for_help(words: &[OsString]) -> bool {
     matches!(words, [help, command] if help == "help" && COMMANDS.iter().any(|known| command == known))
 }
 
-/// Runs `thalweg-bench` with these words in place of this program. Returns only if it cannot be started, with
-/// the reason.
+/// Runs `thalweg-bench` with the given words in place of this program. Returns only if `thalweg-bench` cannot
+/// be started, with the reason.
 pub fn to_program(words: Vec<OsString>) -> Error {
     let program = match env::current_exe().context("the folder of thalweg cannot be found") {
         // The system has usually resolved symbolic links in the path of a running program. Some systems give

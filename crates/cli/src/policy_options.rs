@@ -54,7 +54,7 @@ pub struct PolicyOptions {
 type Reads = fn(&str) -> bool;
 
 impl PolicyOptions {
-    /// Names of these options, as clap knows them.
+    /// Names of the options for policies, as clap knows them.
     pub const IDS: [&str; 8] =
         ["round", "klink_r", "klink_f", "klink_h", "klink_b", "cameo_grain", "cost_noise", "noise_seed"];
 
@@ -80,7 +80,7 @@ impl PolicyOptions {
         }
     }
 
-    /// Returns a note for each option that was given and that none of these policies reads.
+    /// Returns a note for each option that was given and that none of the given policies reads.
     pub fn idle(&self, policies: &[&str]) -> Vec<String> {
         let of_messages: Reads = |policy| policy.starts_with("cameo_") && policy != cameo::token::NAME;
         let options: [(bool, Reads); 8] = [

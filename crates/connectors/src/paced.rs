@@ -175,7 +175,7 @@ pub struct Paced<G: Generate> {
 }
 
 impl<G: Generate> Paced<G> {
-    /// Creates a source that emits the values of `generator` at this pace, without end.
+    /// Creates a source that emits the values of `generator` at the given pace, without end.
     ///
     /// # Errors
     /// [`PaceError::RateOutOfBounds`] if the rate is not within 1 and 1,000,000,000 records/s, [`PaceError::TimeScale`] if
@@ -422,8 +422,8 @@ impl<G: Generate> Paced<G> {
         let Some(ahead) = &self.ahead else { return Polled::new(SourceStatus::Ready) };
         let now = ahead.looked_at();
         self.arrived = self.made_to.checked_sub(1).and_then(|last| ahead.due_if_known(last)).or(self.arrived);
-        // The marker's time is read here, because the source then looks ahead again and forgets the times of
-        // earlier records.
+        // The time of the latency marker is read before the source looks ahead again, which forgets the times
+        // of earlier records.
         let latency = is_marked.then(|| ahead.intended(self.marked_index));
         let status = if self.end_index <= self.next_index {
             SourceStatus::Ended
@@ -458,12 +458,13 @@ impl<G: Generate> Source for Paced<G> {
             None if self.ahead.is_some() => self.look_ahead(now),
             None => u64::MAX,
         };
-        // The poll ends with a marked record, so that the latency marker comes right behind it.
+        // If a record of this poll is followed by a latency marker, the poll ends with this record, so that
+        // the marker comes right behind it.
         let (marked_index, from_index) = (self.marked_index, self.next_index);
         let behind_marked = marked_index.saturating_add(1);
         let made_to = self.make(limit, due_index.min(self.end_index).min(behind_marked), output);
-        // The last record that was made may be the marked one. A marked record that is in another split's run
-        // was not made here.
+        // True if this poll made the record that is followed by a latency marker. The record may also belong
+        // to another split, which then makes it.
         let is_marked = (from_index..made_to).contains(&marked_index);
         let Some(send_times) = self.send_times else {
             if self.ahead.is_some() {
@@ -580,7 +581,7 @@ struct PacedInput<'a, G: Generate> {
 enum Made<'a, G: Generate> {
     /// Records are made when they are inspected or taken. The event times begin with the first record's.
     Anew(&'a G, StretchTimes),
-    /// The records are made already, and lie in this slice.
+    /// The records were made before the poll, and lie in this slice.
     Before(&'a [Record<G::Item>]),
 }
 
@@ -619,8 +620,8 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
 
     #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<G::Item>) -> Q) -> Q {
-        // This check runs per record, so it is only in debug builds. In release builds it would make a
-        // filter's loop reload the generator.
+        // Checked in debug builds only, because the check would run per record. In release builds it would
+        // make a filter's loop reload the generator.
         debug_assert!(offset < self.remaining(), "only records that remain are looked at");
         match self.made {
             Made::Anew(generator, _) => {

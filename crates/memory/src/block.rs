@@ -26,7 +26,8 @@ pub(crate) struct Preamble {
     pub(crate) sequence: AtomicU64,
     /// Number of slots for records that follow the preamble of a block.
     capacity_records: u32,
-    /// Stamp (time and notes) of the first record in the block.
+    /// Stamp of the first record in the block: the time of its write and two further numbers of the user of
+    /// the edge.
     pub(crate) stamp: StampCell,
 }
 

@@ -95,7 +95,8 @@ pub(crate) enum ChunkError {
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
-    /// Returns its bytes to the budget when it is dropped, after the pages are unmapped.
+    /// Pays for the pages. It is dropped after the pages are unmapped, and then returns their bytes to the
+    /// budget.
     _paid: Reservation,
 }
 

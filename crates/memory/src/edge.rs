@@ -181,7 +181,7 @@ impl<T, R: MarkRules> Shared<T, R> {
         self.ring[self.ring_index(sequence)].store(block.as_ptr(), Ordering::Relaxed);
     }
 
-    /// Returns the block with this sequence number, which must be in use.
+    /// Returns the block with the given sequence number, which must be in use.
     pub(crate) fn block(&self, sequence: u64) -> BlockRef<T> {
         BlockRef::from_ptr(self.ring[self.ring_index(sequence)].load(Ordering::Relaxed))
     }

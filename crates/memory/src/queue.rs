@@ -36,7 +36,7 @@ const FRONT_RECORDS: usize = 128;
 /// The way in which a queue hands values from its writer to its reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandOver {
-    /// Each value is handed over by itself.
+    /// Values are handed over one at a time: the reader sees each as soon as it was pushed.
     Each,
     /// All values that were pushed in one run are handed over at once.
     Batched,
@@ -59,7 +59,7 @@ pub struct QueueOptions {
 enum Item<T, M> {
     Value(T),
     Mark(M),
-    /// This slot of the queue held a value that was moved out.
+    /// The slot held a value that was moved out.
     Taken,
 }
 
@@ -85,21 +85,20 @@ impl Drop for Common {
     }
 }
 
-/// The writing end of a library's queue that has one reader.
+/// The writing end of one queue, by the way in which values are handed over.
 enum Sending<T, M> {
+    /// An `ArrayQueue` of crossbeam, to which items are pushed one by one.
     Each(Arc<ArrayQueue<Item<T, M>>>),
+    /// A ring of rtrb, to which many items are written in place and then published by one store.
     Batched(Producer<Item<T, M>>),
 }
 
-/// The reading end of a library's queue.
+/// The reading end of one queue, by the way in which values are handed over.
 enum Receiving<T, M> {
-    /// The reader has popped items from the queue into `front`. Those from the index `next` on are not taken
-    /// yet.
-    Each {
-        queue: Arc<ArrayQueue<Item<T, M>>>,
-        front: Vec<Item<T, M>>,
-        next: usize,
-    },
+    /// An `ArrayQueue` of crossbeam, from which items are popped one by one. The reader has popped the items
+    /// of `front`. Those from the index `next` on have not been handed to the task that reads.
+    Each { queue: Arc<ArrayQueue<Item<T, M>>>, front: Vec<Item<T, M>>, next: usize },
+    /// A ring of rtrb, in which many items are read in place and then released by one store.
     Batched(Consumer<Item<T, M>>),
 }
 
@@ -199,7 +198,7 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
         &self.common.cursors
     }
 
-    /// Opens the queue for pushing values with this stamp.
+    /// Opens the queue for pushing values with the given stamp.
     #[inline]
     pub fn open(&mut self, stamp: Stamp) -> QueueAppender<'_, T, R> {
         self.flush_held();
@@ -221,8 +220,8 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
                     Ok(chunk) => chunk,
                     Err(ChunkError::TooFewSlots(_)) => unreachable!("what is read has given its slots back"),
                 };
-                // A ring gives only contiguous room. Values that do not fit before the end of the ring wait
-                // for the next opening.
+                // The ring gives only room that is contiguous. Values that do not fit before its end are
+                // pushed when the queue is opened the next time.
                 let room = chunk.as_mut_slices().0.len();
                 (Pushing::Batch(chunk), room)
             }
@@ -397,7 +396,7 @@ pub struct QueueReader<T: Send + 'static, R: MarkRules> {
     index: usize,
     receiving: Receiving<T, R::Mark>,
     read: u64,
-    /// The stretch of positions, which share a stamp, whose stamp this reader has reported last.
+    /// Number of the stretch (positions that share one stamp) whose stamp this reader has published last.
     stretch: u64,
     marks_read: u64,
 }

@@ -3,7 +3,7 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// A note about values, made when they are written to an edge or a queue.
+/// A stamp: numbers that describe values, noted when the values are written to an edge or a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamp {
     /// Time of the write: of two stamps on one edge, the later never has the smaller number.

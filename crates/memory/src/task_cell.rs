@@ -92,7 +92,7 @@ impl<T> Word<T> {
     }
 }
 
-/// Returns the address of a value with these tags in its lowest bits.
+/// Returns the address of a value with the bits `tags` set among its lowest bits.
 fn tagged<T>(address: *mut T, tags: usize) -> *mut T {
     address.map_addr(|address| address | tags)
 }

@@ -96,7 +96,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         &self.shared.cursors
     }
 
-    /// Opens the edge for appending values with this stamp, which readers see through
+    /// Opens the edge for appending values with the given stamp, which readers see through
     /// [`Cursors::head_stamp`].
     #[inline]
     pub fn open(&mut self, stamp: Stamp) -> EdgeAppender<'_, T, R> {
@@ -116,8 +116,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     /// Prepares the edge for calls of [`append`](Self::append), until all values are [handed
-    /// over](Self::hand_over). Returns the number of values for which there is room. `stamp` is as for
-    /// [`open`](Self::open).
+    /// over](Self::hand_over). Returns the number of values for which there is room. Readers see `stamp`
+    /// through [`Cursors::head_stamp`].
     #[inline]
     pub fn begin(&mut self, stamp: Stamp) -> usize {
         self.open(stamp).room()
@@ -216,8 +216,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             self.cursors().writer.recycled.store(self.recycled, Ordering::Relaxed);
             self.free.push_back(block);
             if end == self.written && self.filled > 0 {
-                // The recycled block was the current one, full and completely read. A block begun behind it
-                // would be empty.
+                // The recycled block is the one that the writer fills at present: it is full, and all its
+                // records are read. So the writer has no current block now.
                 (self.block, self.filled) = (None, 0);
             }
             // SAFETY: by B3 the slots from `from` are initialised; every open reader has passed the block, so no
@@ -248,7 +248,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     /// Requests a chunk if fewer blocks are free than a chunk has, or if more chunks make the edge faster.
-    /// Otherwise counts the blocks since the last burst.
+    /// Otherwise counts for how many blocks in a row at most one chunk's worth of blocks was in use.
     fn grow_or_calm(&mut self) {
         let chunk_blocks = self.shared.layout.shape.chunk_blocks as usize;
         let is_crossing = self.crossing_blocks >= CROSSING_AFTER_BLOCKS;

@@ -120,7 +120,8 @@ impl<A, B> Then<A, B> {
             return Flow::Done;
         };
         if self.second.is_stalled() {
-            // The second operator has not processed all the records that the first has emitted for this mark.
+            // The second operator still has results to emit for records that the first operator emitted at
+            // this mark. So the mark waits between the two operators.
             self.held_up = Some((Place::First, mark));
             return Flow::More;
         }

@@ -20,7 +20,7 @@ pub struct Horizon {
 struct Ends {
     windows: SlidingWindows,
     lateness: Span,
-    /// True if results wait for the ends. Otherwise state is only freed there.
+    /// True if results wait for the ends of windows. If false, an end of a window only frees state.
     hold_results: bool,
 }
 

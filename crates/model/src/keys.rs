@@ -15,11 +15,11 @@ use crate::time::EventTime;
 /// operators do.
 pub trait Keys<T>: Send {
     /// Returns a hash of the value's key; `None` if the operator does not need the record. The hash is the
-    /// same in every instance of these keys. It is independent of the place where the operator keeps the key,
-    /// and its upper bits are the well-mixed ones.
+    /// same in every copy of the function that extracts keys. It is independent of the place where the
+    /// operator keeps the key, and its upper bits are the well-mixed ones.
     fn address(&mut self, event_time: EventTime, value: &T) -> Option<u64>;
 
-    /// Returns a copy of these keys for another worker, which has remembered no records.
+    /// Returns a copy of this key function for another worker. The copy has remembered no records.
     fn fork(&self) -> Self
     where
         Self: Sized;
@@ -60,7 +60,7 @@ pub trait Keys<T>: Send {
         Ok(())
     }
 
-    /// Replaces the state of these keys by the state that [`save`](Self::save) wrote.
+    /// Replaces the state of this key function by the state that [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not such state.

@@ -147,8 +147,9 @@ impl Text {
         Text(Form::Inline { length: text.len() as u8, bytes })
     }
 
-    /// Returns the first `length` of these bytes as a text. All bytes are copied, and those behind the end
-    /// are cleared. A copy whose length is unknown at compile time would be a call and a mispredicted branch.
+    /// Returns the first `length` of the given bytes as a text. All bytes are copied, and those behind the
+    /// end are cleared. A copy whose length is unknown at compile time would be a call and a mispredicted
+    /// branch.
     #[inline(always)]
     fn beginning(bytes: &[u8; INLINE_BYTES_MAX], length: usize) -> Text {
         let word = |at: usize| {

@@ -211,7 +211,7 @@ pub struct SlidingWindows {
 pub struct SlidingSize(Span);
 
 impl SlidingSize {
-    /// Creates windows of this size, one every `slide`, one of which starts at the Unix epoch.
+    /// Creates windows of the given size, one every `slide`, one of which starts at the Unix epoch.
     ///
     /// # Errors
     /// [`WindowError::Size`] if the size is not above zero, [`WindowError::Slide`] if `slide` is not,
@@ -304,16 +304,16 @@ impl SlidingWindows {
     /// in no window. Instants of one pane are in the same windows.
     pub fn pane_of(&self, instant: EventTime) -> Option<RangeInclusive<EventTime>> {
         let step = if self.overlap() { self.pane } else { self.slide }.as_micros();
-        // This runs whenever a record is not in the same pane as the record before it, so the 64-bit
-        // division, which is cheaper than one of 128 bits, pays.
+        // This function runs whenever a record is not in the same pane as the record before it. So a division
+        // of 64 bits is used where it suffices, because it is cheaper than one of 128 bits.
         let into = match instant.as_micros().checked_sub(self.offset.as_micros()) {
             Some(since_offset) => i128::from(since_offset.rem_euclid(step)),
             None => self.since_offset(instant).rem_euclid(i128::from(step)),
         };
         let start = i128::from(instant.as_micros()) - into;
         let pane = clamp(start)..=clamp(start + wide(self.pane) - 1);
-        // The condition is not whether the pane contains the instant, because a pane that lies before the
-        // range is cut off to the first instant of the range.
+        // An instant between two windows is behind the end of the pane. The pane itself is not compared with
+        // the instant, because a pane that lies before the range of time is cut off to its first instant.
         (into < wide(self.pane)).then_some(pane)
     }
 
@@ -333,13 +333,14 @@ impl SlidingWindows {
         if instant == EventTime::MAX { numbers.end } else { numbers.start }
     }
 
-    /// Returns the window with this number. Windows that reach past the ends of the range are cut off there.
+    /// Returns the window with the given number. Windows that reach past the ends of the range are cut off
+    /// there.
     pub fn window(&self, number: WindowNumber) -> Window {
         let start = self.start_of(number);
         Window { start: clamp(start), end: clamp(start + wide(self.size)) }
     }
 
-    /// Returns the first and the last instant that fall into the window with this number.
+    /// Returns the first and the last instant that fall into the window with the given number.
     pub fn instants_of(&self, number: WindowNumber) -> RangeInclusive<EventTime> {
         let start = self.start_of(number);
         clamp(start)..=clamp(start + wide(self.size) - 1)
@@ -366,7 +367,7 @@ impl From<TumblingWindows> for SlidingWindows {
 pub struct SessionGap(Span);
 
 impl SessionGap {
-    /// Creates a session gap of this length: two sessions of a key are at least `gap` apart.
+    /// Creates a session gap of the given length: two sessions of a key are at least `gap` apart.
     ///
     /// # Errors
     /// [`WindowError::Gap`] if `gap` is not above zero.

@@ -32,7 +32,8 @@ use crate::accounts::Accounts;
 pub struct FlatMap<F, I> {
     accounts: Accounts,
     function: Arc<F>,
-    /// The rest of the current record's iterator, and the record's event time.
+    /// The iterator of the record whose results are not all emitted yet, and the record's event time; `None`
+    /// between two records.
     rest: Option<(EventTime, I)>,
 }
 

@@ -19,7 +19,7 @@ pub struct Aims {
 }
 
 impl Aims {
-    /// Checks that the latency target and the token rate of these aims are each within their bounds.
+    /// Checks that the latency target and the token rate of the query are each within their bounds.
     ///
     /// # Errors
     /// [`PlanError::OutOfRange`] for the first aim that is out of its bounds.

@@ -71,10 +71,11 @@ impl ContextCell {
         let observed_ns = context.observed.as_nanos();
         self.observed_ns.fetch_max(observed_ns, Ordering::Relaxed);
         if let Some(token) = context.token {
-            // `NO_TOKEN` is the greatest number, so it is compared as one below zero.
+            // `NO_TOKEN`, the greatest number, means that no token is stored. Any token replaces it.
             let is_later = |known: u64| known == NO_TOKEN || known < token.as_nanos();
             let raised = |known| is_later(known).then_some(token.as_nanos());
-            // An error means that a later token is stored already.
+            // An error of `fetch_update` means that a later token is stored already, so nothing is to be
+            // done.
             let _kept = self.token_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raised);
         }
     }

@@ -134,8 +134,8 @@ impl Board {
         }
     }
 
-    /// Calls `visit` with the index of each task whose word is at most `word`. Returns the least of the
-    /// greater words.
+    /// Calls `visit` with the index of each task whose rank or due time is at most `word`. Returns the least
+    /// rank or due time above `word`.
     pub(crate) fn visit_up_to(&self, word: u64, mut visit: impl FnMut(usize)) -> u64 {
         let mut next = NOTHING;
         for group in 0..self.groups() {

@@ -18,7 +18,7 @@ pub(crate) fn for_workers(count: usize) -> Vec<usize> {
     cores.iter().cycle().skip(here).take(count).copied().collect()
 }
 
-/// Restricts the calling thread to these cores, if there are any, and makes its sleeps end on time: by
+/// Restricts the calling thread to the given cores, if there are any, and makes its sleeps end on time: by
 /// default Linux may wake a sleeper 50 us late. If the system refuses, the thread still works, only slower.
 pub(crate) fn pin(cores: &[usize]) {
     if !cores.is_empty() {

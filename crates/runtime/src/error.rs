@@ -63,8 +63,8 @@ pub enum PlanError {
         /// The reservation of memory that was refused.
         exceeded: BudgetExceeded,
     },
-    /// With queues in place of blocks: the queue of an edge does not fit into the memory budget. All of its
-    /// memory is reserved at once.
+    /// The queue of an edge, in an engine that uses queues in place of blocks, does not fit into the memory
+    /// budget. All of its memory is reserved at once.
     QueueTooLarge {
         /// The edge whose queue does not fit into the memory budget, written as `from -> to`.
         edge: String,

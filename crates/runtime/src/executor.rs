@@ -69,7 +69,7 @@ const NO_WORKER: u32 = u32::MAX >> 2;
 /// Flag stored with the number of a task's preferred worker: the task is a source.
 const SOURCE: u32 = 1 << 31;
 
-/// Flag stored with the number of a task's preferred worker: the task is a copy, one of several that share an
+/// Flag stored with the number of a task's preferred worker: the task is one of several copies that share an
 /// operator or produce a stream. A copy keeps its preferred worker, whichever worker feeds or runs it,
 /// because each worker has a copy of its own.
 const COPY: u32 = 1 << 30;
@@ -77,8 +77,8 @@ const COPY: u32 = 1 << 30;
 /// Mask of the flags that are stored in one word with the number of a task's preferred worker.
 const KIND: u32 = SOURCE | COPY;
 
-/// Nanoseconds for which a worker looks for work before it sleeps, while another worker runs something. As
-/// long as waking the worker would take.
+/// Nanoseconds for which a worker looks for work before it sleeps, while another worker runs a task. As long
+/// as waking the worker would take.
 const LINGER_NS: u64 = turn::WAKE_AFTER_NS;
 
 /// Maximum number of looks for work before a worker sleeps, in case the engine's clock stands still.
@@ -138,7 +138,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Returns true if the time of each operator is measured in the step with this number.
+    /// Returns true if the time of each operator is measured in the step with the given number.
     pub(crate) fn is_measured(&self, step: u32) -> bool {
         self.measured_steps > 0 && step.is_multiple_of(self.measured_steps)
     }
@@ -281,8 +281,8 @@ impl Executor {
     pub(crate) fn next(&self, bench: &mut Bench, done: Option<Done>, now: ProcessingTime) -> Found {
         let mut ranker = self.ranker.try_lock();
         if ranker.is_none() && bench.notes.len() + NOTES_PER_TURN > NOTES_MAX {
-            // Another worker has held the ranker's lock for so many runs that the notes are full. This
-            // happens in a round over very many tasks.
+            // Another worker has held the policy's lock for so many runs that this worker can keep no more
+            // messages to the policy. This happens in a round over very many tasks.
             ranker = Some(self.ranker.lock());
         }
         if let Some(ranker) = &mut ranker {
@@ -307,8 +307,8 @@ impl Executor {
         found
     }
 
-    /// Returns the next instant with work that no other party announces: a source or copy is due, or a round
-    /// is due for which tasks wait.
+    /// Returns the next instant with work that no other party announces. At that instant a source is due, a
+    /// copy may claim blocks of other work queues, or a round of ranking is due for which tasks wait.
     fn next_due(&self) -> ProcessingTime {
         if self.is_closed() {
             return ProcessingTime::NEVER;
@@ -319,8 +319,8 @@ impl Executor {
         } else {
             NOTHING
         };
-        // No case for "nothing is due" is needed: `NEVER` is the last instant, and `NOTHING` is the largest
-        // number.
+        // If nothing is due, the least word is `NOTHING`, the greatest number. As an instant this number is
+        // `NEVER`.
         ProcessingTime::from_nanos(due_ns.min(round_ns))
     }
 

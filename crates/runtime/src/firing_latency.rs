@@ -153,7 +153,8 @@ impl FiringLatencies {
         }
         match state.next {
             Some(next) if least < next => return,
-            // This is the first watermark. No window can be open before it, so it closes none.
+            // Now every source has set its first watermark. No window can be open before these watermarks, so
+            // they close none.
             None => {}
             Some(next) => {
                 let instant = if self.is_everywhere { least } else { next };
@@ -275,8 +276,8 @@ impl FiringLatencies {
         mut each: impl FnMut(FiringDelays),
     ) {
         let mut state = self.state.lock();
-        // `seen` is called under the lock: if two sinks arrive at once, the second sees the watermark of the
-        // first.
+        // `seen` returns the watermark that all sinks have seen. It is called under the lock, so that of two
+        // sinks that arrive at once the second sees the watermark of the first.
         let Some(seen) = seen() else { return };
         while let Some(&Firing { instant, taken_in, last_event }) = state.waiting.front()
             && instant <= seen

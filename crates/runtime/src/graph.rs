@@ -67,7 +67,9 @@ enum Making {
 
 struct TaskPlan {
     name: String,
-    /// True if the task is a further copy of another task of the plan. Both count as one task.
+    /// True if this task is the second or a later of several tasks that run copies of one chain in parallel.
+    /// All copies of a chain count as one task of [`TASKS_PER_QUERY`](crate::limits::TASKS_PER_QUERY), but
+    /// each copy counts in [`TASKS`](crate::limits::TASKS).
     is_copy: bool,
     /// The preferred worker of the task, if the plan sets one.
     preferred_worker: Option<u32>,

@@ -170,7 +170,8 @@ pub const QUERIES: Limit = Limit {
     reason: "each query has histograms of latencies once some are measured, and the policy looks at all queries in each round",
 };
 
-/// Maximum number of tasks of all queries of an engine together.
+/// Maximum number of running tasks of all queries of an engine together. Each parallel copy of a chain
+/// counts.
 pub const TASKS: Limit = Limit {
     name: "tasks",
     unit: "tasks",
@@ -201,7 +202,7 @@ pub const NOTES_PER_WORKER: Limit = Limit {
     reason: "notes on runs and on ended tasks, which the policy has not read yet; a worker with this many waits for the policy, which another worker has then held for as many runs",
 };
 
-/// Maximum number of tasks in one query.
+/// Maximum number of tasks in one query. Parallel copies of one chain count as one task.
 pub const TASKS_PER_QUERY: Limit = Limit {
     name: "tasks_per_query",
     unit: "tasks",
@@ -337,10 +338,10 @@ impl Default for EdgeLimits {
 }
 
 impl EdgeLimits {
-    /// Returns an error if one of these bounds of edges is out of its range.
+    /// Returns an error if a setting for the size of edges is out of its range.
     ///
     /// # Errors
-    /// [`PlanError::OutOfRange`] for the first bound that is out of its range.
+    /// [`PlanError::OutOfRange`] for the first setting that is out of its range.
     pub fn check(&self) -> Result<(), PlanError> {
         BLOCK_RECORDS.check(self.block_records.into())?;
         CHUNK_BLOCKS.check(self.chunk_blocks.into())?;

@@ -158,7 +158,7 @@ pub(crate) fn read(counter: &AtomicU64) -> u64 {
 }
 
 impl Meter {
-    /// Makes the counters of a task that is idle from `now` on and has operators of these names.
+    /// Makes the counters of a task that is idle from `now` on and has operators of the given names.
     pub(crate) fn new(operators: Vec<String>, now: ProcessingTime) -> Self {
         Meter {
             made: now,
@@ -238,8 +238,8 @@ impl Meter {
             TaskState::Ready => &self.waited_ns.ready,
             TaskState::Blocked => &self.waited_ns.blocked,
             TaskState::Idle => &self.waited_ns.idle,
-            // The step itself counts the time of a running task as busy time. So no waiting time changes
-            // together with the state.
+            // The time of a running task is counted by its step, and an ended task has none. So the state
+            // changes without a counter of waiting time.
             TaskState::Running | TaskState::Ended => return self.standing.store(word, Ordering::Release),
         };
         self.standing.store(CHANGING, Ordering::Relaxed);

@@ -352,7 +352,8 @@ impl Delivered {
         if self.has_firings { self.event_latencies.deadlines() } else { self.latencies.deadlines() }
     }
 
-    /// Adds what policies may know about each source of `query` to `all`, with the delays of so many epochs.
+    /// Adds to `all` what policies may know about each source of `query`. The statistics of delays cover the
+    /// last `delay_epochs` epochs.
     pub(crate) fn streams(&self, query: QueryId, delay_epochs: usize, all: &mut Vec<StreamState>) {
         self.firings.streams(query, self.watermark(), delay_epochs, all);
     }

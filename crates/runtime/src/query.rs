@@ -38,8 +38,8 @@ pub(crate) struct QueryShared {
     entry: Entry,
     pub(crate) edges: Vec<ReadEdge>,
     pub(crate) delivered: Arc<Delivered>,
-    /// Counters and probes of the query's tasks, for threads that do not hold the tasks, in the order of the
-    /// graph.
+    /// The counters of each task of the query, and its probe (its edges and progress), for threads that do
+    /// not hold the tasks. In the order of the graph.
     seen: Vec<SeenTask>,
     /// Numbers that the executor gave to the query's tasks; set before any of the tasks runs.
     tasks: OnceLock<Vec<OperatorId>>,
@@ -62,7 +62,8 @@ pub(crate) struct Entry {
     pub(crate) aims: Aims,
 }
 
-/// The counters and the probe of a task, for threads that do not hold the task.
+/// What threads see of a task that they do not hold: its counters, and its probe, which shows its edges and
+/// its progress.
 pub(crate) struct SeenTask {
     pub(crate) name: String,
     pub(crate) meter: Arc<Meter>,
@@ -309,7 +310,8 @@ impl QueryShared {
         self.seen.iter().map(|task| &task.probe)
     }
 
-    /// Returns the names of the tasks that wait for each other, from the task with this probe on.
+    /// Returns the names of the tasks that wait for each other, beginning with the task to which this probe
+    /// belongs.
     pub(crate) fn waits_for(&self, start: &Probe) -> String {
         let tasks: Vec<(&str, &Probe)> = self.seen.iter().map(|task| (&*task.name, &*task.probe)).collect();
         stuck::waits_for(&tasks, start)
@@ -608,7 +610,7 @@ impl QueryHandle {
     /// that are due. Tasks without a queue are left out: a task that takes no records, a source that makes
     /// records on demand, and a source before its first poll.
     pub fn queue_lengths(&self, now: ProcessingTime, each: impl FnMut(u64)) {
-        // A source that has ended has no queue any more, not even an empty one.
+        // A source that has ended has no queue any more, not even an empty one, so it is left out.
         let seen = self.shared.seen.iter();
         let live = seen.filter(|task| !task.probe.is_source() || task.meter.ended().is_none());
         live.filter_map(|task| task.probe.queue_length(now)).for_each(each);

@@ -276,7 +276,7 @@ impl Ranker {
         }
     }
 
-    /// Processes a worker's note about a run or the end of a task.
+    /// Processes a worker's message to the policy about a run or the end of a task.
     pub(crate) fn hear(&mut self, note: Note) {
         match note {
             Note::Ran { completion, serial } => {
@@ -448,10 +448,11 @@ impl View {
         }
     }
 
-    /// Returns the watermark at which the result of the task's oldest work is put out. An input that is ahead
-    /// of the others waits for a later end of a window than the task's watermark tells.
+    /// Returns the watermark at which the result of the task's oldest waiting work is put out, such as the
+    /// end of a window. The task's own watermark is the least of its inputs. If the oldest work waits on an
+    /// input with a later watermark, its result waits for the end of a later window.
     fn frontier_of_head(&self, horizon: &Horizon, now: ProcessingTime) -> Option<EventTime> {
-        // Results that are being put out wait for no window.
+        // The task is putting out results already, so they wait for no window.
         if self.probe.is_unsettled() {
             return None;
         }

@@ -21,7 +21,7 @@ pub(crate) struct StateGrant {
     pool: Arc<Pool>,
     /// Number of bytes reserved since the last settlement and not requested yet; at most [`SPARE_BYTES`].
     /// Taken by compare-and-swap, because other tasks may merge the state of a copy while the copy runs.
-    /// Relaxed: as `was_asked`.
+    /// Relaxed: the holder of the task requests and settles, and the task's cell orders its runs.
     spare_bytes: AtomicUsize,
     /// True if the task has requested memory since the last settlement (the end of its last step). Relaxed:
     /// the holder of the task requests and settles, and the task's cell orders its runs. Other tasks that

@@ -201,7 +201,8 @@ pub(crate) struct Probe {
     /// Instant, in ns, from which a mark or an emission of the task is unfinished, so that there is work
     /// without input; `SETTLED` if none is unfinished.
     unsettled_since_ns: AtomicU64,
-    /// Time at which the unfinished mark or emission was observed, in ns: a part of its scheduling context.
+    /// Time in ns at which the cause of the unfinished mark or emission was observed: a part of its
+    /// scheduling context.
     unsettled_observed_ns: AtomicU64,
     /// Token of the unfinished mark or emission, in ns: the other part of its scheduling context.
     unsettled_token_ns: AtomicU64,
@@ -249,7 +250,8 @@ impl Probe {
         }
     }
 
-    /// Returns the probe with the tokens of a source, if its query has a rate of tokens.
+    /// Adds the tokens of a source to its probe (the view of a task for other threads), if its query has a
+    /// rate of tokens.
     pub(crate) fn with_tokens(self, tokens: Option<Tokens>) -> Self {
         Probe { tokens, ..self }
     }
@@ -402,7 +404,8 @@ impl Probe {
             return 0;
         }
         let due = ProcessingTime::from_nanos(self.due_ns.load(Ordering::Relaxed));
-        // A source that makes records on demand could make any number, of which one is certain.
+        // If the source makes records on demand, one record counts as due, because it could make any number
+        // of them.
         let late_ns = if due == ProcessingTime::ZERO { 0 } else { now.nanos_since(due) };
         late_ns / self.spacing_ns.load(Ordering::Relaxed) + 1
     }
@@ -598,8 +601,8 @@ impl Probe {
         self.inputs.get(port).and_then(Inlet::edge).map_or(of_step, |(edge, reader)| {
             match (edge.pending(reader), edge.pending_marks(reader)) {
                 (0, 0) => context_of(edge.mark_stamp()),
-                // An edge keeps only the stamp of the last mark, so the stamp of an earlier waiting mark is
-                // not known.
+                // No record waits behind the mark, but further marks do. The edge keeps only the stamp of the
+                // last of them, so the stamp of this mark is not known.
                 (0, _) => of_step,
                 _ => context_of(edge.head_stamp(reader)),
             }
@@ -611,7 +614,8 @@ impl Probe {
     pub(crate) fn arrival(&self, now: ProcessingTime) -> Arrival {
         let mut head = self.head(now);
         if !self.input_watermarks.is_empty() {
-            // A step goes on to other inputs than the one that it reads first, and the oldest of all counts.
+            // A step reads all inputs of the task, and not only the one that it reads first. So its context
+            // is the oldest of all inputs.
             let all = self.inputs.iter().filter_map(|inlet| inlet.head(now)).chain([head]);
             head = all.min_by_key(|head| head.observed).unwrap_or(head);
         }

@@ -259,8 +259,9 @@ impl Driver for Threads {
                 task.end();
                 continue;
             }
-            // The new thread takes the task out of the shared place if it starts, and otherwise this function
-            // does. So the task is not dropped inside the call in which the system refuses the thread.
+            // The task lies in a place that the new thread and this function share. The new thread takes it
+            // out when it starts, and otherwise this function does. So the task is not dropped inside the
+            // call in which the system refuses the thread.
             let task = Arc::new(Mutex::new(Some(task)));
             let theirs = Arc::clone(&task);
             let live = move || {
@@ -410,8 +411,8 @@ impl TaskThread {
             if standing != Standing::Ready {
                 self.body.note_state(standing.into(), self.now);
                 if standing == Standing::Blocked && self.body.probe.is_held() {
-                    // Blocks that the readers hold back are room for this task, so the readers are woken. The
-                    // fence is the one that also ends a run.
+                    // The task has no free blocks, and its readers hold back blocks that they must claim in
+                    // this case. So the readers are woken, behind a fence like that at the end of a run.
                     fence(Ordering::SeqCst);
                     self.neighbours.downstream.iter().for_each(|seat| seat.wake_to_work(self.now));
                 }

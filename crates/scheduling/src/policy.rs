@@ -64,7 +64,7 @@ pub enum Scale {
     Ratio,
     /// Differences of scores are meaningful.
     Interval,
-    /// Only the order of scores is meaningful.
+    /// Only the order of scores is meaningful: which of two scores is the higher one.
     Ordinal,
 }
 
@@ -185,7 +185,7 @@ impl fmt::Display for UnknownPolicy {
 
 impl std::error::Error for UnknownPolicy {}
 
-/// The type of a function that makes a policy with these settings.
+/// The type of a function that makes a policy with given settings.
 type Make = fn(&Settings) -> Box<dyn Policy>;
 
 /// Every policy, with the name by which users choose it; the default comes first.

@@ -64,7 +64,8 @@ impl Origin {
     /// Returns the score of `instant` relative to this origin: the earlier the instant, the higher the score.
     #[inline]
     pub(crate) fn score(self, instant: ProcessingTime) -> f64 {
-        // One of the two differences is zero, because differences of instants do not go below zero.
+        // Either the instant or the origin is later, so one of the two differences is zero: a difference of
+        // instants is never below zero.
         self.0.nanos_since(instant) as f64 - instant.nanos_since(self.0) as f64
     }
 }

@@ -199,7 +199,8 @@ pub struct StreamState {
     /// Arrival time of the oldest sweeping watermark (which is the first to reach the deadline of its epoch) that
     /// was read and has not reached all sinks; `None` if there is none.
     pub swept: Option<ProcessingTime>,
-    /// Delays of the stream's sweeping watermarks.
+    /// Delays of the stream's sweeping watermarks, each of which is the first to reach the deadline of an
+    /// epoch.
     pub delays: DelayStatistics,
     /// The relation between the stream's event time and processing time; `None` before its first watermark.
     pub progress: Option<ProgressMap>,
@@ -207,10 +208,15 @@ pub struct StreamState {
     pub is_away: bool,
 }
 
-/// Delays of sweeping watermarks (which make a query put out results), from the deadline to the arrival, over
-/// the last epochs, as many as the policy [asks for](crate::Policy::delay_epochs). A watermark arrives when the
-/// record that carries it could first have been read, if its source knows that time; otherwise when it is read. A
-/// delay may be long or negative, because the clock that stamps events may differ from the engine's.
+/// Delays of a stream's sweeping watermarks, over its last epochs: as many as the policy [asks
+/// for](crate::Policy::delay_epochs). The [deadline](StreamState::deadline) of an epoch is the event time at
+/// which the query's windows that end last put out their results. The first watermark of the stream that
+/// reaches the deadline sweeps: it ends the epoch, and the next epoch begins (Klink, section 3). The delay of
+/// an epoch is the processing time at which its sweeping watermark arrived, minus the deadline.
+///
+/// A watermark arrives when the record that carries it could first have been read, if its source knows that
+/// time; otherwise when it is read. A delay may be long or negative, because the clock that stamps events may
+/// differ from the engine's.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DelayStatistics {
     /// Number of epochs whose delays are counted here, at most [`EPOCHS`](Self::EPOCHS). If it is zero, the

@@ -240,8 +240,8 @@ impl Bed {
         let there = if task.is_on_demand { task.room_records } else { state.pending };
         let records_in = there.min(quantum).min(fits.max(1));
         let made = live.carried + records_in as f64 * task.selectivity;
-        // A little is added before rounding down, because a sum of many tenths is a little less than the
-        // exact value.
+        // Selectivities such as 0.1 are not exact, so a sum of them may be a little less than a whole number.
+        // A little is added before the sum is rounded down.
         let records_out = (made + 1e-9).floor();
         let run_ns = records_in * task.cost_ns;
         self.snapshot.now = started.plus_nanos(run_ns);

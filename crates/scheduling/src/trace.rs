@@ -149,7 +149,7 @@ pub struct Diverged {
     pub call: usize,
     /// The operator that the policy was asked to rank or to give a quantum.
     pub operator: OperatorId,
-    /// The answer of the policy that is in the trace.
+    /// The answer that the policy gave when the trace was recorded.
     pub recorded: String,
     /// The answer of the policy in the replay.
     pub replayed: String,

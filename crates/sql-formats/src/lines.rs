@@ -107,7 +107,7 @@ impl<R: Records> Decoder for LineDecoder<R> {
 /// The byte order mark of UTF-8, which some programs put before text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Finds the lines of an input whose bytes come in pieces.
+/// Finds the lines of an input whose bytes are offered in several parts.
 pub(super) struct Lines {
     position: Position,
     /// Number of bytes after the position that were searched and have no line end. They are not searched

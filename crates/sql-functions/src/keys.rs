@@ -392,7 +392,7 @@ impl KeyIndex {
     /// Replaces all keys of the index by those that [`save`](Self::save) wrote, with their numbers.
     ///
     /// # Errors
-    /// [`StateError`] if the bytes are not saved keys of these types.
+    /// [`StateError`] if the bytes are not saved keys of the same types as in this index.
     pub fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         match &mut self.keys {
             Keys::None { is_seen } => *is_seen = state.take()?,

@@ -24,8 +24,8 @@ pub const BATCH_BYTES_MAX: usize = 256 << 10;
 /// Batches of more bytes than this are paid from the memory budget; few smaller batches exist at a time.
 const UNPAID_BYTES_MAX: usize = 1 << 20;
 
-/// Greatest number of empty batches that follow one batch with long rows, so that it takes more places on its
-/// edge. Together they fill an edge.
+/// Greatest number of empty batches that are sent behind one batch with long rows. An edge bounds the number
+/// of batches, so empty ones let the long one take up more of it; this many fill an edge.
 const FILLERS_MAX: usize = 31;
 
 /// Counts of rows taken and put out with which an operator over batches begins: no rows yet.
@@ -43,8 +43,8 @@ pub struct Batch {
     pub watermark: Option<EventTime>,
     /// Reason why the query must fail; a batch with a failure has no rows.
     pub failure: Option<Arc<Failure>>,
-    /// Memory paid for the values of the batch, if they are long. The payment is held until the batch and all
-    /// its pieces are dropped.
+    /// Memory paid for the values of the batch, if they are long. The payment is held until the batch, and
+    /// all batches that were split off it, are dropped.
     pub payment: Option<Payment>,
 }
 

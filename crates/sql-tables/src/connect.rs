@@ -189,8 +189,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Returns this state for the job with this number. Bad records that one job diverted are kept even if
-    /// another job fails.
+    /// Returns this state for the job with the given number. Bad records that one job diverted are kept even
+    /// if another job fails.
     #[must_use]
     pub fn for_job(&self, job: u64) -> Self {
         Shared { job, ..self.clone() }
@@ -443,7 +443,7 @@ fn writable(table: &Table) -> Result<Box<dyn Connection + '_>, SqlError> {
 /// A connector: its name, and the function that turns the options of a table into a connection.
 struct Connector {
     name: &'static str,
-    /// Whether Flink has a connector of this name.
+    /// Whether Flink has a connector of the given name.
     is_portable: bool,
     bind: for<'a> fn(&mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError>,
 }

@@ -135,7 +135,8 @@ const MESSAGE_END_CHARACTERS: usize = 400;
 /// [`MESSAGE_CHARACTERS_MAX`]; `…` marks each cut. Names and values come from users and may have megabytes, so all
 /// errors pass through this function before they are shown.
 pub fn cut(text: &str) -> Cow<'_, str> {
-    // A text of at most this many bytes has at most as many characters.
+    // A character takes at least one byte. So a text with so few bytes has few enough characters and is not
+    // cut.
     if text.len() <= QUOTED_CHARACTERS_MAX {
         return Cow::Borrowed(text);
     }
@@ -157,8 +158,8 @@ pub fn cut(text: &str) -> Cow<'_, str> {
                 short.push_str(mark);
                 rest = &closed[1..];
             }
-            // No closing mark was found. The mark may be an apostrophe in a word, and the text behind it may
-            // open a quotation of its own.
+            // The quotation has no closing mark. The opening mark may be an apostrophe in a word, so the
+            // search for quotations continues right behind it.
             None => rest = behind,
         }
     }

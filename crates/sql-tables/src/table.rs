@@ -83,7 +83,7 @@ impl Table {
         (0..self.columns.len()).filter(|place| is_written(&self.columns[*place])).collect()
     }
 
-    /// Returns the place of the table column with this name.
+    /// Returns the place of the table column with the given name.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }

@@ -82,7 +82,7 @@ impl Catalog {
         }
     }
 
-    /// Returns the table or the view with this name.
+    /// Returns the table or the view with the given name.
     ///
     /// # Errors
     /// [`Code::UnknownTable`] if there is none.

@@ -157,7 +157,8 @@ pub struct Shown {
 }
 
 enum Form {
-    /// Each value as a cast to STRING writes it; NULL is the word without quotes.
+    /// Rows are written as comma-separated values. Each value is written as a cast to STRING writes it; NULL
+    /// is the word without quotes.
     Text(Vec<Writer>),
     Json(Box<dyn Encoder>),
 }

@@ -43,7 +43,7 @@ pub enum Change {
     Replace(Vec<u8>),
     /// The file is removed from the disk while it is read.
     Remove,
-    /// These bytes are appended to the file while it is read.
+    /// The bytes in this variant are appended to the file while it is read.
     Append(Vec<u8>),
 }
 
@@ -92,7 +92,8 @@ impl FaultyDisk {
         self.state.lock().put(path.as_ref(), bytes.into());
     }
 
-    /// Makes one call to the disk fail: the one with this number among the calls of its kind, counted from 1.
+    /// Makes one call to the disk fail: the one with the given number among the calls of its kind, counted
+    /// from 1.
     pub fn fail(&self, call: Call, number: u64) {
         self.state.lock().failing.push((call, number));
     }

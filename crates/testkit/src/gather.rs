@@ -128,8 +128,9 @@ impl<T> Seen<T> {
             self.break_rule(format!("watermark {watermark:?} came after {last:?}"));
         }
         let news = &self.records[self.behind_watermark..];
-        // The last instant of a window that ends at `e` is `e - 1`. So `last < e <= watermark` becomes the
-        // condition below.
+        // A result of a window that ends at `e` must come with the first watermark at or above `e`: `last < e
+        // <= watermark`. The result is stamped with the last instant of its window, `e - 1`, so the
+        // comparison below is by stamps.
         let is_stray = |stamp: EventTime| match expects {
             Expects::Anything => false,
             Expects::WindowResults => stamp < last || watermark <= stamp,

@@ -106,7 +106,8 @@ impl Hostile {
         let spread_us = pick(entropy, &[1, 3, 20, 200, size_us as u64, 3 * size_us as u64]);
         let keys = pick(entropy, &[1, 3, 20, 200]);
         let least_slide_us = (size_us / 16).max(1);
-        // Halves and fifths of the size divide windows into few panes, the other slides into many.
+        // A slide of half or a fifth of the size divides windows into few panes; the other slides divide them
+        // into many.
         let longer = size_us + 1 + size_us / 2;
         let slides = [size_us, size_us / 2, size_us / 5, size_us - 1, size_us / 3, least_slide_us, longer];
         let slide_us = pick(entropy, &slides).max(least_slide_us);

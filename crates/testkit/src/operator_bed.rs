@@ -52,7 +52,7 @@ pub enum Restore {
 }
 
 impl Restore {
-    /// All choices when an operator is replaced by a fresh one.
+    /// All choices of when the operator is replaced by a fresh one that loads its state.
     pub const ALL: [Restore; 3] = [Restore::Never, Restore::AtWatermarks, Restore::Anywhere];
 }
 

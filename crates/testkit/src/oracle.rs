@@ -109,8 +109,8 @@ impl<T> Row<T> {
 mod tests {
     use super::*;
 
-    /// Checks the watermark before each event time, for a source with this bound and step; `-` stands for
-    /// none.
+    /// Checks the watermark before each event time, for a source with the given bound and step; `-` stands
+    /// for none.
     fn check_watermarks(bound_us: i64, step_us: i64, stamps: &[i64], expected: &str) {
         let input: Vec<(i64, ())> = stamps.iter().map(|&stamp| (stamp, ())).collect();
         let rows = source(&input, Promise { bound_us, step_us });

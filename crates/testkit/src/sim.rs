@@ -72,7 +72,7 @@ pub struct Simulation {
     workers: Vec<Worker>,
     growth: Growth,
     /// For each worker, the time until which it has reported to be idle; `None` if something has happened
-    /// since.
+    /// since that may give it work.
     idle: Vec<Option<ProcessingTime>>,
     queries: Vec<Option<QueryHandle>>,
     /// Events that are still to come, each with the number of the action before which it happens.
@@ -179,8 +179,8 @@ impl Simulation {
 
     /// Schedules an event before action number `action`, or as soon as nothing else is left to do.
     pub fn at_action(&mut self, action: u64, event: Event) {
-        // Events are taken from the end of the list. So the latest is first in the list, and among events of
-        // one action the one added last.
+        // The list is in descending order of actions, because events are taken from its end. Of several
+        // events for one action, the one added first is taken first.
         let place = self.events.partition_point(|(at, _)| action < *at);
         self.events.insert(place, (action, event));
     }
@@ -212,7 +212,8 @@ impl Simulation {
         }
     }
 
-    /// Performs `actions` actions and the events that are due, or fewer if nothing is left to do.
+    /// Performs `actions` random actions (steps of workers, of the memory pool and of the clock) and the
+    /// events that are due, or fewer if nothing is left to do.
     pub fn run_for(&mut self, actions: u64) {
         let end = self.actions + actions;
         while self.actions < end {
@@ -250,7 +251,8 @@ impl Simulation {
         Arc::clone(self.engine.budget())
     }
 
-    /// Performs one action; returns `false` if nothing is left to do before the end of time.
+    /// Performs one random action: a step of a worker, of the memory pool or of the clock. Returns `false` if
+    /// nothing is left to do before the end of time.
     fn act(&mut self) -> bool {
         self.actions += 1;
         if self.schedule.below(self.setup.grow_one_in) == 0 && self.growth.step() {

@@ -370,7 +370,7 @@ where
         X: OutputPlan<Q::Out>,
     {
         let breaks = match (P::SHARING, Q::SHARING) {
-            // Several workers run the merging operator. A serial or keyed operator behind it needs a task of
+            // Several workers run a merging operator. A serial or keyed operator behind it needs a task of
             // its own.
             (Sharing::Merging, Sharing::Serial | Sharing::Keyed) => {
                 planner.is_parallel() && self.head.allowed(planner).shared

@@ -22,8 +22,8 @@ use thalweg_model::EventTime;
 /// second, has a million records.
 pub const NOMINAL_RATE_PER_S: u64 = 1_000_000;
 
-/// Returns the event time of the line at this index of recorded text. Recorded lines have no time of their own,
-/// so they are spaced at the nominal rate, from the origin of time on.
+/// Returns the event time of the line at the given index of recorded text. Recorded lines have no time of
+/// their own, so they are spaced at the nominal rate, from the origin of time on.
 ///
 /// ```
 /// use thalweg_workloads::prose::stamp_of_line;

@@ -55,7 +55,7 @@ pub struct Windows {
 }
 
 impl From<i64> for Windows {
-    /// Creates back-to-back windows of this size in microseconds.
+    /// Creates back-to-back windows of the given size in microseconds.
     fn from(size_us: i64) -> Self {
         Windows { size_us, slide_us: size_us }
     }
@@ -123,7 +123,8 @@ pub fn compare<R: Row>(expected: &[R], found: &[R]) -> Result<(), Difference<R>>
         if other < at {
             return Err(Difference::Unexpected(found[place].clone()));
         }
-        // Usually the first row of this key agrees, because two rows of one key are rare.
+        // Rows with the key of the expected row are compared with it until one agrees. Mostly the first one
+        // does, because it is rare that several rows have one key.
         let of_key = found[place..].iter().take_while(|found| found.key() == at);
         let Some(ahead) = of_key.into_iter().position(|found| expected.agrees(found)) else {
             return Err(Difference::Other { expected: expected.clone(), found: found[place].clone() });

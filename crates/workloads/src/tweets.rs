@@ -56,7 +56,7 @@ pub fn generator(seed: u64) -> TextGenerator {
     let vocabulary = Vocabulary::new();
     let mut entropy = SeededEntropy::new(seed);
     let texts = (0..MOODS * TWEETS_OF_MOOD).map(|number| {
-        // Kinds of tweets that follow each other differ in mood.
+        // Successive kinds of tweets differ in mood by several steps, so that the mood changes clearly.
         let mood = number / TWEETS_OF_MOOD * 5 % MOODS;
         let good_share = (mood as f64 + 0.5) / MOODS as f64;
         let mut tweet = String::new();
@@ -86,7 +86,7 @@ pub struct Sentiment {
 }
 
 impl Sentiment {
-    /// Adds a tweet with this score to the sum.
+    /// Adds a tweet with the given score to the sum.
     #[inline]
     pub(crate) fn add(&mut self, score: i64) {
         self.tweets += 1;

@@ -39,7 +39,7 @@ pub fn write(comparison: &Comparison, folder: &Path) -> Result<()> {
 /// Describes the machine of a run: its processor, its cores, and the seed.
 pub fn machine(seed: u64) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // If the system does not name its processor in this file, the architecture is shown instead.
+    // If `/proc/cpuinfo` does not name the processor, the name of its architecture is shown instead.
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = processor.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let name = name.map_or(std::env::consts::ARCH, |(_, name)| name.trim());

@@ -1,4 +1,4 @@
-//! Benchmark runs to be compared: the figures of several policies or modes under the same load.
+//! Benchmark runs to be compared: the measurements of several policies or modes under the same load.
 
 use serde::Serialize;
 
@@ -96,8 +96,8 @@ impl Comparison {
         0..self.runs.iter().map(|run| run.repetition + 1).max().unwrap_or(0)
     }
 
-    /// Returns the median of a figure over the runs of a policy or mode with this value of the parameter.
-    /// Runs without the figure are left out.
+    /// Returns the median of a figure over the runs of a policy or mode with the given value of the
+    /// parameter. Runs without the figure are left out.
     pub fn median(
         &self,
         label: &str,

@@ -27,8 +27,8 @@ const SELDOM_LOOK: Duration = Duration::from_millis(50);
 /// Largest number of overdue markers counted per query, the oldest first: those of 8 minutes, at one per 50 ms.
 const OVERDUE_MARKERS_MAX: u64 = 10_000;
 
-/// Shortest measured time. If the measurement would be shorter, the figures of the whole run are taken
-/// instead.
+/// Shortest measured time. If the run is stopped so early that less would be measured, throughput and
+/// latencies are those of the whole run.
 const MEASURED_MIN: Duration = Duration::from_millis(1);
 
 /// Result of a run of queries on an engine.
@@ -46,7 +46,8 @@ pub struct Driven {
     pub is_interrupted: bool,
 }
 
-/// Figures of all queries during the measured time.
+/// Measurements of all queries of a run, or of some of them, over the measured time: throughput, latencies,
+/// CPU time and shares of results in time.
 pub struct Measured {
     pub seconds: f64,
     /// Events per second of all queries together.
@@ -81,15 +82,15 @@ pub struct Measured {
     /// query; the mean over the queries. The time of a step, and so a cost, includes the choice of the
     /// task.
     pub slowdown: Option<f64>,
-    /// Coefficient of variation of the lengths of all queues of the run, also if the other figures are
-    /// those of some queries. It is the mean over samples.
+    /// Coefficient of variation of the lengths of all queues of the run, even if the other figures of this
+    /// struct cover only some queries. It is the mean over samples.
     pub queue_cv: Option<f64>,
     pub overdue: Overdue,
 }
 
-/// Results, closings and latency markers that were due when the measurement ended and had not arrived, and
-/// latencies that include them with their age. A policy that leaves a query waiting has few latencies of
-/// that query, and would look fast without its overdue results.
+/// Results, watermarks that close windows, and latency markers that were due when the measurement ended and
+/// had not arrived, and latencies that include them with their age. A policy that leaves a query waiting has
+/// few latencies of that query, and would look fast without its overdue results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overdue {
     /// Number of windows that had ended by the clock, but whose results had not arrived.
@@ -102,7 +103,8 @@ pub struct Overdue {
     /// Number of watermarks that close windows, were taken in during the measured time, and have no output
     /// delay, because too many others were on their way. They are not among `closings`.
     pub unmeasured_closings: u64,
-    /// Output delays, including overdue closings with the time since their watermark was taken in.
+    /// Output delays (from the intake of a watermark that closes a window until all sinks have seen it).
+    /// Watermarks that have not reached all sinks are included with the time since their intake.
     pub output_delay: Option<LatencySummary>,
     /// Latency of results, including overdue results with their age.
     pub result_latency: Option<LatencySummary>,
@@ -269,8 +271,8 @@ pub fn drive(
     })
 }
 
-/// Results, closings and markers of one query that were due at a moment and had not been delivered, each with
-/// its age.
+/// Results, watermarks that close windows, and latency markers of one query that were due at a moment and had
+/// not been delivered, each with its age.
 #[derive(Default)]
 struct Due {
     results: Latencies,
@@ -283,14 +285,14 @@ struct Due {
 }
 
 impl Due {
-    /// Returns the results, closings and latency markers of `query` that are due at `now` and have not
-    /// arrived; the query was submitted at `since`.
+    /// Returns what of `query` is due at `now` and has not arrived: results, watermarks that close windows,
+    /// and latency markers. The query was submitted at `since`.
     fn of(query: &QueryHandle, since: ProcessingTime, now: ProcessingTime, every: Option<Duration>) -> Self {
         let markers = every.map(|every| {
             let every_ns = nanos(every).max(1);
             let mut markers = Latencies::new();
             let last = query.last_marker().unwrap_or(since);
-            // The marker that is due at this moment may be on its way, so it is counted with the age 0.
+            // The latest marker that is due may be on its way, so it is counted as missing for 0 ns.
             let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
             (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
             markers
@@ -382,19 +384,21 @@ struct Moment {
     output_delays: Vec<Latencies>,
     result_latencies: Vec<Latencies>,
     event_latencies: Vec<Latencies>,
-    /// Number of closings of each query since its start that have no output delay.
+    /// Number of watermarks of each query, since its start, that close windows and have no output delay.
     unmeasured: Vec<u64>,
     /// Work of the operators of each query since its start.
     work: Vec<Work>,
     /// Samples of the lengths of all queues since the previous moment.
     queues: QueueSamples,
-    /// Overdue results, closings and markers of each query. Empty except at the end of the measurement.
+    /// Overdue results, watermarks that close windows, and latency markers of each query. Empty except at the
+    /// end of the measurement.
     due: Vec<Due>,
 }
 
 impl Moment {
     fn now(queries: &[QueryHandle]) -> Self {
-        // Latencies are taken first, because merging them with those of samples afterwards takes no time.
+        // Latencies are taken before all other values, and merged with those of earlier samples only
+        // afterwards, so that merging does not fall into the measured time.
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
         let processing_latencies = queries.iter().map(QueryHandle::take_processing_latencies).collect();
         let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();
@@ -403,7 +407,8 @@ impl Moment {
         let events = queries.iter().map(|query| query.progress().events_in).collect();
         let (at, cpu_s) = (Instant::now(), system::cpu_seconds());
         let unmeasured = queries.iter().map(QueryHandle::unmeasured_output_delays).collect();
-        // Metrics take longest, so they are read last: `at` is close to the events.
+        // The metrics of queries take longest to read, so they are read last. Then the time `at` is close to
+        // the time at which the events were counted.
         let work = queries.iter().map(|query| Work::of(&query.metrics())).collect();
         let (queues, due) = (QueueSamples::default(), Vec::new());
         Moment {
@@ -424,14 +429,14 @@ impl Moment {
 }
 
 impl Measured {
-    /// Returns the figures of a run between the first and the last of some moments. `targets` has the latency
-    /// target of each query.
+    /// Returns the measurements (throughput, latencies and the like) of a run between the first and the last
+    /// of some moments. `targets` has the latency target of each query.
     fn between(moments: &[Moment], targets: &[Option<Duration>]) -> Self {
         Measured::among(moments, targets, &(0..targets.len()).collect::<Vec<_>>())
     }
 
-    /// Returns the figures of some queries alone. The CPU time is that of the whole process, and the
-    /// lengths of queues are those of the whole run.
+    /// Returns the measurements (throughput, latencies and the like) of some queries alone. The CPU time is
+    /// that of the whole process, and the lengths of queues are those of the whole run.
     fn among(moments: &[Moment], targets: &[Option<Duration>], queries: &[usize]) -> Self {
         let (from, to) = (&moments[0], &moments[moments.len() - 1]);
         let seconds = (to.at - from.at).as_secs_f64();
@@ -439,7 +444,7 @@ impl Measured {
         let per_s: Vec<f64> = events.map(|events| events as f64 / seconds).collect();
         let merged = |of: fn(&Moment) -> &Vec<Latencies>| {
             let mut merged = Latencies::new();
-            // Some moments have no latencies of some queries, and the first moment has none at all.
+            // A moment may lack latencies of some queries, and the first moment has none at all.
             let some = moments[1..]
                 .iter()
                 .flat_map(|moment| queries.iter().filter_map(move |&query| of(moment).get(query)));
@@ -461,7 +466,8 @@ impl Measured {
             merged(|moment| &moment.output_delays),
         );
         let (due_results, due_delays) = (due(|due| &due.results), due(|due| &due.output_delays));
-        // Overdue markers of all queries are known only if they are known of each.
+        // The latencies of markers that have not arrived are known for all queries together only if they are
+        // known for each query.
         let with_markers = |mut all: Latencies, due: &Due| -> Option<Latencies> {
             all.merge(due.markers.as_ref()?);
             Some(all)
@@ -579,8 +585,8 @@ fn share(counted: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
 }
 
 impl Driven {
-    /// Returns the figures of the queries at these places in the order of submission. The CPU time is that of
-    /// the whole process.
+    /// Returns the measurements (throughput, latencies and the like) of some queries, given by their places
+    /// in the order of submission. The CPU time is that of the whole process.
     pub fn measured_of(&self, places: &[usize]) -> Measured {
         Measured::among(&self.moments, &self.targets, places)
     }
@@ -624,8 +630,8 @@ impl Reports<'_> {
         self.reports.iter().copied().map(figure).sum()
     }
 
-    /// Returns the first problem that `wrong` finds in one of these reports, with the query's name if several
-    /// have run.
+    /// Returns the first problem that `wrong` finds in one of the reports on queries, with the query's name
+    /// if several have run.
     pub fn first_wrong(&self, wrong: impl Fn(usize, &QueryReport) -> Option<String>) -> Option<String> {
         let mut reports = self.reports.iter().enumerate();
         let (query, wrong) =

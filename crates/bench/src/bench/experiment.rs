@@ -131,7 +131,7 @@ impl Experiment {
         }
     }
 
-    /// Returns by which factor a run at this value of the parameter is longer than `--seconds`. Runs are
+    /// Returns by which factor a run at the given value of the parameter is longer than `--seconds`. Runs are
     /// longer where more is offered than is taken.
     fn stretch(self, at: f64) -> f64 {
         self.panel().map_or(1.0, |panel| panel.stretch(at))
@@ -141,8 +141,8 @@ impl Experiment {
     fn too_short(self, run: &Run) -> Option<TooShort> {
         let seconds = run.figures.seconds;
         let taken = share_taken(&run.figures);
-        // This is the number of firings of a window per second of the clock, since event time advances with
-        // the records taken.
+        // `per_s` is the number of firings of a window per second of the clock, since event time advances
+        // with the records taken.
         let per_s = taken * self.time_scale() as f64 / self.longest_firing_s();
         let (firings, adaptations) = (seconds * per_s, seconds / ADAPTATION_S);
         let needed_s = (FIRINGS_MIN / per_s).max(ADAPTATIONS_MIN * ADAPTATION_S);
@@ -303,8 +303,8 @@ impl Experiment {
                 ),
             ],
             Experiment::EnjimaFig9a => {
-                // This rate corresponds to the one with the largest difference in the paper, in the middle of
-                // its range.
+                // The claims are judged at the highest load with which Enjima keeps up. In the paper the
+                // difference to the other modes is largest there, in the middle of the range.
                 let middle = middle(found);
                 vec![
                     latency(
@@ -330,7 +330,8 @@ impl Experiment {
                 let middle = middle(found);
                 vec![
                     throughput(runs, None, "Enjima's highest throughput is 6.3 times that of TQ", 6.3, "TQ"),
-                    // The text says 2.7 times too, which its own figures of 17.2 M/s and 12.7 M/s more contradict.
+                    // The paper's text also says "2.7 times". This contradicts its figures of 17.2 M/s and
+                    // 12.7 M/s more, by which the claim is judged.
                     throughput(
                         runs,
                         None,

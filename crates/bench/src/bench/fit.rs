@@ -82,7 +82,7 @@ fn of_ablate(args: &BenchArgs) -> Option<String> {
     Some(format!("--ablate no-priority is for --policy streambox: {policy} has no passes to do without"))
 }
 
-/// Returns the reason why `--explain` cannot be used with these options, if there is one.
+/// Returns the reason why `--explain` cannot be used with the other options given, if there is one.
 fn of_explain(args: &BenchArgs) -> Option<String> {
     if !args.explain {
         return None;
@@ -268,7 +268,8 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let (option, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
     let (name, queries) = (facts.name, args.queries());
     if args.api.loop_kind().is_some() {
-        // Load options with a hand-written loop were refused already, together with its rate.
+        // A hand-written loop has no rate. An earlier check has refused options for a load, together with
+        // `--rate`.
         return None;
     }
     if args.input.is_some() {
@@ -508,7 +509,8 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
         if experiment != Experiment::CameoFig8c {
             taken.push("workers");
         }
-        // The list must have options only, so the group of all arguments is left out.
+        // Only the options are listed here. The command-line parser also has a group of all arguments, which
+        // is left out because it is no option.
         let options = BenchArgs::augment_args(Command::new("bench"));
         let idle = options
             .get_arguments()

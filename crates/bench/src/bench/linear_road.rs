@@ -31,7 +31,7 @@ pub fn generator(args: &BenchArgs) -> LrbGenerator {
     LrbGenerator::new(LrbOptions { seed: args.seed, rate_per_s })
 }
 
-/// Returns the generator's records at these indexes, with the given event times.
+/// Returns the generator's records at the given indexes, with the given event times.
 pub fn generated(
     generator: &LrbGenerator,
     records: impl Iterator<Item = (u64, EventTime)>,

@@ -34,7 +34,7 @@ pub trait LineWorkload {
     /// The type of a row of the workload's results.
     type Row: Row + Send + 'static;
 
-    /// Returns the generator of lines for this seed.
+    /// Returns the generator of lines for the given seed.
     fn generator(seed: u64) -> TextGenerator;
 
     /// Plans the query and names it `name`. Also returns access to the result rows that its sink keeps.

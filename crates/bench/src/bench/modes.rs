@@ -15,7 +15,7 @@ pub enum ExecutionOption {
 }
 
 impl ExecutionOption {
-    /// Returns the name of this way to run tasks in figures.
+    /// Returns the name of this way to run tasks (workers, or a thread per task) in the results of a run.
     pub fn name(self) -> &'static str {
         match self {
             ExecutionOption::Workers => "workers",
@@ -31,7 +31,8 @@ impl ExecutionOption {
         }
     }
 
-    /// Name in figures in place of a policy, if the operating system schedules the threads.
+    /// Name that stands in the results of a run in place of a policy, if the operating system schedules the
+    /// threads.
     pub const NO_POLICY: &str = "os";
 }
 
@@ -47,7 +48,7 @@ pub enum MemoryOption {
 }
 
 impl MemoryOption {
-    /// Returns the name of this kind of memory in figures.
+    /// Returns the name of this kind of memory (blocks or queues) in the results of a run.
     pub fn name(self) -> &'static str {
         match self {
             MemoryOption::Blocks => "blocks",

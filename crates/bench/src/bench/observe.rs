@@ -139,7 +139,7 @@ impl Observer {
 }
 
 impl Seen {
-    /// Returns the index of the task with this name, after adding the name if it is not known.
+    /// Returns the index of the task with the given name, after adding the name if it is not known.
     fn place(&mut self, name: &str) -> usize {
         let tasks = &mut self.series.tasks;
         tasks.iter().position(|known| known == name).unwrap_or_else(|| {

@@ -83,8 +83,8 @@ impl Offered {
         let disorder = Disorder::new(args.out_of_order, rate_per_s, args.seed).with_early(args.early());
         let held_up = match pace {
             Pace::Drain { .. } => Span::ZERO,
-            // A record that is held up has its event time before it is sent, so event times begin earlier by
-            // the greatest delay.
+            // Shuffled records are sent up to `bound` after their event time. So event times begin earlier
+            // than the load, by this greatest delay.
             Pace::Rate { .. } => disorder.bound(),
         };
         let shares = match &load {

@@ -6,15 +6,15 @@ use clap::ValueEnum;
 /// engine's setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ParallelOption {
-    /// One worker at a time in each operator.
+    /// One worker at a time runs each operator.
     Serial,
-    /// All workers in the operators without state that follow a source, and in the window aggregate behind
+    /// All workers run the operators without state that follow a source, and the window aggregate behind
     /// them. The generator has as many splits as there are workers (except for join, which has two streams).
     Epochs,
 }
 
 impl ParallelOption {
-    /// Returns the name that this value of `--parallel` has in figures.
+    /// Returns the name that this value of `--parallel` has in the results of a run.
     pub fn name(self) -> &'static str {
         match self {
             ParallelOption::Serial => "serial",

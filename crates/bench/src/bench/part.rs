@@ -18,7 +18,7 @@ use super::report::{Checked, Figures, GroupFigures, KEPT_UP, OverdueFigures};
 pub struct Part {
     /// Name of this part of the run in printed figures.
     pub name: &'static str,
-    /// The options of these queries alone.
+    /// The options of the queries of this part of the run.
     pub args: BenchArgs,
     pub graphs: Vec<Graph>,
     /// The load offered to each query of the part.
@@ -93,8 +93,8 @@ struct Ran {
 }
 
 impl Ran {
-    /// Returns the figures of the part, whose queries are at these places among all queries. The warm-up
-    /// begins when the `last` of all queries is deployed.
+    /// Returns the measurements of the part: of the queries at these places among all queries of the run. The
+    /// warm-up begins when the `last` of all queries is deployed.
     fn figures(&self, driven: &Driven, places: &[usize], last: Duration) -> GroupFigures {
         let measured = driven.measured_of(places);
         let offered_per_s = offered::per_s_behind(&self.offered, &self.args, measured.seconds, last);
@@ -108,7 +108,8 @@ impl Ran {
             query_throughput_per_s: Some(measured.query_throughput_per_s),
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
-            // The load of a group is offered by the clock, so there is no time scale here.
+            // The latency of results is known if the load is offered at a rate. Groups of queries run without
+            // a time scale, so event time runs as fast as the clock.
             result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
             event_latency_us: measured.event_latency.map(Into::into),
             overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, self.args.time_scale)),

@@ -20,7 +20,7 @@ impl QueueSamples {
     pub fn add(&mut self, lengths: &[u64]) {
         let queues = lengths.len() as f64;
         let mean = lengths.iter().map(|&length| length as f64).sum::<f64>() / queues;
-        // The mean of no queue is not a number, and the comparison is false.
+        // If there is no queue, the mean is NaN. NaN is not above zero, so the sample does not count.
         if 0.0 < mean {
             let squared = |&length: &u64| (length as f64 - mean).powi(2);
             let variance = lengths.iter().map(squared).sum::<f64>() / queues;

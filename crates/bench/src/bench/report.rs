@@ -18,7 +18,7 @@ use super::parameters::PolicyParameters;
 /// because a run ends within a step of the source.
 pub const KEPT_UP: f64 = 0.98;
 
-/// Settings and figures of a run. Rates are totals over all queries.
+/// Settings and measurements of a run, as they are printed. Rates are totals over all queries.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
     pub workload: &'static str,
@@ -66,8 +66,8 @@ pub struct Figures {
     /// Delay from the arrival of the last event that a result was made of until the result was out; `null` if
     /// no window was closed during the measured time.
     pub event_latency_us: Option<Latency>,
-    /// Overdue results, closings and markers, as in [`Overdue`]; `null` if records came as fast as they
-    /// were taken.
+    /// Overdue results, watermarks that close windows, and latency markers, as in [`Overdue`]; `null` if
+    /// records came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
     /// Latency of the markers of `latency_us` from the intake of the record before them, without its wait in
     /// front of the engine; `null` if no rate is offered.
@@ -77,7 +77,7 @@ pub struct Figures {
     /// queries with a target. Results that are overdue for longer count as missed. It is `null` if records
     /// came as fast as they were taken, and under a time scale.
     pub success_rate: Option<f64>,
-    /// Figures of each group of queries, for workloads whose queries are not all alike.
+    /// Measurements of each group of queries, for workloads whose queries are not all alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
     /// Latency of results from the end of a window, overdue results included, over the sum of the costs of
@@ -105,7 +105,8 @@ pub struct Figures {
     pub diverted: Option<PathBuf>,
 }
 
-/// The figures of an [`Overdue`], in the form of the JSON output.
+/// The figures of an [`Overdue`] in the form of the JSON output: results, window closings and latency markers
+/// that were due at the end of the measurement and had not arrived.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct OverdueFigures {
     /// Number of windows that had ended by the clock and whose results were not out; `null` under a time
@@ -137,8 +138,8 @@ pub struct OverdueFigures {
 }
 
 impl OverdueFigures {
-    /// Returns the figures of overdue results, closings and markers. Those of results are left out unless
-    /// event time runs as fast as the clock.
+    /// Returns the figures of overdue results, window closings and latency markers for the JSON output.
+    /// Figures of results are left out unless event time runs as fast as the clock.
     pub fn of(overdue: Overdue, time_scale: u64) -> Self {
         let is_by_clock = time_scale == 1;
         let Overdue { results, result_latency, event_latency, latency, results_in_time, .. } = overdue;
@@ -156,7 +157,7 @@ impl OverdueFigures {
     }
 }
 
-/// Figures of one group of queries of a benchmark run, whose queries are alike.
+/// Measurements of one group of queries of a benchmark run, whose queries are alike.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupFigures {
     pub name: &'static str,
@@ -175,8 +176,8 @@ pub struct GroupFigures {
     pub result_latency_us: Option<Latency>,
     /// Latency from the arrival of the last event that a result was made of until the result was out.
     pub event_latency_us: Option<Latency>,
-    /// Overdue results, closings and markers, as in [`Overdue`](super::drive::Overdue); `null` if records
-    /// came as fast as they were taken.
+    /// Overdue results, watermarks that close windows, and latency markers, as in
+    /// [`Overdue`](super::drive::Overdue); `null` if records came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
     /// Latency target: the time within which results are to reach the sink, in microseconds.
     pub latency_target_us: Option<i64>,
@@ -198,7 +199,7 @@ impl GroupFigures {
         self.overdue.and_then(|overdue| overdue.result_latency_us)
     }
 
-    /// Returns the figures of the group as two lines of text.
+    /// Returns throughput, latencies and the like of the group of queries, as two lines of text.
     pub fn text(&self) -> String {
         let throughput = show::rate(self.throughput_per_s);
         let mut text = format!("  {:11} {throughput} by {} queries", self.name, self.queries);
@@ -258,7 +259,7 @@ impl Checked {
 }
 
 impl Figures {
-    /// Creates figures with the settings of a run and without any measurement.
+    /// Creates the figures of a run that has measured nothing yet, with its settings only.
     pub fn new(args: &BenchArgs, api: &'static str, checked: Checked) -> Self {
         Figures {
             workload: args.workload().facts().name,
@@ -306,7 +307,8 @@ impl Figures {
         }
     }
 
-    /// Creates the figures of a run of the engine. Lost records are an error, too.
+    /// Creates the printed figures of a run of the engine from its measurements and its check. Lost records
+    /// are an error, too.
     pub fn of_engine(
         args: &BenchArgs,
         driven: &Driven,
@@ -357,12 +359,12 @@ impl Figures {
         }
     }
 
-    /// Returns the figures of the run as one line of JSON.
+    /// Returns the settings and measurements of the run as one line of JSON.
     pub fn json(&self) -> Result<String> {
         Ok(serde_json::to_string(self)?)
     }
 
-    /// Returns the figures of the run as a few lines of text.
+    /// Returns the settings and measurements of the run as a few lines of text.
     pub fn text(&self) -> String {
         let Figures { results_out, filtered, late, bad, cpu_s, .. } = self;
         let [results, filtered, late, bad] = [*results_out, *filtered, *late, *bad].map(show::count);

@@ -19,8 +19,8 @@ use crate::values::Rate;
 /// of the highest rate at which records are taken.
 const PROBES_MAX: u32 = 8;
 
-/// Finds the highest rate within the target delay by repeated calls of `run`. Returns the figures of the run
-/// at this rate.
+/// Finds the highest rate at which the mean output delay is within the target, by repeated calls of `run`.
+/// Returns the measurements of the run at the given rate.
 pub fn find(
     args: &BenchArgs,
     target: Span,

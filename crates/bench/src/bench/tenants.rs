@@ -64,7 +64,8 @@ fn part(args: &BenchArgs, group: Group) -> BenchArgs {
         Group::Bulk => BenchArgs {
             rate: Rate::PerSecond(match args.aggressor {
                 Some(Aggressor::PerSecond(rate_per_s)) => rate_per_s / queries,
-                // Either the capacity is not measured yet, or the options ask for no other load.
+                // Without a load in records per second, the group gets its default load. A load that is a
+                // multiple of the group's capacity is not known before the capacity is measured.
                 Some(Aggressor::Times(_)) | None => group.events_per_s(),
             }),
             rate_steps: None,

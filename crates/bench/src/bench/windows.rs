@@ -38,6 +38,7 @@ pub fn sizes(args: &BenchArgs) -> (Span, Span) {
     let Facts { name, windows, .. } = args.workload().facts();
     let windows = windows.as_ref().unwrap_or_else(|| panic!("the windows of {name} cannot be chosen"));
     let size = args.window.unwrap_or(windows.size);
-    // The default slide may be longer than the chosen window size. Then windows lie back to back.
+    // If only the size is given, the default slide may be longer. It is then cut to the size, so that windows
+    // lie back to back.
     (size, args.slide.or(windows.slide).unwrap_or(size).min(size))
 }

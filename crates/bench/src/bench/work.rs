@@ -76,7 +76,8 @@ impl Work {
     }
 }
 
-/// The operators that a task runs. Copies of a task have equal ones.
+/// The operators that a task runs. This value is equal for all parallel copies of a task, so that their work
+/// is added up.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Operators {
     /// The source alone, if the task is a source that runs no operator.

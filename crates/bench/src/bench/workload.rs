@@ -274,7 +274,7 @@ const MIXED: Facts = Facts {
     windows: None,
     // Edges of nine queries with every operator as a task of its own reserve some 600 MiB if they are queues.
     memory_budget_bytes: 1 << 30,
-    // The least number of queries that the paper runs.
+    // Default number of queries of the mixed workload: the least number that the paper runs.
     queries: 6,
     queries_together: 3,
     has_inputs: false,

@@ -146,7 +146,7 @@ fn add_whole(
     let (rate_per_s, start_us) = offered.stamps_from(whole.start);
     let total = whole.end - whole.start;
     let steps = args.selectivity_steps.iter().flat_map(|steps| &steps.0);
-    // The closure returns the index of the first event at or after an instant, as for `YsbDrain`.
+    // Returns the index of the first event at or after an instant, computed as `ysb_counts_of_drain` does.
     let first_from = |from: Span| {
         let behind_us = offered.start().plus(from).as_micros().saturating_sub(start_us).max(0);
         let index = (u128::from(behind_us.unsigned_abs()) * u128::from(rate_per_s)).div_ceil(1_000_000);
@@ -160,8 +160,8 @@ fn add_whole(
         // The reference's windows start at the Unix epoch, so the first event time is shifted by the start
         // of the query's windows.
         let start_us = start_us - offered.windows_from().as_micros();
-        // These are the counts up to the end of the part, less those before its beginning. So the event
-        // times of both are computed from the first event on.
+        // The views of this part are the views from the first event to the end of the part, less those from
+        // the first event to its beginning. So all event times are computed from the first event on.
         let of_first =
             |events| ysb_counts_of_drain(YsbDrain { period: &period, events, rate_per_s, start_us, windows });
         counts.add(of_first(end));
@@ -169,8 +169,8 @@ fn add_whole(
     }
 }
 
-/// Returns one period of the generator's events, beginning with this index, in the form that the reference
-/// takes. With a `view_share`, the events are views to this share instead of the generator's own.
+/// Returns one period of the generator's events, beginning with the given index, in the form that the
+/// reference takes. With a `view_share`, the events are views to this share instead of the generator's own.
 fn period_from(generator: &YsbGenerator, index: u64, view_share: Option<f64>) -> Vec<(u64, u64)> {
     let cache = generator.cache();
     let first = (index % cache.len() as u64) as usize;

@@ -55,7 +55,8 @@ pub fn share_steps(text: &str) -> Result<Steps<ShareStep>, String> {
         }
     };
     let steps = steps(text, "2s:0.5", step)?;
-    // The rules for the order and the number of steps are those of rate steps.
+    // Steps of the share of views obey the same rules as steps of a rate: their times ascend, and their
+    // number is bounded. So the function that checks steps of a rate checks them, too.
     let times: Vec<RateStep> = steps.iter().map(|step| RateStep { from: step.from, rate_per_s: 1 }).collect();
     check_steps(&times).map_err(|error| error.to_string())?;
     Ok(Steps(steps))

@@ -146,7 +146,8 @@ struct Best {
 
 impl Leader {
     fn lock(&self) -> MutexGuard<'_, Option<Best>> {
-        // The value is replaced as a whole, so a panic elsewhere cannot have left it half changed.
+        // A panic of another thread that held the lock does not matter, because the leading result is always
+        // replaced as a whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

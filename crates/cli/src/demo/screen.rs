@@ -28,7 +28,8 @@ pub struct Frame<'a> {
     pub last_line: String,
 }
 
-/// Figures of one query. Rate and latency cover the time since the previous frame.
+/// One line of the display: rate, latency and progress of one query. Rate and latency cover the time since
+/// the previous frame.
 pub struct Row<'a> {
     pub query: &'a str,
     pub rate_per_s: f64,

@@ -48,7 +48,7 @@ pub fn text(ended: &[Ended], seconds: f64, cost: &Cost) -> String {
     text
 }
 
-/// The figures of one query, or of all queries together, in a line of the summary.
+/// One line of the summary: counts, rate and latencies of one query, or of all queries together.
 struct Line {
     query: String,
     events: u64,

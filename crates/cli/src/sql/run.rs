@@ -378,14 +378,14 @@ fn plan(job: Assembled, engine: &Engine) -> Result<Planned, PlanError> {
     Ok(Planned { graph: job.query.plan(layout(engine.workers()))?, tally: job.tally, end: job.end })
 }
 
-/// Returns how a job is divided into tasks for so many workers.
+/// Returns how a job is divided into tasks for a given number of workers.
 fn layout(workers: usize) -> Layout {
     let parallel = if workers > 1 { Parallel::Epochs { workers } } else { Parallel::Serial };
     Layout { chaining: Chaining::Default, parallel }
 }
 
-/// Returns the tasks and links of a job on so many workers, as text. Sources are prepared, because the number
-/// of files decides how many readers there are. Sinks are not prepared, so nothing is written.
+/// Returns the tasks and links of a job on a given number of workers, as text. Sources are prepared, because
+/// the number of files decides how many readers there are. Sinks are not prepared, so nothing is written.
 ///
 /// # Errors
 /// As for a run of the job.
@@ -445,7 +445,7 @@ impl Watch<'_> {
         loop {
             note();
             for job in running.extract_if(.., |job| !job.is_running()) {
-                // Notes may have arrived just before the job ended, so they are shown first.
+                // The job may have added notes just before it ended. They are shown before its summary.
                 note();
                 add(&mut ended, &job);
                 end = end.max(self.tell(job));
@@ -510,8 +510,8 @@ impl Watch<'_> {
             Request::Signal => {
                 self.told.note(&format!("asked to end: {means}; asked once more, it ends at once"));
             }
-            // This note is left out if all input is unbounded, because "what was read is finished" says
-            // nothing new then.
+            // The note "the time is up" is left out if all input is unbounded, because it would say nothing
+            // new then.
             _ if means.contains(',') || running.iter().any(|job| job.end.is_bounded()) => {
                 self.told.note(&format!("the time is up: {means}"));
             }

@@ -219,7 +219,8 @@ impl Script {
         let line = place.line - piece.lines_before;
         let last = piece.lines;
         let place = if last < line {
-            // The place is the end of the piece, where more text was expected.
+            // The error is behind the last line of the piece, because more text was expected there. It is
+            // shown at the end of this line.
             let column = piece.text.lines().last().map_or(0, |line| line.chars().count()) + 1;
             Place { line: last, column, width: 1 }
         } else {

@@ -101,10 +101,11 @@ impl Told {
         }
     }
 
-    /// Reports an error that ends the command. It is printed here only if the shape is JSON.
+    /// Reports an error that ends the command. Prints it here only if the output is JSON.
     ///
     /// # Errors
-    /// Returns `error` itself if the caller must print it as text.
+    /// Returns `error` itself if the caller must print it as text: if the output is text, or if an option is
+    /// wrong.
     pub fn end(&self, error: anyhow::Error) -> Result<End> {
         self.clear();
         if self.shape == Shape::Text || error.is::<ReaderGone>() || error.is::<WrongOption>() {

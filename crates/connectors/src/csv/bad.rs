@@ -194,8 +194,8 @@ impl RecentBad {
         RecentBad { numbers: [0; BAD_LINES_MAX + 1], next: 0 }
     }
 
-    /// Adds the bad line with this number. Returns whether it exceeds the limit: whether this line and the
-    /// `BAD_LINES_MAX` bad lines before it lie in one window.
+    /// Adds the bad line with the given number. Returns whether it exceeds the limit: whether this line and
+    /// the `BAD_LINES_MAX` bad lines before it lie in one window.
     fn is_one_too_many(&mut self, number: u64) -> bool {
         self.numbers[self.next] = number;
         self.next = (self.next + 1) % self.numbers.len();

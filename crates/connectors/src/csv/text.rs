@@ -278,7 +278,8 @@ where
             .map_err(|error| refused(error.to_string()))?;
         if self.reading.position().0 == saved.0 {
             self.skip(saved.1).map_err(|error| refused(error.to_string()))?;
-            // Bad lines before the next record are counted only when that record is read.
+            // If the next record is not in the buffer yet, the bad lines before it are not counted yet. So
+            // the buffer is filled until the count of bad lines is that of the saved position.
             if self.reading.next == self.reading.drafted.len() && self.reading.position() != saved {
                 self.reading.fill(&self.parse, &mut self.pool).map_err(|error| refused(error.to_string()))?;
             }

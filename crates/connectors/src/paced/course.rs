@@ -18,8 +18,8 @@ use super::pareto::Pareto;
 use super::schedule::{MARKER_PER_RECORD_RATE_MAX, MARKERS_PER_S};
 use super::zipf::Ranks;
 
-/// The work of one record in units. A rate of one thousandth of a record per second does one unit per
-/// nanosecond.
+/// Units of work that one record needs until it is sent. At a rate of one thousandth of a record per second,
+/// one unit is done per nanosecond.
 const WORK_PER_RECORD: u64 = 1_000_000_000_000;
 
 /// Interval between latency markers in nanoseconds, at rates where not each message has one. The first
@@ -51,14 +51,15 @@ pub(super) struct Course {
 #[derive(Debug)]
 enum Way {
     Straight,
-    /// Delays are uniform, from zero to below this number of nanoseconds.
+    /// Delays of messages are uniform, from zero to below this number of nanoseconds.
     Uniform(u64),
-    /// Delays are ranks that are drawn by Zipf's law, in milliseconds.
+    /// Delays of messages are ranks that are drawn by Zipf's law, in milliseconds.
     Zipf(Ranks),
 }
 
 impl Course {
-    /// Prepares a load for this rate; both were checked together before.
+    /// Prepares a load that begins at the given rate. The caller has checked that the load is valid at this
+    /// rate.
     pub(super) fn new(load: &Load, rate_per_s: u64) -> Arc<Self> {
         let later = load.steps.iter().map(|step| (nanos(step.from), step.rate_per_s * 1_000));
         let message_records = load.message_records.unwrap_or(1);
@@ -193,8 +194,8 @@ pub(super) struct Walk {
     course: Arc<Course>,
     pieces: Pieces,
     piece: Piece,
-    /// Work that was done at the time of the current message beyond what the message needed. It is less than
-    /// the work of one nanosecond.
+    /// Units of work ([`WORK_PER_RECORD`]) that were done when the current message was sent, beyond those
+    /// that it needed. Sending times are whole nanoseconds, so this is less than the work of one nanosecond.
     over: u64,
     gaps: SeededEntropy,
     delays: SeededEntropy,
@@ -283,8 +284,8 @@ impl Walk {
         while self.piece.end_ns <= sent_ns
             && let Some(next) = self.pieces.next()
         {
-            // The work that the rest of this span of steady rate does is subtracted, and the message
-            // continues in the next span.
+            // The rate changes before the message is complete. The work done at the old rate is subtracted,
+            // and the rest is done at the next rate.
             let from_ns = before_ns.max(self.piece.start_ns);
             work -= (self.piece.end_ns - from_ns) * self.piece.rate;
             self.piece = next;

@@ -42,7 +42,8 @@ impl Disorder {
     pub fn new(bound: Span, rate_per_s: u64, seed: u64) -> Self {
         let bound = bound.max(Span::ZERO);
         let apart = bound.as_micros().cast_unsigned() as u128 * u128::from(rate_per_s) / 1_000_000;
-        // The length of a run is bounded, so that the sum of two places in it stays below 2^64.
+        // The number of records that are shuffled together is bounded, so that the sum of two of their places
+        // stays below 2^64.
         let run_records = u64::try_from(apart + 1).unwrap_or(u64::MAX).min(1 << 62);
         let near_golden = (u128::from(run_records) * GOLDEN) >> 64;
         let mut step = u64::try_from(near_golden).expect("a fraction of 64 bits fits 64 bits").max(1);
@@ -52,7 +53,8 @@ impl Disorder {
         Disorder { bound, seed, run_records, step, rate_per_s, early: None }
     }
 
-    /// Returns this shuffling with a share of the records an epoch early.
+    /// Returns a shuffling like this one, in which a share of the records also comes one epoch (a span of
+    /// event time) early.
     pub fn with_early(self, share: EarlyShare) -> Self {
         Disorder { early: Early::new(share, self.rate_per_s), ..self }
     }
@@ -88,8 +90,8 @@ impl Disorder {
         let Range { start: first, end: places } = self.whole(count);
         let early = self.early;
         let epoch_records = early.map_or(0, |early| early.epoch_records());
-        // The first epoch lacks those records that would have to come before the start. At the other end,
-        // early records of the next epoch have come.
+        // Of the first epoch, the records that would have to come an epoch before the start never come. At
+        // the other end, some records of the next epoch have come early.
         let begun = (0..first).filter(move |index| early.is_none_or(|early| !early.is_early(*index)));
         let ahead = (places.saturating_sub(epoch_records)..places)
             .filter(move |index| early.is_some_and(|early| early.is_early(*index)))

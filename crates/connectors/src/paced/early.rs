@@ -34,7 +34,8 @@ pub(super) struct Early {
     /// A record comes early if its random number of 64 bits is below this threshold.
     threshold: u128,
     seed: u64,
-    /// True if the event times of two records that lie `epoch_records` apart lie exactly an epoch apart.
+    /// True if an epoch is a whole number of records: then the event times of two records that lie
+    /// `epoch_records` apart lie exactly an epoch apart.
     is_whole: bool,
 }
 
@@ -67,15 +68,15 @@ impl Early {
         self.is_whole
     }
 
-    /// Returns true if the place of record `index` sends a record early. The record `index` itself then came
-    /// an epoch early too.
+    /// Returns true if an early record is sent at the place of record `index`: the record of the next epoch
+    /// that has the same place there. The record `index` itself was sent an epoch earlier then.
     #[inline(always)]
     pub(super) fn is_early(&self, index: u64) -> bool {
         self.is_early_place(index % self.epoch_records)
     }
 
-    /// Returns [`is_early`](Self::is_early) for each index from `index` on, without end, as masks with all bits set
-    /// or none. It needs no division per index.
+    /// Returns [`is_early`](Self::is_early) for each index from `index` on, without end. Each result is a
+    /// mask: all bits set for true, none for false. It needs no division per index.
     #[inline(always)]
     pub(super) fn early_masks(self, index: u64) -> impl Iterator<Item = u64> {
         let mut place = index % self.epoch_records;
@@ -92,9 +93,9 @@ impl Early {
         self.mask(place) != 0
     }
 
-    /// Returns a number with all bits set if the place sends a record early, otherwise zero. It is the upper
-    /// half of a difference, which is negative for a number below the threshold. A comparison would become a
-    /// branch, mispredicted for two records in five at a share of 40 %.
+    /// Returns a number with all bits set if an early record is sent at this place of every epoch, otherwise
+    /// zero. It is the upper half of a difference, which is negative for a random number below the threshold.
+    /// A comparison would become a branch, mispredicted for two records in five at a share of 40 %.
     #[inline(always)]
     fn mask(&self, place: u64) -> u64 {
         let drawn = SeededEntropy::new(self.seed ^ place.wrapping_mul(0xd134_2543_de82_ef95)).next_u64();

@@ -18,15 +18,17 @@ pub(super) struct Kept<T> {
     records: Vec<Record<T>>,
     /// Index of the first record in the buffer that is not taken.
     next: usize,
-    /// Tells which of the records after the buffered ones come early, so that their values can be prefetched.
+    /// Tells which of the records that follow those in the buffer come early, so that their values can be
+    /// prefetched.
     ahead: Ahead,
 }
 
-/// Tells which records of a stretch of consecutive records come early.
+/// Tells which of some consecutive records of a generator come early.
 struct Ahead {
-    /// The place of the first record of this stretch in the order in which records come.
+    /// The place, in the order in which records come, of the first of the consecutive records that are
+    /// described here.
     first: u64,
-    /// One mask per record of the stretch: all bits set if the record comes early, none if not.
+    /// One mask for each of the described records: all bits set if the record comes early, none if not.
     masks: Vec<u64>,
 }
 
@@ -127,9 +129,10 @@ impl<T> Kept<T> {
         self.next = 0;
     }
 
-    /// Makes the records from the index `next` on, with these event times; all records before must be taken.
-    /// Values are made one by one and not by [`Generate::each_value`], which [`refill`](Self::refill) uses.
-    /// With two such loops the compiler inlines neither fully, which cost Linear Road a fifth of its speed.
+    /// Makes the records from the index `next` on, with the given event times; all records before must be
+    /// taken. Values are made one by one and not by [`Generate::each_value`], which [`refill`](Self::refill)
+    /// uses. With two such loops the compiler inlines neither fully, which cost Linear Road a fifth of its
+    /// speed.
     #[inline(never)]
     pub(super) fn refill_stamped<G>(
         &mut self,

@@ -137,7 +137,7 @@ impl Load {
         *self == Load { seed: self.seed, ..Load::default() }
     }
 
-    /// Checks the parameters of the load, which begins at this rate.
+    /// Checks the parameters of the load, which begins at the given rate.
     ///
     /// # Errors
     /// [`LoadError`], except those variants that concern the source.
@@ -166,13 +166,9 @@ impl Load {
         Ok(if from_ns < to_ns { course.mean_rate_per_s(from_ns, to_ns) } else { 0.0 })
     }
 
-    /// Returns the time between two latency markers of a source under this load, which begins at this rate.
-    /// Returns `None` if markers come at irregular intervals, and if the load is invalid at this rate.
-    ///
-    /// Up to 10,000 messages/s every message has a marker, so markers are regular only if messages are. At
-    /// higher rates the first message of every 50 ms has one. These markers are regular unless the rate may
-    /// fall so low that there are few messages in 50 ms. Delays make no difference, because a marker
-    /// carries the time at which its message is due to be sent.
+    /// Returns the time between two latency markers of a source under this load, which begins at the given
+    /// rate. Returns `None` if markers come at irregular intervals, and if the load is invalid at the given
+    /// rate.
     pub fn marker_every(&self, rate_per_s: u64) -> Option<Duration> {
         self.check(rate_per_s).ok()?;
         let course = Course::new(self, rate_per_s);

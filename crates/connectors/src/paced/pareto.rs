@@ -22,8 +22,8 @@ pub(super) struct Pareto {
 }
 
 impl Pareto {
-    /// Creates the distribution with this shape, above 1, truncated at `most` times the mean, which is above
-    /// 1 as well.
+    /// Creates the distribution with the given shape, above 1, truncated at `most` times the mean, which is
+    /// above 1 as well.
     pub(super) fn new(shape: f64, most: f64) -> Self {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..HALVINGS {

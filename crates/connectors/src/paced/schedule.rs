@@ -6,8 +6,8 @@ use thalweg_model::{EventTime, ProcessingTime, Span};
 
 use super::Pace;
 
-/// Largest number of records that one poll makes, called a stretch. It bounds `offset` in the proof of
-/// [`StretchTimes`].
+/// Largest number of records that one poll makes. The records of one poll are called a stretch. The bound
+/// limits `offset` in the proof of [`StretchTimes`].
 pub(super) const STRETCH_RECORDS_MAX: usize = 4_096;
 
 /// The highest rate, in records per second. It follows from intended times being whole nanoseconds.
@@ -64,12 +64,12 @@ impl EventTimes {
         EventTimes { rate, inverse: (1u64 << 63).div_ceil(rate), origin_micros, phase }
     }
 
-    /// Returns event times that are all earlier than these by `span`.
+    /// Returns a rule for event times that are all earlier by `span` than those of this rule.
     pub(super) fn earlier(self, span: Span) -> Self {
         EventTimes { origin_micros: self.origin_micros.saturating_sub(span.as_micros()), ..self }
     }
 
-    /// Returns the event time of the generator's record with this index.
+    /// Returns the event time of the generator's record with the given index.
     #[inline]
     pub(super) fn at(&self, index: u64) -> EventTime {
         let numerator = index.checked_mul(MICROS_PER_S).and_then(|micros| micros.checked_add(self.phase));
@@ -88,7 +88,8 @@ impl EventTimes {
         let numerator = u128::from(first_index) * u128::from(MICROS_PER_S) + u128::from(self.phase);
         let (quotient, remainder) = (numerator / u128::from(self.rate), numerator % u128::from(self.rate));
         let base_micros = i128::from(self.origin_micros) + quotient.cast_signed();
-        // The last record of a stretch is at most `STRETCH_RECORDS_MAX` seconds later than the first.
+        // The last of the records that one poll makes is at most `STRETCH_RECORDS_MAX` seconds later than the
+        // first.
         let last_base_micros = i64::MAX - (STRETCH_RECORDS_MAX as i64 + 1) * MICROS_PER_S.cast_signed();
         match i64::try_from(base_micros) {
             Ok(base_micros) if base_micros <= last_base_micros => {
@@ -119,7 +120,8 @@ pub(super) struct StretchTimes {
 }
 
 impl StretchTimes {
-    /// Returns the event time of the record that is `offset` places after the first of the stretch.
+    /// Returns the event time of the record that comes `offset` places after the first of those that one poll
+    /// makes.
     #[inline(always)]
     pub(super) fn at(&self, offset: usize) -> EventTime {
         debug_assert!(offset <= STRETCH_RECORDS_MAX, "offset {offset} is beyond the stretch");
@@ -142,7 +144,7 @@ impl SendTimes {
         SendTimes { rate, start }
     }
 
-    /// Returns the processing time at which the record with this index is due.
+    /// Returns the processing time at which the record with the given index is due.
     pub(super) fn intended(&self, index: u64) -> ProcessingTime {
         let nanos = u128::from(index) * NANOS_PER_S / u128::from(self.rate);
         u64::try_from(nanos).map_or(ProcessingTime::NEVER, |nanos| self.start.plus_nanos(nanos))

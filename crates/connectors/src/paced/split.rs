@@ -47,7 +47,7 @@ impl SplitShares {
     /// The distribution with a single split, which makes all records.
     pub const WHOLE: SplitShares = SplitShares { splits: 1, run_records: u64::MAX, ends: None };
 
-    /// Creates a distribution over `splits` splits, at least one, for a generator at this pace.
+    /// Creates a distribution over `splits` splits, at least one, for a generator at the given pace.
     pub fn to(splits: usize, pace: Pace) -> Self {
         match pace {
             Pace::Drain { .. } => SplitShares::in_runs(splits, DRAINED_RUN_RECORDS),
@@ -55,8 +55,8 @@ impl SplitShares {
         }
     }
 
-    /// Creates a distribution over `splits` splits, at least one, for a generator under this load that begins at this
-    /// rate.
+    /// Creates a distribution over `splits` splits, at least one, for a generator under the given load, which
+    /// begins at the given rate.
     ///
     /// # Errors
     /// [`LoadError`] if the load is invalid.
@@ -112,8 +112,8 @@ impl SplitShares {
         usize::try_from(self.splits).expect("splits are counted in usize when they go to")
     }
 
-    /// Returns the places of the run of `split` that contains place `at`, from `at` on, or else of its first run
-    /// after `at`.
+    /// Returns the places of the run (the consecutive records) of `split` that contains place `at`, from `at`
+    /// on. If `at` is in a run of another split, returns the next run of `split`.
     fn run_at(&self, split: u64, at: u64) -> Range<u64> {
         if self.splits == 1 {
             return at..u64::MAX;
@@ -151,8 +151,9 @@ impl SplitShares {
         self.round_records() / (run.end - run.start)
     }
 
-    /// Returns the places of those records that the splits have made, where split `i` has made `made[i]`.
-    /// They come in rising order, as ranges that do not touch. For a single split it is one range.
+    /// Returns the places, in the order of the undivided source, of the records that the splits have made,
+    /// where split `i` has made `made[i]`. They come in rising order, as ranges that do not touch. For a
+    /// single split it is one range.
     pub fn places(&self, made: &[u64]) -> Vec<Range<u64>> {
         assert!(made.len() as u64 == self.splits, "{} splits have made {made:?}", self.splits);
         if self.splits == 1 {
@@ -216,7 +217,7 @@ impl Split {
         Split { shares: SplitShares::WHOLE, index: 0, progress: Arc::from([]), run: 0..u64::MAX }
     }
 
-    /// Creates all splits of a generator, which share the note of their progress.
+    /// Creates all splits of a generator. Each sees how far all others are, so that none gets too far ahead.
     pub(super) fn all(shares: &SplitShares) -> Vec<Self> {
         let progress: Arc<[AtomicU64]> = (0..shares.splits).map(|_| AtomicU64::new(0)).collect();
         let split = |index| Split {

@@ -13,7 +13,7 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Creates the event times of a load that begins at `start`, at this rate.
+    /// Creates the event times of a load that begins at `start`, at the given rate.
     ///
     /// # Errors
     /// [`LoadError`] if the load is invalid.

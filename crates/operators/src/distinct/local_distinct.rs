@@ -73,7 +73,8 @@ pub(super) struct LocalDistinct<K, KeyOf> {
     /// The earliest end among the windows that have been current since the slots were last empty.
     first_end: EventTime,
     allowance: Allowance,
-    /// Records left in the current trial, or in the current stretch of records that pass without a look-up.
+    /// Records left in the present phase of the filter: in a trial, in which records are looked up, or in a
+    /// phase in which records pass without a look-up.
     left: u32,
     /// Tells whether a trial is under way, in which each record is looked up in the slots.
     is_asked: bool,
@@ -118,8 +119,8 @@ impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
         }
     }
 
-    /// Decides at the end of a stretch of records whether the next ones are looked up. While the slots can
-    /// still grow, it is not known how much the filter helps, so records are looked up.
+    /// Decides at the end of a phase of the filter whether the next records are looked up. While the number
+    /// of slots can still grow, it is not known how much the filter helps, so records are looked up.
     #[cold]
     fn turn(&mut self) {
         let of_trial = self.repeated - self.repeated_before;

@@ -98,8 +98,8 @@ impl<K: Clone + Eq + Hash> Seen<K> {
     #[cold]
     #[inline(never)]
     pub(super) fn turn_to(&mut self, window: Window) -> bool {
-        // The window at the very end of the time range does not contain the last instant of all. For that
-        // instant this function may be called although the window is current already.
+        // The window at the very end of the time range does not contain the last instant of all. For a record
+        // at that instant, this function is called although its window is the current one already.
         if window == self.window {
             return true;
         }

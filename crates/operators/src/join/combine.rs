@@ -19,12 +19,12 @@ pub trait Combine<L, R>: Send + Sync {
     /// The type of the results that the join emits.
     type Out;
 
-    /// Note kept for each left record: [`Met`] if left records without a match become results, otherwise
-    /// nothing.
+    /// Type of the note that the join keeps for each left record. It is [`Met`], which tells whether there
+    /// was a match, if left records without a match become results; otherwise it is empty.
     type LeftFate: Fate;
 
-    /// Note kept for each right record: [`Met`] if right records without a match become results, otherwise
-    /// nothing.
+    /// Type of the note that the join keeps for each right record. It is [`Met`], which tells whether there
+    /// was a match, if right records without a match become results; otherwise it is empty.
     type RightFate: Fate;
 
     /// Returns the result of a left and a right record that match.
@@ -47,7 +47,7 @@ pub trait Combine<L, R>: Send + Sync {
 
 /// Note that a join keeps for each stored record: [`Unnoted`], which takes no memory, or [`Met`].
 pub trait Fate: State + Copy + Default + fmt::Debug {
-    /// Tells whether this kind of note stores whether a record had a match.
+    /// True if this type of note stores whether a record had a match.
     const IS_NOTED: bool;
 
     /// Notes that the stored record has had a match.

@@ -43,8 +43,8 @@ impl Tag {
 /// A hash table from keys to values, with the entries in the order in which their keys came.
 #[derive(Debug)]
 pub(crate) struct DenseTable<K, V> {
-    /// The index, as drawn in the head of this module. Its number of words is a power of two, or zero before
-    /// the first entry.
+    /// The index of the table: words that each hold 32 bits of a hash and the number of an entry. Their
+    /// number is a power of two, or zero before the first entry.
     index: Vec<u64>,
     /// Number of bits by which a tag is shifted right to give its home slot in the index.
     shift: u32,

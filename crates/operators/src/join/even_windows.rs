@@ -41,15 +41,16 @@ impl From<SlidingWindows> for EvenWindows {
     }
 }
 
-/// A span of instants that all fall into the same windows.
+/// A stretch: a span of instants that all fall into the same windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stretch {
-    /// The instants of the stretch; at the very end of the range of time, all but the last instant.
+    /// The instants of the stretch (a span whose instants fall into the same windows); at the very end of the
+    /// range of time, all but the last instant.
     pub(crate) span: Window,
     /// Number of the first window that contains this stretch of time.
     pub(crate) first: i64,
-    /// Number of the last window that contains the stretch; less than the first number if no window contains
-    /// it.
+    /// Number of the last window that contains this stretch of time; less than the number of the first window
+    /// if no window contains it.
     pub(crate) last: i64,
 }
 
@@ -73,7 +74,7 @@ impl EvenWindows {
         self.slide < self.size
     }
 
-    /// Returns the window with this number, cut off at the ends of the range of event time.
+    /// Returns the window with the given number, cut off at the ends of the range of event time.
     pub(crate) fn window(&self, number: i64) -> Window {
         Window { start: clamp(self.start(number.into())), end: clamp(self.end(number.into())) }
     }
@@ -97,7 +98,8 @@ impl EvenWindows {
     /// which all contain one instant.
     pub(crate) fn first_on_time(&self, first: i64, last: i64, late_by: EventTime) -> Option<i64> {
         let (size, slide, offset) = self.micros();
-        // The ends of all windows are cut off at the last instant of time, so no window ends after it.
+        // At the watermark at the end of time, no window is on time, because the ends of all windows are cut
+        // off at that instant.
         if late_by == EventTime::MAX {
             return None;
         }

@@ -154,7 +154,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.buckets.at_mut(place).table.value_mut(entry)
     }
 
-    /// Returns the index of the bucket with this number, if the bucket is open.
+    /// Returns the index of the bucket with the given number, if the bucket is open.
     pub(crate) fn place_of(&self, number: i64) -> Option<u32> {
         self.buckets.places().get(&number).copied()
     }
@@ -303,8 +303,9 @@ impl<K: Eq + Hash + State, V: State, N: Fate> Side<K, V, N> {
                 let (mut number, mut entry) = (None, None);
                 for _ in 0..state.take::<usize>()? {
                     let row = Row { time: state.take()?, value: state.take()?, fate: state.take()? };
-                    // The interval decides how wide buckets are. If the state was saved with another
-                    // interval, rows of one saved bucket may belong to two buckets now.
+                    // The width of buckets follows from the interval of the join. If the state was saved with
+                    // another interval, the rows of one saved bucket may belong to two buckets now, which is
+                    // an error.
                     if *number.get_or_insert(self.number_of(row.time)) != self.number_of(row.time) {
                         return Err(
                             state.wrong("rows of an entry lie in two buckets: was the interval changed?")

@@ -146,8 +146,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
     /// late.
     #[inline(always)]
     fn destination(&mut self, event_time: EventTime, late_by: EventTime) -> Destination {
-        // For an instant before the start of the stretch, the difference wraps to a number greater than the
-        // length of any stretch.
+        // If the instant lies before the start of the span, the difference wraps to a number greater than the
+        // length of any span.
         let offset = event_time.as_micros().wrapping_sub(self.current_start.as_micros());
         if offset.cast_unsigned() < self.current_micros {
             self.current
@@ -365,8 +365,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
     }
 
     fn begin_closing(&mut self, window: i64) {
-        // Panes whose last window has a lower number are dropped already, so every pane up to this window's
-        // number belongs to it.
+        // Panes whose last window has a lower number are dropped already. So the window has every pane whose
+        // first window does not have a higher number.
         let panes = self.panes.places().range(..=(window, i64::MAX));
         self.closing_panes.clear();
         self.closing_panes.extend(panes.map(|(_, place)| *place));

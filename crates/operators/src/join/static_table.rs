@@ -71,8 +71,8 @@ impl<K: Eq + Hash, R> Table<K, R> {
     /// # Errors
     /// [`DuplicateKey`] if two rows have the same key.
     pub fn new(rows: impl IntoIterator<Item = (K, R)>) -> Result<Self, DuplicateKey> {
-        // The hash needs no secret: the author of the query chooses the rows, and look-ups cannot lengthen a probe
-        // beyond the rows' own.
+        // The hash needs no secret. Only the author of the query chooses the rows, and records that are
+        // looked up cannot make the search in the table longer than the rows do.
         let mut table = KeyTable::new(KeyHash::known(), Allowance::default());
         for (row_index, (key, row)) in rows.into_iter().enumerate() {
             table.update(key, || row, |_| ());

@@ -60,14 +60,15 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
         &mut self.tables[place as usize]
     }
 
-    /// Returns the index of the table with this number, and opens the table if needed; `None` if there is no
-    /// memory for it.
+    /// Returns the index of the table with the given number, and opens the table if needed; `None` if there
+    /// is no memory for it.
     pub(crate) fn open(&mut self, number: N, funds: &mut Funds) -> Option<u32> {
         if let Some(&place) = self.places.get(&number) {
             return Some(place);
         }
         if self.vacant.is_empty() {
-            // The room in `vacant` that closing this table will take is paid for when the table is opened.
+            // Closing the table will add its index to the list `vacant`. The memory of the list is paid for
+            // now, so that closing needs none.
             let has_room =
                 funds.room_in(&mut self.tables) && funds.room_for(&mut self.vacant, self.tables.len() + 1);
             if !has_room {
@@ -84,7 +85,7 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
         Some(place)
     }
 
-    /// Closes the table with this number and drops its contents.
+    /// Closes the table with the given number and drops its contents.
     pub(crate) fn close(&mut self, number: &N, funds: &mut Funds) {
         let Some(place) = self.places.remove(number) else { return };
         self.vacant.push(place);

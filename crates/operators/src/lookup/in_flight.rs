@@ -48,10 +48,12 @@ enum Content<T, U> {
     Answered { record: Record<U>, next: u32 },
 }
 
-/// A place in the order of emission: some records, then a mark or none.
+/// A place in the order of emission: one or several records whose results may come out in any order, then a
+/// mark or none.
 #[derive(Debug)]
 struct Place {
-    /// Number of records of this place in the order of emission whose question is not answered.
+    /// Number of records of this place (records whose results may come out in any order) whose question is
+    /// not answered.
     unanswered: u32,
     /// The first slot in this place's list of results that wait to be emitted.
     first: u32,
@@ -211,7 +213,8 @@ impl<T, U> InFlight<T, U> {
         self.first_place += 1;
     }
 
-    /// Frees a slot, and returns its result with the slot of the next result in the same place.
+    /// Frees the slot of an answered record. Returns the record's result, and the slot of the result that is
+    /// emitted next.
     fn release(&mut self, slot: u32) -> Option<(Record<U>, u32)> {
         let free = &mut self.slots[slot as usize];
         let content = std::mem::replace(&mut free.content, Content::Free { next: self.first_free });

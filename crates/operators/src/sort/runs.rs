@@ -72,7 +72,7 @@ impl<K: Ord, T> Eq for First<K, T> {}
 /// Sorted runs of records, in the order of their event times, then of their keys, then of their arrival.
 #[derive(Debug)]
 pub(super) struct Runs<K, T> {
-    /// The sorted runs; no run is empty, except during a release.
+    /// The sorted runs; no run is empty, except while sorted records are released.
     runs: Vec<VecDeque<Keyed<K, T>>>,
     /// During a release: the first records of all runs that still have records to release.
     firsts: BinaryHeap<First<K, T>>,

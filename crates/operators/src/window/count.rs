@@ -207,7 +207,8 @@ struct Run<A> {
 #[derive(Debug)]
 struct Panes<A> {
     panes: VecDeque<A>,
-    /// All complete panes merged; only if the aggregate can subtract, and if there is a complete pane.
+    /// The accumulators of all complete panes of the key, merged. `None` if the aggregate cannot subtract, or
+    /// if there is no complete pane.
     sum: Option<A>,
 }
 

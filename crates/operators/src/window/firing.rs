@@ -38,7 +38,7 @@ enum Rest<K> {
     /// The results are the entries of the sum of the window's panes. They stay there if the sum is continued
     /// for the next window.
     Sum { number: WindowNumber, slot: usize, left: usize },
-    /// The results of these keys have changed after the window fired, and are computed anew.
+    /// The results of the keys in `keys` have changed after the window fired, and are computed anew.
     Changed { number: WindowNumber, keys: KeyTable<K, ()> },
 }
 
@@ -174,8 +174,8 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
     where
         F: Fold<V, Accumulator = A>,
     {
-        // A window that is the only one of its pane has exactly the values of the table for the whole pane on
-        // time.
+        // If windows do not overlap, a window consists of one pane, and its results on time are exactly the
+        // entries of the pane's main table.
         let first = *self.windows.instants_of(number).start();
         let whole = self.panes.get(&first).map(|pane| (pane.whole, self.tables.get(pane.whole).len()));
         let rest = match whole {

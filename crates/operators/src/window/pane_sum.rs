@@ -42,8 +42,8 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         self.0.clear();
     }
 
-    /// Makes the sum as wide as a pane's table, since all entries of this table are about to be merged in
-    /// slot order.
+    /// Gives the table of the sum as many slots as a pane's table has, because all entries of that table are
+    /// about to be merged into it in the order of their slots.
     pub(crate) fn prepare(&mut self, table: &Accumulators<K, A>) {
         self.0.be_as_wide_as(table);
     }
@@ -53,8 +53,8 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
     where
         F: Fold<V, Accumulator = A>,
     {
-        // The accumulator is moved either by `create` or by the merge, so it lies in a cell from which one of
-        // them takes it.
+        // Either `create` or the merge takes the accumulator, but the compiler cannot know which. So the
+        // accumulator lies in a cell.
         let accumulator = Cell::new(Some(accumulator));
         let create = || {
             let accumulator = accumulator.take().expect("an accumulator is taken over or merged, and once");

@@ -42,7 +42,8 @@ use super::pane_sum::PaneSum;
 use super::table_pool::{Hand, TableIndex, TablePool};
 use crate::key_table::{KeyHash, KeyTable};
 
-/// The windows of a pane that a value counts for: all windows from a first one on.
+/// The windows of a pane for which a value counts: all windows from a first one on. Some of them may have
+/// fired; the value then updates their results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Since {
     /// The first window of the pane for which the value is on time; the window after the last one if there is
@@ -101,7 +102,8 @@ impl Pane {
     }
 }
 
-/// A current pane: the table that takes its records without a search, and the conditions for this.
+/// A current pane: one of at most two panes into which records mostly fall at present. If the event time and the
+/// watermark of a record fit the pane, the record goes to the table of the pane without a search.
 #[derive(Clone, Copy, Debug)]
 struct Current {
     table: TableIndex,
@@ -174,7 +176,8 @@ impl Reach {
             return Reach { start, alone: micros, pair: 0, second: 0 };
         }
         debug_assert!(first.is_before(second), "side by side");
-        // The sum does not overflow, because no pane spans more than half of all instants.
+        // The sum of the lengths of two panes does not overflow, because no pane is longer than half of the
+        // range of instants.
         Reach { start, alone: 0, pair: micros + second.micros, second: micros }
     }
 }
@@ -204,9 +207,8 @@ pub(crate) struct TablePlace {
 /// at once.
 const RECENT: usize = 64;
 
-/// Number of records in a row outside the current panes, all for one pane, after which that pane is made
-/// current. Exchanging tables costs as much as folding a few records in place, and scattered records would
-/// cause it all the time.
+/// A pane is made current when this many records in a row fall into it and into no current pane. Exchanging
+/// tables costs as much as folding a few records in place, and scattered records would cause it all the time.
 const CALLS_MAX: u32 = 4;
 
 /// All open panes of an operator, and the window that is firing.
@@ -472,7 +474,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         K: Clone,
         F: Fold<V, Accumulator = A>,
     {
-        // The instant of the next effect is computed anew at the next watermark.
+        // The panes have changed, so the next instant at which a window fires or a pane is closed is computed
+        // anew at the next watermark.
         self.due = EventTime::MIN;
         other.make_current([Current::NONE; 2]);
         other.due = EventTime::MAX;
@@ -568,7 +571,8 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         }
         self.load_emission(fold, state)?;
         self.sum_again(fold);
-        // The instant of the next effect is computed anew at the next watermark.
+        // The panes have changed, so the next instant at which a window fires or a pane is closed is computed
+        // anew at the next watermark.
         self.due = EventTime::MIN;
         Ok(())
     }

@@ -27,7 +27,8 @@ impl TableIndex {
     pub(super) const NONE: TableIndex = TableIndex(u32::MAX);
 }
 
-/// Names one of the two tables in hand. It is a number, so that no branch chooses between the two.
+/// Names one of the two tables in hand (those to which records go at the moment). It is a number, so that no
+/// branch chooses between the two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hand(usize);
 
@@ -42,18 +43,20 @@ impl Hand {
 #[derive(Debug)]
 pub(super) struct TablePool<K, A> {
     tables: Vec<Accumulators<K, A>>,
-    /// The two tables in hand, which records go to at the moment. Their places in `tables` hold empty tables.
+    /// The two tables in hand: those to which records go at the moment. Their places in `tables` hold empty
+    /// tables.
     hands: [Accumulators<K, A>; 2],
-    /// Indexes of the two tables in hand.
+    /// Indexes of the two tables in hand (those to which records go at the moment).
     in_hand: [TableIndex; 2],
-    /// Bytes of the two tables in hand when these bytes were last noted.
+    /// Bytes of the two tables in hand (those to which records go at the moment) when the bytes were last
+    /// counted.
     hand_bytes: [usize; 2],
     /// Indexes of unused tables that keep their slots.
     spare: Vec<TableIndex>,
     /// Indexes of unused tables without slots.
     empty: Vec<TableIndex>,
-    /// Bytes of all tables when they were last noted; growth of the tables in hand since then is not
-    /// included.
+    /// Bytes of all tables when they were last counted. The growth since then of the tables to which records
+    /// go at the moment is not included.
     table_bytes: usize,
     /// The hash function of the tables of all panes.
     hash: KeyHash,
@@ -127,7 +130,8 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         }
     }
 
-    /// Changes a table by a function, and notes its bytes unless the table is in hand.
+    /// Changes a table of the pool by a function. Counts the bytes of the table anew, unless records go to
+    /// this table at the moment.
     pub(super) fn change<Q>(
         &mut self,
         index: TableIndex,
@@ -143,26 +147,28 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         result
     }
 
-    /// Returns the first of the two tables that the pool keeps in hand, to fold values into.
+    /// Returns the first of the two tables in hand (those to which records go at the moment), to fold values
+    /// into.
     #[inline(always)]
     pub(super) fn first_hand(&mut self) -> &mut Accumulators<K, A> {
         &mut self.hands[0]
     }
 
-    /// Returns one of the two tables in hand. (`select_unpredictable` between the two would be compiled to a
-    /// branch.)
+    /// Returns one of the two tables in hand, to which records go at the moment. (`select_unpredictable`
+    /// between the two would be compiled to a branch.)
     #[inline(always)]
     pub(super) fn hand(&mut self, Hand(hand): Hand) -> &mut Accumulators<K, A> {
         &mut self.hands[hand]
     }
 
-    /// Returns which of the two tables that the pool keeps in hand has this index, if any.
+    /// Returns which of the two tables in hand (those to which records go at the moment) has this index;
+    /// `None` if neither has.
     fn hand_of(&self, index: TableIndex) -> Option<usize> {
         self.in_hand.iter().position(|in_hand| *in_hand == index)
     }
 
-    /// Takes the tables with these two indexes in hand, and puts those that were in hand back into the list.
-    /// Either index may be [`TableIndex::NONE`].
+    /// Takes the tables with the two given indexes in hand, so that records go to them from now on, and puts
+    /// the two tables that were in hand back into the list. Either index may be [`TableIndex::NONE`].
     pub(super) fn take_in_hand(&mut self, [first, second]: [TableIndex; 2]) {
         let [in_first, in_second] = self.in_hand;
         let is_same = |a, b| a == b && a != TableIndex::NONE;
@@ -200,11 +206,12 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         self.change(index, |table| table.drain_one(held_by(fold)))
     }
 
-    /// Returns the bytes of all tables. Tables in hand are counted anew, as they may have fewer bytes than
-    /// were noted.
+    /// Returns the bytes of all tables. The two tables in hand (those to which records go at the moment) are
+    /// counted anew, as they may have fewer bytes than were noted.
     pub(super) fn bytes(&self) -> usize {
         let noted = self.tables.capacity() * Self::BYTES + self.table_bytes;
-        // A table in hand may have shrunk as well as grown, since a table that is given back stays in hand.
+        // The tables to which records go at the moment are counted anew. They may be smaller than at the last
+        // count, because a table that is given back may stay among them.
         let in_hand = self.hands.iter().map(Accumulators::bytes).sum::<usize>();
         noted + in_hand - self.hand_bytes.iter().sum::<usize>()
     }

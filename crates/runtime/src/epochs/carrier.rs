@@ -10,18 +10,18 @@ use crate::edge::DrainInput;
 
 /// A block that was claimed by a task, or the task's share in a block that other tasks read too.
 pub trait Carrier<T>: Send + 'static {
-    /// The type through which an operator reads the records of this block.
+    /// The input type through which an operator reads the records of a claimed block.
     type Input<'a>: Input<T>
     where
         Self: 'a;
 
-    /// Returns the number of records that have not been taken from the block.
+    /// Returns the number of records of the claimed block that have not been taken yet.
     fn count(&self) -> usize;
 
     /// Returns the core on which the records of the block were written.
     fn core(&self) -> usize;
 
-    /// Returns the next records of the block as an operator's input, at most `max` of them.
+    /// Returns the next records of the claimed block as an operator's input, at most `max` of them.
     fn input(&mut self, max: usize) -> Self::Input<'_>;
 
     /// Returns the block, or the share in it, to the block pool. `is_hot` is true if the block was filled
@@ -83,8 +83,8 @@ impl<T: Clone + Send + Sync + 'static> Carrier<T> for Share<T> {
     }
 
     fn give_back(self, is_hot: bool) {
-        // Only the last of the readers that shared the block gets it back as its owner and returns it to
-        // the pool.
+        // Of the readers that shared the block, only the last gets it back as its owner. It returns the block
+        // to the pool.
         if let Some(block) = Arc::into_inner(self.block) {
             block.give_back(is_hot);
         }
@@ -140,10 +140,11 @@ impl<T: Send + Sync + 'static> Drop for ShareInput<'_, T> {
     }
 }
 
-/// The carrier type of a task that reads edges and no containers of blocks; it has no values.
+/// The carrier type (the form in which blocks are claimed) of a task that reads edges and claims no blocks.
+/// It has no values.
 pub enum NoCarrier {}
 
-/// The input type of [`NoCarrier`]; it has no values.
+/// The input type of a task that claims no blocks, as [`NoCarrier`] needs one; it has no values.
 pub enum NoInput {}
 
 impl<T> Carrier<T> for NoCarrier {

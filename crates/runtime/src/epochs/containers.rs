@@ -51,11 +51,12 @@ type WorkQueue<B> = CacheAligned<Mutex<VecDeque<Bundle<B>>>>;
 /// Destination of filled blocks: one task that is run as several copies, or several such tasks whose
 /// containers hold blocks of one block pool.
 pub trait Deposit<T: Send + 'static>: Send + Sync {
-    /// Puts a bundle onto the work queue of `core`. The epoch of the bundle must be one that the depositing
-    /// split has not left.
+    /// Puts a bundle (a block with its epoch) onto the work queue of `core`. The epoch must be one that the
+    /// depositing split has not left.
     fn deposit(&self, core: usize, bundle: Bundle<Block<Record<T>>>);
 
-    /// Returns true if so many bundles wait that another bundle without a block must not be added.
+    /// Returns true if so many bundles (blocks with their epochs) wait that no bundle without a block, which
+    /// only carries a latency marker, may be added.
     fn is_crowded(&self) -> bool;
 
     /// Counts a latency marker that is dropped before it reaches the tasks behind the containers.
@@ -112,7 +113,8 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         Arc::new(Containers { tracker, work_queues, values: PhantomData })
     }
 
-    /// Puts a bundle onto the work queue of `core`, in the order of epochs.
+    /// Puts a bundle (a block with its epoch) onto the work queue of `core`, behind the bundles of its epoch
+    /// and of earlier ones.
     fn put(&self, core: usize, mut bundle: Bundle<B>) {
         bundle.epoch = self.tracker.count_in(bundle.epoch);
         self.tracker.note_context(bundle.epoch, bundle.context);
@@ -149,7 +151,7 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
             .or_else(|| old().find_map(|other| self.steal(other, up_to)))
     }
 
-    /// Takes the oldest bundle of the oldest epoch of all work queues.
+    /// Takes the oldest bundle (a block with its epoch) of the oldest epoch of all work queues.
     fn claim_anywhere(&self, up_to: u64) -> Option<Bundle<B>> {
         let mut work_queues: Vec<_> = (0..self.work_queues.len())
             .map(|work_queue| (self.tracker.in_front(work_queue), work_queue))
@@ -158,8 +160,8 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         work_queues.into_iter().find_map(|(_, work_queue)| self.steal(work_queue, up_to))
     }
 
-    /// Takes the newest bundle of the first epoch on the work queue of this copy, if that epoch is not above
-    /// `up_to`.
+    /// Takes the newest bundle (a block with its epoch) of the first epoch on the work queue of this copy, if
+    /// that epoch is not above `up_to`.
     fn take(&self, core: usize, up_to: u64) -> Option<Bundle<B>> {
         self.remove(core, up_to, |work_queue, first| {
             let of_first = work_queue.iter().rposition(|bundle| bundle.epoch == first);
@@ -167,7 +169,8 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         })
     }
 
-    /// Takes the oldest bundle from the work queue of another copy, if its epoch is not above `up_to`.
+    /// Takes the oldest bundle (a block with its epoch) from the work queue of another copy, if its epoch is
+    /// not above `up_to`.
     fn steal(&self, other: usize, up_to: u64) -> Option<Bundle<B>> {
         self.remove(other, up_to, |_, _| 0)
     }

@@ -32,7 +32,8 @@ pub(crate) struct Gathered<C> {
 /// Merging two tables of that size takes about 50 us, as much as waking a worker costs.
 const MERGED_ALONE_BYTES: usize = 64 << 10;
 
-/// An operator chain, and the index of the copy to which it returns when its state has been merged.
+/// An operator chain that holds gathered state, and the index of the copy that made it. The chain returns to
+/// this copy when its state has been merged into another chain.
 type OfCopy<C> = (usize, C);
 
 /// The operator chains, with their gathered state, of all copies of one task, while no worker processes
@@ -63,9 +64,9 @@ pub(crate) struct Pair<C> {
 
 struct Own<C> {
     gathered: Vec<Gathered<C>>,
-    /// State bytes of this copy's chain that is being merged with the chains of other copies. The copy pays
-    /// for them until it gets the emptied chain back. There is at most one such chain, because one epoch is
-    /// merged at a time.
+    /// Bytes of the state of this copy's operator chain that is being merged with the chains of other copies.
+    /// The copy pays for them until it gets the emptied chain back. There is at most one such chain, because
+    /// one epoch is merged at a time.
     merging_bytes: usize,
     spare: Vec<C>,
 }
@@ -96,8 +97,8 @@ impl<C> Copies<C> {
         self.grants.lock().iter().find_map(|state_grant| state_grant.first_refusal())
     }
 
-    /// Picks up the chain with the state that a copy has gathered in an epoch. Without such a chain, returns
-    /// an empty chain that the copy keeps; `None` if it keeps none.
+    /// Picks up the operator chain with the state that a copy of the task has gathered in an epoch. If there
+    /// is none, picks up an empty chain that the copy keeps; returns `None` if it keeps none.
     pub(crate) fn pick_up(&self, copy: usize, epoch: u64) -> Option<Gathered<C>> {
         let mut own = self.own[copy].lock();
         match own.gathered.iter().position(|gathered| gathered.epoch == epoch) {
@@ -166,9 +167,10 @@ impl<C> Copies<C> {
         Some(Pair { whole, part })
     }
 
-    /// Puts down the result of a merged pair of chains. The emptied chain of the pair returns to its copy.
+    /// Puts down an operator chain into which the state of another chain was merged. The emptied chain of the
+    /// pair returns to its copy.
     pub(crate) fn put_whole(&self, Pair { whole, part: (copy, emptied) }: Pair<C>) {
-        // The copy that owns the merged chain now pays for the state of both chains.
+        // The copy that owns the merged operator chain now pays for the state of both chains.
         let part_bytes = self.own[copy].lock().merging_bytes;
         self.own[whole.0].lock().merging_bytes += part_bytes;
         self.give_back(copy, emptied);
@@ -196,7 +198,7 @@ impl<C> Copies<C> {
         merging.parts.pop()
     }
 
-    /// Returns a chain without state to its copy, which keeps a few of them for later epochs.
+    /// Returns an operator chain without state to its copy, which keeps a few of them for later epochs.
     pub(crate) fn give_back(&self, copy: usize, chain: C) {
         let mut own = self.own[copy].lock();
         own.merging_bytes = 0;

@@ -109,7 +109,8 @@ impl Origin {
 
     /// Returns the epoch and watermarks that apply to a split before its first record.
     pub(crate) fn start(&self) -> Standing {
-        // The first watermark of a split always matters, because it is the first, so any watermark is due.
+        // `due` is the least event time, because the first watermark of a split always matters, whatever its
+        // time.
         Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MIN }
     }
 
@@ -214,8 +215,8 @@ impl Origin {
         let split = &mut state.splits[index];
         assert!(!split.is_over, "a split ends once");
         split.is_over = true;
-        // The result is not needed: a split whose silence is still to be announced sends its last mark only
-        // after the announcement.
+        // The result says whether the silence of all splits could be announced. It is not needed: a split
+        // whose silence is still to be announced sends its last mark only after the announcement.
         let _told = self.go_on_without(&mut state);
     }
 }
@@ -303,8 +304,8 @@ impl State {
         let farthest = || self.farthest().map(|index| self.splits[index].epoch);
         let running = || self.splits.iter().filter(|split| split.is_running()).map(|split| split.epoch).min();
         let left = || self.splits.iter().filter(|split| !split.is_over).map(|split| split.epoch).min();
-        // Splits at the end of time do not count in the progress. The epochs that they were given for
-        // deposits stay open.
+        // Splits at the end of time do not count in the progress of epochs. An epoch into which such a split
+        // still deposits stays open.
         let counting = moving.or_else(farthest);
         let Some(reached) = counting.into_iter().chain(running()).min().or_else(left) else { return };
         while self.oldest < reached

@@ -82,19 +82,19 @@ pub(crate) enum Item {
 /// is loaded. A bundle is counted in before it is counted out, so no reader sees more go out than came in.
 #[derive(Debug)]
 pub(crate) struct WorkQueueCounts {
-    /// Number of bundles put onto the work queue. Relaxed: ordered by the Release and Acquire accesses to
-    /// `bundles_out`.
+    /// Number of bundles (blocks with their epochs) that were put onto the work queue. Relaxed: ordered by
+    /// the Release and Acquire accesses to `bundles_out`.
     pub(super) bundles_in: AtomicU64,
     pub(super) bundles_out: AtomicU64,
     /// Records put onto the work queue. Relaxed: ordered by the Release and Acquire accesses to
     /// `records_out`.
     pub(super) records_in: AtomicU64,
     pub(super) records_out: AtomicU64,
-    /// Deposit time of the first bundle on the work queue, in ns; `u64::MAX` if the work queue is empty.
-    /// Relaxed: a hint.
+    /// Time in ns at which the first bundle (block with its epoch) of the work queue was deposited;
+    /// `u64::MAX` if the work queue is empty. Relaxed: a hint.
     pub(super) oldest_ns: AtomicU64,
-    /// Epoch of the first bundle on the work queue, which is the oldest there; `u64::MAX` if it is empty.
-    /// Relaxed: a hint.
+    /// Epoch of the first bundle (block with its epoch) of the work queue, which is the oldest there;
+    /// `u64::MAX` if it is empty. Relaxed: a hint.
     pub(super) oldest_epoch: AtomicU64,
     /// Scheduling context of the first bundle on the work queue, or of the last one that was there.
     pub(super) oldest_context: ContextCell,
@@ -127,7 +127,8 @@ impl WorkQueueCounts {
         left(self.bundles_in.load(Ordering::Relaxed), bundles_out)
     }
 
-    /// Returns true if the first bundle of this work queue has waited so long that any copy may claim it.
+    /// Returns true if the first block of this work queue has waited so long that any copy of the task may
+    /// claim it.
     pub(super) fn is_old(&self, now: ProcessingTime) -> bool {
         let oldest_ns = self.oldest_ns.load(Ordering::Relaxed);
         oldest_ns.saturating_add(STEAL_AFTER_NS) <= now.as_nanos()
@@ -170,7 +171,7 @@ impl Default for Claiming {
 pub struct EpochTracker {
     pub(super) claiming: Claiming,
     /// Number of epochs whose ends were assigned since the start. Written under the lock of `life`. Relaxed:
-    /// as for `items_in`.
+    /// exact for a reader behind the fence of a notification, otherwise a hint.
     assigned: AtomicU64,
     /// Number of bundles of each open epoch that are deposited and not consumed, by the epoch's number modulo
     /// the length of the array. Depositors raise it, Relaxed, before they leave the epoch. Consumers lower it
@@ -178,8 +179,9 @@ pub struct EpochTracker {
     /// `life`: this pair makes the gathered state visible. Rounds read it Relaxed, as a hint.
     unconsumed: Box<[CacheAligned<Place>]>,
     life: Mutex<Life>,
-    /// A copy of `Life::oldest` for readers without the lock. Relaxed: the value only grows, so an outdated
-    /// value is merely too low, which is safe.
+    /// Number of the first epoch that still has unprocessed blocks, or no end watermark: a copy of
+    /// `Life::oldest` for readers without the lock. Relaxed: the value only grows, so an outdated value is
+    /// merely too low, which is safe.
     oldest: AtomicU64,
     /// Number of items that were put into `Life::items` since the start. Written under the lock of `life`.
     /// Relaxed: exact for a reader behind the fence of a notification, otherwise a hint.
@@ -189,7 +191,8 @@ pub struct EpochTracker {
     items_out: AtomicU64,
     /// Number of latency markers dropped because too many waited. Relaxed: only a counter for reports.
     markers_dropped: AtomicU64,
-    /// True if all blocks are consumed and the stream has ended. Relaxed: as for `items_in`.
+    /// True if all blocks are consumed and the stream has ended. Relaxed: exact for a reader behind the fence
+    /// of a notification, otherwise a hint.
     is_over: AtomicBool,
     pub(super) merging: MergingCounts,
     pub(super) work_queues: Box<[CacheAligned<WorkQueueCounts>]>,
@@ -210,7 +213,7 @@ pub struct EpochTracker {
 /// An open epoch in front of one task.
 #[derive(Debug)]
 struct Place {
-    /// Number of bundles that are deposited and not consumed.
+    /// Number of bundles (blocks with their epochs) of this epoch that are deposited and not consumed.
     unconsumed: AtomicU64,
     /// The latest scheduling context of the bundles that were deposited. Cleared when the epoch is opened. Results
     /// of the epoch inherit it, as from the message that completes a window (Cameo, Algorithm 1, line 16).
@@ -358,7 +361,8 @@ impl EpochTracker {
     /// Returns the number of open epochs with blocks that no copy of the task has consumed. It is a hint,
     /// because other threads deposit and consume meanwhile.
     pub(crate) fn open_containers(&self) -> u32 {
-        // The epochs are bounded, because `opened` may be read later than `oldest`.
+        // At most `EPOCHS_MAX` epochs are visited. `opened` is read after `oldest`, so their difference may
+        // be larger.
         let epochs = (self.oldest_here()..self.opened.load(Ordering::Relaxed)).take(EPOCHS_MAX as usize);
         epochs.map(|epoch| u32::from(self.place(epoch).load(Ordering::Relaxed) > 0)).sum()
     }
@@ -381,7 +385,8 @@ impl EpochTracker {
         epoch
     }
 
-    /// Records the scheduling context of a bundle that was [counted in](Self::count_in) and is not consumed.
+    /// Records the scheduling context of a bundle (a block with its epoch) that was [counted
+    /// in](Self::count_in) and is not consumed.
     pub(super) fn note_context(&self, epoch: u64, context: Context) {
         self.context_cell(epoch).raise(context);
     }
@@ -406,8 +411,8 @@ impl EpochTracker {
         self.claiming.holds_epochs && self.bundles_waiting() > 0
     }
 
-    /// Records that `count` bundles of an epoch are consumed: all results derived from them have been
-    /// deposited.
+    /// Records that `count` bundles (blocks with their epochs) of an epoch are consumed: all results derived
+    /// from them have been deposited.
     pub(crate) fn consume(&self, epoch: u64, count: u64) {
         if count == 0 {
             return;
@@ -563,9 +568,9 @@ impl EpochTracker {
         self.oldest.load(Ordering::Relaxed)
     }
 
-    /// Returns true if a split of the source that waited for a free epoch may go on. This is so if the task
-    /// that closes epochs has released some since number `oldest_before` was the oldest, and the maximum
-    /// number may have been open then.
+    /// Returns true if a split of the source that waits for a free epoch may go on. `oldest_before` is the
+    /// number of the oldest open epoch when the split began to wait. The split may go on if that epoch has
+    /// been released since, and if the maximum number of epochs may have been open at that time.
     pub(crate) fn has_freed_epoch(&self, oldest_before: u64) -> bool {
         oldest_before < self.oldest_here() && self.may_be_full_from(oldest_before)
     }

@@ -65,8 +65,8 @@ pub(crate) struct TaskBody {
     /// The rank that the task got when it was last ranked, as a word of 64 bits.
     pub(super) word: u64,
     pub(crate) quantum: Quantum,
-    /// This field is dropped last, so that the query learns of the task's end only when everything else of
-    /// the task is gone.
+    /// The task's share in its query. It is dropped last, so that the query learns of the task's end only
+    /// when everything else of the task is gone.
     pub(crate) query: TaskOfQuery,
 }
 
@@ -88,7 +88,8 @@ pub(crate) enum Outcome {
     Failed(Box<QueryError>),
 }
 
-/// Everything that a planned task needs in addition to its plan when its query is added to the engine.
+/// Values that a planned task needs besides its plan when its query is added to the engine, such as its
+/// number and the engine's pool of memory.
 pub(crate) struct Entrance<'a> {
     pub(crate) driver: &'a Arc<dyn Driver>,
     pub(crate) pool: &'a Pool,

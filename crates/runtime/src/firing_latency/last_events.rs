@@ -67,13 +67,15 @@ impl LastEvents {
     /// Records a watermark of the source, whose record arrived at `arrived`. `next_end` is the first end of a
     /// window behind the watermark.
     pub(super) fn pass(&mut self, watermark: EventTime, next_end: EventTime, arrived: ProcessingTime) {
-        // A watermark may pass several ends at once, and comes as late as its own record.
+        // The delay is that of the record that carried the watermark, also if the watermark passes several
+        // ends of windows at once.
         self.delay_ns = arrived.nanos_since(by_clock(watermark));
         (self.next_end, self.is_away, self.last_arrived) = (Some(next_end), false, None);
         let passed = Passed { next_end, arrived };
         let is_full = self.passed.len() == WAITING_MAX;
         match self.passed.back_mut() {
-            // The source was silent, and has reached no further end of a window since.
+            // After a silence of the source, the watermark may reach no further end of a window. Then there
+            // is nothing to remember.
             Some(last) if next_end <= last.next_end => {}
             Some(last) if is_full => *last = passed,
             _ => self.passed.push_back(passed),
@@ -166,7 +168,7 @@ mod tests {
             (expected(&source, 10), expected(&source, 30)),
             (Some(at_ms(12_500)), Some(at_ms(13_000)))
         );
-        // It returns an hour later: its silence is no delay.
+        // The source has records again an hour later. Its silence does not count as a delay of records.
         source.pass(EventTime::from_secs(3_601), EventTime::from_secs(3_610), at_ms(3_602_000));
         assert_eq!(expected(&source, 3_610), Some(at_ms(3_611_000)));
         let mut empty = LastEvents::new();

@@ -32,7 +32,8 @@ pub(super) struct Stream {
     /// The next event time at which the query emits results; `None` before the first watermark, and if any
     /// instant may be such a time.
     next_firing: Option<EventTime>,
-    /// The event time at which the present epoch ends; `None` like `next_firing`.
+    /// The event time at which the present epoch ends; `None` before the first watermark, and if the query
+    /// may emit results at any instant.
     deadline: Option<EventTime>,
     /// The first watermark of the source and its arrival time. Nothing else is known before the query emits
     /// its first results.
@@ -40,7 +41,7 @@ pub(super) struct Stream {
     /// The instants at which the query emitted results. Other watermarks are left out: they may lie anywhere
     /// between two such instants, and a line through such a point may have any slope.
     firings: Reached,
-    /// The ends of the last epochs.
+    /// The event times at which the last epochs of this source ended.
     epochs: Reached,
     /// The ends of epochs whose sweeping watermarks have not reached all sinks, and the arrivals of these
     /// watermarks.
@@ -56,15 +57,20 @@ pub(super) struct Ahead {
     pub(super) deadline: EventTime,
 }
 
-/// The last instants of event time that a source has reached, and the time at which each was reached.
+/// The last instants of event time of one kind that a source has reached, oldest first: either all instants
+/// at which the query emits results, or only the ends of epochs. Each comes with the processing time at which
+/// a watermark of the source reached it.
 #[derive(Clone, Debug)]
 struct Reached {
     instants: VecDeque<(EventTime, ProcessingTime)>,
-    /// Statistics of the last of these instants, and of how many; `None` if `instants` has changed since.
+    /// The statistics that [`figures`](Self::figures) returned last, and the number of instants that it was
+    /// asked for; `None` if `instants` or the first watermark of the source has changed since.
     figures: Option<(usize, Figures)>,
 }
 
-/// Statistics of instants and of the times at which they were reached.
+/// Statistics of instants of event time and of the processing times at which a source reached them: the
+/// delays between the two, and the line that predicts the second from the first. The line is `None` if the
+/// source has not set a watermark yet.
 type Figures = (DelayStatistics, Option<ProgressMap>);
 
 impl Reached {
@@ -81,7 +87,10 @@ impl Reached {
         self.figures = None;
     }
 
-    /// Returns statistics of the last `count` instants. They are computed again only if instants were added.
+    /// Returns statistics of the last `count` instants that the source has reached: their delays, and the
+    /// line from event time to processing time. `first` is the first watermark of the source and its arrival
+    /// time; the line passes through it while no instant has been reached. The result is kept, and returned
+    /// again for the same `count` until the next instant is added.
     fn figures(&mut self, count: usize, first: Option<(EventTime, ProcessingTime)>) -> Figures {
         match self.figures {
             Some((of, figures)) if of == count => figures,

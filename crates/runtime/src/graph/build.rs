@@ -52,7 +52,8 @@ pub(super) struct Opened {
     pub(super) families: Vec<usize>,
 }
 
-/// A task of a query that is ready to run, with everything that the engine must know about it.
+/// A task of a query that is ready to run, with all that the engine must know about it, such as the tasks
+/// that it feeds.
 pub(crate) struct BuiltTask {
     pub(crate) name: String,
     pub(crate) task: Box<dyn Task>,
@@ -101,7 +102,7 @@ pub(crate) struct ReadEdge {
 
 /// The way in which an edge moves its records, with what is needed to read its counters.
 pub(crate) enum ReadKind {
-    /// Blocks in order. The number tells which reader of the edge this is.
+    /// The edge moves its blocks in order. The number tells which of the edge's readers reads here.
     Ordered(Arc<Cursors>, usize),
     /// Containers of blocks, one for each open epoch.
     Containers(Arc<EpochTracker>),
@@ -196,7 +197,8 @@ impl Path {
 struct Made {
     /// All running tasks that were made from one task of the plan.
     all: Range<usize>,
-    /// The tasks, of those made from one task of the plan, that write its outputs.
+    /// The running tasks, of those made from one task of the plan, that write the outputs of the task of the
+    /// plan.
     writers: Range<usize>,
 }
 
@@ -310,8 +312,8 @@ fn wire(built: &mut [BuiltTask], paths: &[Path], made: &[Made]) {
     }
 }
 
-/// Tells the tasks that deposit blocks for one shared operator about each other. `reader` is the first copy
-/// of that operator.
+/// Tells each task that deposits blocks for one shared operator which other tasks do so. `reader` is the
+/// first copy of that operator.
 fn wire_peers(built: &mut [BuiltTask], reader: usize) {
     let writing = built[reader].upstream.clone();
     for &writer in &writing {

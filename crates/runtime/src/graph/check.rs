@@ -20,8 +20,8 @@ pub(super) fn check(graph: &Graph) -> Result<Vec<(ReaderOf, String)>, PlanError>
     if !graph.tasks.iter().any(|task| task.inputs.is_empty()) {
         return Err(PlanError::NoSource { query: graph.name.clone() });
     }
-    // Further copies of a task are not counted here. There are as many copies as workers, and the number
-    // of workers has a limit of its own.
+    // All copies of one chain count as one task here. There are at most as many copies as workers, and the
+    // number of workers has a limit of its own.
     let is_counted = |task: &&super::TaskPlan| !task.is_copy;
     limits::TASKS_PER_QUERY.check(graph.tasks.iter().filter(is_counted).count() as u64)?;
     let mut names = HashSet::new();

@@ -163,7 +163,7 @@ pub trait Reading<T: Send + 'static>: Sized + 'static {
     #[doc(hidden)]
     type Carrier: Carrier<T>;
 
-    /// Opens the writing end and the reading ends of an edge with this number of readers.
+    /// Opens the writing end and the reading ends of an edge with the given number of readers.
     #[doc(hidden)]
     fn open(pool: &Arc<Pool>, making: EdgeMaking, readers: usize) -> Result<LinkEnds<T, Self>, EdgeError>;
 
@@ -313,7 +313,7 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         InputHandle::new(self.clone(), readers.len() - 1)
     }
 
-    /// Adds a reader to each partition that was added so far, and returns the handles of these readers.
+    /// Adds a reader to each partition that was added so far, and returns the handles of the added readers.
     pub(super) fn partition_readers(&self) -> Vec<InputHandle<T, K>> {
         self.0.partitions.lock().iter().map(Link::reader).collect()
     }

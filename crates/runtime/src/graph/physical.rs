@@ -40,7 +40,9 @@ pub struct TaskSpec {
     pub kind: TaskKind,
     /// The preferred worker of the task, if the layout sets one.
     pub preferred_worker: Option<u32>,
-    /// True for the second and further copies of a task; in reports they count as one with the first copy.
+    /// True for the second and each later of several tasks that run copies of one chain in parallel. All
+    /// copies of a chain count as one task of the limit on tasks in a query, but each copy counts in the
+    /// engine's limit on tasks.
     pub is_further_copy: bool,
 }
 
@@ -59,7 +61,7 @@ pub struct OperatorSpec {
 pub struct OperatorId(pub u64);
 
 impl OperatorId {
-    /// Returns the id of the operator with this name: the FNV-1a hash of the name with 64 bits
+    /// Returns the id of the operator with the given name: the FNV-1a hash of the name with 64 bits
     /// (draft-eastlake-fnv), which is the same on every machine and in every version.
     pub fn of(name: &str) -> Self {
         const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;

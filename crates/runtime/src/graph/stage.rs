@@ -43,8 +43,8 @@ impl Opening<'_> {
     pub(super) fn claiming(&self) -> Claiming {
         Claiming {
             holds_epochs: self.ablations.in_order_epochs,
-            // This ablation applies only to containers into which no split of the source deposits, because
-            // splits know their epochs.
+            // Epoch boundaries can be given up only in front of operators that read what other shared
+            // operators derive. A split of the source always deposits into its own epoch.
             mixes_epochs: self.ablations.no_epoch_boundaries && self.splits == 0,
             is_local: !self.ablations.no_locality,
         }
@@ -71,7 +71,7 @@ impl Opening<'_> {
 pub(super) struct Part {
     pub(super) task: Box<dyn Task>,
     pub(super) probe: Arc<Probe>,
-    /// Number of the copy; `None` for the task that closes epochs.
+    /// Number of the copy that this task runs; `None` for the task that closes epochs.
     pub(super) copy: Option<u32>,
 }
 

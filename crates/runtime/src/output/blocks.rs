@@ -104,7 +104,8 @@ impl<T: Send + 'static> ToContainers<T> {
         let Standing { epoch, late_by, .. } = self.standing;
         let (arrived_ns, context) = (self.arrival.now.as_nanos(), self.context);
         self.target.deposit(self.worker, Bundle { block, epoch, late_by, marker, arrived_ns, context });
-        // What the next block has been filled with so far was written last.
+        // The next block may hold records already. They were written in the present step, so their context is
+        // that of the step.
         self.context = self.arrival.context;
     }
 
@@ -179,8 +180,8 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
                     Mark::Watermark(watermark) => {
                         self.standing = origin.advance(*index, watermark);
                         (*is_away, *last) = (watermark == EventTime::MAX, watermark);
-                        // A split whose watermark is the end of time no longer counts, so perhaps all splits
-                        // that count are silent.
+                        // A split whose watermark is the end of time does not count any more. The splits that
+                        // still count may all be silent now, which must then be announced.
                         *owes_silence = *is_away && !origin.tell_silence();
                     }
                     Mark::Idle => {
@@ -206,8 +207,8 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
         if let Epochs::Split { origin, index, is_away: is_away @ false, watermark: EventTime::MAX, .. } =
             &mut self.epochs
         {
-            // The records of the last instant have been deposited, so the split reports again that it is at
-            // the end of time.
+            // The split had come back to deposit records of the last instant. They are deposited, so it
+            // reports again that its watermark is the end of time.
             self.standing = origin.advance(*index, EventTime::MAX);
             *is_away = true;
         }

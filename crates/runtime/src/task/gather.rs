@@ -33,7 +33,8 @@ struct InHand<C> {
     gathered: Gathered<C>,
     /// Numbers of records that each operator of the chain had read, forwarded and so on when this task took the chain.
     counts: Vec<Counts>,
-    /// Number of bundles whose records are in the chain's state and which are not yet reported as consumed.
+    /// Number of bundles (blocks with their epochs) whose records are in the chain's state and which are not
+    /// yet reported as consumed.
     consumed: u64,
 }
 
@@ -109,12 +110,13 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
         self.hand.as_mut().expect("the chain of the epoch is at hand")
     }
 
-    /// Puts the task's present chain down, and only then reports the bundles in its state as consumed.
+    /// Puts the operator chain in use down, with its gathered state, and only then reports the blocks in this
+    /// state as consumed.
     fn put_down(&mut self) {
         let Some(InHand { mut gathered, counts, consumed }) = self.hand.take() else {
             if self.held_bytes > 0 {
-                // Other tasks may have merged chains of this copy since its last step, so its bytes are
-                // counted again.
+                // Other tasks may have merged operator chains of this copy since its last step, so the bytes
+                // of its state are counted again.
                 self.held_bytes = self.copies.held_bytes(self.index);
             }
             return;

@@ -16,22 +16,24 @@ pub(crate) enum Inlet {
     Edge(Arc<Cursors>, usize),
     /// Containers from which blocks are claimed, and the number of the copy that claims them.
     Claims(Arc<EpochTracker>, usize),
-    /// Epochs whose state is gathered and which wait to be closed, with the time since which the oldest
-    /// waits.
+    /// Epochs that wait to be closed by this task, because their state is gathered, and the time since which
+    /// the oldest of them waits.
     Epochs(Arc<EpochTracker>, FirstSeen),
 }
 
-/// The time at which the oldest waiting epoch was first seen. Relaxed: only the holder of the task uses it,
-/// and the task's cell orders its runs.
+/// The time at which the oldest epoch that waits to be closed was first seen. Relaxed: only the holder of the
+/// task uses it, and the task's cell orders its runs.
 #[derive(Debug, Default)]
 pub(crate) struct FirstSeen {
-    /// Number of the item (end of an epoch or the like) that was seen, plus 1; 0 if none was seen yet.
+    /// Number, plus 1, of the item of work for closing epochs (the end of an epoch or a latency marker) that
+    /// was seen last; 0 if none was seen yet.
     item: AtomicU64,
     at_ns: AtomicU64,
 }
 
 impl FirstSeen {
-    /// Returns the time at which the item with this number was first seen. It is `now` if the item is new.
+    /// Returns the time at which the item of work for closing epochs with the given number was first seen. It
+    /// is `now` if the item is new.
     fn of(&self, item: u64, now: ProcessingTime) -> ProcessingTime {
         if self.item.swap(item + 1, Ordering::Relaxed) != item + 1 {
             self.at_ns.store(now.as_nanos(), Ordering::Relaxed);
@@ -57,7 +59,8 @@ pub(crate) enum Outlet {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Position {
     edge: ReadPosition,
-    /// Number of bundles claimed from containers, or of steps of closing epochs taken.
+    /// Number of blocks that the task has claimed from containers or, if it closes epochs, of the steps of
+    /// closing that it has taken.
     taken: u64,
     /// The oldest epoch that was not closed when this position was taken.
     oldest: u64,
@@ -98,8 +101,8 @@ impl Inlet {
     pub(crate) fn pending(&self, now: ProcessingTime) -> u64 {
         match self {
             Inlet::Edge(edge, reader) => edge.pending(*reader) + edge.pending_marks(*reader),
-            // When the stream is over, each copy counts one more item of work, so that it runs once more and
-            // ends.
+            // When the stream is over, one more item of work is counted for each copy of the operator, so
+            // that the copy runs once more and ends.
             Inlet::Claims(tracker, copy) => {
                 tracker.claimable(*copy, now) + tracker.pairs_waiting() + u64::from(tracker.is_over())
             }
@@ -161,7 +164,8 @@ impl Inlet {
         }
     }
 
-    /// Returns the work that waits on this input, counted by epochs.
+    /// Returns the work that waits on this input, in terms of epochs: the boundary of the oldest epoch with
+    /// waiting blocks, or that epochs wait to be closed.
     pub(crate) fn epoch_work(&self, now: ProcessingTime) -> EpochWork {
         match self {
             Inlet::Edge(..) => EpochWork::Unknown,
@@ -179,7 +183,8 @@ impl Inlet {
         }
     }
 
-    /// Returns a version of the epochs that are merged at this input; it grows with every change.
+    /// Returns a number that grows with every epoch that is closed at this input, and with every change of the
+    /// merge of its state; 0 if this input closes no epochs.
     pub(crate) fn closed(&self) -> u64 {
         match self {
             Inlet::Edge(..) | Inlet::Claims(..) => 0,
@@ -196,7 +201,8 @@ impl Inlet {
         }
     }
 
-    /// Returns the edge and the number of the task's reader; `None` if this input is not an edge.
+    /// Returns the edge of this input, and which of the edge's readers this task is; `None` if this input is
+    /// not an edge.
     pub(crate) fn edge(&self) -> Option<(&Arc<Cursors>, usize)> {
         match self {
             Inlet::Edge(edge, reader) => Some((edge, *reader)),
@@ -224,7 +230,8 @@ impl Outlet {
         }
     }
 
-    /// Returns the number of records and marks, or of bundles, written to this output.
+    /// Returns the number of records and marks that were written to this output; for containers, the number
+    /// of blocks.
     pub(crate) fn written(&self) -> u64 {
         match self {
             Outlet::Edge(edge) => edge.written() + edge.marks_written(),
@@ -233,7 +240,7 @@ impl Outlet {
         }
     }
 
-    /// Returns a version of the epochs at this output and downstream. It grows with every change that matters
+    /// Returns a number that grows with every change of the epochs at this output and downstream that matters
     /// to the tasks that close these epochs.
     pub(crate) fn closed(&self) -> u64 {
         match self {
@@ -293,7 +300,7 @@ impl Outlet {
         }
     }
 
-    /// Returns the edge; `None` if this output is not an edge.
+    /// Returns the edge of this output; `None` if this output is not an edge.
     pub(crate) fn edge(&self) -> Option<&Arc<Cursors>> {
         match self {
             Outlet::Edge(edge) => Some(edge),

@@ -64,7 +64,7 @@ pub(crate) struct Merge {
 const _: () = assert!(limits::INPUTS_PER_TASK.max <= u128::BITS as u64, "an input is a bit of a word");
 
 impl Merge {
-    /// Makes the state for inputs of these families, one input per number. Inputs of one family get their
+    /// Makes the state for inputs of the given families, one input per number. Inputs of one family get their
     /// records from the same sources.
     pub(crate) fn new(families: &[usize]) -> Self {
         let start = |&family: &usize| InputState {

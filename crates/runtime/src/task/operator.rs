@@ -90,8 +90,8 @@ where
 struct Feed<'a, 'b, C, O, const MEASURED: bool> {
     chain: &'a mut C,
     output: &'a mut O,
-    /// If the task has several inputs: the merge of its marks, which may require an announcement before the
-    /// records of this input.
+    /// The merge of the marks of several inputs; `None` if the task has one input. The merge may require an
+    /// announcement before the records of this input.
     merge: Option<(&'a mut Merge, usize)>,
     /// Receives the time that each operator takes, if the step is measured operator by operator.
     stages: &'a mut Stages<'b>,

@@ -21,11 +21,11 @@ pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
     chain: C,
     output: ToContainers<U>,
     probe: Arc<Probe>,
-    /// The claimed bundle whose records are not all taken yet; `None` if there is none.
+    /// The claimed block, with its epoch, whose records are not all taken yet; `None` if there is none.
     hand: Option<Bundle<B>>,
-    /// The epoch of the bundles claimed last, and a count of bundles. The count has the bundles whose records
-    /// are all taken but which are not yet reported as consumed, because the records derived from them are
-    /// not deposited.
+    /// The epoch of the bundles (blocks with their epochs) that were claimed last, and the number of those
+    /// bundles that are fully read but not reported as consumed. They are reported when the records derived
+    /// from them are deposited.
     consumed: (u64, u64),
 }
 
@@ -40,7 +40,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         RelayTask { containers, index, chain, output, probe, hand: None, consumed: (0, 0) }
     }
 
-    /// Deposits the filled blocks, and only then reports the bundles from which they were derived as
+    /// Deposits the filled blocks, and only then reports the blocks from whose records they were derived as
     /// consumed.
     fn put_down(&mut self) {
         self.output.flush();
@@ -85,7 +85,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
                 let count = block.count();
                 let arrival = Arrival { context: bundle.context, ..context.arrival };
                 let mut output = self.output.open(arrival);
-                // The room may be less than before, if an unfinished block was sealed and deposited.
+                // The output may have less room than when the block was claimed, because an unfinished block
+                // may have been deposited since.
                 let max = if C::EXPANDS { count } else { output.room() };
                 let mut input = block.input(max);
                 if MEASURED && !C::EXPANDS {

@@ -175,8 +175,8 @@ where
             // A source that was asked to end still emits the records that it has already read, and reads no
             // more.
             let limit = if stop.is_some() { 0 } else { pushed_max.min(made_max - made) as usize };
-            // The least watermark that matters to the query: to an operator of this task, or to anything
-            // downstream.
+            // Watermarks below `floor` need not be set: no operator of this task, and nothing downstream,
+            // does anything at them.
             let floor = self.tail.output.next_due().min(self.ingestion.next_due());
             let (polled, passed, due) = {
                 let mut output = self.tail.output.open(context.arrival);
@@ -184,8 +184,8 @@ where
                     break;
                 }
                 if MEASURED {
-                    // An operator that does not expand emits at most one record per record taken. So room for
-                    // the records taken is enough.
+                    // An operator that does not expand emits at most one record per record taken. So as many
+                    // records are held as the output has room for.
                     let mut held = Held::new(output.room().min(HELD_RECORDS_MAX));
                     let mut watched = Watched::new(&mut self.tracker, &mut held, floor);
                     let polled = self.source.poll(context.now, limit, &mut watched)?;

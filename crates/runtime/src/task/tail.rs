@@ -20,8 +20,8 @@ pub(crate) struct Tail<C, E> {
     marks: VecDeque<Mark>,
     /// True if the chain has received the first mark and has more results to emit for it.
     is_emitting: bool,
-    /// True if the task's probe reports an unfinished mark or emission. This report makes the task run, so
-    /// it is withdrawn as soon as everything is finished.
+    /// True if an unfinished mark or emission is recorded in the task's probe (its view for the scheduler).
+    /// The record makes the task run, so it is withdrawn as soon as everything is finished.
     is_unsettled: bool,
     watermark: EventTime,
     has_ended: bool,

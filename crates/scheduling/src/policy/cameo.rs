@@ -77,12 +77,12 @@ pub const GRAIN_NS: u64 = 1_000_000;
 /// The form of Cameo, which determines the urgency of a message (section 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CameoForm {
-    /// By the time at which the message must start: least laxity first (LLF), the paper's default.
+    /// Urgency by the time at which the message must start: least laxity first (LLF), the paper's default.
     #[default]
     LeastLaxity,
-    /// By the time at which the message must be done at this operator: earliest deadline first (EDF).
+    /// Urgency by the time at which the message must be done at this operator: earliest deadline first (EDF).
     EarliestDeadline,
-    /// By the cost of the message: shortest job first (SJF).
+    /// Urgency by the cost of the message: shortest job first (SJF).
     ShortestJob,
 }
 
@@ -137,7 +137,7 @@ impl Default for Cameo {
 }
 
 impl Cameo {
-    /// Creates the Cameo policy with these settings.
+    /// Creates the Cameo policy with the given settings.
     pub fn new(settings: CameoSettings) -> Self {
         Cameo {
             settings,
@@ -158,7 +158,8 @@ impl Cameo {
         Cameo::new(CameoSettings { is_semantics_aware: false, ..CameoSettings::default() })
     }
 
-    /// Returns this form of Cameo with the grain and the noise of costs that users set.
+    /// Returns this form of Cameo with what users set: the grain, which is the least time for which an operator
+    /// runs before another is chosen, and the noise of costs.
     #[must_use]
     pub fn with(self, settings: &Settings) -> Self {
         Cameo::new(CameoSettings {

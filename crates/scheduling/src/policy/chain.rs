@@ -101,8 +101,8 @@ impl Policy for Chain {
             };
             let behind = snapshot.readers(operator).iter().copied().fold(None, steepest);
             let mut descent = Descent { behind, ..Descent::alone(state, behind.is_none(), place) };
-            // Slopes fall downstream along the envelope. While the next line is steeper than this line, the
-            // two are merged.
+            // On the lower envelope of the progress chart, slopes fall downstream. So as long as the next
+            // line is steeper than this line, the two lines are merged.
             while let Some(next) = descent.behind.and_then(|behind| self.operators.of(behind))
                 && next.slope() > descent.slope()
             {

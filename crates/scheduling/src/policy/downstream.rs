@@ -1,4 +1,5 @@
-//! Values of operators that are computed from the values of their readers, once a round, from the sinks up.
+//! A value for each operator that a policy computes once a round from the values of the operator's readers,
+//! such as the cost down to the sinks. Sinks come first, then the operators before them.
 
 use crate::snapshot::{OperatorId, Snapshot};
 
@@ -27,7 +28,8 @@ impl<V: Clone + Default> Downstream<V> {
         (*round == self.round).then_some(figure)
     }
 
-    /// Returns the value of `operator` to be changed; `None` if it got none in this round.
+    /// Returns the value that was computed for `operator` in this round, so that it can be changed; `None` if
+    /// there is none.
     pub(crate) fn of_mut(&mut self, operator: OperatorId) -> Option<&mut V> {
         let (round, figure) = self.figures.get_mut(operator.0 as usize)?;
         (*round == self.round).then_some(figure)
@@ -38,7 +40,7 @@ impl<V: Clone + Default> Downstream<V> {
         snapshot.readers(operator).iter().filter_map(|reader| self.of(*reader))
     }
 
-    /// Sets the value of an operator for this round; the operator must not have ended.
+    /// Stores the value that was computed for `operator` in this round. The operator must not have ended.
     pub(crate) fn set(&mut self, operator: OperatorId, figure: V) {
         self.figures[operator.0 as usize] = (self.round, figure);
     }

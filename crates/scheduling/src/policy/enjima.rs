@@ -54,8 +54,8 @@ pub struct EnjimaSettings {
     /// Lower bound of selectivity, so that a window that did not fire does not get an infinite cost. Above 0
     /// and at most 1. Ours; the program keeps the last selectivity that it saw.
     pub min_selectivity: f64,
-    /// The event threshold ET, in records: an operator with so many waiting records is eligible. Section 5.2:
-    /// starts at 1,000, max 10,000, step at most 1,000. Code: max 100,000.
+    /// The event threshold ET, in records: an operator with at least this number of waiting records is
+    /// eligible. Section 5.2: starts at 1,000, max 10,000, step at most 1,000. Code: max 100,000.
     pub event_threshold_records: ThresholdRange,
     /// The idle threshold IT, in ns: an operator that has waited for longer is eligible. Section 5.2: starts
     /// at 1 ms, max 100 ms, step at most 10 ms; the code likewise.
@@ -86,7 +86,7 @@ pub struct EnjimaSettings {
 }
 
 impl EnjimaSettings {
-    /// Returns the default parameters for rounds of this duration. The lead at which shares are even is 5
+    /// Returns the default parameters for rounds of the given duration. The field `share_lead_ns` is set to 5
     /// rounds.
     pub fn of_round(round_ns: u64) -> Self {
         EnjimaSettings {

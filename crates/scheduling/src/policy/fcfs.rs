@@ -43,7 +43,7 @@ pub struct Fcfs {
     origin: Origin,
 }
 
-/// The place at which an arrival counts in the policy "first come, first served".
+/// The arrival by which the policy "first come, first served" orders operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum CameTo {
     /// Operators are ordered by the arrival of their oldest record at their own input.

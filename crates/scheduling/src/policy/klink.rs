@@ -156,7 +156,7 @@ impl Default for Klink {
 }
 
 impl Klink {
-    /// Creates the policy `klink` with these settings.
+    /// Creates the policy `klink` with the given settings.
     pub fn new(settings: KlinkSettings) -> Self {
         Klink::named(NAME, settings)
     }

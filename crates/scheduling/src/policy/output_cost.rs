@@ -45,7 +45,8 @@ pub const MIN_SELECTIVITY: f64 = 1e-3;
 const COST_NS: std::ops::RangeInclusive<f64> = 0.1..=1e12;
 /// Greatest selectivity of an operator. Measured selectivities are clamped to it.
 const MAX_SELECTIVITY: f64 = 1e6;
-/// Least and greatest output selectivity, because products of many factors would leave the range of doubles.
+/// Least and greatest output selectivity. Values are clamped to this range, because products of many factors
+/// would leave the range of doubles.
 const OUTPUT_SELECTIVITY: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
 /// Greatest output cost. With the form `Code` it doubles at every step, and doubles end at about 10^308.
 const MAX_OUTPUT_COST_NS: f64 = 1e300;
@@ -121,8 +122,8 @@ impl OutputCosts {
         let own_ns = cost_ns(state) / selectivity;
         let downstream_ns = match self.form {
             OutputCost::Path if reader_count <= 1 => largest_ns,
-            // The walk adds numbers in another order than the readers did. Rounding must not make the sum
-            // less than the cost of a reader.
+            // The walk adds the costs in another order than was done for the readers of the operator. So
+            // rounding could make the sum less than the cost of a reader; the greater of the two is taken.
             OutputCost::Path => self.walk_ns(snapshot, operator).max(largest_ns),
             OutputCost::Printed => own_sum_ns,
             OutputCost::Code => cumulative_sum_ns,

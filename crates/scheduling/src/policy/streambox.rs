@@ -94,11 +94,14 @@ pub struct StreamBox {
 /// The order of work that the next result does not wait for, and whether there is another order at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
-    /// As in the published program: near the sink first.
+    /// Work that the next result does not wait for runs in the order of the published program: operators near
+    /// the sink first.
     SinkFirst,
-    /// As in the paper: most open containers first.
+    /// Work that the next result does not wait for runs in the order of the paper: operators with the most
+    /// open containers first.
     MostOpenFirst,
-    /// The variant for comparison: everything in network order.
+    /// All work runs in network order, whether the next result waits for it or not: the variant for
+    /// comparison.
     NetworkOrder,
 }
 
@@ -167,7 +170,8 @@ impl StreamBox {
             let Some(state) = snapshot.operator(id) else { continue };
             let turn = ((place + count - current) % count) as u32;
             let own = &mut operators[id.0 as usize];
-            // The operators upstream have set `depth` and `is_behind_watermarks` of this operator already.
+            // The entry is kept but for its query and turn, because operators upstream have set its `depth`
+            // and `is_behind_watermarks` already.
             *own = Standing { query: state.query, turn, ..*own };
             let Standing { depth, is_behind_watermarks, .. } = *own;
             let is_put_out = match state.epoch_work {

@@ -16,8 +16,8 @@ pub(crate) struct Turns {
     /// Turn counts by [`OperatorId`]. A count below `cycle` belongs to an operator that had nothing to do for
     /// a while, and counts as `cycle`.
     turns: Vec<u64>,
-    /// The count with which the last operator that ran was chosen: no waiting operator had a lower count.
-    /// Never falls.
+    /// The turn count of the operator that was chosen last, when it was chosen. No waiting operator had a
+    /// lower count then. Never falls.
     cycle: u64,
     /// The count from which scores are computed. It is moved up at most once a round, so that scores stay
     /// exact however long the engine runs.

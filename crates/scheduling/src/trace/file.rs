@@ -45,7 +45,7 @@ pub enum TraceError {
     NotATrace,
     /// An entry of the file is damaged, or longer than allowed: its index, from 0 on, and the reason.
     Entry(usize, String),
-    /// The trace has more calls than this limit, or takes more than [`TRACE_BYTES_MAX`] in memory.
+    /// The trace has more calls than the limit given here, or takes more than [`TRACE_BYTES_MAX`] in memory.
     TooLong(usize),
 }
 

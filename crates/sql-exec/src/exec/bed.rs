@@ -54,7 +54,7 @@ pub(super) fn batch(rows: &[In], kinds: Option<&[RowKind]>) -> Batch {
     batch
 }
 
-/// Creates a call of an aggregate function whose arguments are the columns of the test rows with these
+/// Creates a call of an aggregate function whose arguments are the columns of the test rows with the given
 /// indexes.
 pub(super) fn call(name: &str, arguments: &[usize], is_distinct: bool) -> AggregateCall {
     let context = Context { zone: Tz::UTC, clock: Arc::new(VirtualClock::default()) };

@@ -1,4 +1,6 @@
-//! Filter and projection; also grouping sets, for which each row is projected into several forms.
+//! Filter and projection. For grouping sets, each row that passes is projected once for each grouping set. A
+//! *form* is one such projection: a list of expressions, one for each column of the output. A plain SELECT
+//! has one form.
 //!
 //! Input      batches
 //! Output     a batch of the rows that pass, or none; for several forms, one batch each
@@ -39,8 +41,9 @@ pub fn schema_of(columns: &[Column]) -> SchemaRef {
 pub struct Calc {
     name: String,
     conditions: Arc<[Typed]>,
-    /// Forms of the output, each a list of expressions; each form makes one output row from each row that
-    /// passes the filter.
+    /// Projections of the output. Each is a list of expressions, one for each output column, and makes one
+    /// output row from each row that passes the filter. There is one projection for each grouping set;
+    /// without grouping sets, one.
     forms: Arc<[Vec<Typed>]>,
     schema: SchemaRef,
     accounts: Accounts,
@@ -50,8 +53,9 @@ pub struct Calc {
 }
 
 impl Calc {
-    /// Creates a filter and projection: keeps the rows for which all conditions hold, and projects each of
-    /// them into every form.
+    /// Creates a filter and projection, which keeps the rows for which all `conditions` hold. `forms` has one
+    /// projection for each grouping set, or a single one; each projection has one expression for each of the
+    /// output `columns`. Every kept row makes one output row by each projection.
     pub fn new(
         name: impl Into<String>,
         conditions: Vec<Typed>,
@@ -69,7 +73,9 @@ impl Calc {
         }
     }
 
-    /// Evaluates the filter and the output expressions of all forms for the rows of a batch.
+    /// Filters the rows of a batch and projects those that pass. Returns their number, and one output batch
+    /// for each grouping set, or a single one without grouping sets. Returns no output batch if no row
+    /// passes, unless the batch is the last of its source.
     fn evaluate(&self, batch: Batch) -> Outcome<Made> {
         let mut batch = batch;
         for condition in self.conditions.iter() {
@@ -99,7 +105,7 @@ impl Calc {
 struct Made {
     /// Number of rows of the batch that passed the filter.
     kept: usize,
-    /// Output batches, one for each form, with the batch of the last form first.
+    /// Output batches, one for each projection in `forms`, with the batch of the last projection first.
     forms: Vec<Batch>,
 }
 

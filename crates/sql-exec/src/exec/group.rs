@@ -144,7 +144,8 @@ impl Group {
         let mut steps = Vec::with_capacity(batch.len());
         let mut known: Vec<u32> = Vec::new();
         let mut rounds: Vec<Round> = Vec::new();
-        // Map from the slot of a key to the pass of its next row and the location of its latest result.
+        // Map from the slot of a key to two values: the number of the pass in which the key's next row is
+        // aggregated, and the location of the key's latest result.
         let mut turns: HashMap<u32, (usize, (usize, usize)), RandomState> = HashMap::default();
         for row in 0..batch.len() {
             let comes = matches!(batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
@@ -170,7 +171,8 @@ impl Group {
                 if !is_new {
                     known.push(slot);
                 }
-                // Result set 0 holds the results of keys before the batch; the results of each pass follow.
+                // A location is the number of a set of results and a row in it. Set 0 has the results of keys
+                // before the batch; the sets behind it are those of the passes.
                 (0, (0, known.len().saturating_sub(1)))
             });
             if rounds.len() <= turn {

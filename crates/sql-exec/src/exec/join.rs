@@ -111,7 +111,8 @@ pub trait JoinOperator: Send {
         false
     }
 
-    /// Returns which watermarks make a difference to this join; others need not be delivered to it.
+    /// Returns the watermarks at which this join does something; other watermarks need not be delivered to
+    /// it.
     fn horizon(&self) -> Horizon {
         Horizon::EVERYWHERE
     }

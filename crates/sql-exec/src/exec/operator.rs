@@ -68,7 +68,8 @@ pub trait BatchOperator: Any + Send {
         watermark
     }
 
-    /// Returns which watermarks make a difference to the operator; others need not be delivered to it.
+    /// Returns the watermarks at which the operator does something; other watermarks need not be delivered to
+    /// it.
     fn horizon(&self) -> Horizon {
         Horizon::NONE
     }
@@ -125,7 +126,7 @@ pub trait BatchOperator: Any + Send {
 
 /// The way in which workers share an operator over batches, as a type parameter.
 pub trait Way: Send + Sync + 'static {
-    /// The engine's value for this way of sharing.
+    /// The engine's [`Sharing`] for operators that workers share in this way.
     const SHARING: Sharing;
 }
 

@@ -247,7 +247,8 @@ impl TopN {
         ranked.insert(key.clone(), Arc::clone(&row));
         let made = &mut self.made;
         if moves_ranks {
-            // From the rank of the new row on, each rank is compared with the row that had this rank before.
+            // From the rank of the new row on, all rows move back by one rank. So the row at each rank is
+            // compared with the row that had this rank before.
             let mut rows =
                 ranked.iter().zip(1u64..=to.saturating_add(1)).skip_while(|((other, _), _)| **other < key);
             let mut current = rows.next();

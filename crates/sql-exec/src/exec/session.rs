@@ -160,7 +160,7 @@ impl AssignSessions {
     /// Gathers the columns of the rows at `places`, in that order; a place is the index of a batch and of a
     /// row in it.
     fn columns_at(&self, places: &[(usize, usize)]) -> Outcome<Vec<ArrayRef>> {
-        // Batches that contain these rows, each once.
+        // Indexes of the batches that contain the wanted rows, each once.
         let mut used: Vec<usize> = places.iter().map(|(batch, _)| *batch).collect();
         used.sort_unstable();
         used.dedup();

@@ -166,8 +166,8 @@ impl BatchOperator for WindowTopN {
             kept.rows.push(rows);
             if self.ranks.to < u64::MAX && kept.count >= kept.prune_at.max(BATCH_ROWS_MAX) {
                 let all = self.all_of(&kept.rows)?;
-                // Rows that may still be among the first ranks. They stay in the order of arrival, so that
-                // rows that are equal by the sort columns keep that order.
+                // Only rows that may still be among the requested ranks are kept. They stay in the order of
+                // arrival, because this order decides between rows that are equal by the sort columns.
                 let (mut places, _) = self.ranked(&all, 1)?;
                 places.sort_unstable();
                 kept.count = places.len();

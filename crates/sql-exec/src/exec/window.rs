@@ -382,7 +382,8 @@ impl WindowAggregate {
                 self.firing = self.fire()?;
             }
             let Some(fired) = &mut self.firing else {
-                // All windows of the watermark have fired, so rows that come from now on are late for them.
+                // All windows that the watermark has closed have fired, so rows that come from now on are
+                // late for them.
                 self.closed_ms = self.closing_ms;
                 return Ok(None);
             };

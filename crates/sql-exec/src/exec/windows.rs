@@ -48,8 +48,8 @@ impl Clocks {
         if over <= passed {
             return reading;
         }
-        // The clocks of the zone show this local time twice, because they are put back at the first instant
-        // with another offset.
+        // The zone's clocks show this local time twice, because they are put back in between. They are put
+        // back at the first instant with another offset, which is searched here.
         let offset = offset_ms(zone, passed);
         let (mut low, mut high) = (passed, over);
         while low < high {

@@ -100,7 +100,7 @@ impl Accepts {
         Accepts::Inserts(Refusal { message: Cow::Borrowed(message), help: AGGREGATE_THERE })
     }
 
-    /// Returns the error for an input with these changes; `None` if the operator accepts the input.
+    /// Returns the error for an input with the given changes; `None` if the operator accepts the input.
     pub fn refusal(&self, changes: Changes) -> Option<&Refusal> {
         match self {
             Accepts::All => None,

@@ -30,7 +30,7 @@ fn moves(wanted: &[bool]) -> Moves {
 }
 
 fn at(moves: &Moves, place: usize) -> usize {
-    // A column that is read was also kept, so it has a new index.
+    // Every column that an expression reads is kept, so it has a new index.
     moves.get(place).copied().flatten().unwrap_or_default()
 }
 
@@ -101,7 +101,8 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
                 _ => spec,
             };
             let time = at(&input_moves, time);
-            // The columns that a window function adds follow the columns of its input that are left.
+            // The start, end and time of a window follow the columns of the input. Their indexes change with
+            // the number of input columns that are left.
             let kept = input.columns.len();
             let all_moves: Moves =
                 input_moves.into_iter().chain((0..3).map(|place| Some(kept + place))).collect();

@@ -85,7 +85,8 @@ fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> 
             let second = inputs.get(1).map(Vec::as_slice).unwrap_or_default();
             join_unsteady(join, [(left, first), (right, second)], plan.columns.len())?
         }
-        // The following operators accept only inputs whose rows are never retracted.
+        // The operators below, such as window aggregates and limits, accept only inputs whose rows are never
+        // retracted.
         Node::Values(_)
         | Node::AssignWindows { .. }
         | Node::WindowAggregate { .. }

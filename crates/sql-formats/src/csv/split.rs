@@ -135,7 +135,7 @@ impl Split {
     /// line end.
     fn unquote(&mut self, rest: &[u8], is_last: bool) -> Result<(usize, usize), Open> {
         self.unquoted.clear();
-        // The window has one byte more than the greatest record, for the line end.
+        // At most the bytes of the longest record and of a line end are searched.
         let is_cut = RECORD_BYTES_MAX < rest.len();
         let window = &rest[..rest.len().min(RECORD_BYTES_MAX + 1)];
         let is_end = is_last && !is_cut;

@@ -13,8 +13,9 @@
 use super::scan::{Broken, Kind, Scan, Slot};
 use super::text;
 
-/// Bounds on the number and the length of kept gaps, because keys come from outside. An object with more or
-/// longer keys is read without kept gaps from that point on.
+/// Bounds on the number and the length of kept gaps. A gap is the text between two values of an object, such
+/// as `, "key": `; gaps are kept to recognise them in the next object. They need bounds, because keys come
+/// from outside. An object with more or longer keys is read without kept gaps from that point on.
 const GAPS_MAX: usize = 1_024;
 const GAP_BYTES_MAX: usize = 256;
 
@@ -45,13 +46,14 @@ impl Walk {
         slots: &mut [Slot],
     ) -> Result<(), Broken> {
         slots.fill(Slot::MISSING);
-        // The blanks before the first key belong to the first gap.
+        // The text before the first value, without the opening brace, is the first gap. So it may begin with
+        // blanks.
         scan.expect(b'{', "'{'")?;
         for place in 0.. {
             let key = match self.gaps.get(place) {
                 Some(gap) if scan.passes(&gap.bytes) => {
-                    // The gap matched, but this object may have more blanks before the value than the object
-                    // before.
+                    // The text between the values is the same as in the object before, but more blanks may
+                    // follow it here.
                     scan.pass_blanks();
                     gap.key
                 }
@@ -68,8 +70,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Reads the next gap between two values key by key, and keeps it for the next object. Returns `None` at
-    /// the end of the object.
+    /// Reads the text between two values (a gap): a comma, the next key and a colon. Keeps it for the next
+    /// object. Returns `None` at the end of the object.
     fn gap(
         &mut self,
         text: &str,

@@ -142,7 +142,7 @@ where
 
     fn held_bytes(&self) -> usize {
         let entry = size_of::<(u64, V)>() + size_of::<(V, u64)>();
-        // Entries are counted twice, because the nodes of the trees are at least half full.
+        // The bytes of each entry are counted twice, because the nodes of the trees may be only half full.
         2 * self.values.len() * entry + self.owed.capacity() * size_of::<V>()
     }
 

@@ -24,7 +24,7 @@ pub(super) fn decimal_average(sum: i128, scale: u8, count: i64) -> Option<i128> 
     }
     let digits = |number: u128| number.checked_ilog10().map_or(1, |log| log + 1);
     let (sum_digits, count_digits) = (digits(sum.unsigned_abs()), digits(u128::from(count.unsigned_abs())));
-    // With this many digits appended to the sum, the quotient has 38 or 39 digits. With 39 digits one digit
+    // `shift` zeros are appended to the sum. The quotient then has 38 or 39 digits; if it has 39, one zero
     // less is appended.
     let mut shift = QUOTIENT_DIGITS + count_digits - sum_digits;
     let count = i256::from_i128(i128::from(count));

@@ -1,8 +1,8 @@
 //! Aggregates that keep one value per group, over rows that are never retracted: FIRST_VALUE and LAST_VALUE,
 //! and MIN and MAX of text.
 //!
-//! All of them ignore NULL. Text is compared by its bytes. The forms with retraction are in `lists.rs` and
-//! `tally.rs`.
+//! All of them ignore NULL. Text is compared by its bytes. The same aggregates over rows that may be
+//! retracted are in `lists.rs` and `tally.rs`.
 //!
 //! Source: Flink, `FirstValueAggFunction`, `LastValueAggFunction`, `MinAggFunction`, `MaxAggFunction`.
 

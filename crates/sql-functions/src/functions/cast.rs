@@ -143,8 +143,8 @@ impl Failures {
         }
     }
 
-    /// Adds the failures of casting the items of arrays, maps or rows. `row_of` returns the row of an item,
-    /// or `None` if its failure does not count.
+    /// Adds a failure for each row of arrays, maps or rows in which an item could not be cast. `row_of`
+    /// returns the row that an item belongs to, or `None` if the failure of the item does not count.
     fn take(&mut self, items: Failures, row_of: impl Fn(usize) -> Option<usize>) {
         let mut errors = items.errors.into_iter();
         for item in items.rows {

@@ -272,7 +272,7 @@ pub fn mistyped(array: &ArrayRef, instead_of: &str) -> EvaluationError {
 /// Returns a scalar as a column of one row.
 ///
 /// # Errors
-/// [`EvaluationError`] if there is no such column.
+/// [`EvaluationError`] if Arrow has no column for the type of the scalar.
 pub fn one(scalar: &ScalarValue) -> Result<ArrayRef, EvaluationError> {
     scalar.to_array().map_err(|error| internal(&error))
 }

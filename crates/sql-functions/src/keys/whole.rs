@@ -155,9 +155,9 @@ pub(crate) fn hash_of(key: i64, seed: u64) -> u64 {
     (product as u64) ^ (product >> 64) as u64
 }
 
-/// Returns whether a hash table with this seed finds nearly all whole numbers from 0 on in the first step of
-/// a look-up. This is the case if at most one key of 50 lies beyond the first group of places that a look-up
-/// reads, in hash tables of 64 to 1,024 places that are as full as they may be.
+/// Returns whether a hash table with the given seed finds nearly all whole numbers from 0 on in the first
+/// step of a look-up. This is the case if at most one key of 50 lies beyond the first group of places that a
+/// look-up reads, in hash tables of 64 to 1,024 places that are as full as they may be.
 ///
 /// The worst of 20 random seeds leaves one key of 8 beyond the first group, which doubles the time of a
 /// look-up.

@@ -92,8 +92,8 @@ impl BadOptions {
         if !(0.0..=1.0).contains(&share) {
             return Err(given.wrong(SHARE, format!("'{share}' is not a number from 0 to 1")));
         }
-        // A share with few digits is a whole number of records; the small addend corrects the rounding of the
-        // multiplication.
+        // The share of a window of 10,000 records is a whole number of records if it has up to four digits.
+        // The small summand corrects the rounding of the multiplication.
         let bad_max = (share < 1.0).then_some((share * BAD_WINDOW_RECORDS as f64 + 1e-6) as usize);
         Ok(BadOptions { on_bad, bad_max })
     }
@@ -128,7 +128,8 @@ pub(super) struct BadRecords {
 }
 
 impl BadRecords {
-    /// Creates the handler of one split of `job`; splits that divert to the same file share `diversion`.
+    /// Creates the handler of one split of `job`. Splits that divert bad records to the same file share
+    /// `diversion`, which stands for this file.
     pub(super) fn new(options: BadOptions, diversion: Option<Arc<Diversion>>, job: u64) -> Self {
         if let Some(diversion) = &diversion {
             *diversion.state().writers.entry(job).or_default() += 1;
@@ -416,7 +417,7 @@ struct DiversionState {
     text: Vec<u8>,
     /// The number of splits of each job that are still open.
     writers: BTreeMap<u64, usize>,
-    /// Jobs that have failed. The file accepts no more bad records of them.
+    /// Numbers of jobs that have failed. Bad records of these jobs are no longer written to the file.
     given_up: BTreeSet<u64>,
     /// Whether the file of bad records must be published, because a job has ended, or has failed because of
     /// its records.
@@ -469,8 +470,8 @@ impl Diversion {
         written
     }
 
-    /// Notes that a split of a job has ended. `is_cut` says whether the job was asked to end before its input
-    /// had ended.
+    /// Records that a split of a job has ended. `is_cut` says whether the job was asked to end before its
+    /// input had ended.
     fn leave(&self, job: u64, is_cut: bool) -> io::Result<()> {
         let mut state = self.state();
         state.is_cut |= is_cut;

@@ -153,8 +153,8 @@ impl Decoding {
                 self.decode();
             } else if taken.wants_more {
                 if taken.bytes == 0 && BUFFER_BYTES_MAX + READ_BYTES < self.end - self.start {
-                    // This is reached only if a decoder is wrong, because a correct decoder also consumes
-                    // records that are too long.
+                    // A correct decoder also consumes records that are too long, so the buffer can be full
+                    // only if a decoder is wrong.
                     let reason = "a record is longer than can be buffered".to_owned();
                     return Err(ConnectError::Corrupt { path: input.into(), reason });
                 }

@@ -166,7 +166,7 @@ pub(super) struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// Creates a source of the rows of a feed with this name, with the columns at `wanted` in the table.
+    /// Creates a source of the rows of a feed with the given name, with the columns at `wanted` in the table.
     pub(super) fn source(
         &self,
         name: String,

@@ -213,7 +213,7 @@ impl Files for RealFiles {
             let path = entry?.path();
             match fs::metadata(&path) {
                 Ok(metadata) => entries.push(Entry { path, is_directory: metadata.is_dir() }),
-                // The entry was removed between the two calls, or is a link without a target.
+                // The entry was removed after the directory was read, or it is a link without a target.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(of_path(&path, &error)),
             }

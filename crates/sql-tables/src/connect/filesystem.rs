@@ -251,9 +251,9 @@ fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
 
 /// The content of the files of a table: lines of records, or Parquet columns.
 enum FileFormat {
-    /// The files have records one after the other, in this format.
+    /// The files have records one after the other, in the format given here.
     Lines(Format),
-    /// The files are Parquet files, with these options.
+    /// The files are Parquet files, read and written by the options given here.
     Parquet(ParquetOptions),
 }
 

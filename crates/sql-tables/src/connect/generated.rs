@@ -48,8 +48,8 @@ pub(super) struct Generated<G> {
     pub is_max: bool,
     /// Number of rows generated so far; 0 at the beginning.
     pub made: u64,
-    /// The time at which the rate began, and the nanosecond of the schedule at that time; `None` at the
-    /// beginning.
+    /// The time at which the present rate began, and how many nanoseconds of the schedule had passed then;
+    /// `None` before the first poll.
     pub pace: Option<(ProcessingTime, u64)>,
 }
 
@@ -72,7 +72,8 @@ impl<G: Generate> Generated<G> {
         (is_due, self.due_at((begin, origin), made + is_due))
     }
 
-    /// Returns the time at which a row is due by a pace.
+    /// Returns the processing time at which the row with the index `row` is due. Rows come at the generator's
+    /// pace, which began at the instant `begin`.
     fn due_at(&self, (begin, origin): (ProcessingTime, u64), row: u64) -> ProcessingTime {
         begin.plus_nanos(self.generator.nanos_at(row).saturating_sub(origin))
     }

@@ -100,7 +100,8 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
         number(given, "bid.hot-ratio.bidders", 4, 1)?,
         number(given, "auction.hot-ratio.sellers", 4, 1)?,
     ];
-    // The last number of each line is the average size of the other fields of that kind of event, in bytes.
+    // For each kind of event: the option with its average size, the default of this size, and the average
+    // size of the event's other fields, in bytes.
     let extra = [
         average(given, "person.avg-size", 200, 62)?,
         average(given, "auction.avg-size", 500, 110)?,

@@ -40,7 +40,8 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
         Some(port) if port > 0 => port,
         _ => return Err(given.wrong("port", "'0' is not a port from 1 to 65535")),
     };
-    // Flink's example takes a Java byte, which is signed.
+    // Values from -128 on are accepted, because Flink's example reads the delimiter as a Java byte, which is
+    // signed.
     let delimiter = match given.number::<i16>("byte-delimiter", "a byte from 0 to 255")?.unwrap_or(10) {
         byte @ -128..=255 => (byte & 0xff) as u8,
         other => return Err(given.wrong("byte-delimiter", format!("'{other}' is not a byte from 0 to 255"))),

@@ -184,8 +184,8 @@ impl Events {
         let of_first = Events::spread(first, self.event_rate, 1_000).min(i64::MAX as u64) as i64;
         let mut millis = self.base_millis.saturating_add(of_first);
         let (whole, part) = ((1_000 / self.event_rate) as i64, 1_000 % self.event_rate);
-        // This is the fraction of a millisecond in the time of the next event, in units of 1 / `event_rate`
-        // milliseconds.
+        // The fraction of a millisecond by which the present event comes after `millis`, in units of 1 /
+        // `event_rate` milliseconds.
         let mut left = first % self.event_rate * 1_000 % self.event_rate;
         let mut times = Vec::with_capacity(count);
         for _ in 0..count {

@@ -33,11 +33,12 @@ pub struct Reading {
     /// The computed columns, in the order of declaration. Each is an expression over the columns from the
     /// records and the computed columns before it.
     computed: Vec<Making>,
-    /// For each output column, its place among the columns from the records followed by the computed columns.
+    /// For each output column, its place in a list: first the columns that come from the records, then the
+    /// computed columns.
     outputs: Vec<usize>,
     schema: SchemaRef,
-    /// The event time column and the watermark expression, over the columns from the records followed by the
-    /// computed columns.
+    /// The event time column and the watermark expression. Both refer to the columns that come from the
+    /// records, followed by the computed columns.
     time: Option<Timing>,
 }
 
@@ -111,7 +112,7 @@ pub enum ScanError {
     NoTime {
         /// The table whose row has no event time.
         table: String,
-        /// The event time column of that table.
+        /// The event time column of the table.
         column: String,
     },
     /// A computed column of the table could not be evaluated.

@@ -105,8 +105,8 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
     let literal = |number: i64| Expr::Value(Value::Number(number.to_string(), false).into());
     let argument = match number {
         0.. => literal(number),
-        // The least number, which has no positive counterpart, cannot occur here, because no interval literal
-        // is that long.
+        // The number is negated. The least 64-bit number, which has no positive counterpart, cannot occur
+        // here, because no interval literal is that long.
         _ => Expr::UnaryOp {
             op: UnaryOperator::Minus,
             expr: Box::new(literal(number.checked_neg().unwrap_or(i64::MAX))),

@@ -293,8 +293,8 @@ impl VisitorMut for Plain {
             let error = SqlError::new(Code::Unsupported, message).at(place(expression));
             return ControlFlow::Break(Box::new(error.help("write x IN (..) for many alternatives")));
         }
-        // The unit argument of such a function is a keyword like MONTH, which the planner would take for a
-        // column.
+        // The first argument of TIMESTAMPADD and TIMESTAMPDIFF is a unit, a keyword like MONTH, which the
+        // planner would take for a column.
         if let Expr::Function(function) = expression
             && let Some(name) = single_name(&function.name)
             && matches!(name.value.to_uppercase().as_str(), "TIMESTAMPADD" | "TIMESTAMPDIFF")

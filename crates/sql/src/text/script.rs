@@ -145,7 +145,7 @@ fn is_end(token: &TokenWithSpan) -> bool {
 /// CASE.
 fn end_of_set(tokens: &[TokenWithSpan]) -> usize {
     let mut cases = 0;
-    // True if the word before was the END that closes the statement set.
+    // True if the previous word was the END that closes the statement set.
     let mut is_closed = false;
     for (index, token) in tokens.iter().enumerate().filter(|(_, token)| !is_blank(&token.token)) {
         if is_end(token) {
@@ -265,7 +265,8 @@ fn syntax_error(error: ParserError, tokens: &[TokenWithSpan], place: Place) -> S
 
 fn plain_message(message: &str) -> String {
     let message = message.strip_prefix("sql parser error: ").unwrap_or(message);
-    // This message of sqlparser holds the debug form of a token, from which the word is taken.
+    // The parser's message "No infix parser for token" has the debug form of a token, from which the word is
+    // taken.
     if message.starts_with("No infix parser for token") {
         let word = message.split("value: \"").nth(1).and_then(|rest| rest.split('"').next());
         return word

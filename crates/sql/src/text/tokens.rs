@@ -53,8 +53,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                 }
                 _ => split.push(token),
             },
-            // This arm matches `0x10`, and not `x'10'`, whose quotes make the token longer. A literal in
-            // quotes may end on a later line.
+            // `0x10` is refused. It is told from `x'10'` by its length, because the quotes make that token
+            // longer. A literal in quotes may end on a later line.
             Token::HexStringLiteral(digits)
                 if token.span.end.line == token.span.start.line
                     && token.span.end.column - token.span.start.column

@@ -72,7 +72,7 @@ impl Case for Lrb {
 /// Records per second of the generated traffic: the rate of one expressway of the benchmark.
 const TRAFFIC_RATE_PER_S: u64 = 1_000;
 
-/// Returns the records of the cars of one generated expressway in these seconds, in order.
+/// Returns the records of the cars of one generated expressway in the given seconds of event time, in order.
 pub fn generated_traffic(seed: u64, seconds: Range<u64>) -> Vec<Record<LrbRecord>> {
     let rate_per_s = NonZeroU64::new(TRAFFIC_RATE_PER_S).expect("the rate of traffic is above zero");
     let generator = LrbGenerator::new(LrbOptions { seed, rate_per_s });

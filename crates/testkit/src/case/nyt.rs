@@ -57,7 +57,7 @@ impl Nyt {
         Nyt { source, window, splits: 1, whole_answer, gathered: Gathered::default() }
     }
 
-    /// Returns the case with the same trips, made by this number of splits.
+    /// Returns the case with the same trips, made by the given number of splits.
     ///
     /// # Panics
     /// If `splits` is zero, or the trips are recorded.

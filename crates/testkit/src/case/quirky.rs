@@ -50,7 +50,8 @@ pub(super) struct Quirky {
 }
 
 impl Quirky {
-    /// Draws one split for each side, with about `count` records in all.
+    /// Draws the records of the splits, one split for each stream in `sides`, with about `count` records in
+    /// all.
     pub(super) fn draw(sides: &Sides, count: usize, entropy: &mut dyn Entropy) -> Self {
         let mut inputs = sides.readings(count, entropy);
         let mut quirks = Quirk::ALL.to_vec();

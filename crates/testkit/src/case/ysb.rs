@@ -50,7 +50,7 @@ impl Ysb {
         Ysb { events, pace, window, splits: 1, gathered: Gathered::default() }
     }
 
-    /// Returns the case with the same events, made by this number of splits.
+    /// Returns the case with the same events, made by the given number of splits.
     ///
     /// # Panics
     /// If `splits` is zero.
@@ -69,8 +69,8 @@ impl Ysb {
     }
 
     fn stamp_us(&self, index: u64) -> i64 {
-        // The event times are computed in nanoseconds first: an event sent at a rate is stamped with its
-        // intended time, which is truncated twice.
+        // The event time is computed in nanoseconds and then cut to microseconds, because an event that is
+        // sent at a rate is stamped with its intended time, which is cut to nanoseconds first.
         let (rate_per_s, start_ns) = match self.pace {
             YsbPace::Drained(rate_per_s) => (rate_per_s, 0),
             YsbPace::AtRate(rate_per_s, start) => (rate_per_s, start.as_nanos()),

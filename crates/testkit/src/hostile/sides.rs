@@ -157,7 +157,8 @@ impl Sides {
         (self.odd + 1) % self.sides.len()
     }
 
-    /// Removes from the odd side the records that its features exclude.
+    /// Removes records from the odd side (the stream to which features of one side apply), if a feature says
+    /// that this side has no records, or lacks the first or the last of them.
     fn cut<T>(&self, made: &mut Vec<T>) {
         let third = made.len() / 3;
         if self.has(SideFeature::Empty) {

@@ -16,7 +16,7 @@ struct Spent {
 }
 
 impl BoundedGrant {
-    /// Creates a source of memory grants with this limit; without a limit every request is granted.
+    /// Creates a source of memory grants with the given limit; without a limit every request is granted.
     pub(super) fn new(limit_bytes: Option<usize>) -> Self {
         BoundedGrant { limit_bytes: limit_bytes.unwrap_or(usize::MAX), spent: Mutex::new(Spent::default()) }
     }

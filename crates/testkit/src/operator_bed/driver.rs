@@ -146,7 +146,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         if let Mark::InputWatermark(own) = mark {
             (self.told, self.is_told) = (own, true);
         }
-        // In a chain of operators, a mark may come while the output has no room at all.
+        // The output may have no room at all when a mark comes, as it may be in a chain of operators.
         let room = self.any_room();
         let mut flow = self.call(room, |operator, output| operator.on_mark(mark, output))?;
         let mut fruitless = 0;
@@ -232,7 +232,8 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         Ok(flow)
     }
 
-    /// Returns the room for a call after which the operator may stop and continue later; it may be none.
+    /// Returns the room of the output for a call without records, such as a mark. The operator may stop in
+    /// this call and continue later, so there may be no room at all.
     fn any_room(&mut self) -> Room {
         if self.entropy.below(4) == 0 { Room::Exactly(0) } else { Room::AtMost(self.manner.room) }
     }
@@ -318,8 +319,8 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         });
     }
 
-    /// Makes the calls that may happen between any two others: a latency marker, a save and load, and the
-    /// like.
+    /// Calls the operator in ways that may happen between any two other calls: with a latency marker, or with
+    /// a save and a load of its state.
     fn between(&mut self) -> Ended {
         match self.entropy.below(16) {
             0 => {

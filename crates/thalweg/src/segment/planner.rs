@@ -15,7 +15,7 @@ use super::{Allowed, Chaining, FromSource, Layout, Parallel, Segment};
 use crate::draft::{Label, free_name};
 
 /// Largest number of partitions of a stream. A source with more splits is read by one task. With this bound,
-/// one task can read four streams of so many partitions.
+/// one task can read four streams that have the greatest number of partitions each.
 pub(super) const PARTITIONS_MAX: usize = limits::INPUTS_PER_TASK.max as usize / 4;
 
 /// Builds the graph of a query, and holds the rules by which its streams are cut into tasks.
@@ -122,8 +122,8 @@ impl Planner {
         P::Out: Send + 'static,
         X: OutputPlan<P::Out>,
     {
-        // A stream that is separated into two streams without an operator before it has no operator to be
-        // named after, so its task is called `part`.
+        // A stream may be separated into two streams without an operator before the separation. Then no
+        // operator gives the task its name, so it is called `part`.
         let name = if tail_name.is_empty() { "part" } else { tail_name };
         self.follow(segment, tail, name, output);
     }

@@ -18,7 +18,7 @@ pub struct FromSplits<S, W = WatermarkStrategy> {
 }
 
 impl<S, W> FromSplits<S, W> {
-    /// Returns the only split of the source, if it has no others.
+    /// Returns the source's split if it has only one; otherwise `None`.
     fn alone(&mut self) -> Option<FromSource<S, W>> {
         if self.splits.len() == 1 { self.splits.pop() } else { None }
     }

@@ -65,8 +65,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         let (edge, all_gather) = (Slot::new(), Rc::new(Cell::new(true)));
         let (filled, do_all_gather) = (edge.clone(), Rc::clone(&all_gather));
         let lower = move |planner: &mut Planner| {
-            // All branches have ended when the first stream is planned, so the value of `all_gather` is final
-            // here.
+            // The first stream is planned only after all branches have ended. So it is final by now whether,
+            // in every branch, a merging operator comes before any keyed or serial one.
             let kind = planner.kind_of_shared(&segment, do_all_gather.get());
             let (output, edge) = planner.graph.shared_edge(kind);
             planner.end(segment, output);
@@ -131,7 +131,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         Stream { draft, index, segment: FromEdges { edges: SeveralOf(segments), label }, value: PhantomData }
     }
 
-    /// Begins a stream with this stream and another one. If a task needs a name for it, the name is `kind`.
+    /// Ends this stream and another one in a new stream, such as a union or a join of both. `kind` names it,
+    /// if a task needs a name for a stream without operators.
     pub(crate) fn meet<R, U, D, E>(
         self,
         other: Stream<R, D>,

@@ -44,8 +44,8 @@ impl JoinGenerator {
             Side::Left => left,
             Side::Right => right,
         };
-        // A record matches for half a second to either side, which is one second. So there are as many keys
-        // as records in a second.
+        // A record matches records up to half a second before and after it, a second in all. With as many
+        // keys as records in a second, a record has one match on average.
         JoinGenerator { draws, keys, key_count: rate_per_s.get() }
     }
 

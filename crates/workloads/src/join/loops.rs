@@ -129,7 +129,8 @@ impl Fed for Blocks {
 /// Source: makes the next records of one stream and gives them their event times.
 #[inline(never)]
 fn make(half: &mut Half, rows: &mut [Record<Number>]) {
-    // These copies are kept in registers and written back once per block, not once per row.
+    // The position in the sequence of records is copied into local variables, which stay in registers. It is
+    // written back once per block, not once per row.
     let (mut stamps, mut next, generator) = (half.stamps, half.next, half.generator);
     for row in rows {
         let event_time = stamps.next_stamp();

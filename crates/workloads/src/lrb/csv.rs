@@ -122,8 +122,8 @@ pub fn record_of<'a>(field: impl Fn(usize) -> Option<&'a str>) -> Result<Record<
 }
 
 /// Converts a record to the benchmark's 15 integers: its time in whole seconds, rounded down, and -1 in the
-/// columns that its type does not use. The inverse of [`record_of`], except for the fields of a type 4 request
-/// which that does not read.
+/// columns that its type does not use. The inverse of [`record_of`], except for fields of a type 4 request,
+/// which `record_of` does not read.
 ///
 /// # Panics
 /// If a number of the record is above 2147483647 (in builds with overflow checks).
@@ -165,7 +165,8 @@ pub fn columns_of(record: &Record<LrbRecord>) -> [i32; COLUMNS.len()] {
     row
 }
 
-/// Converts one row of the file of historical tolls. `field` is as in [`record_of`].
+/// Converts one row of the file of historical tolls. `field` returns the text of the column with a given
+/// index, or `None` if there is none.
 ///
 /// # Errors
 /// [`LrbCsvError::FieldCount`] if there are not four fields; [`LrbCsvError::Field`] if one has a value that
@@ -230,7 +231,8 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> Row<F> {
         Ok(Row { columns, field })
     }
 
-    /// Returns the field of the row in the column of this name. The compiler turns the name into an index.
+    /// Returns the field of the row in the column of the given name. The compiler turns the name into an
+    /// index.
     #[inline]
     fn text(&self, column: &'static str) -> Result<&'a str, LrbCsvError> {
         let index = self.columns.iter().position(|name| *name == column);
@@ -238,7 +240,7 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> Row<F> {
         (self.field)(index).ok_or(LrbCsvError::FieldCount { columns: self.columns.len(), is_above: false })
     }
 
-    /// Returns the number in the row's column of this name, or an error if the number is not allowed.
+    /// Returns the number in the row's column of the given name, or an error if the number is not allowed.
     #[inline]
     fn number<N: FromStr + PartialOrd + Copy>(
         &self,

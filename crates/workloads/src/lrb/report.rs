@@ -162,7 +162,8 @@ impl Place {
     /// Returns the segment in which this place lies.
     #[inline]
     pub fn segment(&self) -> Segment {
-        // The number is below 100, because the position is below the length of the expressway.
+        // The number of the segment fits 8 bits: it is below 100, because the position is below the length of
+        // the expressway.
         let number = (self.position_feet / SEGMENT_FEET) as u8;
         Segment { xway: self.xway, direction: self.direction, number }
     }

@@ -46,7 +46,8 @@ pub const STOPPED_REPORTS: u32 = 4;
 /// Number of stopped cars at one place from which on there is an accident.
 pub const ACCIDENT_CARS: u32 = 2;
 
-/// Returns the toll of a segment for a minute with `cars` reports at this average speed, without an accident.
+/// Returns the toll of a segment for a minute with `cars` reports at the given average speed, without an
+/// accident.
 #[inline]
 pub fn toll(cars: u64, average_speed_mph: f64) -> u64 {
     if cars > 50 && average_speed_mph < 40.0 { 2 * (cars - 50) * (cars - 50) } else { 0 }

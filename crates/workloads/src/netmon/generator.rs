@@ -105,8 +105,8 @@ fn pairs(entropy: &mut SeededEntropy) -> Vec<Probe> {
 
 fn probe(pairs: &[Probe], entropy: &mut SeededEntropy) -> Probe {
     let Probe { pair, rtt: usual } = pairs[entropy.below(pairs.len() as u64) as usize];
-    // Every probe draws all of its random numbers, used or not, so that the pairs do not depend on the
-    // shares.
+    // Every probe draws all of its random numbers, used or not. So the pairs of machines are the same
+    // whatever share of probes has the usual round-trip time.
     let (is_usual, other) = (entropy.unit() < USUAL_SHARE, rtt_at(entropy.unit()));
     Probe { pair, rtt: if is_usual { usual } else { other } }
 }

@@ -120,7 +120,8 @@ impl Fed for Stream<'_> {
 /// Source: copies probes into a block and gives them their event times.
 #[inline(never)]
 fn stamp(probes: &[Probe], stamps: &mut Stamps, rows: &mut [Record<Probe>]) {
-    // This copy is kept in registers and written back once per block, not once per row.
+    // The position in the sequence of event times is copied into a local variable, which stays in registers.
+    // It is written back once per block, not once per row.
     let mut local = *stamps;
     for (row, probe) in rows.iter_mut().zip(probes) {
         *row = Record::new(local.next_stamp(), *probe);
@@ -138,7 +139,7 @@ fn add(rows: &[Record<Probe>], open: &mut OpenWindow) {
         let count = if last.event_time < end {
             rest.len()
         } else {
-            // A run has at least the first row, which opened the window.
+            // The run has at least the first row, which opened the window.
             rest.partition_point(|row| row.event_time < end).max(1)
         };
         let (run, behind) = rest.split_at(count);

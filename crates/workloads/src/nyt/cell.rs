@@ -38,7 +38,8 @@ impl Hash for Cell {
 const _: () = assert!(CELLS_PER_SIDE < 1 << 10);
 
 impl Cell {
-    /// A value that is no cell of the grid, whose numbers start at 1.
+    /// Stands for no cell of the grid: column 0 and row 0. The numbers of the grid's columns and rows start
+    /// at 1.
     pub const OUTSIDE: Cell = Cell { x: 0, y: 0 };
 
     /// Returns the cell around `place`; `None` if the place lies outside the grid or is not a number. A cell

@@ -88,7 +88,8 @@ impl CompensatedSum {
     #[inline]
     fn add(&mut self, number: f64) {
         let sum = self.sum + number;
-        // The rounding loss is exact if the larger summand is subtracted from the sum first.
+        // The loss by rounding is exact if the larger of the two summands is subtracted from the rounded sum
+        // first.
         self.lost +=
             if self.sum.abs() < number.abs() { (number - sum) + self.sum } else { (self.sum - sum) + number };
         self.sum = sum;

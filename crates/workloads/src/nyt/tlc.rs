@@ -130,7 +130,7 @@ pub fn trip_of<'a>(field: impl Fn(usize) -> Option<&'a str>) -> Result<Record<Tr
     Ok(Record::new(event_time, trip))
 }
 
-/// Returns the index of the column of this name. The compiler computes the index.
+/// Returns the index of the column of the given name. The compiler computes the index.
 const fn column(name: &str) -> usize {
     let mut index = 0;
     while !is_equal(COLUMNS[index].as_bytes(), name.as_bytes()) {

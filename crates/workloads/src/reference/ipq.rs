@@ -144,8 +144,8 @@ impl Revenues {
         let sum_before = |index: u64| u128::from(index / length) * total + before[(index % length) as usize];
         let (start, rate) = (i128::from(start_us), i128::from(rate_per_s));
         let (size, slide) = (i128::from(self.windows.size_us), i128::from(self.windows.slide_us));
-        // The closure returns the least index with `floor(index * 1e6 / rate) >= border - start`, that is,
-        // the first event at or after a border.
+        // Returns the index of the first event at or after an instant `border` (the start or the end of a
+        // window): the least index with `floor(index * 1e6 / rate) >= border - start`.
         let index_at = |border: i128| {
             let index = ((border - start).max(0) * rate + 999_999) / 1_000_000;
             index.min(i128::from(events)) as u64

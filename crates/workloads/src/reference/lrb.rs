@@ -197,7 +197,7 @@ fn accidents(sizes: LrbSizes, mut standing: Vec<Standing>) -> Vec<(Place, i64)> 
     standing.sort_unstable();
     let mut found = Vec::new();
     for at_place in standing.chunk_by(|a, b| a.place == b.place) {
-        // This map has the number of cars with at least four reports from the place, by the start of the
+        // By the start of each window: the number of cars with at least four reports from the place in the
         // window.
         let mut stopped: BTreeMap<i64, u32> = BTreeMap::new();
         for of_car in at_place.chunk_by(|a, b| a.vehicle == b.vehicle) {

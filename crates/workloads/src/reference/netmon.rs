@@ -158,7 +158,8 @@ impl NetmonSums {
         }
         let (rate, length) = (i128::from(rate_per_s), period.len() as u64);
         let stamp = |index: u64| i128::from(start_us) + i128::from(index) * 1_000_000 / rate;
-        // The closure returns the index of the first probe at or after a border in time, as in `ysb.rs`.
+        // Returns the index of the first probe at or after an instant (the start or the end of a window),
+        // computed as in `ysb.rs`.
         let index_at = |border: i128| {
             let index = ((border - i128::from(start_us)).max(0) * rate + 999_999) / 1_000_000;
             index.clamp(indexes.start.into(), indexes.end.into()) as u64
@@ -250,7 +251,8 @@ impl Sum {
         self.lost += other.lost;
     }
 
-    /// Multiplies the sums, as if every probe had been added `times` times.
+    /// Multiplies the sums of round-trip times and the counts, as if every probe had been added `times`
+    /// times.
     fn repeat(&mut self, times: u64) {
         self.count *= times;
         self.rtts *= times as f64;

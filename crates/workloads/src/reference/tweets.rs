@@ -86,7 +86,8 @@ pub fn tweets_rows(
         let last = before.replace((tweets, score));
         let has_changed = last.is_some_and(|(tweets_before, score_before)| {
             let [now, then] = [i128::from(tweets), i128::from(tweets_before)];
-            // This is |score / now - score_before / then| >= 0.1 without a division.
+            // Tells whether the mean scores differ by at least 0.1: |score / now - score_before / then| >=
+            // 0.1, without a division.
             10 * (i128::from(score) * then - i128::from(score_before) * now).abs() >= now * then
         });
         if has_changed && !words.is_empty() {

@@ -100,8 +100,9 @@ pub fn ysb_counts_of_drain(run: YsbDrain<'_>) -> Vec<YsbCount> {
     let first_window = ((start - size).div_euclid(slide) + 1) * slide;
     let window_starts: Vec<i128> =
         (0..).map(|n| first_window + n * slide).take_while(|window| *window <= last_stamp).collect();
-    // The closure returns the index of the first event at or after a border: the least `i` with `floor(i *
-    // 1e6 / rate) >= border - start`, which is the same as `i >= (border - start) * rate / 1e6`.
+    // Returns the index of the first event at or after an instant (the start or the end of a window): the
+    // least `i` with `floor(i * 1e6 / rate) >= border - start`, which is the same as `i >= (border - start) *
+    // rate / 1e6`.
     let index_at = |border: i128| {
         let index = ((border - start).max(0) * rate + 999_999) / 1_000_000;
         index.min(i128::from(events)) as u64

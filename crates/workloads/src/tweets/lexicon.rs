@@ -60,7 +60,7 @@ impl Coded for LexiconError {
 }
 
 impl Lexicon {
-    /// Creates a lexicon of these words and scores.
+    /// Creates a lexicon of the given words and scores.
     ///
     /// # Errors
     /// [`LexiconError::Twice`] if a word has two scores.
@@ -119,7 +119,7 @@ impl Lexicon {
         let Some(lower) = lower.get_mut(..word.len()) else { return 0 };
         lower.copy_from_slice(word);
         lower.make_ascii_lowercase();
-        // A word that is not in the lexicon leads to a free slot, whose score is 0.
+        // For a word that is not in the lexicon, a free slot is found, whose score is 0.
         self.slots[self.place_of(lower)].1
     }
 

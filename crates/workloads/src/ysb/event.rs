@@ -18,9 +18,9 @@ pub const AD_TYPE_COUNT: u64 = 5;
 pub const EVENT_TYPE_COUNT: u64 = 3;
 /// The event type "view", which the query keeps.
 pub const VIEW: u64 = 0;
-/// An event type that the query drops.
+/// The event type "click", which the query drops.
 pub const CLICK: u64 = 1;
-/// An event type that the query drops.
+/// The event type "purchase", which the query drops.
 pub const PURCHASE: u64 = 2;
 /// Window in which the views of ads are counted.
 pub const WINDOW: Span = Span::from_secs(10);

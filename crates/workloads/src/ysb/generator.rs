@@ -90,8 +90,8 @@ impl Generate for YsbGenerator {
 }
 
 fn event(options: YsbOptions, number: u64, entropy: &mut SeededEntropy) -> YsbEvent {
-    // Every event draws all of its random numbers, used or not, so that users and pages are the same with any
-    // options.
+    // Every event draws all of its random numbers, used or not. So users and pages are the same whether or
+    // not ads and types are cyclic, and for any share of views.
     let (user, page) = (entropy.below(USER_COUNT), entropy.below(PAGE_COUNT));
     let random = [AD_COUNT, AD_TYPE_COUNT, EVENT_TYPE_COUNT].map(|count| entropy.below(count));
     let in_turn = [number % AD_COUNT, number % AD_TYPE_COUNT, number % EVENT_TYPE_COUNT];

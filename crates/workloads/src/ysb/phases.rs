@@ -30,7 +30,7 @@ pub struct YsbPhases {
 }
 
 impl YsbPhases {
-    /// Creates a generator with these phases, which must be in the order of their start.
+    /// Creates a generator with the given phases, which must be in the order of their start.
     ///
     /// # Panics
     /// If a phase begins before the previous one.

@@ -5,13 +5,13 @@ use crate::bench::comparison::Run;
 use crate::bench::latency::Latency;
 use crate::bench::parameters::PolicyParameters;
 
-/// Header of the CSV file of figures.
+/// Header of the CSV file `figures.csv`, which has one row of measurements for each run.
 const FIGURES: &str = "label,at,repetition,workload,policy,policy_parameters,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\
                        latency_mean_us,latency_p50_us,latency_p99_us,latency_p999_us,processing_latency_mean_us,\
                        processing_latency_p50_us,processing_latency_p99_us,processing_latency_p999_us,output_delay_mean_us,\
                        output_delay_p99_us,result_latency_mean_us,result_latency_p99_us,overdue_markers,overdue_results,deadlines_met,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
 
-/// Returns the figures of all runs as CSV, one row per run.
+/// Returns the measurements of all runs as CSV, one row per run: throughput, latencies and the like.
 pub fn figures(runs: &[Run]) -> String {
     let mut text = format!("{FIGURES}\n");
     for Run { label, at, repetition, figures, .. } in runs {
@@ -60,7 +60,7 @@ pub fn figures(runs: &[Run]) -> String {
     text
 }
 
-/// Returns the figures of groups as CSV, one row for each run and each group of its queries.
+/// Returns the measurements of groups of queries as CSV, one row for each run and each group.
 pub fn groups(runs: &[Run]) -> String {
     let mut text = "label,at,run,group,queries,offered_per_s,throughput_per_s,latency_mean_us,latency_p50_us,latency_p99_us,\
                     output_delay_p99_us,result_latency_p50_us,result_latency_p99_us,overdue_results,latency_target_us,deadlines_met,in_time\n"

@@ -29,8 +29,8 @@ pub struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Returns why runs of these policies or modes are too short, at one value of the parameter. The reason
-    /// is that of the shortest run; `None` if all runs are long enough.
+    /// Returns why runs of the given policies or modes are too short, at one value of the parameter. The
+    /// reason is that of the shortest run; `None` if all runs are long enough.
     pub fn too_short(self, labels: &[&str], at: Option<f64>) -> Option<String> {
         let runs = self.found.runs.iter();
         self.worst(runs.filter(|run| run.at == at && labels.contains(&run.label.as_str())))

@@ -55,8 +55,8 @@ const PENALISED: f64 = 2.0;
 /// Two latencies count as comparable if one is at most this many times the other.
 const ALIKE: f64 = 1.3;
 
-/// Least share of the other policies' throughput that Cameo keeps, if it gives up no more than the paper
-/// says.
+/// Least ratio of Cameo's throughput to that of the other policies by which the paper's claim about
+/// throughput holds.
 const KEPT: f64 = 0.975;
 
 /// Number of latency-sensitive jobs in every run of the experiment.
@@ -148,7 +148,8 @@ impl Panel {
     pub fn stretch(self, at: f64) -> f64 {
         let overload = match self {
             Panel::Load | Panel::Jobs => self.load(at),
-            // The load is what two workers take, so it is too high by this factor for fewer workers.
+            // Bulk jobs are offered what two workers can take. So with `at` workers they are offered `2 / at`
+            // times what is taken.
             Panel::Workers => 2.0 / at,
         };
         (overload * MARGIN).max(1.0)

@@ -31,7 +31,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     part.run(args, &engine, interrupt)
 }
 
-/// Returns the queries of these names, ready to run, with the check of their results.
+/// Returns the queries of the given names, ready to run, with the check of their results.
 pub fn part(
     name: &'static str,
     args: &BenchArgs,
@@ -90,7 +90,7 @@ fn checker(
     })
 }
 
-/// Returns the revenues of the ads of one period of the generator, beginning with this index.
+/// Returns the revenues of the ads of one period of the generator, beginning with the given index.
 fn period_from(generator: &AdGenerator, index: u64) -> Vec<u64> {
     let cache = generator.cache();
     let (before, behind) = cache.split_at((index % cache.len() as u64) as usize);

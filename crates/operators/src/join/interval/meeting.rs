@@ -20,7 +20,8 @@ pub(super) struct Meeting<K, V, N> {
     key: K,
     /// Number of the bucket of the other side that the record has reached.
     bucket: i64,
-    /// The place in the reached bucket of the other side from which the record continues.
+    /// The place, among the rows of its key in the reached bucket, of the row with which the record is
+    /// compared next. `None` if the search in that bucket has not begun.
     place: Option<Place>,
 }
 
@@ -68,7 +69,8 @@ where
         }
     }
     if own.is_over(row.time, watermark) {
-        // The record has passed all buckets of the other side, so it continues behind the last of them.
+        // No match can arrive any more, and the record was compared with all rows of the other side. So its
+        // bucket is the one behind the last, and the record is not stored.
         let bucket = seen.near.first.saturating_add_unsigned(seen.near.count as u64);
         let meeting = Meeting { row, tag: seen.tag, key, bucket, place: None };
         return part(meeting, alone, output);
@@ -85,7 +87,8 @@ where
     None
 }
 
-/// Continues as [`arrive_at`] does, for a record that is compared with some of its matches already.
+/// Continues to compare a record with the rows of the other side, after [`arrive_at`] had no room for the
+/// results of all its matches. Returns the record if there is no room again.
 pub(super) fn go_on_at<K, V, N, W, M, U, O>(
     own: &mut Side<K, V, N>,
     theirs: &mut Side<K, W, M>,

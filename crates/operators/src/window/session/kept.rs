@@ -23,9 +23,9 @@ use super::of_key::{Folded, Melt, Reach, Session, end_of};
 use super::timed::TimedSessions;
 use super::timers::{Timer, Timers};
 
-/// The content of a kept session: its accumulator, and the instant of the timer for its update if the session
-/// has changed since it was emitted. An instant for which there is no such timer counts as none: an open
-/// session which meets this session will ask for the update.
+/// The content of a kept session: its accumulator, and the instant of the timer at which its update is
+/// emitted, if the session has changed since it was emitted. If no such timer is set for that instant, the
+/// update is requested by the open session that overlaps this session.
 type Kept<A> = (A, Option<EventTime>);
 
 /// The rule by which two kept sessions of a key are merged.
@@ -129,7 +129,8 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         let mut last = None;
         self.sessions.change(&melt, &key, &reach, |session| {
             let Some(mut fired) = fired.take() else { return };
-            // The content of the earlier session comes first in the merged session.
+            // The aggregate may depend on the order of values, so the content of the session that begins
+            // earlier comes first in the merged session.
             if session.start == start {
                 std::mem::swap(&mut session.content.0, &mut fired.content);
             }

@@ -117,8 +117,8 @@ impl<A> Session<A> {
     }
 }
 
-/// Returns the end of a session with this last instant: the next microsecond, or the last instant itself at
-/// the end of time.
+/// Returns the end of a session with the given last instant: the next microsecond, or the last instant itself
+/// at the end of time.
 pub(super) fn end_of(last: EventTime) -> EventTime {
     last.plus(Span::from_micros(1))
 }
@@ -201,8 +201,8 @@ impl<A> Sessions<A> {
         if !self.here.meets(reach) {
             let met = self.met(reach.from, reach.last)?;
             if met <= reach.from {
-                // Only this session overlaps the record, for the session before it in the tree ends before
-                // the record's span begins. Its start and so its place in the tree are unchanged.
+                // No earlier session of the key reaches into the span of the record, so the session overlaps
+                // the record alone. Its start does not change, and so neither does its place in the tree.
                 return self.beside.get_mut(&met);
             }
             let session = self.beside.remove(&met)?;

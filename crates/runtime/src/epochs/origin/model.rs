@@ -11,7 +11,7 @@ use super::*;
 use crate::epochs::{Bundle, Claiming, Containers, Deposit, Item};
 use crate::models::model;
 
-/// The scheduling context of all bundles in these models, which do not depend on it.
+/// The scheduling context of all blocks in these models, which do not depend on it.
 const CONTEXT: Context = Context { observed: ProcessingTime::ZERO, token: None };
 
 /// Number of epochs that the splits of these models reach.

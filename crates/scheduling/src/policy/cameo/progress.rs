@@ -33,7 +33,8 @@ struct Last {
     next: EventTime,
     /// The latest event time among the points by which the progress lines of the streams are given.
     known: EventTime,
-    /// The time at which the last stream gets to the compared event time, with the line of that stream.
+    /// The processing time at which the slowest stream of the query gets to the event time at which streams
+    /// are compared, and the progress line of that stream.
     line: Option<(ProcessingTime, ProgressMap)>,
     /// True if some stream of the query has no progress line yet.
     has_unknown: bool,

@@ -34,8 +34,8 @@ const LEFT_ON_LEAVING: f64 = 0.5;
 pub(super) enum MemoryMode {
     /// Memory mode (run first what frees memory) is off, and is not entered before `until`.
     Relaxed { until: ProcessingTime },
-    /// Memory mode (run first what frees memory) has been on since this instant, when so many bytes were
-    /// used.
+    /// Memory mode (run first what frees memory) has been on since the instant `since`, when `used_bytes`
+    /// were in use.
     Pressed { since: ProcessingTime, used_bytes: u64 },
 }
 
@@ -71,8 +71,8 @@ impl MemoryMode {
     }
 }
 
-/// The operators that run first in memory mode: those of one query without its sources, from the first
-/// operator down to the one at this place, counted from the end of the query.
+/// The operators that run first in memory mode: operators of one query in topological order, without its
+/// sources, from the first one down to the operator `place`. `place` counts the operators that come after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pipeline {
     pub(super) query: QueryId,
@@ -87,14 +87,15 @@ pub(super) struct Release {
     /// Number of the query's pending records that are left after the operators considered so far.
     left: f64,
     cost_ns: f64,
-    /// The greatest release in a cycle by the first operators of the pipeline; zero if they release nothing.
-    /// `place` tells the last of these operators.
+    /// The most records that the first operators of the query would release from memory in a cycle, if they
+    /// ran in order; zero if they release none. `place` tells the last of these operators.
     pub(super) most: f64,
     pub(super) place: u32,
 }
 
 impl Release {
-    /// Adds the next operator of the pipeline, which has this place from the end of the query.
+    /// Adds the next operator of the query in topological order. `place` is the number of operators that come
+    /// after it.
     pub(super) fn pass(&mut self, settings: &KlinkSettings, state: &OperatorState, place: u32) {
         let pending = state.pending as f64;
         let selectivity = selectivity(state, 0.0);

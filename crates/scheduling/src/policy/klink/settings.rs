@@ -56,17 +56,21 @@ pub enum Relief {
 /// Way to predict the arrival of the next watermark that makes a query put out results.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Estimate {
-    /// By mean and variance of past delays, in closed form.
+    /// The arrival is predicted by the mean and variance of past delays, and the slack is computed in closed
+    /// form.
     ClosedForm,
-    /// By mean and variance of past delays, summed in steps of r (Eq. 8).
+    /// The arrival is predicted by the mean and variance of past delays, and the slack is summed in steps of
+    /// r (Eq. 8).
     Sum {
-        /// Range of the sum, in deviations on either side of the mean, at most 8: 2 for f = 95 % (Algorithm
-        /// 1), 1.645 for 90 %.
+        /// Range of the sum in Eq. 8, in standard deviations on either side of the mean, at most 8: 2 for f =
+        /// 95 % (Algorithm 1), 1.645 for 90 %.
         reach_deviations: f64,
     },
-    /// In closed form, with the variance of the mean over all epochs (Eq. 6 as printed).
+    /// The arrival is predicted by the mean of past delays and the variance of this mean over all epochs (Eq.
+    /// 6 as printed). The slack is computed in closed form.
     LiteralVariance,
-    /// By the regression line [`progress`](crate::StreamState::progress), which is taken as exact.
+    /// The arrival is predicted by the regression line [`progress`](crate::StreamState::progress), which is
+    /// taken as exact.
     Regression,
 }
 

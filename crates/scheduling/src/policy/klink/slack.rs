@@ -56,8 +56,8 @@ pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamSt
         return Some(from_now_ns(swept, now) - cost_ns);
     }
     let expected = expected(settings.estimate, now, stream)?;
-    // From here on, instants are counted from the time before which the awaited watermark has certainly not
-    // arrived.
+    // From here on, instants are counted from the last time at which the source's input was read: the awaited
+    // watermark has not arrived before it.
     let expected = Expected { mean_ns: expected.mean_ns - unseen_since_ns, ..expected };
     let charge_ns = cost_ns - unseen_since_ns;
     Some(match settings.estimate {
@@ -73,7 +73,7 @@ pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamSt
 fn expected(estimate: Estimate, now: ProcessingTime, stream: &StreamState) -> Option<Expected> {
     let deadline = stream.deadline.filter(|deadline| *deadline < EventTime::MAX)?;
     if let (Estimate::Regression, Some(progress)) = (estimate, stream.progress) {
-        // A regression line predicts an instant without a deviation.
+        // The regression line predicts the arrival as one instant, so its deviation is zero.
         return Some(Expected {
             mean_ns: from_now_ns(progress.observed_at(deadline), now),
             deviation_ns: 0.0,
@@ -165,8 +165,8 @@ pub(super) fn reach_deviations(confidence_percent: f64) -> f64 {
     most
 }
 
-/// Argument at which the computation changes from the series to the continued fraction below. Here both are
-/// exact to 12 digits.
+/// The z from which on the tail of the normal distribution is computed by a continued fraction, and below
+/// which by a series. At this z both are exact to 12 digits.
 const SERIES_END: f64 = 2.0;
 
 /// Number of terms of the series and of the continued fraction: enough for 12 digits in the range where each

@@ -49,7 +49,7 @@ pub struct Met {
     /// Versions of the old rows of updates whose new rows have not come, by time and key.
     replaced: HashMap<Arc<[u8]>, Replaced, foldhash::fast::RandomState>,
     /// Ascending numbers under which the versions in `replaced` were noted, in order, so that the oldest is
-    /// dropped first. A version whose new row has come leaves its entry here.
+    /// dropped first. The entry stays here after the new row has come.
     noted: VecDeque<(u64, Arc<[u8]>)>,
     noted_count: u64,
     bytes: usize,
@@ -141,7 +141,8 @@ impl Met {
         Some(met.version)
     }
 
-    /// Notes the version of the old row of an update for the new row with the same time and key.
+    /// Remembers the version that the old row of an update matched, for the new row with the same time and
+    /// key.
     pub fn replace(&mut self, time_and_key: (i64, Option<&[u8]>), version: Option<&[u8]>) {
         let key: Arc<[u8]> = Arc::from(bytes_of_key(time_and_key));
         self.note(key, version, 1);
@@ -169,8 +170,8 @@ impl Met {
         self.replaced.insert(key, Replaced { version: version.map(Box::from), count, noted_at });
     }
 
-    /// Returns `Some` of the version, if any, of the old row that a new row with this time and key replaces.
-    /// Returns `None` if no such old row was noted.
+    /// Returns `Some` of the version, if any, of the old row that a new row with the given time and key
+    /// replaces. Returns `None` if no such old row was noted.
     pub fn replaced(&mut self, time_and_key: (i64, Option<&[u8]>)) -> Option<Option<Box<[u8]>>> {
         let key = bytes_of_key(time_and_key);
         let replaced = self.replaced.get_mut(&key[..])?;
@@ -181,8 +182,8 @@ impl Met {
         self.drop_replaced(&key)
     }
 
-    /// Returns `Some` of the version that is noted for this time and key, if any, and leaves it noted. Returns
-    /// `None` if nothing is noted.
+    /// Returns `Some` of the version that is noted for the given time and key, if any, and leaves it noted.
+    /// Returns `None` if nothing is noted.
     pub fn noted(&self, time_and_key: (i64, Option<&[u8]>)) -> Option<Option<Box<[u8]>>> {
         let key = bytes_of_key(time_and_key);
         self.replaced.get(&key[..]).map(|replaced| replaced.version.clone())

@@ -64,7 +64,7 @@ struct Key {
     bytes: Arc<[u8]>,
     /// Kept rows of the key in either input, in the order of arrival.
     records: [Vec<Remembered>; 2],
-    /// Time of the last entry of this key in `written`.
+    /// Time at which a row of this key was written last, as entered last in the list `written`.
     noted_ms: i64,
 }
 

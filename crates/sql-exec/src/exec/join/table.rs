@@ -58,7 +58,7 @@ impl Table {
 /// Left rows of a join that are looked up in the hash table of the right rows.
 pub(super) struct Probe {
     rows: RecordBatch,
-    /// For each left row, the first right row of its key.
+    /// For each left row, the index of the first right row that has its key.
     firsts: Vec<u32>,
     is_met: Vec<bool>,
     /// Position at which the search for pairs continues: a left row, and the next right row to compare it

@@ -102,7 +102,9 @@ struct Version {
 }
 
 impl Version {
-    /// Returns whether this version is ordered behind `other`, which arrived after it.
+    /// Returns whether this version of a row has a later event time than `other`, although it arrived
+    /// earlier. With several readers, whose order of arrival is not determined, versions of equal time are
+    /// ordered by their values.
     fn is_after(&self, other: &Version, is_single: bool) -> bool {
         match is_single {
             true => self.time > other.time,
@@ -110,7 +112,7 @@ impl Version {
         }
     }
 
-    /// Returns whether this version is valid before `other`, which arrived before it.
+    /// Returns whether this version of a row becomes valid before `other`, although it arrived later.
     fn is_earlier(&self, other: &Version, is_single: bool) -> bool {
         let by_time = (self.valid_from, self.time).cmp(&(other.valid_from, other.time));
         by_time.is_lt() || (by_time.is_eq() && !is_single && self.row < other.row)

@@ -187,7 +187,7 @@ fn narrow_quotient(left: i128, right: i128, shift: i32) -> Option<i128> {
 /// point.
 fn rounded_quotient(left: i128, right: i128) -> Option<(i128, i32)> {
     let (dividend, divisor) = (left.unsigned_abs(), right.unsigned_abs());
-    // With this many zeros appended, the dividend gives a quotient of 38 or 39 digits.
+    // So many zeros are appended to the dividend that the quotient has 38 or 39 digits.
     let zeros = QUOTIENT_DIGITS + digits(divisor) - digits(dividend);
     let wide = i256::from_parts(dividend, 0).checked_mul(wide_power_of_ten(zeros)?)?;
     let by = i256::from_parts(divisor, 0);

@@ -167,7 +167,8 @@ impl<'a> Spans<'a> {
         self.offsets.first().copied().unwrap_or(0)
     }
 
-    /// Returns the items of the rows of a column only; a slice of a column has other items around them.
+    /// Returns the items that belong to the rows of this column. If the column is a slice, `items` also has
+    /// those of the rows around it.
     fn cut(&self, items: &ArrayRef) -> ArrayRef {
         let end = self.offsets.last().copied().unwrap_or(0);
         items.slice(self.start() as usize, (end - self.start()) as usize)

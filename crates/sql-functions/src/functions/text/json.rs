@@ -125,8 +125,8 @@ pub fn write_number(number: &str, out: &mut String) {
     out.push_str(sign);
     if scale >= 0 && adjusted >= -6 {
         let scale = scale as usize;
-        // Zeros are added by hand, because the width in a format has 16 bits and there may be more digits. At
-        // most six zeros are missing.
+        // Missing zeros, at most six, are added in front of the digits. A format's width would not do: it has
+        // 16 bits, and there may be more digits.
         let zeros = (scale + 1).saturating_sub(digits.len());
         let padded = "0".repeat(zeros) + digits;
         let (before, behind) = padded.split_at(padded.len() - scale);

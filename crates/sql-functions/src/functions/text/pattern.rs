@@ -336,8 +336,8 @@ impl<'a> Translation<'a> {
                     depth += 1;
                 }
                 '\\' => self.escape(Place::Class)?,
-                // These characters are escaped, because doubled they are operators in the crate `regex` but
-                // not in Java.
+                // In a character class of the crate `regex`, `~~` and `--` are operators, but not in Java. So
+                // `~` and a second `-` are escaped.
                 '~' => self.out.push_str("\\~"),
                 '-' if last == '-' => self.out.push_str("\\-"),
                 other => self.out.push(other),

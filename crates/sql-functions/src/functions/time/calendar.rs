@@ -45,7 +45,8 @@ pub fn civil(days: i64) -> Civil {
 /// month are counted on into the next or the previous ones.
 #[inline]
 pub fn days(year: i64, month: i64, day: i64) -> i64 {
-    // No timestamp lies beyond these bounds, and within them no computation overflows.
+    // Year, month and day are limited to 2^40 in either direction. No timestamp lies beyond, and no
+    // computation overflows.
     let bound = |number: i64| number.clamp(-(1 << 40), 1 << 40);
     let (year, month, day) = (bound(year), bound(month), bound(day));
     // The year begins in March, as in `civil`, so that a leap day is its last day.

@@ -161,7 +161,7 @@ fn of_millis(unit: Unit, millis: i64) -> i64 {
         Unit::Millisecond => millis % 1_000,
         Unit::Microsecond => millis % 1_000 * 1_000,
         Unit::Nanosecond => millis % 1_000 * 1_000_000,
-        // All other units are handled above, so the unit is EPOCH: the seconds of the interval.
+        // YEAR to SECOND are handled above, so the unit is EPOCH: the seconds of the interval.
         _ => millis / 1_000,
     }
 }

@@ -163,8 +163,8 @@ fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
     Ok(bound(types, given, of.clone(), Nulls::Anyway, move |arguments, rows| {
         let (numbers, stride) = one_or_many(&arguments[0])?;
         let precision = Input::<Int64Type>::optional(arguments, 1)?;
-        // `scaled` returns the number of a row times 10 to the power of `digits` (at most 3), without a
-        // fraction. A product beyond 128 bits is beyond all years.
+        // The function `scaled` returns the number in a row, times 10 to the power of `digits` (at most 3),
+        // without a fraction. A product beyond 128 bits lies beyond all years.
         let scaled: Box<dyn Fn(usize, u32) -> Option<i128>> = match numbers.data_type() {
             DataType::Int64 => {
                 let numbers = numbers.as_primitive::<Int64Type>().clone();

@@ -101,7 +101,7 @@ enum Values {
 }
 
 impl Column {
-    /// Reads the generated column with this name from the table options below `fields.NAME`.
+    /// Reads the generated column with the given name from the table options below `fields.NAME`.
     pub(super) fn bind(given: &mut Given<'_>, name: &str, of: &SqlType) -> Result<Column, SqlError> {
         let prefix = format!("fields.{name}");
         match given.choice(&format!("{prefix}.kind"), &[("random", false), ("sequence", true)], false)? {
@@ -174,8 +174,8 @@ impl Column {
                 }
             }
             (&Values::Float { min, max }, of) => {
-                // The bounds are weighted and added, because `max - min` of the greatest numbers would
-                // overflow.
+                // The value is a weighted sum of both bounds. `min + share * (max - min)` would overflow if
+                // the bounds are the least and the greatest number.
                 let value = |row| {
                     let share = random::unit(bits(row));
                     (min * (1.0 - share) + max * share).clamp(min, max)

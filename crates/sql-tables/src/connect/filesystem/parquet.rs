@@ -206,7 +206,8 @@ impl ParquetFile {
             let from = SqlType::of_arrow(&plain)
                 .ok_or_else(|| mismatch(column, format!("{held} of the file is no type of SQL")))?;
             if from == column.of {
-                // The type in the file and the declared type are equal except for the names of their parts.
+                // The type in the file and the declared type are the same SQL type, and differ at most in the
+                // names of their parts.
                 plain = column.of.arrow();
             } else if plain != column.of.arrow() {
                 let bound = bind_cast(&from, true, &column.of, false, &reading.context)

@@ -502,8 +502,8 @@ impl RowSink for FileSink {
         if self.end.is_complete() {
             self.publish_success()?;
         }
-        // All files are published now, so the marker is not needed: no other run can take one of them for a
-        // leftover.
+        // The marker shows other runs that this run still writes files. All files are published now, so it is
+        // not needed: no other run can take one of them for a leftover.
         self.marker = None;
         Ok(())
     }

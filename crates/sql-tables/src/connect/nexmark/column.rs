@@ -205,8 +205,8 @@ impl Figures {
     }
 
     fn field(&self, field: Field, events: &Events) -> ArrayRef {
-        // The reserve price of an auction is drawn like its first bid, and the address of a channel like the
-        // channel.
+        // A field has a seed of its own, with two exceptions. The reserve price of an auction shares the seed
+        // of its first bid, and the address of a channel that of the channel's name.
         let seed_of = |field: Field| draw::at(self.seed, field as u64);
         let seed = match field {
             Field::Url => seed_of(Field::Channel),

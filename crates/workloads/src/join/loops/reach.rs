@@ -51,10 +51,10 @@ impl Reach {
         let reached = usize::try_from(reached).expect("half a second of 64-bit records fits 64 bits") + 1;
         let length = (reached + 2 * block_records.get()).next_power_of_two().max(2);
         assert!(length <= 1 << 30, "{length} records do not fit the loop's numbers");
-        // There are twice as many chains as records, so that a chain has half a record on average.
+        // There are twice as many chains of records as records, so a chain has half a record on average.
         let heads = 2 * length;
         Reach {
-            // Every chain begins with a number that lies more than a whole ring back, so it counts as empty.
+            // Every chain begins with the number of a record that is no longer kept, so it counts as empty.
             heads: vec![(length as u32 + 1).wrapping_neg(); heads],
             ring: vec![NOTHING; length],
             next: 0,
@@ -85,8 +85,8 @@ impl Reach {
             let (time_us, key) = (row.event_time.as_micros(), row.value.key);
             let (mut number, mut link) = (number, link);
             let horizon_us = time_us - WITHIN.as_micros();
-            // The other stream may be at most one block ahead. Its records are within half a second unless a
-            // block is half a second long.
+            // The chain is walked as long as its records are kept and at most half a second older than the
+            // row. The other stream may be a block ahead, so records may also be too late to match.
             while other.is_there(number) && horizon_us <= link.time_us {
                 if link.value.key == key && link.time_us - time_us <= WITHIN.as_micros() {
                     let later = if link.time_us < time_us {
@@ -126,7 +126,7 @@ impl Reach {
         self.ring[number as usize & (self.ring.len() - 1)]
     }
 
-    /// Returns whether the record with this number is still in the ring, that is, was not overwritten.
+    /// Returns whether the record with the given number is still in the ring, that is, was not overwritten.
     #[inline(always)]
     fn is_there(&self, number: u32) -> bool {
         let back = self.next.wrapping_sub(number);

@@ -14,15 +14,16 @@ impl Reciprocal {
     pub(super) fn of(divisor: u64) -> Self {
         assert!(divisor > 0, "nothing is divided by zero");
         let inverse = (1u128 << 64) / u128::from(divisor);
-        // The reciprocal of 1 needs a 65th bit; one less is corrected like any other.
+        // The reciprocal of 1 would be 2^64, which needs 65 bits. One less is stored, and corrected as for
+        // any other number.
         Reciprocal { divisor, inverse: u64::try_from(inverse).unwrap_or(u64::MAX) }
     }
 
     /// Returns the quotient and the remainder of a division by multiplication.
     #[inline]
     pub(super) fn divide(self, number: u64) -> (u64, u64) {
-        // `inverse` is at most one below `2^64 / divisor`, so this estimate is at most one below the
-        // quotient.
+        // The stored reciprocal is at most one below `2^64 / divisor`, so this estimate is at most one below
+        // the quotient.
         let estimate = ((u128::from(number) * u128::from(self.inverse)) >> 64) as u64;
         let remainder = number - estimate * self.divisor;
         let is_short = remainder >= self.divisor;

@@ -76,8 +76,8 @@ pub(super) fn rows(entropy: &mut SeededEntropy) -> Vec<LrbRecord> {
         let rounds = ROUNDS_MIN + entropy.below((ROUNDS - 2 * ROUNDS_MIN + 1) as u64) as usize;
         let mut begin_round = entropy.below(ROUNDS as u64) as usize;
         if [begin_round, (begin_round + rounds) % ROUNDS].contains(&1) {
-            // Otherwise the previous car of the slot would leave in round 0. No two journeys of one slot lie
-            // this close.
+            // A journey that begins or ends in round 1 is moved by one round, because the journey before it
+            // in the same slot would end in round 0. No two journeys of one slot lie this close.
             begin_round += 1;
         }
         let track = Track::of(Journey::random(begin_round, rounds, entropy), &road.jams, entropy);

@@ -84,7 +84,8 @@ impl Fed for Blocks<'_> {
 /// Source: copies the next records from the generator and gives them their event times.
 #[inline(never)]
 fn produce(source: &mut Source<'_>, records: &mut [Record<LrbRecord>]) {
-    // This copy is kept in registers and written back once per block, not once per row.
+    // The position in the sequence of event times is copied into a local variable, which stays in registers.
+    // It is written back once per block, not once per row.
     let mut stamps = source.stamps;
     for (row, value) in records.iter_mut().zip(&mut source.records) {
         *row = Record::new(stamps.next_stamp(), value);
@@ -181,8 +182,8 @@ impl OpenWindows {
             let count = if last.event_time < end {
                 rest.len()
             } else {
-                // A run has at least the first row, which opened the pane. At the end of time a window may be
-                // empty.
+                // The run has at least the first row, which opened the pane. At the end of time no instant is
+                // before the end of a pane, so the search alone could find an empty run.
                 rest.partition_point(|row| row.event_time < end).max(1)
             };
             let (run, behind) = rest.split_at(count);

@@ -69,7 +69,8 @@ impl Loop for Blocks {
 /// Source: copies events into a block and gives them their event times.
 #[inline(never)]
 pub(super) fn stamp(events: &[YsbEvent], stamps: &mut Stamps, rows: &mut [Record<YsbEvent>]) {
-    // This copy is kept in registers and written back once per block, not once per row.
+    // The position in the sequence of event times is copied into a local variable, which stays in registers.
+    // It is written back once per block, not once per row.
     let mut local = *stamps;
     for (row, event) in rows.iter_mut().zip(events) {
         *row = Record::new(local.next_stamp(), *event);

@@ -71,8 +71,8 @@ impl OpenWindow {
             let count = if last.event_time < end {
                 rest.len()
             } else {
-                // A run has at least the first row, which opened the window. At the end of time a window may
-                // be empty.
+                // The run has at least the first row, which opened the window. At the end of time no instant
+                // is before the end of a window, so the search alone could find an empty run.
                 rest.partition_point(|row| row.event_time < end).max(1)
             };
             let (run, behind) = rest.split_at(count);

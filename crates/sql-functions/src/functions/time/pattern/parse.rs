@@ -71,7 +71,7 @@ fn strict(fields: &Fields) -> Option<Moment> {
         None => Some(least),
     };
     let year = fields.year.unwrap_or(1970);
-    // Years beyond this number are refused, because Java's formatters accept none.
+    // Years beyond 999,999,999 are refused, because Java's formatters accept none.
     if year.abs() > 999_999_999 {
         return None;
     }
@@ -154,7 +154,8 @@ impl Cursor<'_> {
                     'h' => fields.hour_of_half = Some(if number == 12 { 0 } else { number }),
                     'm' => fields.minute = Some(number),
                     's' => fields.second = Some(number),
-                    // The letter is `S` of a lenient pattern, which reads milliseconds.
+                    // The remaining letter is `S` of a lenient pattern. It reads milliseconds, which are
+                    // converted afterwards.
                     _ => fields.nanos = Some(number),
                 }
             }
@@ -200,7 +201,8 @@ impl Cursor<'_> {
             let number = self.digits(least, most)?;
             return sign.is_none().then_some(number);
         }
-        // A number leaves the digits that the directly following fields of fixed width need.
+        // A number of variable width is read up to the digits that belong to the fields of fixed width
+        // directly behind it.
         let present = self.rest.bytes().take_while(u8::is_ascii_digit).count();
         let reserved: usize = following.iter().map_while(fixed_width).sum();
         let taken = if reserved == 0 { present } else { present.saturating_sub(reserved).max(least) };

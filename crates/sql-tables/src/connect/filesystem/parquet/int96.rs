@@ -33,7 +33,7 @@ pub(super) fn roots(metadata: &ArrowReaderMetadata) -> BTreeSet<usize> {
     (0..of.num_columns()).filter(is_such).map(|leaf| of.get_column_root_idx(leaf)).collect()
 }
 
-/// Returns the unit in which the 96-bit timestamps of a column of this type are read.
+/// Returns the unit in which the 96-bit timestamps of a column of the given type are read.
 pub(super) fn unit(of: &SqlType) -> TimeUnit {
     match digits(of) {
         Some(0..=3) => TimeUnit::Millisecond,
@@ -130,7 +130,9 @@ impl Seconds {
     }
 }
 
-/// Returns the first instant, in seconds, that differs from the same value in `held`, which wrapped around.
+/// Compares timestamps that were read in their unit (`held`) with the same timestamps read in seconds.
+/// Returns the first instant, in seconds, that differs because the value in `held` did not fit 64 bits and
+/// wrapped around.
 fn wrapped(held: &dyn Array, seconds: &dyn Array) -> Option<i64> {
     match (held.data_type(), seconds.data_type()) {
         (DataType::Timestamp(unit, _), DataType::Timestamp(TimeUnit::Second, _)) => {

@@ -53,7 +53,8 @@ pub(super) fn needs(
 ) -> io::Result<Needs> {
     let file = Arc::new(file.try_clone()?);
     let leaves = metadata.file_metadata().schema_descr().num_columns();
-    // The two sums are the bytes of the pages of all columns, and the bytes of the values of one row.
+    // `page_bytes` is the sum of the bytes of the pages of all columns in memory, and `row_bytes` the sum of
+    // the bytes of the values of one row.
     let (mut page_bytes, mut row_bytes) = (0_usize, 1_usize);
     for leaf in (0..leaves).filter(|leaf| is_read(*leaf)) {
         let (mut pages, mut row) = (0, 0);
@@ -68,7 +69,8 @@ pub(super) fn needs(
         row_bytes = row_bytes.saturating_add(row);
     }
     let rows = (ROWS_BYTES_MAX / row_bytes).clamp(1, BATCH_ROWS_MAX);
-    // The rows are counted twice, because they are read and then converted to the types of the table.
+    // The bytes of rows count twice, because rows are held as they were read and as values of the table's
+    // types.
     Ok(Needs { rows, bytes: page_bytes.saturating_add(rows.saturating_mul(row_bytes).saturating_mul(2)) })
 }
 

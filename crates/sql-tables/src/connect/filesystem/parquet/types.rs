@@ -79,7 +79,7 @@ pub(super) fn plain(held: &DataType, declared: Option<&SqlType>) -> Result<DataT
     })
 }
 
-/// Returns the field of a row with this name. Without an exact match, a field that matches when case is
+/// Returns the field of a row with the given name. Without an exact match, a field that matches when case is
 /// ignored is returned.
 fn named<'a>(fields: &'a Fields, name: &str) -> Result<&'a FieldRef, String> {
     let is_like = |field: &&FieldRef| field.name().to_lowercase() == name.to_lowercase();

@@ -79,7 +79,7 @@ impl Track {
         let Journey { begin_round, rounds, direction, speed_mph } = journey;
         let feet_max = rounds as u32 * (FEET_PER_ROUND_MPH * (speed_mph + 5) + CREEP_FEET);
         let room_feet = TRACK_FEET - 2 * BESIDE_FEET - feet_max;
-        // This distance is counted from the end of the road from which cars of this direction come.
+        // Distance of the car in feet from the end of the road at which cars of its direction come in.
         let mut way_feet = BESIDE_FEET + entropy.below(u64::from(room_feet)) as u32;
         let position = |way_feet| match direction {
             Direction::East => way_feet,
@@ -128,8 +128,8 @@ impl Track {
         let place = Spot { speed_mph: 0, ..self.spots[rounds.start] };
         let resumed = self.spots[rounds.end - 1].position_feet;
         for spot in &mut self.spots[rounds.end..] {
-            // The place is added before the other position is subtracted, because positions fall for cars
-            // that drive west.
+            // The subtraction comes last. The positions of a car that drives west fall, so the difference
+            // alone could be below zero.
             spot.position_feet = spot.position_feet + place.position_feet - resumed;
         }
         self.spots[rounds].fill(place);
