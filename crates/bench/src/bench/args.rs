@@ -189,7 +189,7 @@ pub struct BenchArgs {
     pub time_scale: u64,
     /// Find the highest rate whose mean output delay is at most this span, such as 50ms. The output delay of
     /// a window is the time from when the watermark that closes it was taken in until its results are
-    /// delivered. Up to nine runs are made, and the last one within the span is shown.
+    /// delivered. Of up to nine runs, the last one within the span is shown.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     #[arg(conflicts_with_all = ["rate", "out"])]
     pub target_delay: Option<Span>,
