@@ -96,7 +96,7 @@ enum Sending<T, M> {
 /// The reading end of one queue, by the way in which values are handed over.
 enum Receiving<T, M> {
     /// An `ArrayQueue` of crossbeam, from which items are popped one by one. The reader has popped the items
-    /// of `front`. Those from the index `next` on have not been handed to the task that reads.
+    /// of `front`. The items from the index `next` on have not been handed to the task that reads.
     Each { queue: Arc<ArrayQueue<Item<T, M>>>, front: Vec<Item<T, M>>, next: usize },
     /// A ring of rtrb, in which many items are read in place and then released by one store.
     Batched(Consumer<Item<T, M>>),

@@ -30,8 +30,8 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Returns the events as text for the test bed. Of the rising watermarks, only those that `horizon` reports
-/// as relevant are kept.
+/// Returns the events as text for the test bed. A rising watermark is kept only if `horizon` reports it as
+/// relevant.
 fn text(events: &[Event], has_sides: bool, horizon: &Horizon) -> String {
     let (mut last, mut due) = (i64::MIN, EventTime::MIN);
     let mut shown = Vec::new();

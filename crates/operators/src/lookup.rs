@@ -9,7 +9,7 @@
 //! Emits      as answers come
 //! Late       no record is late
 //! Watermark  forwarded when all records before it are emitted; records behind it are asked meanwhile. All other
-//!            marks behave the same. Of two watermarks with nothing between them, the first may be left out
+//!            marks behave the same. The first of two watermarks with nothing between them may be left out
 //! Cost       two calls of the lookup per record, and two of functions; O(1) to put it in order
 //! Source     Flink's "Asynchronous I/O for External Data Access" for orders and watermarks; slots and places are
 //!            ours

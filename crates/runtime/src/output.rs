@@ -339,8 +339,8 @@ impl Delivered {
         self.firings.overdue(self.watermark(), since, now)
     }
 
-    /// Returns how long ago, at `now`, the last events arrived of results that have not reached all sinks. Of
-    /// windows that not all sources have reached, only those count that have ended after `since`.
+    /// Returns how long ago, at `now`, the last events arrived of results that have not reached all sinks. A
+    /// window that not all sources have reached counts only if it has ended after `since`.
     pub(crate) fn overdue_events(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
         self.firings.overdue_events(self.watermark(), since, now)
     }

@@ -62,8 +62,8 @@ pub(crate) struct Entry {
     pub(crate) aims: Aims,
 }
 
-/// What threads see of a task that they do not hold: its counters, and its probe, which shows its edges and
-/// its progress.
+/// The parts of a task that threads see without holding it: its counters, and its probe, which shows its
+/// edges and its progress.
 pub(crate) struct SeenTask {
     pub(crate) name: String,
     pub(crate) meter: Arc<Meter>,

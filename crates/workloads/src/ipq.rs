@@ -10,9 +10,9 @@
 //! ```
 //!
 //! The paper describes the results and the kind of windows in three sentences, and gives neither fields nor
-//! sizes. Those are ours. "Multiple stages of windowed aggregation" are two stages where a single number is the
-//! result. Windows are those of the paper's latency-sensitive jobs, one second; sliding windows are ten seconds
-//! long and start every second.
+//! sizes. Fields and sizes are ours. "Multiple stages of windowed aggregation" are two stages where a single
+//! number is the result. Windows are those of the paper's latency-sensitive jobs, one second; sliding windows
+//! are ten seconds long and start every second.
 //!
 //! 1. [`ad`]: ads and their revenue, and the generator of IPQ1 and IPQ2.
 //! 2. [`log`]: events that jobs log, and the generators of IPQ3 and IPQ4.

@@ -85,7 +85,7 @@ impl Group {
         }
     }
 
-    /// Returns the group of the job with the given index. Of each three consecutive jobs the first is
+    /// Returns the group of the job with the given index. The first of each three consecutive jobs is
     /// latency-sensitive.
     pub const fn of_job(place: u64) -> Self {
         if place.is_multiple_of(3) { Group::Sensitive } else { Group::Bulk }

@@ -6,9 +6,9 @@ use clap::ValueEnum;
 /// engine's setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ParallelOption {
-    /// One worker at a time runs each operator.
+    /// One worker at a time in each operator.
     Serial,
-    /// All workers run the operators without state that follow a source, and the window aggregate behind
+    /// All workers in the operators without state that follow a source, and in the window aggregate behind
     /// them. The generator has as many splits as there are workers (except for join, which has two streams).
     Epochs,
 }

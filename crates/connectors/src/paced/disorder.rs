@@ -90,8 +90,8 @@ impl Disorder {
         let Range { start: first, end: places } = self.whole(count);
         let early = self.early;
         let epoch_records = early.map_or(0, |early| early.epoch_records());
-        // Of the first epoch, the records that would have to come an epoch before the start never come. At
-        // the other end, some records of the next epoch have come early.
+        // Records of the first epoch that would have to come an epoch before the start never come. At the
+        // other end, some records of the next epoch have come early.
         let begun = (0..first).filter(move |index| early.is_none_or(|early| !early.is_early(*index)));
         let ahead = (places.saturating_sub(epoch_records)..places)
             .filter(move |index| early.is_some_and(|early| early.is_early(*index)))

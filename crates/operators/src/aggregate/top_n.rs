@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 
 use thalweg_model::{Fold, State};
 
-/// Keeps the `count` values with the greatest scores, greatest first. Of equal scores the greater value comes first,
-/// so the values alone decide which are kept. Equal values are kept as often as they came. Memory: `count` values
-/// with their scores per key and window, and room for as many again where panes are merged.
+/// Keeps the `count` values with the greatest scores, greatest first. If scores are equal, the greater value
+/// comes first, so the values alone decide which are kept. Equal values are kept as often as they came.
+/// Memory: `count` values with their scores per key and window, and room for as many again where panes are
+/// merged.
 ///
 /// ```
 /// use std::num::NonZeroUsize;

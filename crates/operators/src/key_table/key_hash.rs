@@ -5,12 +5,12 @@
 //! chance, if every odd number is equally likely (Dietzfelbinger et al., "A Reliable Randomized Algorithm for the
 //! Closest-Pair Problem", J. Algorithms 25, 1997, section 2).
 //!
-//! Consecutive keys, the common case, then lie at the multiples of a fraction of the table. They spread evenly, hence
-//! nearly without collisions and mispredicted probes, if no small multiple of that fraction comes close to a whole
-//! number (Knuth, TAOCP volume 3, section 6.4, theorem S and exercise 9). Of the numbers that follow from the seed,
-//! the first of that kind is taken. Without this choice, one seed in a few costs a query 40 % of its speed. There are
-//! some 2^51 such numbers, too many to guess. But the bound above is not proven for them, and for keys far apart only
-//! its mean over seeds is tested.
+//! Consecutive keys, the common case, then lie at the multiples of a fraction of the table. They spread
+//! evenly, hence nearly without collisions and mispredicted probes, if no small multiple of that fraction
+//! comes close to a whole number (Knuth, TAOCP volume 3, section 6.4, theorem S and exercise 9). The hash
+//! takes the first such multiplier among the numbers that follow from the seed. Without this choice, one seed
+//! in a few costs a query 40 % of its speed. There are some 2^51 such numbers, too many to guess. But the
+//! bound above is not proven for them, and for keys far apart only its mean over seeds is tested.
 //!
 //! All other keys, strings and compound keys, go through foldhash, seeded.
 

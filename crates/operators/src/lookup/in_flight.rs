@@ -128,7 +128,7 @@ impl<T, U> InFlight<T, U> {
 
     /// Puts in a mark, to be emitted behind all records that were put in so far.
     pub(super) fn put_mark(&mut self, mark: Mark) {
-        // Of two watermarks with no record between them, only the second is kept.
+        // If two watermarks have no record between them, only the second is kept.
         let is_taken_over = |last: &Place| match last.mark {
             None => true,
             Some(Mark::Watermark(_)) => matches!(mark, Mark::Watermark(_)),

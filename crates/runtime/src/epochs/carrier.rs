@@ -83,8 +83,7 @@ impl<T: Clone + Send + Sync + 'static> Carrier<T> for Share<T> {
     }
 
     fn give_back(self, is_hot: bool) {
-        // Of the readers that shared the block, only the last gets it back as its owner. It returns the block
-        // to the pool.
+        // The last of the readers that share the block gets it back as its owner, and returns it to the pool.
         if let Some(block) = Arc::into_inner(self.block) {
             block.give_back(is_hot);
         }

@@ -363,7 +363,7 @@ mod tests {
         // Each delay is 10 ms longer than the one before, so the mean of the kept delays is that of the
         // delays number 600 to 999.
         assert_eq!((delays.epochs, delays.mean_ns), (400, 7_995e6));
-        // A policy may ask for fewer. Those of number 990 to 999 have a mean of 9,945 ms.
+        // A policy may ask for fewer. The delays number 990 to 999 have a mean of 9,945 ms.
         let few = stream.state(QueryId(0), Some(event(0)), 10);
         assert_eq!((few.delays.epochs, few.delays.mean_ns), (10, 9_945e6));
         assert_eq!(few.progress, state(&mut stream, 0).progress);

@@ -27,8 +27,8 @@
 //!   C_path, targets and lines of progress are of the last round, for all operators at once,
 //!   instead of one step per acknowledgement.
 //! * Within an operator the first arrival runs first. The paper's local priority takes the first in progress
-//!   instead. Watermarks of one input only rise, so there the first arrival is also the first in progress. Of several
-//!   inputs, the one with the lowest watermark is read first, and its head gives the rank.
+//!   instead. Watermarks of one input only rise, so there the first arrival is also the first in progress. If there
+//!   are several inputs, the one with the lowest watermark is read first, and its head gives the rank.
 //! * A message is a run: all blocks within a quantum count as one message. The paper swaps operators after the
 //!   grain if the next is more urgent. Here a worker asks after each quantum, which is as long as the grain unless
 //!   the bound of a run cuts it, and may choose the same operator.

@@ -64,8 +64,8 @@ const SOURCE: u8 = 3;
 const REACH_US: i64 = (1 << 25) - 1;
 
 /// Greatest distance in ms from the next externalization moment (NEM) within which epochs get distinct ranks
-/// in the second pass of `streambox_most_open`. Of the 33 bits of a score, 7 are for the number of open
-/// containers and 8 for the tasks of a query; the other 18 hold 262 s.
+/// in the second pass of `streambox_most_open`. A score has 33 bits: 7 for the number of open containers, 8
+/// for the tasks of a query, and 18 which hold 262 s.
 const REACH_MS: i64 = (1 << 18) - 1;
 
 /// Greatest number of open containers that the score tells apart: as many epochs may be open at an operator.

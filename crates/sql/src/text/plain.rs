@@ -1,5 +1,5 @@
-//! Rewriting of a query's syntax tree into plain form. Of equal notations only the one that the planner knows
-//! is kept, and parts that the planner would ignore are refused.
+//! Rewriting of a query's syntax tree into plain form. Only one of several equal notations is kept, the one
+//! that the planner knows, and parts that the planner would ignore are refused.
 //!
 //! DataFusion's planner ignores parts of the syntax tree that it does not know (locks, samples, hints and so
 //! on). A query with such a part would run and mean something else. So every part of a query that is not

@@ -1,9 +1,9 @@
 //! Probes from a seed, distributed like 385,747 recorded ones: 99 machines that all probe each other. Made once
 //! into a cache, then copied from it.
 //!
-//! The recording is of the Seattle network, 99 machines in 40 slices of time. Each slice has a round-trip time
-//! for nearly each of 9,702 pairs, in an unnamed unit that looks like seconds. Of the variance of its
-//! logarithm, 54 % lies between pairs and 46 % within them.
+//! The recording is of the Seattle network, 99 machines in 40 slices of time. Each slice has a round-trip
+//! time for nearly each of 9,702 pairs, in an unnamed unit that looks like seconds. The variance of its
+//! logarithm lies to 54 % between pairs and to 46 % within them.
 
 use std::fmt;
 

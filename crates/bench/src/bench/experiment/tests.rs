@@ -199,7 +199,7 @@ fn a_missing_figure_is_not_tested() {
     };
     let verdicts = changed(Experiment::CameoFig8, lacks);
     let is_lacking = |verdict: &String| verdict == "not tested: a repetition lacks a figure";
-    // Of the seven claims two compare with FIFO alone, and the first one compares all three policies.
+    // Two of the seven claims compare with FIFO alone, and the first one compares all three policies.
     let lacking: Vec<bool> = verdicts.iter().map(is_lacking).collect();
     assert_eq!(lacking, [true, false, false, true, true, false, false], "{verdicts:?}");
 }

@@ -132,8 +132,8 @@ fn a_barrier_passes_when_all_have_seen_it() {
     check(2, "a. b| a|", "barrier");
 }
 
-/// If copies of one latency marker come by several paths, the last copy is passed on. Of two streams of
-/// markers the older marker is passed on.
+/// If copies of one latency marker come by several paths, the last copy is passed on. If two streams have
+/// markers, the older marker is passed on.
 #[test]
 fn a_latency_marker_counts_once() {
     check(1, "al3 al5", "L3 L5");

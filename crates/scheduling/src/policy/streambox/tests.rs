@@ -144,7 +144,7 @@ fn most_open_containers_lead_the_second_pass() {
     // The first pass and watermark tasks are as in the default.
     check_both(Some(20), &format!("{chain} B@20+1 C@20+3 D@30+2"), "1:BC 2:D 3:A", "1:BC 2:D 3:A");
     check_both(Some(9), &format!("{chain} B@20+9 C! D"), "0:DC 2:B 3:A", "0:DC 2:B 3:A");
-    // Of equal operators the oldest epoch comes first, also at the bounds of the score.
+    // If operators are equal, the oldest epoch comes first, also at the bounds of the score.
     let pair = "A>B A>C B>D C>D A*";
     check_both(Some(5), &format!("{pair} B@20+2 C@12+2 D-"), "2:CB 3:A", "2:CB 3:A");
     check_both(Some(5), &format!("{pair} B@7+64 C@6+64 D-"), "2:CB 3:A", "2:CB 3:A");

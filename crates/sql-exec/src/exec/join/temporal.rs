@@ -19,7 +19,7 @@
 //!
 //! A version that is deleted ends at the deletion's time. The deletion of a key is remembered, as in Flink,
 //! because a version that comes late may be older. The `-U` of a version is ignored, because the `+U` says
-//! all. Of two versions of one key and time, the one that came last counts or, with several readers, the
+//! all. If two versions have one key and time, the one that came last counts or, with several readers, the
 //! greater one.
 //!
 //! [`met`]: super::met

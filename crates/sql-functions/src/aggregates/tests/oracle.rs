@@ -61,8 +61,8 @@ pub(super) fn column(of: &SqlType, values: &[Value]) -> ArrayRef {
     }
 }
 
-/// Returns the values of a group after rows were added (`true`) and retracted (`false`). Of equal values, the
-/// oldest is retracted.
+/// Returns the values of a group after rows were added (`true`) and retracted (`false`). If values are equal,
+/// the oldest is retracted.
 pub(super) fn remaining(events: &[(bool, Value)]) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
     for &(comes, value) in events {

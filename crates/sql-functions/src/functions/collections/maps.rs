@@ -54,8 +54,8 @@ fn as_list(given: &[Argument], item: SqlType, column: Column) -> Result<Bound, B
     }))
 }
 
-/// Binds MAP_FROM_ARRAYS: a map of an array of keys and an array of values with equal lengths. Of equal keys the last
-/// counts, as in Flink. Differs from Flink: no key may be NULL.
+/// Binds MAP_FROM_ARRAYS: a map of an array of keys and an array of values with equal lengths. If keys are
+/// equal, the last counts, as in Flink. Differs from Flink: no key may be NULL.
 pub(super) fn from_arrays(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 2..=2)?;
     let (key, value) = (item_of(given, 0)?, item_of(given, 1)?);

@@ -45,9 +45,9 @@ fn expected(kind: JoinKind, on: On, counts: Counted, script: &[Event]) -> Vec<Pa
                         .filter(|(_, version, _)| version.key.is_some() && version.key == row.key);
                     let known = of_key.filter(|(_, _, valid_from)| *valid_from <= row.time);
                     let valid = match counts {
-                        // Of versions with equal times, the first to arrive is chosen.
+                        // The first to arrive of versions with equal times is chosen.
                         Counted::First => known.min_by_key(|(_, version, from)| (*from, version.time)),
-                        // Of versions with equal times, the last to arrive is chosen.
+                        // The last to arrive of versions with equal times is chosen.
                         _ => known.max_by_key(|(_, version, _)| version.time),
                     };
                     let met = valid

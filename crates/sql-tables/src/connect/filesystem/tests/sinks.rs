@@ -249,7 +249,7 @@ fn what_is_gathered_follows_the_memory_budget() {
     let of = parted("json");
     let rows: String =
         (0..1_000).map(|row| format!("{{\"a\":1,\"b\":\"{text}\",\"p\":{}}}\n", row % 200)).collect();
-    // Of 200 partitions 72 have no open file, and their collected rows take 360 KB or more.
+    // There are 200 partitions. 72 have no open file, and their collected rows take 360 KB or more.
     for (budget_bytes, is_more) in [(2 << 20, true), (usize::MAX, false)] {
         let folder = Folder::new();
         let world = folder.world();
