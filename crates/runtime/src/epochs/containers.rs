@@ -32,7 +32,7 @@ pub struct Bundle<B> {
     pub(crate) late_by: EventTime,
     /// A latency marker that follows the last record of the block.
     pub(crate) marker: Option<LatencyMarker>,
-    /// Time at which the block was put onto its work queue, in ns.
+    /// Time at which the block was put onto its work queue, in ns of the engine's clock.
     pub(crate) arrived_ns: u64,
     /// The scheduling context (Cameo) of the oldest record in the block. Records derived from the block inherit
     /// it.
@@ -48,8 +48,8 @@ pub struct Containers<T: Send + 'static, B = Block<Record<T>>> {
 
 type WorkQueue<B> = CacheAligned<Mutex<VecDeque<Bundle<B>>>>;
 
-/// Destination of filled blocks: one task that is run as several copies, or several such tasks whose
-/// containers hold blocks of one block pool.
+/// Destination of filled blocks: one task that is run as several copies, or several such tasks that read one
+/// stream. The blocks of all of them come from one block pool.
 pub trait Deposit<T: Send + 'static>: Send + Sync {
     /// Puts a bundle (a block with its epoch) onto the work queue of `core`. The epoch must be one that the
     /// depositing split has not left.
@@ -59,7 +59,7 @@ pub trait Deposit<T: Send + 'static>: Send + Sync {
     /// only carries a latency marker, may be added.
     fn is_crowded(&self) -> bool;
 
-    /// Counts a latency marker that is dropped before it reaches the tasks behind the containers.
+    /// Counts a latency marker that is dropped before it reaches the tasks that claim these blocks.
     fn drop_marker(&self);
 }
 
@@ -77,7 +77,8 @@ impl<T: Send + 'static> Deposit<T> for Containers<T> {
     }
 }
 
-/// The containers of several tasks that read one stream. Every block is shared by all of them.
+/// The containers (the unclaimed blocks of each epoch) of several tasks that read one stream. Every block is
+/// shared by all of these tasks.
 pub(crate) struct FanOut<T: Clone + Send + Sync + 'static>(pub(crate) Vec<Arc<Containers<T, Share<T>>>>);
 
 impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
@@ -100,8 +101,8 @@ impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
 }
 
 impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
-    /// Makes empty containers for blocks of the pool `block_pool`, with a work queue for each of `cores`
-    /// cores.
+    /// Makes empty containers (lists of the unclaimed blocks of each epoch) for blocks of the pool
+    /// `block_pool`, with a work queue for each of `cores` cores.
     pub(crate) fn new(
         block_pool: Arc<BlockPool<Record<T>>>,
         cores: usize,
@@ -131,9 +132,9 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         note_oldest(counts, &work_queue);
     }
 
-    /// Takes an unclaimed bundle for a copy of the task. The bundle comes from the oldest epoch on the copy's
-    /// own work queue, or among the bundles that have waited for long on other work queues. Within one epoch
-    /// the copy's own work queue is preferred.
+    /// Takes an unclaimed bundle for a copy of the task. The bundle (a block with its epoch) is one of the
+    /// oldest epoch among those on the copy's own work queue and those that have waited for long on other
+    /// work queues. Within one epoch the copy's own work queue is preferred.
     pub(crate) fn claim(&self, copy: usize, now: ProcessingTime) -> Option<Bundle<B>> {
         let up_to = self.tracker.claimable_up_to()?;
         if !self.tracker.claiming.is_local {
@@ -160,8 +161,8 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         work_queues.into_iter().find_map(|(_, work_queue)| self.steal(work_queue, up_to))
     }
 
-    /// Takes the newest bundle (a block with its epoch) of the first epoch on the work queue of this copy, if
-    /// that epoch is not above `up_to`.
+    /// Takes the newest bundle (a block with its epoch) of the oldest epoch on the work queue of this copy,
+    /// if that epoch is not above `up_to`.
     fn take(&self, core: usize, up_to: u64) -> Option<Bundle<B>> {
         self.remove(core, up_to, |work_queue, first| {
             let of_first = work_queue.iter().rposition(|bundle| bundle.epoch == first);
@@ -199,7 +200,8 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
     }
 }
 
-/// Adds `by` to a counter. The caller holds the lock of the work queue, so there is no other writer.
+/// Adds `by` to a counter of a work queue. The caller holds the lock of this work queue, so there is no other
+/// writer.
 fn raise(counter: &AtomicU64, by: u64, ordering: Ordering) {
     counter.store(counter.load(Ordering::Relaxed) + by, ordering);
 }

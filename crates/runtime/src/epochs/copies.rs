@@ -32,8 +32,8 @@ pub(crate) struct Gathered<C> {
 /// Merging two tables of that size takes about 50 us, as much as waking a worker costs.
 const MERGED_ALONE_BYTES: usize = 64 << 10;
 
-/// An operator chain that holds gathered state, and the index of the copy that made it. The chain returns to
-/// this copy when its state has been merged into another chain.
+/// An operator chain that holds gathered state, and the index of the copy (of the parallel task) that made
+/// it. The chain returns to this copy when its state has been merged into another chain.
 type OfCopy<C> = (usize, C);
 
 /// The operator chains, with their gathered state, of all copies of one task, while no worker processes
@@ -52,7 +52,7 @@ pub(crate) struct Copies<C> {
 /// The state of copies that is being merged for one closed epoch.
 struct Merging<C> {
     parts: Vec<OfCopy<C>>,
-    /// Number of pairs of chains that some worker is merging at the moment.
+    /// Number of pairs of operator chains whose states some worker is merging at the moment.
     in_hands: usize,
 }
 
@@ -64,9 +64,9 @@ pub(crate) struct Pair<C> {
 
 struct Own<C> {
     gathered: Vec<Gathered<C>>,
-    /// Bytes of the state of this copy's operator chain that is being merged with the chains of other copies.
-    /// The copy pays for them until it gets the emptied chain back. There is at most one such chain, because
-    /// one epoch is merged at a time.
+    /// Bytes of the state of this copy's operator chain that is being merged with the chains of other copies
+    /// of the task. The copy pays for them until it gets the emptied chain back. There is at most one such
+    /// chain, because one epoch is merged at a time.
     merging_bytes: usize,
     spare: Vec<C>,
 }
@@ -107,8 +107,8 @@ impl<C> Copies<C> {
         }
     }
 
-    /// Stores a copy's chain after it has processed records, and returns the bytes of all state that the copy
-    /// has gathered.
+    /// Stores the operator chain of a copy of the task after it has processed records. Returns the bytes of
+    /// all state that the copy has gathered.
     pub(crate) fn put_down(&self, copy: usize, gathered: Gathered<C>) -> usize {
         let mut own = self.own[copy].lock();
         own.gathered.push(gathered);
@@ -138,7 +138,8 @@ impl<C> Copies<C> {
         (parts, is_much)
     }
 
-    /// Publishes the chains of one epoch, so that other tasks can take pairs of them and merge them.
+    /// Publishes the operator chains with the gathered state of one epoch, so that other tasks can take pairs
+    /// of them and merge their states.
     pub(crate) fn begin_merging(&self, parts: Vec<OfCopy<C>>) {
         let mut merging = self.merging.lock();
         assert!(merging.parts.is_empty() && merging.in_hands == 0, "one epoch is put together at a time");

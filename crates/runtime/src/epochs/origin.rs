@@ -1,4 +1,4 @@
-//! Begin and end of epochs: the splits of a stream, and the progress of each.
+//! Begin and end of epochs: the splits (parallel parts of the source) of a stream, and the progress of each.
 //!
 //! The boundaries are instants of event time at which something happens downstream. A split leaves an epoch
 //! when its own watermark reaches the boundary. When all splits have left it, its end is assigned: the least
@@ -44,8 +44,8 @@ pub(crate) struct Standing {
 /// The splits of a stream: determines the epoch of each split, and assigns the ends of epochs.
 pub(crate) struct Origin {
     horizon: Horizon,
-    /// Progress trackers of the containers into which the splits deposit blocks, one for each task that reads
-    /// the stream.
+    /// Progress trackers of the epochs into which the splits deposit blocks, one for each task that reads the
+    /// stream.
     trackers: Vec<Arc<EpochTracker>>,
     state: Mutex<State>,
 }
@@ -91,8 +91,8 @@ struct Open {
 }
 
 impl Origin {
-    /// Makes the origin of `splits` splits, at least one, which deposit blocks into the containers of
-    /// `trackers`.
+    /// Makes the origin, which assigns the ends of epochs, for `splits` splits of a source, at least one.
+    /// They deposit blocks in front of the tasks to which `trackers` belong.
     pub(crate) fn new(splits: usize, horizon: Horizon, trackers: Vec<Arc<EpochTracker>>) -> Arc<Self> {
         let split = || Split { epoch: 0, watermark: EventTime::MIN, is_idle: false, is_over: false };
         let first = Open { boundary: horizon.next_after(EventTime::MIN), left_at: EventTime::MAX };
@@ -114,9 +114,9 @@ impl Origin {
         Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MIN }
     }
 
-    /// Records that a split has reached a watermark that some operator needs. All earlier records of the
-    /// split must be deposited. At the end of time the split must call [`rejoin`](Self::rejoin) before it
-    /// deposits more.
+    /// Records that a split of the source has reached a watermark that some operator needs. All earlier
+    /// records of the split must be deposited in containers of epochs before this call. At the end of time
+    /// the split must call [`rejoin`](Self::rejoin) before it deposits more.
     pub(crate) fn advance(&self, index: usize, watermark: EventTime) -> Standing {
         let mut state = self.state.lock();
         state.rejoin(index);
@@ -133,8 +133,8 @@ impl Origin {
     }
 
     /// Returns the number of the first epoch that may not be opened yet, because [`EPOCHS_MAX`] epochs are
-    /// open. If other splits are far behind, the youngest epoch continues, because ending it would not help
-    /// them.
+    /// open. If other splits are so far behind that this limit is reached, the youngest epoch continues,
+    /// because ending it would not help them.
     fn limit(&self) -> u64 {
         let oldest = self.trackers.iter().map(|tracker| tracker.oldest()).min().unwrap_or(0);
         oldest + EPOCHS_MAX
@@ -160,8 +160,8 @@ impl Origin {
         self.standing(&state, index)
     }
 
-    /// Records that a split has fallen silent; all its records must be deposited. Returns `false` if all
-    /// splits are silent now and the silence cannot be announced yet: see
+    /// Records that a split of the source has fallen silent; all its records must be deposited before this
+    /// call. Returns `false` if all splits are silent now and the silence cannot be announced yet: see
     /// [`tell_silence`](Self::tell_silence).
     #[must_use]
     pub(crate) fn fall_idle(&self, index: usize) -> bool {
@@ -209,7 +209,7 @@ impl Origin {
         true
     }
 
-    /// Records that a split has ended; all its records must be deposited.
+    /// Records that a split of the source has ended; all its records must be deposited before this call.
     pub(crate) fn end(&self, index: usize) {
         let mut state = self.state.lock();
         let split = &mut state.splits[index];

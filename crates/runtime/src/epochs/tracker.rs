@@ -96,7 +96,8 @@ pub(crate) struct WorkQueueCounts {
     /// Epoch of the first bundle (block with its epoch) of the work queue, which is the oldest there;
     /// `u64::MAX` if it is empty. Relaxed: a hint.
     pub(super) oldest_epoch: AtomicU64,
-    /// Scheduling context of the first bundle on the work queue, or of the last one that was there.
+    /// Scheduling context (Cameo) of the first bundle on the work queue; of the last bundle that was there if
+    /// the work queue is empty.
     pub(super) oldest_context: ContextCell,
 }
 
@@ -146,7 +147,7 @@ fn left(come: u64, gone: u64) -> u64 {
     come.saturating_sub(gone)
 }
 
-/// Rules by which the copies of a task deposit and claim blocks.
+/// Rules by which the copies of a parallel task deposit and claim blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claiming {
     /// True if blocks are claimed only from the oldest epoch, once it has its end watermark; see the
@@ -183,11 +184,13 @@ pub struct EpochTracker {
     /// `Life::oldest` for readers without the lock. Relaxed: the value only grows, so an outdated value is
     /// merely too low, which is safe.
     oldest: AtomicU64,
-    /// Number of items that were put into `Life::items` since the start. Written under the lock of `life`.
-    /// Relaxed: exact for a reader behind the fence of a notification, otherwise a hint.
+    /// Number of steps for the task that closes epochs that were put into `Life::items` since the start.
+    /// Written under the lock of `life`. Relaxed: exact for a reader behind the fence of a notification,
+    /// otherwise a hint.
     items_in: AtomicU64,
-    /// Number of items that were taken from `Life::items`. Stored with Release under the lock of `life`, and
-    /// loaded with Acquire before `items_in`. So no reader sees more items taken than put.
+    /// Number of steps that the task which closes epochs has taken from `Life::items`. Stored with Release
+    /// under the lock of `life`, and loaded with Acquire before `items_in`. So no reader sees more items
+    /// taken than put.
     items_out: AtomicU64,
     /// Number of latency markers dropped because too many waited. Relaxed: only a counter for reports.
     markers_dropped: AtomicU64,
@@ -273,9 +276,9 @@ struct Life {
 }
 
 impl EpochTracker {
-    /// Makes the tracker in front of a task whose copies claim bundles from `cores` work queues. Ends of
-    /// epochs are passed on to the trackers in `outlets`. If there are none, they become steps of the task
-    /// that closes epochs.
+    /// Makes the tracker of the epochs in front of a task whose copies claim blocks from `cores` work queues.
+    /// Ends of epochs are passed on to the trackers downstream, which are in `outlets`. If there are none,
+    /// they become steps of the task that closes epochs.
     pub(crate) fn new(
         cores: usize,
         outlets: Vec<Arc<EpochTracker>>,
@@ -361,8 +364,8 @@ impl EpochTracker {
     /// Returns the number of open epochs with blocks that no copy of the task has consumed. It is a hint,
     /// because other threads deposit and consume meanwhile.
     pub(crate) fn open_containers(&self) -> u32 {
-        // At most `EPOCHS_MAX` epochs are visited. `opened` is read after `oldest`, so their difference may
-        // be larger.
+        // At most `EPOCHS_MAX` epochs are visited. The number of opened epochs is read after the oldest open
+        // epoch, so their difference may be larger.
         let epochs = (self.oldest_here()..self.opened.load(Ordering::Relaxed)).take(EPOCHS_MAX as usize);
         epochs.map(|epoch| u32::from(self.place(epoch).load(Ordering::Relaxed) > 0)).sum()
     }
@@ -371,10 +374,10 @@ impl EpochTracker {
     /// Returns the epoch into which the bundle goes.
     pub(super) fn count_in(&self, epoch: u64) -> u64 {
         if self.claiming.mixes_epochs {
-            // The bundle goes into the first epoch whose end is not assigned. While the lock is held, no other
-            // thread can assign that end. The epoch is not above the depositor's own: the end of the
-            // depositor's own epoch is not passed on before the block from which the bundle was derived is
-            // consumed.
+            // The bundle (a block with its epoch) goes into the oldest epoch whose end watermark is not
+            // assigned. While the lock is held, no other thread can assign that end. The epoch is not above
+            // the depositor's own: the end of the depositor's own epoch is not passed on before the block
+            // from which the bundle was derived is consumed.
             let life = self.life.lock();
             let first = life.assigned;
             assert!(first <= epoch, "epoch {epoch} has an end, but what is derived in it is not deposited");
@@ -412,7 +415,7 @@ impl EpochTracker {
     }
 
     /// Records that `count` bundles (blocks with their epochs) of an epoch are consumed: all results derived
-    /// from them have been deposited.
+    /// from them are deposited downstream, or are in the gathered state.
     pub(crate) fn consume(&self, epoch: u64, count: u64) {
         if count == 0 {
             return;
@@ -459,8 +462,8 @@ impl EpochTracker {
         }
     }
 
-    /// Records a latency marker that has passed through the copies. The marker is dropped and counted if too
-    /// many wait.
+    /// Records a latency marker that has passed through the copies of the parallel task. The marker is
+    /// dropped and counted if too many wait for the task that closes epochs.
     pub(crate) fn mark_latency(&self, marker: LatencyMarker) {
         let mut life = self.life.lock();
         if life.markers < MARKERS_MAX {
@@ -532,8 +535,8 @@ impl EpochTracker {
         Some(item)
     }
 
-    /// Records that the state gathered in an epoch is merged, so that the epoch's place in the ring can be
-    /// used again.
+    /// Records that the state gathered in an epoch is merged, so that the epoch's place in the ring of open
+    /// epochs can be used again.
     pub(crate) fn release(&self, epoch: u64) {
         let mut life = self.life.lock();
         assert!(epoch == life.oldest && epoch < life.complete, "epoch {epoch} is consumed in its turn");

@@ -11,7 +11,8 @@ use super::*;
 use crate::epochs::{Bundle, Claiming, Containers, Deposit, Item};
 use crate::models::model;
 
-/// The scheduling context of all blocks in these models, which do not depend on it.
+/// The scheduling context (time of observation and token) of all blocks in these loom models, which do not
+/// depend on it.
 const CONTEXT: Context = Context { observed: ProcessingTime::ZERO, token: None };
 
 /// Number of epochs that the splits of these models reach.
@@ -20,14 +21,15 @@ const EPOCHS: usize = 4;
 pub(crate) struct Bed {
     pub(crate) origin: Arc<Origin>,
     pub(crate) containers: Arc<Containers<u32>>,
-    /// Number of bundles of each epoch that were deposited; counted before the deposit. `consumed` counts
-    /// them when they are consumed.
+    /// Number of bundles (blocks with their epoch) of each epoch that were deposited; counted before the
+    /// deposit. `consumed` counts the bundles that are consumed.
     deposited: [AtomicU64; EPOCHS],
     consumed: [AtomicU64; EPOCHS],
 }
 
 impl Bed {
-    /// Makes containers for a loom model, with this many splits and windows of 10 seconds.
+    /// Makes the containers of epochs and their origin for a loom model, with this many splits of the source
+    /// and with windows of 10 s of event time.
     pub(crate) fn new(splits: usize) -> Arc<Self> {
         let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
         let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
