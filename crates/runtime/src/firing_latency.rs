@@ -45,11 +45,12 @@ use self::stream::{Ahead, Stream};
 use crate::latency::Latencies;
 use crate::output::Delivered;
 
-/// Maximum number of firings whose results have not reached all sinks.
+/// Maximum number of firings (watermarks that make an operator emit results) whose results have not reached
+/// all sinks.
 const WAITING_MAX: usize = 64;
 
-/// Maximum number of firings that are reported as overdue at once. They are the firings of 2 h and 45 min, at
-/// one per second.
+/// Maximum number of firings (ends of windows and the like) that are reported as overdue at once. With one
+/// firing per second, they are the firings of 2 h and 46 min.
 const OVERDUE_MAX: usize = 10_000;
 
 /// Nanoseconds between two sampled watermarks of one source, if any watermark may make an operator emit
@@ -63,9 +64,10 @@ pub(crate) struct FiringLatencies {
     horizon: Horizon,
     /// True if any watermark may make an operator emit results, as with timers.
     is_everywhere: bool,
-    /// The event time of the first firing that has not reached all sinks, as the bits of its microseconds;
-    /// that of `EventTime::MAX` if there is none. Written under the lock by sources before they set the
-    /// watermark; read by sinks that have received it. Relaxed: the path of the watermark orders the two.
+    /// The event time of the first firing (an end of a window or the like) whose results have not reached all
+    /// sinks, as the bits of its microseconds; that of `EventTime::MAX` if there is none. Written under the
+    /// lock by sources before they set the watermark; read by sinks that have received it. Relaxed: the path
+    /// of the watermark orders the two.
     first_waiting: AtomicU64,
     state: Mutex<State>,
 }
@@ -73,28 +75,29 @@ pub(crate) struct FiringLatencies {
 #[derive(Debug)]
 struct State {
     sources: Vec<Stream>,
-    /// Arrivals of the last events of each source, in the order of `sources`.
+    /// Arrivals of the last events of each source, in the order of the field `sources`.
     last_events: Vec<LastEvents>,
     /// The next event time at which some operator emits results; `None` before every source has set a
     /// watermark.
     next: Option<EventTime>,
     waiting: VecDeque<Firing>,
-    /// Number of firings since the start that are not measured, because [`WAITING_MAX`] others were on their
-    /// way when their watermark was taken in.
+    /// Number of firings (watermarks that make an operator emit results) since the start that are not
+    /// measured, because [`WAITING_MAX`] others were on their way when their watermark was taken in.
     unmeasured: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Firing {
-    /// The event time at which the firing happens. Its results are delivered when all sinks have seen a
-    /// watermark that reaches this time.
+    /// The event time at which an operator emits results, such as the end of a window. The results are
+    /// delivered when all sinks have seen a watermark that reaches this time.
     instant: EventTime,
     taken_in: ProcessingTime,
     /// Arrival of the last event that contributes to the results.
     last_event: ProcessingTime,
 }
 
-/// Delays of a firing whose results have reached all sinks, in nanoseconds.
+/// Delays of a firing (a watermark that makes an operator emit results) whose results have reached all sinks,
+/// in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FiringDelays {
     /// Output delay: the time since the step began that took in the watermark.
@@ -130,7 +133,8 @@ impl FiringLatencies {
     }
 
     /// Adds what policies may know about each source of `query` to `all`. `seen` is the watermark that all
-    /// sinks have seen. Delays are those of the last `delay_epochs` epochs.
+    /// sinks have seen. Delays are those of the last `delay_epochs` epochs of the source (Klink's: from one
+    /// deadline of its windows to the next).
     pub(crate) fn streams(
         &self,
         query: QueryId,
@@ -177,7 +181,8 @@ impl FiringLatencies {
         self.first_waiting.store(bits(first), Ordering::Relaxed);
     }
 
-    /// Returns true if a sink that has now seen `watermark` may be the last sink that a firing waited for.
+    /// Returns true if a sink that has now seen `watermark` may be the last sink that results of a window or
+    /// the like waited for.
     pub(crate) fn may_deliver(&self, watermark: EventTime) -> bool {
         EventTime::from_micros(self.first_waiting.load(Ordering::Relaxed).cast_signed()) <= watermark
             && bits(EventTime::MAX) != self.first_waiting.load(Ordering::Relaxed)
@@ -209,13 +214,13 @@ impl FiringLatencies {
 
     /// Returns how long ago, at `now`, the last events arrived of results that have not reached all sinks.
     ///
-    /// Results of two kinds count. Firings on their way count if they are after the watermark that sinks have
-    /// `seen`. Ends of windows that not all sources have reached count if they have passed by the clock,
-    /// after `seen`, or after `since` if sinks have seen no watermark. The last events of these ends are in
-    /// front of the engine, so their arrivals are [estimated](LastEvents::expected) by the delay of the
-    /// record before. An event that is expected after `now` is not overdue. Ends are left out if any instant
-    /// may be an end, and if all sources are silent or have ended. There are at most [`OVERDUE_MAX`] ends,
-    /// the oldest first.
+    /// Results of two kinds count. Results that a watermark has fired count, if that watermark is after the
+    /// one that sinks have `seen`. Ends of windows that not all sources have reached count if they have
+    /// passed by the clock, after `seen`, or after `since` if sinks have seen no watermark. The last events
+    /// before these ends have not been read yet, so their arrivals are [estimated](LastEvents::expected) by
+    /// the delay of the record before. An event that is expected after `now` is not overdue. Ends are left
+    /// out if any instant may be an end, and if all sources are silent or have ended. There are at most
+    /// [`OVERDUE_MAX`] ends, the oldest first.
     pub(crate) fn overdue_events(
         &self,
         seen: Option<EventTime>,
@@ -223,8 +228,8 @@ impl FiringLatencies {
         now: ProcessingTime,
     ) -> Latencies {
         let mut ages = Latencies::new();
-        // The ends are walked and the histogram is filled after the lock is released, because sources and
-        // sinks wait for it.
+        // The ends of windows are visited and the histogram is filled after the lock is released, because
+        // sources and sinks wait for it.
         let (last_events, next, waiting) = {
             let state = self.state.lock();
             let waiting = state.waiting.iter().filter(|firing| seen < Some(firing.instant));
@@ -250,9 +255,9 @@ impl FiringLatencies {
         ages
     }
 
-    /// Returns how long ago, at `now`, the watermarks of firings were taken in whose results have not reached
-    /// all sinks. These are at most [`WAITING_MAX`], the oldest first. Further firings are only counted, see
-    /// [`unmeasured`](Self::unmeasured).
+    /// Returns how long ago, at `now`, the watermarks were taken in that made operators emit results which
+    /// have not reached all sinks. These are at most [`WAITING_MAX`], the oldest first. Further such
+    /// watermarks are only counted, see [`unmeasured`](Self::unmeasured).
     pub(crate) fn undelivered(&self, now: ProcessingTime) -> Latencies {
         let mut ages = Latencies::new();
         // The histogram is filled after the lock is released, because sources and sinks wait for it.
@@ -261,14 +266,15 @@ impl FiringLatencies {
         ages
     }
 
-    /// Returns the number of firings since the start that have no output delay, because [`WAITING_MAX`]
-    /// others were on their way when their watermark was taken in.
+    /// Returns the number of firings (watermarks that make an operator emit results) since the start that
+    /// have no output delay, because [`WAITING_MAX`] others were on their way when their watermark was taken
+    /// in.
     pub(crate) fn unmeasured(&self) -> u64 {
         self.state.lock().unmeasured
     }
 
-    /// Calls `each` with the delays of each firing that is delivered at `now`, when all sinks have seen the
-    /// watermark `seen`.
+    /// Calls `each` with the delays of each firing (a watermark that makes an operator emit results) that is
+    /// delivered at `now`, when all sinks have seen the watermark `seen`.
     pub(crate) fn deliver(
         &self,
         seen: impl FnOnce() -> Option<EventTime>,
@@ -299,7 +305,8 @@ fn bits(instant: EventTime) -> u64 {
     instant.as_micros().cast_unsigned()
 }
 
-/// Returns the stamp of a record that is made at a time of the clock.
+/// Returns the event time with which a source stamps a record that it makes at the time `at` of the engine's
+/// clock.
 fn stamp(at: ProcessingTime) -> EventTime {
     EventTime::from_micros((at.as_nanos() / 1_000).cast_signed())
 }
@@ -327,8 +334,8 @@ impl Ingestion {
         Ingestion { delivered, index, due: EventTime::MIN, quiet_until: ProcessingTime::ZERO }
     }
 
-    /// Returns the least watermark that must be [noted](Self::note_watermark). Lower watermarks make no
-    /// operator emit results.
+    /// Returns the least watermark of the source that must be [reported](Self::note_watermark). Lower
+    /// watermarks make no operator emit results.
     pub(crate) fn next_due(&self) -> EventTime {
         self.due
     }

@@ -1,10 +1,10 @@
 //! Arrivals of the last events that results were made of, from which **event latency** counts: the time until
 //! the results have reached all sinks (Cameo, NSDI 2021, section 4.1, "latency").
 //!
-//! A source has given all that the windows up to some instant wait for when it has read the record that
-//! carries its first watermark at or behind the instant. The arrival of that record counts, and of several
-//! sources the latest. This is Cameo's frontier time (section 4.2.2), from which its deadlines count. A
-//! record arrives when it could first have been read, if the source knows
+//! A source has given all records of the windows up to some instant when it has read the record that carries
+//! its first watermark at or behind the instant. The arrival of that record counts, and of several sources
+//! the latest. This is Cameo's frontier time (section 4.2.2), from which its deadlines count. A record
+//! arrives when it could first have been read, if the source knows
 //! ([`Source::arrived`](thalweg_model::Source::arrived)); otherwise when the step that read it began.
 //!
 //! The last record inside the windows arrived at most a little before that record. Its own arrival is not
@@ -87,9 +87,9 @@ impl LastEvents {
         (self.next_end, self.is_away, self.last_arrived) = (None, true, last_arrived);
     }
 
-    /// Returns when the last record of this source arrived that all ends of windows before `next_end` wait
-    /// for; `None` if the source is away and has made no record. Forgets watermarks that reach only earlier
-    /// ends, so `next_end` must not go back from call to call.
+    /// Returns the arrival of the last record of this source that the windows which end before `next_end`
+    /// wait for; `None` if the source is silent or has ended, and has made no record. Forgets watermarks that
+    /// reach only earlier ends, so `next_end` must not go back from call to call.
     pub(super) fn last_before(&mut self, next_end: EventTime) -> Option<ProcessingTime> {
         while self.passed.front().is_some_and(|passed| passed.next_end < next_end) {
             self.passed.pop_front();
@@ -99,7 +99,7 @@ impl LastEvents {
 
     /// Returns when the last record of this source has arrived, or is to arrive, that the windows which end
     /// at `end` wait for. If the source has not read that record, it is expected as late after `end` as the
-    /// last such record was. Returns `None` if the source is away and has made no record.
+    /// last such record was. Returns `None` if the source is silent or has ended, and has made no record.
     pub(super) fn expected(&self, end: EventTime) -> Option<ProcessingTime> {
         let passed = self.passed.iter().find(|passed| end < passed.next_end).map(|passed| passed.arrived);
         let by_delay = || by_clock(end).plus_nanos(self.delay_ns);
@@ -154,8 +154,8 @@ mod tests {
         assert_eq!(source.last_before(EventTime::from_secs(last)), Some(at_ms(999)));
     }
 
-    /// A record that was not read is expected as late as the last one was. A source that is away has given
-    /// its last record.
+    /// A record that was not read is expected as late after the end of its window as the last one was. A
+    /// source that is silent or has ended has given its last record.
     #[test]
     fn what_was_not_read_is_expected_by_the_last_delay() {
         let expected = |source: &LastEvents, end_s: i64| source.expected(EventTime::from_secs(end_s));

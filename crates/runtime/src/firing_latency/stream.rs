@@ -48,7 +48,7 @@ pub(super) struct Stream {
     waiting: VecDeque<(EventTime, ProcessingTime)>,
 }
 
-/// Instants that lie ahead of a watermark.
+/// Event times ahead of a watermark of a source at which its query emits results or has a deadline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     /// The next event time at which the query emits results.
@@ -118,8 +118,9 @@ impl Stream {
         }
     }
 
-    /// Records a watermark of the source that arrived at `arrived`. `ahead` has the instants that lie ahead of
-    /// the watermark; `None` if the query may emit results at any instant.
+    /// Records a watermark of the source that arrived at `arrived`. `ahead` has the event times ahead of the
+    /// watermark at which the query emits results or has a deadline; `None` if it may emit results at any
+    /// instant.
     pub(super) fn advance(&mut self, watermark: EventTime, ahead: Option<Ahead>, arrived: ProcessingTime) {
         (self.watermark, self.is_away) = (watermark, false);
         let fired = self.next_firing.filter(|&instant| instant <= watermark);
@@ -156,7 +157,8 @@ impl Stream {
     }
 
     /// Returns what policies may know about this source of `query`, when all sinks have seen the watermark
-    /// `seen`. Delays are those of the last `delay_epochs` epochs.
+    /// `seen`. Delays are those of the last `delay_epochs` epochs of the source (Klink's: from one deadline
+    /// of its windows to the next).
     pub(super) fn state(
         &mut self,
         query: QueryId,
@@ -274,8 +276,8 @@ mod tests {
     fn delays_count_from_the_deadline_to_the_first_watermark_behind_it() {
         let mut stream = stream(&[(10, 20), (103, 125), (215, 245), (300, 330)]);
         let found = state(&mut stream, 0);
-        // The window that ends at 100 ms is reached after 25 ms, the one at 200 after 45 ms, the one at 300
-        // after 30 ms. The first watermark ends no window.
+        // The window that ends at 100 ms is reached 25 ms after its end, the one that ends at 200 ms after 45
+        // ms, the one that ends at 300 ms after 30 ms. The first watermark ends no window.
         assert_eq!((found.delays.epochs, found.delays.mean_ns.round()), (3, 33_333_333.0));
         let variance_ms2 =
             (25.0f64.powi(2) + 45.0f64.powi(2) + 30.0f64.powi(2)) / 3.0 - (100.0f64 / 3.0).powi(2);
@@ -334,7 +336,7 @@ mod tests {
             (Some(event(next)), Some(event(deadline)), swept, epochs)
         };
         assert_eq!(found, expected.map(shown));
-        // The delays are 30 ms at 300 and 160 ms at 600.
+        // The delays are 30 ms for the windows that end at 300 ms, and 160 ms for those that end at 600 ms.
         assert_eq!(state(&mut long, 0).delays.mean_ns, 95e6);
         assert_eq!(state(&mut long, 300).swept, Some(at(760)));
         assert_eq!(state(&mut long, 0).progress, state(&mut short, 0).progress);
@@ -363,7 +365,8 @@ mod tests {
         // Each delay is 10 ms longer than the one before, so the mean of the kept delays is that of the
         // delays number 600 to 999.
         assert_eq!((delays.epochs, delays.mean_ns), (400, 7_995e6));
-        // A policy may ask for fewer. The delays number 990 to 999 have a mean of 9,945 ms.
+        // A policy may ask for fewer delays, here for 10. The delays number 990 to 999 have a mean of 9,945
+        // ms.
         let few = stream.state(QueryId(0), Some(event(0)), 10);
         assert_eq!((few.delays.epochs, few.delays.mean_ns), (10, 9_945e6));
         assert_eq!(few.progress, state(&mut stream, 0).progress);
@@ -383,8 +386,8 @@ mod tests {
         check(&[(0, 20), (100, 120), (200, 220)], 1_000, 1_020.0);
         // The input is replayed at twice its real speed.
         check(&[(0, 20), (100, 70), (200, 120)], 1_000, 520.0);
-        // A line through the points (0, 20), (100, 100) and (200, 240) has the slope 1.1 and the mean at
-        // (100, 120).
+        // A line by least squares through the points (0, 20), (100, 100) and (200, 240) in ms has the slope
+        // 1.1 and passes through the mean (100, 120).
         check(&[(-100, 0), (0, 20), (100, 100), (200, 240)], 300, 340.0);
         // A watermark just before the end of its epoch is not used as a point of the line. Otherwise the
         // slope could become 101.
