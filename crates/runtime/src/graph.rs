@@ -39,10 +39,11 @@ pub use outputs::{
 };
 pub use physical::{LinkSpec, OperatorId, OperatorSpec, PhysicalPlan, TaskKind, TaskSpec, Transport};
 
-/// A link (an edge, or the containers or partitions in its place) that several tasks read.
+/// A link that several tasks read: an edge, or in its place partitions or containers of epochs (see
+/// [`EdgeKind`]).
 pub type SharedEdge<T> = Link<T, Lending>;
 
-/// Reading end of a link that several tasks read.
+/// Reading end of a link (an edge, containers of epochs or partitions) that several tasks read.
 pub type SharedInputHandle<T> = InputHandle<T, Lending>;
 
 /// The plan of a query that does not run yet: its tasks and the edges between them.
@@ -171,18 +172,19 @@ impl Graph {
         self.edge_of(EdgeKind::Ordered)
     }
 
-    /// Adds a link of this kind with one reader, and returns its two ends. Containers can be written by
-    /// sources and by stateless chains that are [shared](Self::shared), and can be read by an operator that
-    /// is shared. A link of kind partitions consists of as many edges as are [asked for](OutputPlan::again)
-    /// before they are [read](InputPlan::partitions). Each partition has memory of its own.
+    /// Adds a link of the given kind with one reader, and returns its two ends. A link of kind
+    /// [`Containers`](EdgeKind::Containers) can be written by sources and by stateless chains that are
+    /// [shared](Self::shared), and can be read by an operator that is shared. A link of kind partitions
+    /// consists of as many edges as are [asked for](OutputPlan::again) before they are
+    /// [read](InputPlan::partitions). Each partition has memory of its own.
     pub fn edge_of<T: Send + 'static>(&mut self, kind: EdgeKind) -> (OutputHandle<T>, InputHandle<T>) {
         let link: Link<T, Taking> = self.link(kind, 1);
         (link.writer(), link.reader())
     }
 
-    /// Adds an exchange by key to this number of readers. Each writer has a partition to each reader, and the
-    /// key of a record selects the partition. Each reader reads the partitions that lead to it. So there are
-    /// as many edges as writers times readers. The chunks of these edges have fewer blocks than usual, but at
+    /// Adds an exchange by key to `readers` readers. Each writer has a partition to each reader, and the key
+    /// of a record selects the partition. Each reader reads the partitions that lead to it. So there are as
+    /// many edges as writers times readers. The chunks of these edges have fewer blocks than usual, but at
     /// least one each. All edges of a writer together hold as much as one edge would.
     pub fn exchange<T: Send + 'static>(
         &mut self,
@@ -196,9 +198,10 @@ impl Graph {
         (AddressedOutputHandle(outputs), inputs)
     }
 
-    /// Adds a link of this kind that any number of tasks may read. Each task asks for a
+    /// Adds a link of the given kind that any number of tasks may read. Each task asks for a
     /// [`reader`](Self::reader), which sees all values. A block is used again when the slowest reader has
-    /// passed it. All tasks that read containers must be [shared](Self::shared).
+    /// passed it. All tasks that read a link of kind [`Containers`](EdgeKind::Containers) must be
+    /// [shared](Self::shared).
     pub fn shared_edge<T: Clone + Send + Sync + 'static>(
         &mut self,
         kind: EdgeKind,
@@ -207,13 +210,13 @@ impl Graph {
         (link.writer(), link)
     }
 
-    /// Adds a reader to a link that several tasks may read.
+    /// Adds a reader to a link (an edge or the like) that several tasks may read.
     pub fn reader<T: Clone + Send + Sync + 'static>(&mut self, edge: &SharedEdge<T>) -> SharedInputHandle<T> {
         edge.reader()
     }
 
-    /// Adds a link to the plan, and an edge for it. A link of kind partitions gets no edge here, because each
-    /// of its partitions gets an edge of its own.
+    /// Adds a link (a path of records between tasks) to the plan, and an edge for it. A link of kind
+    /// partitions gets no edge here, because each of its partitions gets an edge of its own.
     fn link<T: Send + 'static, K: Reading<T>>(&mut self, kind: EdgeKind, exchange_width: u32) -> Link<T, K> {
         if kind == EdgeKind::Partitions {
             return Link::new(link::NO_EDGE, kind, exchange_width);
@@ -265,9 +268,10 @@ impl Graph {
         });
     }
 
-    /// Records that the task added last is one of several tasks that run copies of one chain. `number` is its
-    /// number among them, from 0 on. If `prefers_own_worker` is true, its preferred worker is the worker of
-    /// that number, whichever task feeds it. This is right for a copy with state, because many tasks feed it.
+    /// Records that the task which was added last is one of several tasks that run copies of one chain.
+    /// `number` is its number among these tasks, from 0 on. If `prefers_own_worker` is true, its preferred
+    /// worker is the worker of that number, whichever task feeds it. This is right for a copy with state,
+    /// because many tasks feed it.
     pub fn note_copy(&mut self, number: u32, prefers_own_worker: bool) {
         let task = self.tasks.last_mut().expect("a note follows the task that it is about");
         (task.is_copy, task.preferred_worker) = (number > 0, prefers_own_worker.then_some(number));
@@ -310,14 +314,15 @@ impl Graph {
         });
     }
 
-    /// Adds a chain of which several workers run copies at once, on blocks that they claim from `input`, up
-    /// to `copies` of them. The input must be containers. The chain must be one that can be
+    /// Adds a chain of which several workers run copies at once, on blocks that they claim from `input`.
+    /// There are `copies` copies, at least one. The input must be of kind
+    /// [`Containers`](EdgeKind::Containers). The chain must be one that can be
     /// [shared](thalweg_model::Sharing): a chain whose state can be merged may write to any `output`, and a
     /// chain without state must write to containers.
     ///
     /// # Panics
-    /// If the input is not containers. If the chain cannot be shared, or has no state and does not write to
-    /// containers, the build of the graph panics.
+    /// If the input is not of kind containers. If the chain cannot be shared, or has no state and does not
+    /// write to containers, the build of the graph panics.
     pub fn shared<T, N, C, X>(
         &mut self,
         name: impl Into<String>,

@@ -71,7 +71,8 @@ pub(crate) struct BuiltTask {
     /// Tasks that must be notified when the epochs change that this task writes or reads: the tasks that
     /// share an operator with this task, and the shared operators downstream.
     pub(crate) further: Vec<usize>,
-    /// Other tasks that deposit blocks into the same containers as this task.
+    /// Other tasks that deposit blocks for the same shared operator as this task, into its containers of
+    /// epochs.
     pub(crate) peers: Vec<usize>,
     /// Number of the task among the copies that share an operator; `None` if the task is not a copy.
     pub(crate) copy: Option<u32>,
@@ -102,9 +103,9 @@ pub(crate) struct ReadEdge {
 
 /// The way in which an edge moves its records, with what is needed to read its counters.
 pub(crate) enum ReadKind {
-    /// The edge moves its blocks in order. The number tells which of the edge's readers reads here.
+    /// The edge moves its blocks in order. The number is the index of this reader among the edge's readers.
     Ordered(Arc<Cursors>, usize),
-    /// Containers of blocks, one for each open epoch.
+    /// Containers, which hold the unclaimed blocks of each open epoch.
     Containers(Arc<EpochTracker>),
 }
 
@@ -155,8 +156,8 @@ fn refusal(names: &[(ReaderOf, String)], edge: usize, error: EdgeError, is_queue
     }
 }
 
-/// Opens all edges of a query except containers, which are opened by the operators that read them. The error
-/// has the number of the edge that failed.
+/// Opens all edges of a query except the containers of epochs, which are opened by the shared operators that
+/// read them. The error has the number of the edge that failed.
 fn open_edges(
     plans: &[EdgePlan],
     pool: &Arc<Pool>,
@@ -195,10 +196,10 @@ impl Path {
 
 /// The tasks that were made from one planned task, by their numbers within the query.
 struct Made {
-    /// All running tasks that were made from one task of the plan.
+    /// All tasks that were made from one planned task.
     all: Range<usize>,
-    /// The running tasks, of those made from one task of the plan, that write the outputs of the task of the
-    /// plan.
+    /// The tasks made from one planned task that write its outputs: all of them or, for a shared operator
+    /// with state, only the one that closes epochs.
     writers: Range<usize>,
 }
 
@@ -353,8 +354,8 @@ pub(super) fn all_before<'a>(task: usize, upstream: impl Fn(usize) -> &'a Vec<us
     before
 }
 
-/// Returns the edges of a query as their readers see them. All tasks that deposit into the same containers
-/// count as one edge.
+/// Returns the edges of a query as their readers see them. All tasks that deposit blocks for one shared
+/// operator, into its containers of epochs, count as one edge.
 fn read_edges(names: Vec<(ReaderOf, String)>, edges: &[OpenedEdge]) -> Vec<ReadEdge> {
     let mut read_edges: Vec<ReadEdge> = Vec::new();
     for (of, name) in names {
@@ -405,7 +406,8 @@ fn find_sources(edge: usize, tasks: &[TaskPlan], known: &mut [Option<BTreeSet<us
 /// An edge whose memory is mapped, while the tasks of its query are built.
 enum OpenedEdge {
     Ordered(Arc<Cursors>),
-    /// One epoch tracker per reader of the containers; `None` until that reader opens its containers.
+    /// One epoch tracker per shared operator that reads this stream; `None` until this operator opens its
+    /// containers (the unclaimed blocks of each epoch).
     Containers(Vec<Option<Arc<EpochTracker>>>),
 }
 
@@ -427,8 +429,8 @@ impl OpenedEdge {
     }
 }
 
-/// Opens the containers in front of every operator that several workers share. Downstream operators come
-/// first, because the ends of epochs are passed on to their trackers.
+/// Opens the containers (the unclaimed blocks of each epoch) in front of every operator that several workers
+/// share. Downstream operators come first, because the ends of epochs are passed on to their trackers.
 fn open_containers(
     tasks: &mut [TaskPlan],
     edges: &mut [OpenedEdge],

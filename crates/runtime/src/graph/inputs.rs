@@ -1,5 +1,5 @@
-//! Inputs of planned tasks: reading ends of links, alone or combined. Each input is a value that can be used
-//! once, so an edge cannot be read twice by mistake.
+//! Inputs of planned tasks: reading ends of links (edges and the like), alone or combined. Each input is a
+//! value that can be used once, so an edge cannot be read twice by mistake.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use super::stage::Opening;
 use crate::epochs::{Carrier, Containers, EpochTracker, NoCarrier};
 use crate::ports::{Many, Ports, Queued, Sided, United};
 
-/// An input of a planned task: one reading end of a link, or several that are read together.
+/// An input of a planned task: one reading end of a link (an edge or the like), or several that are read
+/// together.
 pub trait InputPlan<T>: Send + 'static {
     /// The type through which the running task reads this input, if edges are made of blocks.
     type Ports: Ports<T> + 'static;
@@ -25,15 +26,16 @@ pub trait InputPlan<T>: Send + 'static {
     /// The type through which the running task reads this input, if edges are queues.
     type Queued: Ports<T> + 'static;
 
-    /// Makes the ports through which the task reads queues, when the edges are open.
+    /// Makes the reading ends through which the task reads its input, when the edges are open and are queues.
     fn open_queued(self) -> Self::Queued;
 
-    /// The form in which records come from containers: an owned block, or a share in a block.
+    /// The form in which a shared operator claims blocks from containers of epochs: an owned block, or a
+    /// share in a block that several tasks read.
     #[doc(hidden)]
     type Carrier: Carrier<T>;
 
-    /// Opens the containers that this input reads, and connects the tasks that write them. Ends of epochs are
-    /// passed on to `outlets`.
+    /// Opens the containers (the unclaimed blocks of each epoch) that this input reads, and connects the
+    /// tasks that write them. Ends of epochs are passed on to `outlets`, the epoch trackers downstream.
     #[doc(hidden)]
     fn open_containers(
         &self,
@@ -49,18 +51,18 @@ pub trait InputPlan<T>: Send + 'static {
     /// The type of one partition of this input.
     type Partition: InputPlan<T>;
 
-    /// Returns each partition of the link as an input. There is one for each writer so far if the link
-    /// consists of partitions, otherwise one in all.
+    /// Returns each partition of the link as an input. If the link consists of partitions, there is one for
+    /// each writer that was added so far; otherwise the link itself is returned as the only input.
     fn partitions(self) -> Vec<Self::Partition>;
 
-    /// Makes the writers of this input deposit into the containers that `other` reads.
+    /// Makes the writers of this input deposit their blocks into the containers of epochs that `other` reads.
     #[doc(hidden)]
     fn write_as(&self, _other: &Self) {
         unreachable!("what several streams meet in is not read from containers");
     }
 }
 
-/// Reading end of a link: of an edge, of containers, or of all partitions of the link.
+/// Reading end of a link: of an edge, of containers of epochs, or of all partitions of the link.
 pub struct InputHandle<T: Send + 'static, K: Reading<T> = Taking> {
     link: Link<T, K>,
     reader: usize,
@@ -71,7 +73,8 @@ impl<T: Send + 'static, K: Reading<T>> InputHandle<T, K> {
         InputHandle { link, reader }
     }
 
-    /// Returns the way in which the link moves its records: an ordered edge, containers or partitions.
+    /// Returns the way in which the link moves its records: an ordered edge, containers of epochs or
+    /// partitions.
     pub fn kind(&self) -> EdgeKind {
         self.link.kind()
     }

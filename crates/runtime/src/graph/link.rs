@@ -40,23 +40,25 @@ pub enum EdgeKind {
     /// Blocks in order, from one writer to each reader: Enjima's serial model.
     #[default]
     Ordered,
-    /// Containers of epochs, whose blocks any worker may claim in any order: StreamBox's model.
+    /// Containers: lists of the blocks of each open epoch, which any worker may claim in any order.
+    /// StreamBox's model.
     Containers,
     /// One ordered edge of blocks for each writer. The reading task reads all of them as a union. Used in
     /// front of tasks that need order (as in StreamBox).
     Partitions,
 }
 
-/// Makes the outputs through which tasks deposit blocks into containers, when the containers are open.
+/// Makes the outputs through which tasks deposit blocks into the containers of epochs in front of shared
+/// operators, when the containers are open.
 pub struct Feed<T: Send + 'static> {
     target: Arc<dyn Deposit<T>>,
     block_pool: Arc<BlockPool<Record<T>>>,
-    /// Epoch trackers of the shared operators that read the containers.
+    /// Epoch trackers of the shared operators that read the link's containers (the blocks of each epoch).
     trackers: Vec<Arc<EpochTracker>>,
     splits: Arc<Mutex<Splits>>,
 }
 
-/// The splits of the source that deposit blocks into one set of containers.
+/// The splits of the source that deposit blocks into the containers of epochs of one link.
 struct Splits {
     count: usize,
     horizon: Horizon,
@@ -159,7 +161,8 @@ pub trait Reading<T: Send + 'static>: Sized + 'static {
     /// The type through which a task reads blocks from a link with this way of reading (moved out or cloned).
     type Ports: Ports<T> + 'static;
 
-    /// The form of the blocks that a worker claims from containers: owned, or shared with other readers.
+    /// The form of the blocks that a worker claims from containers of epochs: owned, or shared with other
+    /// readers.
     #[doc(hidden)]
     type Carrier: Carrier<T>;
 
@@ -171,7 +174,8 @@ pub trait Reading<T: Send + 'static>: Sized + 'static {
     #[doc(hidden)]
     fn ports(end: Self::Blocks) -> Self::Ports;
 
-    /// Returns the destination of filled blocks that serves all `containers` of a link.
+    /// Returns the destination of a link's filled blocks: the containers of epochs of all shared operators
+    /// that read the link, one entry of `containers` for each.
     #[doc(hidden)]
     fn target(containers: &[Arc<Containers<T, Self::Carrier>>]) -> Arc<dyn Deposit<T>>;
 }
@@ -264,7 +268,7 @@ struct LinkState<T: Send + 'static, K: Reading<T>> {
     /// One place for each reader of the link, which receives the reading end when the edge is opened.
     readers: Mutex<Vec<Option<ReadEnd<T, K>>>>,
     feed: Opened<Feed<T>>,
-    /// The containers of all shared operators that read this link.
+    /// The containers (the unclaimed blocks of each epoch) of all shared operators that read this link.
     containers: Mutex<Vec<Arc<Containers<T, K::Carrier>>>>,
     /// The partitions that have been added so far to a link of kind partitions.
     partitions: Mutex<Vec<Link<T, K>>>,
@@ -300,8 +304,8 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         self.0.kind
     }
 
-    /// Returns the handle of the link's writer. If the link is containers or partitions, each writer gets a
-    /// handle of its own from this one.
+    /// Returns the handle of the link's writer. If the link consists of containers of epochs or of
+    /// partitions, each writer gets a handle of its own from this one.
     pub(super) fn writer(&self) -> OutputHandle<T> {
         OutputHandle(Arc::new(self.clone()))
     }
@@ -324,8 +328,8 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         end.expect("edges are opened before tasks are built, for all their readers")
     }
 
-    /// Opens containers of this link for one shared operator that reads it. Ends of epochs are passed on to
-    /// `outlets`.
+    /// Opens containers (the unclaimed blocks of each epoch) of this link for one shared operator that reads
+    /// it. Ends of epochs are passed on to `outlets`, the epoch trackers downstream.
     pub(super) fn open_containers(
         &self,
         opening: &Opening<'_>,
@@ -345,7 +349,7 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         Ok(containers)
     }
 
-    /// Makes the writers of this link deposit into the containers of another link.
+    /// Makes the writers of this link deposit their blocks into the containers of epochs of the link `other`.
     pub(super) fn write_as(&self, other: &Self) {
         *self.0.feed.lock() = other.0.feed.lock().as_ref().map(Feed::again);
     }
@@ -362,8 +366,8 @@ pub(super) trait Written<T: Send + 'static>: Send + Sync {
     /// Takes the writing end of the edge.
     fn take_writer(&self) -> WriteEnd<T>;
 
-    /// Returns the place of the value that makes outputs to the link's containers. The place is empty until
-    /// the containers are open.
+    /// Returns the cell with the value that makes outputs into the link's containers of epochs. The cell is
+    /// empty until the containers are open.
     fn feed(&self) -> &Opened<Feed<T>>;
 
     /// Adds one more partition (an edge of its own) to the link, for one more writer.

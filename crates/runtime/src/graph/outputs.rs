@@ -1,5 +1,6 @@
 //! Outputs of planned tasks: the writing end of a link, several such ends, or a sink. Each output is a value
-//! that can be used once. A link that is containers or partitions gives a value to each of its writers.
+//! that can be used once. A link of containers of epochs or of partitions gives a value to each of its
+//! writers.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use super::link::{EdgeKind, Feed, Written};
 use crate::epochs::EpochTracker;
 use crate::output::{Delivered, TaskOutput, ToAddressed, ToContainers, ToEdge, ToEdges, ToQueue, ToSink};
 
-/// An output of a planned task: the writing end of a link, several such ends, or a sink.
+/// An output of a planned task: the writing end of a link (an edge or the like), several such ends, or a
+/// sink.
 pub trait OutputPlan<T>: Send + 'static {
     /// The type through which the running task writes, if edges are made of blocks.
     type Output: TaskOutput<T> + 'static;
@@ -30,7 +32,7 @@ pub trait OutputPlan<T>: Send + 'static {
     /// True if the edges of this output may be queues instead of blocks.
     const MAY_QUEUE: bool = true;
 
-    /// True if this output is one edge, which may also be containers.
+    /// True if this output is one edge, or containers of epochs in place of one edge.
     const IS_EDGE: bool = false;
 
     /// True if this output may be partitions: one edge for each of several writers.
@@ -42,8 +44,8 @@ pub trait OutputPlan<T>: Send + 'static {
         EdgeKind::Ordered
     }
 
-    /// Returns the output of one more writer: to the same containers, or to one more partition. Returns
-    /// `None` for other kinds of output, because they have one writer.
+    /// Returns the output of one more writer: to the same containers of epochs, or to one more partition.
+    /// Returns `None` for other kinds of output, because they have one writer.
     fn again(&self, graph: &mut Graph) -> Option<Self>
     where
         Self: Sized,
@@ -52,13 +54,15 @@ pub trait OutputPlan<T>: Send + 'static {
         None
     }
 
-    /// Returns the epoch trackers of the containers, if this output leads to containers that are open.
+    /// Returns the epoch trackers of the shared operators that read this output, if it leads to containers of
+    /// epochs that are open.
     #[doc(hidden)]
     fn trackers(&self) -> Vec<Arc<EpochTracker>> {
         Vec::new()
     }
 
-    /// Makes the output of one more split of the source into these containers.
+    /// Makes the output of one more split of the source into the containers of epochs to which this output
+    /// leads.
     #[doc(hidden)]
     fn open_split(&self) -> Option<ToContainers<T>>
     where
@@ -67,8 +71,8 @@ pub trait OutputPlan<T>: Send + 'static {
         None
     }
 
-    /// Makes the output of one more copy of a chain into these containers. The copy derives its records from
-    /// blocks that it claims.
+    /// Makes the output of one more copy of a chain into the containers of epochs to which this output leads.
+    /// The copy derives its records from blocks that it claims.
     #[doc(hidden)]
     fn open_claimed(&self) -> Option<ToContainers<T>>
     where
@@ -81,7 +85,7 @@ pub trait OutputPlan<T>: Send + 'static {
 /// Context that every output of a query gets when it is made: the query's measurement of deliveries.
 pub struct OutputContext(pub(super) Arc<Delivered>);
 
-/// Writing end of a link: of an edge, of containers or of partitions.
+/// Writing end of a link: of an edge, of containers of epochs or of partitions.
 pub struct OutputHandle<T: Send + 'static>(pub(super) Arc<dyn Written<T>>);
 
 impl<T: Send + 'static> OutputHandle<T> {

@@ -20,21 +20,22 @@ use crate::task::gather::GatherTask;
 use crate::task::relay::RelayTask;
 use crate::task::{FirstSeen, Inlet, Outlet, Probe, Task};
 
-/// Maximum number of bytes of a container's block that is made as large as several blocks of an edge. One
-/// worker fills the block and another operator empties it, so it must stay in the second-level cache. A
-/// single block of an edge may be larger.
+/// Maximum number of bytes of a block in front of a shared operator, if it is made as large as several blocks
+/// of an edge. One worker fills the block and another operator empties it, so it must stay in the
+/// second-level cache. A single block of an edge may be larger.
 const BUNDLE_BYTES_MAX: usize = 128 << 10;
 
-/// Values from which the containers in front of a shared operator are made.
+/// Values from which the containers (the unclaimed blocks of each epoch) in front of a shared operator are
+/// made.
 pub struct Opening<'a> {
     pub(super) pool: &'a Arc<Pool>,
     pub(super) limits: EdgeLimits,
     pub(super) ablations: Ablations,
-    /// Number of splits (parallel parts) of the source that deposit blocks into the containers.
+    /// Number of splits (parallel parts) of the source that deposit blocks for the shared operator.
     pub(super) splits: usize,
     /// The watermarks at which some operator of the query has something to do.
     pub(super) horizon: &'a Horizon,
-    /// Number of copies of the shared operator that reads the containers.
+    /// Number of copies of the shared operator, which claim the deposited blocks.
     pub(super) copies: usize,
 }
 
@@ -50,10 +51,10 @@ impl Opening<'_> {
         }
     }
 
-    /// Makes the block pool for containers in front of a parallel operator. A block is as large as a chunk of
-    /// an edge, up to [`BUNDLE_BYTES_MAX`]. The reason is the cost of handing a block over: two counts that
-    /// all workers share, and two locks. A larger block spreads this cost over more records. With 384 records
-    /// to a block, the cost is a fifth of YSB's speed on two workers.
+    /// Makes the block pool for the containers of epochs in front of a parallel operator. A block is as large
+    /// as a chunk of an edge, up to [`BUNDLE_BYTES_MAX`]. The reason is the cost of handing a block over: two
+    /// counts that all workers share, and two locks. A larger block spreads this cost over more records. With
+    /// 384 records to a block, the cost is a fifth of YSB's speed on two workers.
     pub(super) fn block_pool<T: Send + 'static>(&self) -> Result<Arc<BlockPool<T>>, EdgeError> {
         let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = self.limits;
         let block_bytes = block_records as usize * size_of::<T>();
@@ -80,7 +81,8 @@ pub(super) trait StagePlan: Send {
     /// Returns the way in which the tasks of the shared operator run.
     fn kind(&self) -> TaskKind;
 
-    /// Opens the containers that the shared operator reads. The containers that it writes are open already.
+    /// Opens the containers of epochs that the shared operator reads. The containers that it writes must be
+    /// open already.
     fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<EpochTracker>, EdgeError>;
 
     /// Makes the tasks of the shared operator: its copies, then the task that closes epochs, if the operator
