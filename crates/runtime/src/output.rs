@@ -41,15 +41,17 @@ pub trait TaskOutput<T>: Send {
     /// Begins a step of the task; the argument is the number of the worker that runs it.
     fn begin(&mut self, _worker: usize) {}
 
-    /// Opens the output, so that a step can push records. `arrival` is stored with the records that are
-    /// pushed.
+    /// Opens the output, so that a step can push records. `arrival` (the start of the step and the scheduling
+    /// context) is stored with the records that are pushed.
     fn open(&mut self, arrival: Arrival) -> Self::Output<'_>;
 
-    /// Returns true if a mark may be set now, because no earlier mark is held back by a full edge.
+    /// Returns true if a mark (such as a watermark) may be set now, because no earlier mark is held back by a
+    /// full edge.
     fn is_ready(&mut self) -> bool;
 
-    /// Returns true if the last mark is held back until an epoch is closed. In this case
-    /// [`is_ready`](TaskOutput::is_ready) is called again when one more epoch may be opened.
+    /// Returns true if the last mark (such as a watermark) is held back until an epoch is closed, because too
+    /// many are open. In this case [`is_ready`](TaskOutput::is_ready) is called again when one more epoch may
+    /// be opened.
     fn awaits_epoch(&self) -> bool {
         false
     }
@@ -60,8 +62,8 @@ pub trait TaskOutput<T>: Send {
         EventTime::MIN
     }
 
-    /// Sets a mark behind all records that were pushed, and stores `arrival` with it. Called only while
-    /// [`is_ready`](TaskOutput::is_ready) returns true.
+    /// Sets a mark (such as a watermark) behind all records that were pushed, and stores `arrival` (time and
+    /// scheduling context) with it. Called only while [`is_ready`](TaskOutput::is_ready) returns true.
     ///
     /// # Errors
     /// The [`Fault`] of a sink.
@@ -177,8 +179,8 @@ impl<L, R, A: TaskOutput<L>, B: TaskOutput<R>> TaskOutput<Either<L, R>> for ToEd
     }
 
     fn is_ready(&mut self) -> bool {
-        // Both outputs are asked, even if the first is not ready, because `is_ready` also sets a mark that
-        // was held back, if there is room now.
+        // Both outputs are asked, even if the first is not ready, because `is_ready` also sets a mark (such
+        // as a watermark) that was held back, if there is room now.
         let (left, right) = (self.left.is_ready(), self.right.is_ready());
         left && right
     }
@@ -295,7 +297,7 @@ impl Delays {
 
 impl Delivered {
     /// Makes the record of deliveries for a query. Operators emit results at the watermarks of `horizon`, and
-    /// results have this latency target.
+    /// each result should be out within `latency_target_ns`.
     pub(crate) fn new(horizon: Horizon, latency_target_ns: Option<u64>) -> Arc<Self> {
         Arc::new(Delivered {
             results: AtomicU64::new(0),
@@ -318,7 +320,7 @@ impl Delivered {
         self.firings.next_window_end(seen)
     }
 
-    /// Records the latencies of a marker that arrives at a sink now.
+    /// Records the latencies of a latency marker that arrives at a sink now.
     fn note_marker(&self, marker: LatencyMarker, clock: &dyn Clock) {
         let now = clock.now();
         self.latencies.note(now.nanos_since(marker.intended()));
@@ -353,7 +355,7 @@ impl Delivered {
     }
 
     /// Adds to `all` what policies may know about each source of `query`. The statistics of delays cover the
-    /// last `delay_epochs` epochs.
+    /// last `delay_epochs` epochs of the source (Klink's: from one deadline of its windows to the next).
     pub(crate) fn streams(&self, query: QueryId, delay_epochs: usize, all: &mut Vec<StreamState>) {
         self.firings.streams(query, self.watermark(), delay_epochs, all);
     }

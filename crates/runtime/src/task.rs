@@ -9,8 +9,9 @@
 //!
 //! A step takes pending records as slices, at most a quantum (Enjima, section 3.1.2, "variable batching"). A
 //! slice is the least of the rest of the active input block, the room of the output, and the rest of the
-//! quantum. A step never waits for a batch to fill. Marks pass through the chain at their exact place. An
-//! emission that finds no room continues in a later step ("resumable emission").
+//! quantum. A step never waits for a batch to fill. Marks (such as watermarks) pass through the chain at
+//! their exact place among the records. An emission that finds no room continues in a later step ("resumable
+//! emission").
 //!
 //! Tasks are generic inside and boxed at their border: one virtual call per step.
 
@@ -136,7 +137,8 @@ pub(crate) trait Task: Send {
 pub(crate) struct Reach {
     /// Positions up to which the task's inputs were read, in the order of the inputs.
     read: Box<[Position]>,
-    /// Number of records and marks that the task has written to all its outputs together.
+    /// Number of records and marks (such as watermarks) that the task has written to all its outputs
+    /// together.
     written: u64,
     /// Version of the epochs that the task reads or writes and of those downstream. It grows when such an
     /// epoch is completed.
@@ -153,8 +155,8 @@ pub(crate) struct Changes {
     pub(crate) closed: bool,
     /// True if the tasks that write this task's inputs may have been without room, and have some now.
     pub(crate) freed: bool,
-    /// True if other tasks that write the same containers may have been without free blocks, and have some
-    /// now.
+    /// True if other tasks that deposit blocks into the same containers of epochs may have been without free
+    /// blocks, and have some now.
     pub(crate) gave_back: bool,
 }
 
@@ -195,11 +197,11 @@ pub(crate) struct Probe {
     /// For a task whose results arrive asynchronously: true if its waker was called since the task last
     /// looked for results. Written by any thread, which then notifies the task: see `deferred`.
     is_woken: AtomicBool,
-    /// For a source: true if its last mark cannot be sent before an epoch is closed, because too many are
-    /// open.
+    /// For a source: true if its last mark (such as a watermark) cannot be sent before an epoch is closed,
+    /// because too many are open.
     awaits_epoch: AtomicBool,
-    /// Instant, in ns, from which a mark or an emission of the task is unfinished, so that there is work
-    /// without input; `SETTLED` if none is unfinished.
+    /// Instant, in ns, from which a mark (such as a watermark) or an emission of results of the task is
+    /// unfinished, so that there is work without input; `SETTLED` if none is unfinished.
     unsettled_since_ns: AtomicU64,
     /// Time in ns at which the cause of the unfinished mark or emission was observed: a part of its
     /// scheduling context.
@@ -264,8 +266,8 @@ impl Probe {
         self.outputs.iter().all(|outlet| matches!(outlet, Outlet::Closes(_)))
     }
 
-    /// Sets the number under which the pool reports the task that writes the output edges, when it has made a
-    /// chunk for one of them.
+    /// Sets the number by which the pool names this task when it has allocated a chunk of memory for one of
+    /// the task's output edges.
     pub(crate) fn name_writer(&self, name: u32) {
         self.outputs.iter().for_each(|outlet| outlet.name_writer(name.into()));
     }
@@ -303,7 +305,7 @@ impl Probe {
         read + self.outputs.iter().map(Outlet::closed).sum::<u64>()
     }
 
-    /// Returns the work that waits for the task, counted by epochs.
+    /// Returns which epochs have work that waits for the task, as policies see it.
     pub(crate) fn epoch_work(&self, now: ProcessingTime) -> EpochWork {
         self.inputs.first().map_or(EpochWork::Unknown, |inlet| inlet.epoch_work(now))
     }
@@ -324,7 +326,8 @@ impl Probe {
         }
     }
 
-    /// Returns true if the task has taken a mark or a block since `reach` was recorded.
+    /// Returns true if the task has taken anything from an input (records, marks or a block) since `reach`
+    /// was recorded.
     pub(crate) fn has_read(&self, reach: &Reach) -> bool {
         let has_moved = |(inlet, read): (&Inlet, &Position)| inlet.position() != *read;
         self.inputs.iter().zip(&reach.read).any(has_moved)
@@ -367,11 +370,11 @@ impl Probe {
     }
 
     /// Returns the length of the queue in front of the task at `now`, in rows: the records that wait on its
-    /// input edges or, for a source, the records that are due. Marks do not count, but in containers, where a mark
-    /// that waits alone counts as a record. Returns `None` if the task
-    /// has no queue: a task that closes epochs takes no records, and a source that makes records on demand,
-    /// or was never polled, has none that are due. A source that has caught up counts as empty up to its next
-    /// poll, as for policies, and one that has ended is empty.
+    /// input edges or, for a source, the records that are due. Marks (such as watermarks) do not count,
+    /// except that latency markers which wait alone in front of a parallel task count as one record. Returns
+    /// `None` if the task has no queue: a task that closes epochs takes no records, and a source that makes
+    /// records on demand, or was never polled, has none that are due. A source that has caught up counts as
+    /// empty up to its next poll, as for policies, and one that has ended is empty.
     pub(crate) fn queue_length(&self, now: ProcessingTime) -> Option<u64> {
         let has_queue = if self.is_source() { !self.is_on_demand() } else { !self.closes_epochs() };
         let records = || if self.is_source() { self.due_count(now) } else { self.pending_records() };
@@ -520,8 +523,8 @@ impl Probe {
             .store(spacing_ns.map_or(UNKNOWN_SPACING, |spacing| spacing.max(1)), Ordering::Relaxed);
     }
 
-    /// Records that a mark or an emission which arrived at that time is unfinished, or that nothing is
-    /// unfinished if `arrival` is `None`.
+    /// Records that a mark (such as a watermark) or an emission of results is unfinished, whose time and
+    /// scheduling context are in `arrival`. Nothing is unfinished if `arrival` is `None`.
     pub(crate) fn set_unsettled(&self, arrival: Option<Arrival>) {
         let before = self.unsettled_since_ns.load(Ordering::Relaxed);
         let Some(Arrival { now, context }) = arrival else {
@@ -535,7 +538,8 @@ impl Probe {
         self.unsettled_since_ns.store(now.as_nanos().min(before), Ordering::Relaxed);
     }
 
-    /// Sets whether the task's last mark must wait until an epoch is closed, because too many are open.
+    /// Sets whether the last mark of the task (such as a watermark) must wait until an epoch is closed,
+    /// because too many are open.
     pub(crate) fn set_awaits_epoch(&self, awaits_epoch: bool) {
         self.awaits_epoch.store(awaits_epoch, Ordering::Relaxed);
     }
@@ -569,9 +573,10 @@ impl Probe {
         }
     }
 
-    /// Returns the head of the input that is read next, with the last watermark of that input: of the inputs with
-    /// waiting work the one with the lowest watermark, as [`Merge`](merge::Merge) reads them up to turns, and of
-    /// several the one whose work was observed first. Returns `None` if nothing waits.
+    /// Returns the scheduling context of the work at the head of the input that is read next, and the last
+    /// watermark of that input. Among the inputs with waiting work it is the one with the lowest watermark,
+    /// as [`Merge`](merge::Merge) chooses apart from its turns; of several such inputs, the one whose work
+    /// was observed first. Returns `None` if nothing waits.
     fn next_head(&self, now: ProcessingTime) -> Option<(EventTime, Context)> {
         let heads = self.inputs.iter().enumerate().filter_map(|(port, inlet)| {
             let last = self.input_watermarks.get(port).map(|last| last.load(Ordering::Relaxed).cast_signed());
@@ -593,8 +598,8 @@ impl Probe {
 
     /// Returns the scheduling context of the mark that was just taken from the input edge `port`. It is the
     /// context of the record that waits behind the mark, to within a block, or the mark's own if nothing
-    /// waits. If only marks wait behind it, or if no edge is read, it is `of_step`, which is no later. Never
-    /// inlined: marks are rare, and the callers are loops over records.
+    /// waits. If only marks wait behind it, or if no edge is read, the context of the whole step (`of_step`)
+    /// is returned, which is no later. Never inlined: marks are rare, and the callers are loops over records.
     #[cold]
     #[inline(never)]
     pub(crate) fn context_of_mark(&self, port: usize, of_step: Context) -> Context {
@@ -734,8 +739,8 @@ pub(crate) mod tests {
         assert_eq!((probe.oldest_pending(at(9_000)), probe.is_on_demand()), (at(950), false));
     }
 
-    /// Makes an edge on which records wait that were observed at `observed_ns`. Both ends must live as long as
-    /// the edge is looked at.
+    /// Makes an edge on which `records` records wait, all observed at `observed_ns`. The caller must keep
+    /// both ends of the edge while it inspects the edge.
     pub(crate) fn edge_with(records: u64, observed_ns: u64) -> (Writer<u64>, Reader<u64>) {
         let shape = BlockShape { block_records: 4, chunk_blocks: 1 };
         let options = EdgeOptions { shape, chunks_max: 2, marks_max: 8 };
@@ -752,9 +757,9 @@ pub(crate) mod tests {
         Inlet::Edge(Arc::clone(writer.cursors()), 0)
     }
 
-    /// Checks which input a task with two inputs reads next: the last watermark of that input in s, and the time
-    /// in ns at which its work was observed. On the first input so many records wait, observed at 400 ns, and on
-    /// the second, observed at 500 ns. `watermarks` are the last ones of both, in s.
+    /// Checks which input a task with two inputs reads next: the last watermark of that input in s, and the
+    /// time in ns at which its work was observed. On the first input `records[0]` records wait, observed at
+    /// 400 ns; on the second `records[1]`, observed at 500 ns. `watermarks` are the last ones of both, in s.
     #[track_caller]
     fn check_head(records: [u64; 2], watermarks: [Option<i64>; 2], expected: Option<(Option<i64>, u64)>) {
         let edges = [edge_with(records[0], 400), edge_with(records[1], 500)];

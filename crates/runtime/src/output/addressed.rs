@@ -24,7 +24,7 @@ pub struct ToAddressed<T: Send + 'static> {
     rest: Rest,
     /// The last watermark that this writer has set on all of its edges.
     watermark: EventTime,
-    /// Stamp (time of the step and scheduling context) of the records that were written last.
+    /// Start of the step that wrote the last records, and the scheduling context of these records.
     stamp: Stamp,
 }
 
@@ -113,8 +113,8 @@ impl<T: Send + 'static> TaskOutput<Addressed<T>> for ToAddressed<T> {
     }
 
     fn is_ready(&mut self) -> bool {
-        // All edges are asked, even if one is not ready, because `is_held` also sets a mark that was held
-        // back, if there is room now.
+        // All edges are asked, even if one is not ready, because `is_held` also sets a mark (such as a
+        // watermark) that was held back, if there is room now.
         let mut are_ready = true;
         for partition in &mut self.partitions {
             are_ready &= !partition.is_held();
@@ -246,8 +246,8 @@ mod tests {
         assert_eq!(readers.iter_mut().map(read).collect::<Vec<_>>(), ["W", "1 W 3"]);
     }
 
-    /// One edge has no room for a mark. The records behind the mark are held back on all edges of the
-    /// exchange.
+    /// One edge has no room for a mark (such as a watermark). The records behind the mark are held back on
+    /// all edges of the exchange.
     #[test]
     fn a_mark_that_is_held_back_holds_all() {
         let (mut output, mut readers) = output(2);

@@ -1,5 +1,5 @@
-//! The output of a task into containers: blocks are filled, and deposited with the epoch to which they
-//! belong.
+//! The output of a task into containers, which hold the blocks of each epoch in front of a parallel task:
+//! blocks are filled, and deposited with the epoch to which they belong.
 
 use thalweg_memory::sync::Arc;
 use thalweg_memory::{Block, BlockPool, BlockWriter};
@@ -21,7 +21,7 @@ pub(crate) enum Epochs {
         /// True if the split must ask for an epoch before it deposits, because it has reported that it is
         /// silent or that its watermark is the end of time.
         is_away: bool,
-        /// The last watermark of the split that some operator needs.
+        /// The last watermark of this split of the source that some operator needs.
         watermark: EventTime,
         /// True while all splits are silent and the silence cannot be announced yet, because too many epochs
         /// are open.
@@ -38,7 +38,8 @@ impl Epochs {
     }
 }
 
-/// Writes the records of a task into containers, block by block.
+/// Writes the records of a task, block by block, into containers, which hold the blocks of each epoch in
+/// front of a parallel task.
 pub struct ToContainers<T: Send + 'static> {
     target: Arc<dyn Deposit<T>>,
     block_writer: BlockWriter<Record<T>>,
@@ -46,7 +47,7 @@ pub struct ToContainers<T: Send + 'static> {
     standing: Standing,
     /// Number of the worker that runs this step, on whose work queue blocks are put.
     worker: usize,
-    /// Number of records deposited into containers since the start.
+    /// Number of records in deposited blocks since the start.
     deposited: u64,
     /// Start of the present step, and the scheduling context of the records that are written now.
     arrival: Arrival,
@@ -79,15 +80,16 @@ impl<T: Send + 'static> ToContainers<T> {
         }
     }
 
-    /// Deposits the blocks that are full into containers. Each gets the epoch in which the task writes at
-    /// present.
+    /// Deposits the blocks that are full, in front of the parallel tasks that read them. Each block gets the
+    /// epoch in which the task writes at present.
     pub(crate) fn deposit_full(&mut self) {
         while let Some(block) = self.block_writer.take_full() {
             self.deposit(Some(block), None);
         }
     }
 
-    /// Deposits all records that were pushed, including those in a block that is not full.
+    /// Deposits all records that were pushed, in front of the tasks that read them. This includes the records
+    /// in a block that is not full.
     fn deposit_all(&mut self) {
         self.block_writer.seal();
         self.deposit_full();
@@ -110,9 +112,9 @@ impl<T: Send + 'static> ToContainers<T> {
     }
 
     /// Puts a latency marker behind all records that were pushed. A marker that no block can carry is dropped
-    /// in two cases. One is that too many such markers wait. The other is that the split is silent or at the
-    /// end of time, because it has then left its epoch. [`Merge`](crate::task::merge) leaves out such an
-    /// input in the same way.
+    /// in two cases. One is that too many such markers wait. The other is that the split of the source is
+    /// silent or has the watermark of the end of time, because it has then left its epoch.
+    /// [`Merge`](crate::task::merge) leaves out such an input in the same way.
     pub(crate) fn mark_latency(&mut self, marker: LatencyMarker) {
         self.block_writer.seal();
         while let Some(block) = self.block_writer.take_full() {

@@ -27,7 +27,7 @@ pub(crate) struct ClosingTask<T, C, E> {
     of_end: Option<Context>,
     /// The two partial states of one epoch that this task is merging at the moment.
     pair: Option<Pair<C>>,
-    /// True if the stream is over and its last marks have been queued for output.
+    /// True if the stream is over and its last mark, the end, has been queued for output.
     is_over: bool,
     values: PhantomData<fn() -> T>,
 }
@@ -55,7 +55,7 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
     }
 
     /// Takes the next step of closing epochs. Returns `false` if no step is due, or if other tasks are
-    /// merging.
+    /// merging state of the epoch.
     fn go_on(&mut self, state_grant: &StateGrant) -> bool {
         if self.merging.is_some() {
             return self.go_on_merging(state_grant);
@@ -78,8 +78,8 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
             Some(Item::Marker(marker)) => self.tail.mark(Mark::Latency(marker)),
             Some(Item::Idle) => self.tail.mark(Mark::Idle),
             Some(Item::Over) => {
-                // The end of the last epoch was the last watermark. It was the end of time, unless the
-                // sources were asked to end before it.
+                // The end of the last epoch was the last watermark of the stream. It was the end of time,
+                // unless the sources were asked to end at an earlier watermark.
                 self.is_over = true;
                 self.tail.mark(Mark::End);
             }

@@ -10,8 +10,8 @@ use super::{StepContext, StepReport, Task};
 use crate::epochs::{Bundle, Carrier, Containers, Copies, Gathered, Pair};
 use crate::state_grant::StateGrant;
 
-/// Claims blocks from containers and runs a copy of an operator chain on them, which gathers state per
-/// epoch.
+/// Claims blocks from containers, which hold the blocks of each epoch, and runs a copy of an operator chain
+/// on them, which gathers state per epoch.
 pub(crate) struct GatherTask<T: Send + 'static, B, C> {
     containers: Arc<Containers<T, B>>,
     copies: Arc<Copies<C>>,
@@ -53,8 +53,8 @@ pub(super) fn merged<C>(pair: &Option<Pair<C>>) -> impl Iterator<Item = &C> {
     pair.iter().flat_map(|Pair { whole: (_, whole), part: (_, part) }| [whole, part])
 }
 
-/// An output for operators that gather state: it takes no records, because such operators emit nothing
-/// before a mark.
+/// An output for operators that gather state: it takes no records, because such operators emit nothing before
+/// a watermark.
 struct Closed;
 
 impl<T> Output<T> for Closed {

@@ -1,4 +1,5 @@
-//! Inputs and outputs of a task as the scheduler sees them: edges, or the containers of epochs.
+//! Inputs and outputs of a task as the scheduler sees them: edges, or containers, which hold the blocks of
+//! each epoch in front of a parallel task.
 
 use std::sync::Arc;
 
@@ -12,9 +13,10 @@ use crate::epochs::EpochTracker;
 
 /// An input of a task as the scheduler sees it.
 pub(crate) enum Inlet {
-    /// The input is an edge. The number tells which of the edge's readers this task is.
+    /// The input is an edge. The number is the index of this task among the edge's readers.
     Edge(Arc<Cursors>, usize),
-    /// Containers from which blocks are claimed, and the number of the copy that claims them.
+    /// Containers of epochs, from which blocks are claimed, and the number of the copy of the task that
+    /// claims them.
     Claims(Arc<EpochTracker>, usize),
     /// Epochs that wait to be closed by this task, because their state is gathered, and the time since which
     /// the oldest of them waits.
@@ -46,9 +48,10 @@ impl FirstSeen {
 pub(crate) enum Outlet {
     /// The output is an edge to one or more readers.
     Edge(Arc<Cursors>),
-    /// The output is containers, into which the task deposits blocks.
+    /// The output is containers of epochs in front of a parallel task, into which this task deposits blocks.
     Deposits(Arc<EpochTracker>),
-    /// State that a copy has gathered, for the task that closes epochs. This output always has room.
+    /// State that a copy of a parallel operator has gathered, for the task that closes epochs. This output
+    /// always has room.
     Epochs(Arc<EpochTracker>),
     /// The notifications of a task that closes epochs to the copies, which may continue or help to merge.
     /// Nothing is written to this output.
@@ -59,8 +62,8 @@ pub(crate) enum Outlet {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Position {
     edge: ReadPosition,
-    /// Number of blocks that the task has claimed from containers or, if it closes epochs, of the steps of
-    /// closing that it has taken.
+    /// Number of blocks that the task has claimed from containers of epochs or, if it closes epochs, number
+    /// of steps of closing that it has taken.
     taken: u64,
     /// The oldest epoch that was not closed when this position was taken.
     oldest: u64,
@@ -97,7 +100,7 @@ impl Inlet {
         }
     }
 
-    /// Returns the number of records and marks that wait on this input.
+    /// Returns the number of records and marks (such as watermarks) that wait on this input.
     pub(crate) fn pending(&self, now: ProcessingTime) -> u64 {
         match self {
             Inlet::Edge(edge, reader) => edge.pending(*reader) + edge.pending_marks(*reader),
@@ -135,8 +138,9 @@ impl Inlet {
         }
     }
 
-    /// Returns the scheduling context of the oldest work that waits on this input. An epoch to be closed has the
-    /// latest context of its blocks. If it has none, it counts from the time at which its end was first seen.
+    /// Returns the scheduling context of the oldest work that waits on this input. An epoch to be closed has
+    /// the latest context of its blocks. If the epoch has no blocks, its time of observation is that at which
+    /// its end was first seen.
     pub(crate) fn head(&self, now: ProcessingTime) -> Option<Context> {
         match self {
             Inlet::Edge(edge, reader) => match edge.pending(*reader) {
@@ -230,8 +234,8 @@ impl Outlet {
         }
     }
 
-    /// Returns the number of records and marks that were written to this output; for containers, the number
-    /// of blocks.
+    /// Returns the number of records and marks that were written to this output; for containers of epochs,
+    /// the number of blocks and latency markers without a block.
     pub(crate) fn written(&self) -> u64 {
         match self {
             Outlet::Edge(edge) => edge.written() + edge.marks_written(),

@@ -22,10 +22,11 @@ use thalweg_model::{EventTime, LatencyMarker, Mark, ProcessingTime};
 
 use crate::limits;
 
-/// Number of runs or marks that one input may give in a row while other inputs may have something.
+/// Number of runs of records, or marks, that one input may give in a row while other inputs may have
+/// something to read.
 const TURNS_MAX: u32 = 16;
 
-/// Progress of one input of a task.
+/// Progress of one input of a task: its watermark, and whether it is idle, has ended or waits at a barrier.
 #[derive(Clone, Copy, Debug)]
 struct InputState {
     /// Inputs with the same number get their records from the same sources.
@@ -53,7 +54,7 @@ pub(crate) struct Merge {
     is_idle: bool,
     /// The intended instant of the last latency marker that was passed on to the operators.
     marked_at: ProcessingTime,
-    /// Inputs that were found empty in this step; one bit for each input.
+    /// Inputs that were found empty in this step of the task; one bit for each input.
     empty: u128,
     /// Inputs that have had their turns in this step, so that others come first; one bit for each input.
     tired: u128,

@@ -93,7 +93,7 @@ struct Feed<'a, 'b, C, O, const MEASURED: bool> {
     /// The merge of the marks of several inputs; `None` if the task has one input. The merge may require an
     /// announcement before the records of this input.
     merge: Option<(&'a mut Merge, usize)>,
-    /// Receives the time that each operator takes, if the step is measured operator by operator.
+    /// Receives the time that each operator of the chain takes, if the step is measured operator by operator.
     stages: &'a mut Stages<'b>,
     taken: usize,
     announce: Option<Mark>,

@@ -12,8 +12,8 @@ use crate::epochs::{Bundle, Carrier, Containers};
 use crate::output::{TaskOutput, ToContainers};
 use crate::state_grant::StateGrant;
 
-/// Claims blocks from containers, runs a copy of a stateless chain on them, and deposits the results into
-/// containers.
+/// Claims blocks from containers, which hold the blocks of each epoch, runs a copy of a stateless chain on
+/// them, and deposits the results into the containers downstream.
 pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
     containers: Arc<Containers<T, B>>,
     /// Number of this copy among the copies of the chain.
@@ -40,8 +40,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         RelayTask { containers, index, chain, output, probe, hand: None, consumed: (0, 0) }
     }
 
-    /// Deposits the filled blocks, and only then reports the blocks from whose records they were derived as
-    /// consumed.
+    /// Deposits the filled blocks downstream, and only then reports the blocks from whose records they were
+    /// derived as consumed.
     fn put_down(&mut self) {
         self.output.flush();
         let (epoch, count) = self.consumed;

@@ -27,7 +27,7 @@ pub(crate) struct SourceTask<S, W, C, E> {
     ingestion: Ingestion,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
-    /// True if the source has ended and the last marks of the stream are queued.
+    /// True if the source has ended and the last marks of the stream (watermark and end) are queued.
     is_over: bool,
 }
 
@@ -175,8 +175,8 @@ where
             // A source that was asked to end still emits the records that it has already read, and reads no
             // more.
             let limit = if stop.is_some() { 0 } else { pushed_max.min(made_max - made) as usize };
-            // Watermarks below `floor` need not be set: no operator of this task, and nothing downstream,
-            // does anything at them.
+            // Watermarks below the event time `floor` need not be set: no operator of this task, and nothing
+            // downstream, does anything at them.
             let floor = self.tail.output.next_due().min(self.ingestion.next_due());
             let (polled, passed, due) = {
                 let mut output = self.tail.output.open(context.arrival);

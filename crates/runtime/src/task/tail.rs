@@ -1,5 +1,5 @@
-//! The part that all kinds of tasks share: an operator chain, its output, and the marks that must pass
-//! through both.
+//! The part that all kinds of tasks share: an operator chain, its output, and the marks (such as watermarks)
+//! that must pass through both.
 
 use std::collections::VecDeque;
 
@@ -12,16 +12,16 @@ use crate::output::TaskOutput;
 /// one step: a watermark, a latency marker, the last watermark and the end.
 const MARKS_MAX: usize = 4;
 
-/// An operator chain, its output, and the marks that wait to pass through both.
+/// An operator chain, its output, and the marks (such as watermarks) that wait to pass through both.
 pub(crate) struct Tail<C, E> {
     pub(crate) chain: C,
     pub(crate) output: E,
     /// Marks that must still pass through the task's operators, in order.
     marks: VecDeque<Mark>,
-    /// True if the chain has received the first mark and has more results to emit for it.
+    /// True if the chain has received the first of the waiting marks and has more results to emit for it.
     is_emitting: bool,
-    /// True if an unfinished mark or emission is recorded in the task's probe (its view for the scheduler).
-    /// The record makes the task run, so it is withdrawn as soon as everything is finished.
+    /// True if an unfinished mark or emission of results is recorded in the task's probe (its view for the
+    /// scheduler). The record makes the task run, so it is withdrawn as soon as everything is finished.
     is_unsettled: bool,
     watermark: EventTime,
     has_ended: bool,
@@ -51,16 +51,17 @@ impl<C, E> Tail<C, E> {
         self.chain.weighed().or_else(|| self.output.weighed())
     }
 
-    /// Queues a mark behind all records that were pushed. May be called only when all marks before it are
-    /// settled.
+    /// Queues a mark (such as a watermark) behind all records that were pushed. May be called only while
+    /// fewer than [`MARKS_MAX`] marks wait.
     pub(crate) fn mark(&mut self, mark: Mark) {
         assert!(self.marks.len() < MARKS_MAX, "marks are settled before more are taken");
         self.note_watermark(mark);
         self.marks.push_back(mark);
     }
 
-    /// Queues a mark, or passes it on at once. The chain has received the mark while the output was still
-    /// open for the records before it, and has answered `flow`. May be called only when no other mark waits.
+    /// Queues a mark (such as a watermark), or passes it on at once. The chain has received the mark while
+    /// the output was still open for the records before it. Its answer `flow` tells whether it has more
+    /// results to emit. May be called only when no other mark waits.
     pub(crate) fn pass<T>(&mut self, mark: Mark, flow: Flow, context: &StepContext<'_>) -> Result<(), Fault>
     where
         C: Operator<T>,
@@ -97,8 +98,8 @@ impl<C, E> Tail<C, E> {
         self.has_ended
     }
 
-    /// Passes waiting marks through the chain and continues unfinished emissions, as far as there is room
-    /// now. Records may be pushed only if it returns `true`.
+    /// Passes waiting marks (such as watermarks) through the chain and continues unfinished emissions, as far
+    /// as there is room now. Records may be pushed only if it returns `true`.
     #[inline]
     pub(crate) fn settle<T>(&mut self, context: &StepContext<'_>, probe: &Probe) -> Result<bool, Fault>
     where
