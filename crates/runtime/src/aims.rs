@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::error::PlanError;
 use crate::limits;
 
-/// Aims of a query. Policies with deadlines or tokens read them (Cameo, NSDI 2021, sections 4 and 5.4). They
-/// have no effect on other policies, nor on results.
+/// Aims of a query. Policies with deadlines or tokens (which let records run first) read them (Cameo, NSDI
+/// 2021, sections 4 and 5.4). They have no effect on other policies, nor on results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Aims {
     /// Longest wanted time from the observation of a result's last contributing event to the output of the
@@ -34,7 +34,7 @@ impl Aims {
     }
 
     /// Returns the tokens per second that each source gets, if `sources` sources share the query's tokens
-    /// equally.
+    /// equally. A record with a token runs before records without one.
     pub(crate) fn tokens_of_each(&self, sources: usize) -> Option<f64> {
         let tokens = self.tokens_per_s.filter(|tokens| *tokens > 0)?;
         Some(tokens as f64 / sources.max(1) as f64)

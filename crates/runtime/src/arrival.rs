@@ -1,5 +1,5 @@
-//! Metadata of records when a step puts them out: the time of the output, and the context that the records
-//! inherit.
+//! Metadata of records when a step puts them out: the time of the output, and the scheduling context (Cameo)
+//! that the records inherit.
 //!
 //! A step corresponds to the processing of a message in Cameo. All records that it makes of records have one
 //! context, that of the first record which the step found waiting. Records that it makes of a watermark have
@@ -15,7 +15,7 @@ use thalweg_scheduling::Context;
 const NO_TOKEN: u64 = u64::MAX;
 
 /// Metadata that a step attaches to the records it puts out: the start of the step, and the scheduling
-/// context.
+/// context (Cameo: the time of observation and a token).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// Processing time at which the step that put out these records started.
@@ -33,15 +33,16 @@ impl Arrival {
     }
 }
 
-/// Reads the scheduling context of a record from the stamp that an edge stores for it.
+/// Reads the scheduling context (time of observation and token) of a record from the numbers that an edge
+/// stores for the record.
 pub(crate) fn context_of(stamp: Stamp) -> Context {
     let [observed, token] = stamp.notes;
     let token = (token != NO_TOKEN).then_some(ProcessingTime::from_nanos(token));
     Context { observed: ProcessingTime::from_nanos(observed), token }
 }
 
-/// A scheduling context that other threads may read at any time, and may see in parts of two contexts. Relaxed:
-/// a hint for schedulers.
+/// A scheduling context (time of observation and token) that other threads may read at any time. A reader may
+/// see the time of one context and the token of another. Relaxed: a hint for schedulers.
 #[derive(Debug)]
 pub(crate) struct ContextCell {
     observed_ns: AtomicU64,
@@ -81,8 +82,8 @@ impl ContextCell {
     }
 }
 
-/// Makes metadata of records for tests that do not depend on it: the context is observed at `now`, without a
-/// token.
+/// Makes metadata of records for tests that do not depend on it: the records were observed at `now` and have
+/// no token.
 #[cfg(all(test, not(loom)))]
 pub(crate) fn at(now: ProcessingTime) -> Arrival {
     Arrival { now, context: Context { observed: now, token: None } }

@@ -1,8 +1,8 @@
 //! The interface to the part of an engine that runs tasks: workers directed by a policy
 //! ([`executor`](crate::executor)), or a thread for each task ([`threads`](crate::threads)).
 //!
-//! The engine, handles, wakers and the thread that makes chunks use only this trait. All its methods may be
-//! called from any thread, also from a task's own.
+//! The engine, handles, wakers and the thread that allocates the chunks of edges use only this trait. All its
+//! methods may be called from any thread, also from a task's own.
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ pub(crate) trait Driver: Send + Sync {
     /// ended. Call [`close`](Self::close) first.
     fn join(&self) {}
 
-    /// Checks again whether the task that writes an edge can run, because the pool has made a chunk for
-    /// this edge.
+    /// Checks again whether the task that writes an edge can run, because the pool has allocated a chunk of
+    /// memory for this edge.
     fn grown(&self, writer: u64) {
         if let Ok(operator) = u32::try_from(writer) {
             self.notify(&[OperatorId(operator)]);

@@ -1,13 +1,15 @@
-//! Adapts the edges of the memory crate to the model: they carry records instead of plain values, the model's
-//! marks with the rules of an event-time engine, and offer the model's [`Input`] and [`Output`].
+//! Adapts the edges of the memory crate to the model: they carry records instead of plain values, and the
+//! model's marks (watermarks, latency markers, barriers, end) with the rules of an event-time engine. They
+//! offer the model's [`Input`] and [`Output`].
 
 use thalweg_memory::{
     Admission, Append, BlockAppender, EdgeAppender, Lent, MarkRules, QueueAppender, TakeOut,
 };
 use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
 
-/// Rules of marks on an edge. If the ring of marks is full, a watermark is held back and the writer with it,
-/// and a latency marker is dropped. Barriers and the end have slots of their own.
+/// Rules of marks (watermarks, latency markers, barriers, end) on an edge. If the ring of marks is full, a
+/// watermark is held back and the writer with it, and a latency marker is dropped. Barriers and the end have
+/// slots of their own.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeMarks;
 
@@ -41,14 +43,14 @@ pub(crate) type QueueWriter<T> = thalweg_memory::QueueWriter<Record<T>, EdgeMark
 /// Reading end of an edge that is implemented as a queue instead of blocks.
 pub(crate) type QueueReader<T> = thalweg_memory::QueueReader<Record<T>, EdgeMarks>;
 
-/// Adapts blocks that are being filled, of an edge or of a block writer, to the output interface of
-/// operators.
+/// Adapts blocks that are being filled to the output interface of operators: blocks of an edge, or blocks
+/// that a block writer fills one by one without an edge.
 pub struct BlocksOutput<A>(pub(crate) A);
 
 /// Adapts an edge that is open for writing to the output interface of operators.
 pub type EdgeOutput<'a, T> = BlocksOutput<EdgeAppender<'a, Record<T>, EdgeMarks>>;
 
-/// Adapts a block writer that is open for filling to the output interface of operators.
+/// Adapts a block writer, which fills single blocks without an edge, to the output interface of operators.
 pub type BlockOutput<'a, T> = BlocksOutput<BlockAppender<'a, Record<T>>>;
 
 impl<T, A: Append<Record<T>>> Output<T> for BlocksOutput<A> {

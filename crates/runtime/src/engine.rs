@@ -122,7 +122,7 @@ impl EngineBuilder {
 
     /// Sets the number of nanoseconds over which the costs and selectivities that the policy sees are
     /// averaged. They are measured in the first round of ranking after this time, so an interval that is
-    /// shorter than a round counts as a round. See [`limits::METRICS_INTERVAL_NS`].
+    /// shorter than the time between two rounds counts as that time. See [`limits::METRICS_INTERVAL_NS`].
     pub fn metrics_interval_ns(self, metrics_interval_ns: u64) -> Self {
         EngineBuilder { metrics_interval_ns, ..self }
     }
@@ -202,8 +202,8 @@ impl EngineBuilder {
         }
     }
 
-    /// Makes an engine without threads, for tests: the caller steps the workers and the growth of memory, in
-    /// any order.
+    /// Makes an engine without threads, for tests: the caller steps the workers and the part that allocates
+    /// memory for edges, in any order.
     ///
     /// # Errors
     /// As for [`build`](Self::build), and [`PlanError::NotStepped`] if each task is to have a thread of its
@@ -273,8 +273,8 @@ impl Parts {
     }
 }
 
-/// Puts an engine together from its driver and settings. Returns the engine and the [`Growth`], which makes
-/// chunks for the engine's edges.
+/// Puts an engine together from its driver and settings. Returns the engine and the [`Growth`], which
+/// allocates chunks of memory for the engine's edges.
 fn assemble(
     driver: Arc<dyn Driver>,
     pool: Arc<Pool>,
@@ -304,24 +304,25 @@ fn work(mut worker: Worker, clock: &dyn Clock) {
     }
 }
 
-/// Makes the chunks that edges have requested from the pool. A thread apart from the workers runs it, so no
-/// task waits for an allocation.
+/// Allocates the chunks of memory that edges have requested from the pool. A thread apart from the workers
+/// runs it, so no task waits for an allocation.
 pub struct Growth {
     pool: Arc<Pool>,
     driver: Arc<dyn Driver>,
 }
 
 impl Growth {
-    /// Makes the chunk for one request, if a request waits, and returns true if it did. The new chunk may end
-    /// the backpressure of a task that writes an edge.
+    /// Allocates the chunk of memory for one request of an edge, if a request waits, and returns true if it
+    /// did. The new chunk may end the backpressure of a task that writes an edge.
     pub fn step(&self) -> bool {
         let served = self.pool.grow_step();
         served.into_iter().for_each(|writer| self.driver.grown(writer));
         served.is_some()
     }
 
-    /// Makes requested chunks until the pool is closed. If a clock or a policy panics while the writer of an
-    /// edge is notified, the engine has closed by then. Requests are still served until all queries are gone.
+    /// Allocates the chunks of memory that edges request, until the pool is closed. If a clock or a policy
+    /// panics while the writer of an edge is notified, the engine has closed by then. Requests are still
+    /// served until all queries are gone.
     fn run(&self) {
         while self.pool.wait_for_request() {
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.step())) {
@@ -337,7 +338,7 @@ pub struct Stepped {
     pub engine: Engine,
     /// The workers of the engine; the caller steps each of them.
     pub workers: Vec<Worker>,
-    /// Makes the chunks that edges have requested; the caller steps it.
+    /// Allocates the chunks of memory that edges have requested; the caller steps it.
     pub growth: Growth,
 }
 

@@ -55,12 +55,12 @@ use crate::meter::Meter;
 use crate::query::{Entry, QueryShared, SeenTask};
 use crate::ranker::{NewTask, Ranker};
 
-/// Number of notes for the policy (ended runs and tasks) that a worker keeps before it waits for the policy's
-/// lock. See [`limits::NOTES_PER_WORKER`].
+/// Number of messages to the policy (about ended runs and tasks) that a worker keeps before it waits for the
+/// policy's lock. See [`limits::NOTES_PER_WORKER`].
 const NOTES_MAX: usize = limits::NOTES_PER_WORKER.default as usize;
 
-/// Notes for the policy that one decision of a worker may add, unless a query fails in it: one for the run
-/// that ended, and one if the task of that run ended too.
+/// Number of messages to the policy that one decision of a worker may add, unless a query fails in it: one
+/// for the run that ended, and one if the task of that run ended too.
 const NOTES_PER_TURN: usize = 2;
 
 /// Stands for "no preferred worker" where a task's preferred worker is stored.
@@ -247,7 +247,7 @@ impl Executor {
             assert!(filled.is_ok(), "the place of a task that has ended is empty");
         }
         // New tasks are ranked when they are notified below. They are compared with all other tasks in a
-        // round, which is made due at once.
+        // round of ranking, which is made due at once.
         self.next_round_ns.store(0, Ordering::Relaxed);
         ids.iter().for_each(|&id| turn.notify(id));
         turn.end();
@@ -282,7 +282,7 @@ impl Executor {
         let mut ranker = self.ranker.try_lock();
         if ranker.is_none() && bench.notes.len() + NOTES_PER_TURN > NOTES_MAX {
             // Another worker has held the policy's lock for so many runs that this worker can keep no more
-            // messages to the policy. This happens in a round over very many tasks.
+            // messages to the policy. This happens while the other worker ranks very many tasks in a round.
             ranker = Some(self.ranker.lock());
         }
         if let Some(ranker) = &mut ranker {
@@ -443,7 +443,7 @@ impl Driver for Executor {
             turn.end();
         });
         // The places of ended tasks are reused. So this call may have held a task of another query for a
-        // moment, and a worker may have missed that task. A worker that is woken looks again.
+        // moment, and a worker may have missed that task. A sleeping worker is woken to look again.
         self.rouse();
     }
 

@@ -148,8 +148,8 @@ impl Idle {
     }
 
     /// Returns the instant at which a worker that falls asleep now must wake by itself. If no other sleeping
-    /// worker wakes for the next source, it is the instant at which the source is due. If one other does, it
-    /// is [`BACKUP_NS`] later. If two others do, it is never.
+    /// worker wakes for the next source, it is the instant at which the source is due. If one other sleeping
+    /// worker does, it is [`BACKUP_NS`] later. If two others do, it is never.
     fn alarm(&self, sleepers: &[Sleeper], now: ProcessingTime, due: ProcessingTime) -> ProcessingTime {
         let due = due.max(now.plus_nanos(self.grain_ns));
         let by = |instant: ProcessingTime| sleepers.iter().filter(|sleeper| sleeper.until <= instant).count();

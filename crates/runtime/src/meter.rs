@@ -98,7 +98,8 @@ pub(crate) struct Meter {
     /// Release, after the waiting time of the previous state. Read with Acquire before the waiting times, and
     /// again behind a fence.
     standing: AtomicU64,
-    /// Nanoseconds for which the task was ready, blocked and idle, up to its last change of state.
+    /// Nanoseconds for which the task was ready, for which it was blocked and for which it was idle, up to
+    /// its last change of state.
     waited_ns: Waited<AtomicU64>,
     /// Number of input records that could not be parsed.
     pub(crate) bad: AtomicU64,
@@ -114,7 +115,8 @@ pub(crate) struct Meter {
     pub(crate) operators: Box<[OperatorMeter]>,
 }
 
-/// One value for each state in which a task waits: ready, blocked and idle.
+/// One value for each state in which a task does not run: ready (waits for a worker), blocked (waits for
+/// room) and idle (has nothing to do).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Waited<C> {
     pub(crate) ready: C,

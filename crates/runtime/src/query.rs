@@ -176,7 +176,8 @@ pub struct QueryReport {
     /// delay is the time from the ingestion of a watermark that ends something, such as a window, until all
     /// sinks have seen the watermark. `None` if nothing ends before the end of the stream.
     pub output_delay: Option<LatencySummary>,
-    /// Histogram of the output delays. It can be merged with other histograms.
+    /// Histogram of the output delays: the times from the ingestion of a watermark that ends a window or the
+    /// like until all sinks have seen it. It can be merged with other histograms.
     pub output_delays: Latencies,
     /// Number of watermarks that end something, such as a window, and have neither output delay nor result
     /// latency nor event latency, because 64 others were on their way to the sinks.
@@ -540,29 +541,33 @@ impl QueryHandle {
         self.shared.state()
     }
 
-    /// Takes the latencies measured since the last call; later ones are counted from zero. For the latencies
-    /// of an interval, call this at both of its ends. For those of the whole run, merge everything that was
-    /// taken.
+    /// Takes the latencies (from the intended send time of a record to the sink) measured since the last
+    /// call; later ones are counted from zero. For the latencies of an interval, call this at both of its
+    /// ends. For those of the whole run, merge everything that was taken.
     pub fn take_latencies(&self) -> Latencies {
         self.shared.delivered.latencies.take()
     }
 
-    /// Takes the processing latencies measured since the last call; later ones are counted from zero.
+    /// Takes the processing latencies (from the intake of a record to the arrival of the latency marker
+    /// behind it at a sink) measured since the last call; later ones are counted from zero.
     pub fn take_processing_latencies(&self) -> Latencies {
         self.shared.delivered.processing_latencies.take()
     }
 
-    /// Takes the output delays measured since the last call; later ones are counted from zero.
+    /// Takes the output delays (from the ingestion of a watermark that ends a window or the like until all
+    /// sinks have seen it) measured since the last call; later ones are counted from zero.
     pub fn take_output_delays(&self) -> Latencies {
         self.shared.delivered.output_delays.take()
     }
 
-    /// Takes the result latencies measured since the last call; later ones are counted from zero.
+    /// Takes the result latencies (from the end of a window, by the stamps of records, until all sinks have
+    /// seen a watermark that ends it) measured since the last call; later ones are counted from zero.
     pub fn take_result_latencies(&self) -> Latencies {
         self.shared.delivered.result_latencies.take()
     }
 
-    /// Takes the event latencies measured since the last call; later ones are counted from zero.
+    /// Takes the event latencies (from the arrival of the last event of a result until all sinks have seen
+    /// the watermark behind the result) measured since the last call; later ones are counted from zero.
     pub fn take_event_latencies(&self) -> Latencies {
         self.shared.delivered.event_latencies.take()
     }
@@ -580,12 +585,12 @@ impl QueryHandle {
     /// sinks have seen. Together with the event latencies, they tell how long users have waited, also for
     /// what is left waiting.
     ///
-    /// Results that are on their way count, at most 64 of them. Windows that have ended by the clock count,
-    /// too, at most 10,000, the oldest first: those whose last events are in front of the engine. Their
-    /// arrivals are estimated by the delay of the record before, and an event that is expected after `now`
-    /// does not count. If sinks have seen nothing yet, only ends after `since` count. Ends of windows are
-    /// left out if any instant may be one, if records are stamped ahead of the clock, and if all sources are
-    /// silent or have ended.
+    /// Results that are on their way count, at most 64 of them. Windows that have ended by the clock but
+    /// whose last events have not been read count, too, at most 10,000, the oldest first. The arrivals of
+    /// these events are estimated by the delay of the record before, and an event that is expected after
+    /// `now` does not count. If sinks have seen nothing yet, only ends after `since` count. Ends of windows
+    /// are left out if any instant may be one, if records are stamped ahead of the clock, and if all sources
+    /// are silent or have ended.
     pub fn overdue_event_latencies(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
         self.shared.delivered.overdue_events(since, now)
     }

@@ -29,8 +29,8 @@ use crate::task::Probe;
 /// time: Enjima, section 5.3, "1 ms"; results do not change up to 5 ms.
 pub(crate) const ROUND_NS: u64 = thalweg_scheduling::ROUND_NS;
 
-/// Least ratio of the time between two rounds of ranking to the duration of a round; so rounds take at most
-/// 0.5 % of the time.
+/// Least ratio of the time between the starts of two rounds of ranking to the duration of a round; so rounds
+/// take at most 0.5 % of the time.
 const ROUND_PER_COST: u64 = 200;
 
 /// Nanoseconds between two samples of a query's latency: as in Enjima's program, 100 ms.
@@ -86,12 +86,13 @@ pub(crate) struct Ranker {
     policy: Box<dyn Policy>,
     refresh: Refresh,
     reads: Fields,
-    /// Nanoseconds between two rounds, as the policy sets them; above zero.
+    /// Nanoseconds between two rounds of ranking, as the policy sets them; above zero.
     round_ns: u64,
-    /// Nanoseconds over which costs and selectivities of tasks are averaged, at least a round: Enjima,
-    /// section 4, "50 ms".
+    /// Nanoseconds over which costs and selectivities of tasks are averaged, at least the time between two
+    /// rounds of ranking: Enjima, section 4, "50 ms".
     metrics_interval_ns: u64,
-    /// Number of epochs over which the policy wants the delays of watermarks.
+    /// Number of epochs of a source (Klink's: from one deadline of its windows to the next) over which the
+    /// policy wants the delays of watermarks.
     delay_epochs: usize,
     snapshot: Snapshot,
     views: Vec<Option<View>>,
@@ -196,7 +197,7 @@ impl Ranker {
         self.queries.iter().flatten().count()
     }
 
-    /// Returns the number of tasks that have not ended.
+    /// Returns the number of tasks of all queries that have not ended.
     pub(crate) fn task_count(&self) -> usize {
         self.views.iter().flatten().count()
     }
@@ -456,7 +457,7 @@ impl View {
         if self.probe.is_unsettled() {
             return None;
         }
-        // If the task reads containers, its input knows the epoch of its oldest block.
+        // If the task claims blocks from containers of epochs, its input knows the epoch of the oldest block.
         if let Some(due) = self.probe.inputs.first().and_then(|inlet| inlet.due(now)) {
             return Some(due);
         }
@@ -512,8 +513,8 @@ impl View {
     /// Measures cost and selectivity since the last measurement, as plain ratios. For a task that closes
     /// epochs, measures only the cost of a run. Without input both values stay. With input and no output, as
     /// for a window that has not fired, selectivity is measured since the start of the task, with one record
-    /// of output more than there was. So it falls while nothing comes out, but never to zero, from which no
-    /// order of tasks would follow.
+    /// added to the number of output records. So it falls while nothing comes out, but never to zero, from
+    /// which no order of tasks would follow.
     fn measure(&mut self) {
         let meter = &self.meter;
         let seen = Seen {

@@ -15,7 +15,8 @@ use thalweg_model::ProcessingTime;
 use crate::limits;
 use crate::task::{Inlet, Outlet, Probe};
 
-/// Number of runs without effect after which a task may count as stuck, if enough time has passed, too.
+/// Number of consecutive runs that moved no record and no mark after which a task may count as stuck, if
+/// enough time has passed, too.
 const BARREN_RUNS_MIN: u32 = 1 << 10;
 
 /// Number of consecutive runs of a task that moved no record and no mark, and the time of the first.

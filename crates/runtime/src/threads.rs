@@ -9,8 +9,8 @@
 //!            +---- run for a quantum, then wake the neighbours that the run concerns
 //! ```
 //!
-//! A task is as it is under workers. So are its steps, its accounts, its errors and its changes for other
-//! tasks. Only the holder differs: the task's thread holds it from the submit to its end, so there is no
+//! A task, its steps, its counters, its errors and its effects on other tasks are as they are when workers
+//! run it. Only the holder differs: the task's thread holds it from the submit to its end, so there is no
 //! cell, board or ranker. A thread that has nothing to do sleeps at once. `README.md` beside this file
 //! describes why no wake-up is lost.
 //!
@@ -79,9 +79,9 @@ struct Seat {
     /// The number that the operating system gave to the task's thread; 0 before the thread has started.
     /// Relaxed: set once by the thread, read for metrics.
     number: AtomicU32,
-    /// The latest instant until which the task's thread sleeps, in ns; `NEVER` before the thread has looked.
-    /// Written by the thread before it counts as a sleeper and when it has looked; read behind a fence by
-    /// parties that make work. Relaxed: the fences of the parker order it.
+    /// The latest instant until which the task's thread sleeps, in ns of the engine's clock; `NEVER` before
+    /// the thread has looked. Written by the thread before it counts as a sleeper and when it has looked;
+    /// read behind a fence by parties that make work. Relaxed: the fences of the parker order it.
     sleeps_until_ns: AtomicU64,
 }
 
@@ -96,12 +96,12 @@ impl Seat {
     }
 
     /// Wakes the task's thread if it sleeps and the task could run. May be called only behind a fence. While
-    /// a thread sleeps, its published words do not change. So of the parties that make work and room for the
-    /// task, the last sees both.
+    /// a thread sleeps, the task's published numbers change only by the acts of other threads. So if one
+    /// thread makes work for the task and another makes room, the later of them sees both.
     fn wake_to_work(&self, now: ProcessingTime) {
-        // A source may have nothing due at the caller's instant, but at its own thread's instant, which may
-        // be later. A copy may claim a block that was deposited for another copy when enough time has passed,
-        // and sleeps at most until then.
+        // A source may have nothing due at the instant `now` of the caller, but have a record due at the
+        // later instant that its own thread reads from the clock. A copy may claim a block that was deposited
+        // for another copy when enough time has passed, and sleeps at most until then.
         let wakes_late =
             || self.probe.next_due(now).as_nanos() < self.sleeps_until_ns.load(Ordering::Relaxed);
         let has_work = || self.probe.is_source() || self.probe.pending(now) > 0 || wakes_late();
@@ -351,7 +351,7 @@ struct Neighbours {
     downstream: Vec<Arc<Seat>>,
     /// Tasks that must be woken when the epochs change that this task writes or reads.
     further: Vec<Arc<Seat>>,
-    /// Other tasks that write into the same containers of blocks as this task.
+    /// Other tasks that deposit blocks for the same parallel task, into its containers of epochs.
     peers: Vec<Arc<Seat>>,
 }
 

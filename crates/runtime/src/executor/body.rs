@@ -18,14 +18,14 @@ use crate::state_grant::StateGrant;
 use crate::stuck::Barren;
 use crate::task::{Changes, Inlet, Outlet, Probe, Quantum, Reach, StepReport, Task};
 
-/// Number of blocks of records that a source may make in one run, whatever the policy's quantum is. A source
-/// with a filter behind it makes more records than it puts out, and the filter may keep none. If the policy's
-/// quantum is larger than these blocks, the quantum is the bound.
+/// Number of blocks of records that a source may make in one run, whatever the policy's quantum (its bound on
+/// the records of a run) is. A source with a filter behind it makes more records than it puts out, and the
+/// filter may keep none. If the policy's quantum is larger than these blocks, the quantum is the bound.
 const BLOCKS_MADE: u32 = 8;
 
-/// Maximum number of full batches in a run, where one record stands for several rows, as in SQL. With batches
-/// of 4,096 rows a run takes 65,536 rows, which need 1 or 2 ms. The size of a batch in bytes is not known at
-/// this point.
+/// Maximum number of full batches that a run takes, in a task where each record is a batch of several rows,
+/// as in SQL. With batches of 4,096 rows a run takes 65,536 rows, which need 1 or 2 ms. The size of a batch
+/// in bytes is not known at this point.
 const CARRIERS_PER_RUN: u32 = 16;
 
 /// A task together with everything that a worker needs to run it. It lies in a task cell while the task does
@@ -45,7 +45,8 @@ pub(crate) struct TaskBody {
     pub(crate) downstream: Box<[OperatorId]>,
     /// Tasks that must be notified when the epochs change that this task writes or reads.
     pub(crate) further: Box<[OperatorId]>,
-    /// Other tasks that deposit blocks into the same containers as this task.
+    /// Other tasks that deposit blocks for the same parallel task as this task, into its containers of
+    /// epochs.
     pub(crate) peers: Box<[OperatorId]>,
     stands: TaskState,
     stands_since: ProcessingTime,
@@ -54,7 +55,8 @@ pub(crate) struct TaskBody {
     /// Number of records that this source may make in a run, even if the policy's quantum is smaller.
     pub(super) made_records: u32,
     /// Number of records that a run of this task may take even if the policy's quantum is smaller, unless
-    /// that many take long. It lets the task fill a whole block before it deposits the block.
+    /// that many take long. It lets the task fill a whole block before it deposits the block for a parallel
+    /// task.
     pub(super) bundle_records: u32,
     /// True if the task's results arrive asynchronously, so that a run may find nothing to do.
     is_deferred: bool,
@@ -101,8 +103,8 @@ pub(crate) struct Entrance<'a> {
 }
 
 impl TaskBody {
-    /// Makes the task of a new query at the place `operator`. The task's waker is told the driver and this
-    /// place, so that it can notify the task.
+    /// Makes a task of a new query, with the number `operator` among the engine's tasks. The task's waker is
+    /// told the driver and this number, so that it can notify the task.
     pub(crate) fn new(
         built: BuiltTask,
         operator: OperatorId,
@@ -222,8 +224,8 @@ fn run_records(probe: &Probe, bytes_max: u64) -> u32 {
     u32::try_from(records).unwrap_or(u32::MAX)
 }
 
-/// Returns the number of records in the largest block that a task deposits into containers; 0 if the task
-/// deposits none.
+/// Returns the number of records in the largest block that a task deposits into containers (the unclaimed
+/// blocks of each epoch, in front of a parallel task); 0 if the task deposits none.
 fn bundle_records(probe: &Probe) -> u32 {
     let records = probe.outputs.iter().filter_map(Outlet::bundle_records).max().unwrap_or(0);
     u32::try_from(records).unwrap_or(u32::MAX)

@@ -31,7 +31,7 @@ const NEAR_BITS: u32 = 16 + 29;
 const CLASS_BITS: u32 = 60;
 
 /// Length of a run, in ns, after which a worker counts as held up, so that other workers take the tasks that
-/// prefer it. It is as long as a round of ranking.
+/// prefer it. It is as long as the time between two rounds of ranking.
 const HELD_UP_NS: u64 = ROUND_NS;
 
 /// Nanoseconds for which a worker must leave ready tasks undone before it wakes a sleeping worker to run
@@ -40,10 +40,11 @@ const HELD_UP_NS: u64 = ROUND_NS;
 /// source runs, and soon there is one again.
 pub(super) const WAKE_AFTER_NS: u64 = 50_000;
 
-/// Number of quanta of output that a source may put out in one run. With 2, the chain behind the source
-/// processes two blocks with as many scheduling decisions as one block takes, because the records that a
-/// filter keeps of two blocks still fit a quantum. Measured on YSB with a quantum of one block of 384 records
-/// and a task for each operator: 2 instead of 1 makes the query 8 % faster.
+/// Number of quanta of output that a source may put out in one run. A quantum is the policy's bound on the
+/// records of a run. With 2, the chain behind the source processes two blocks with as many scheduling
+/// decisions as one block takes, because the records that a filter keeps of two blocks still fit a quantum.
+/// Measured on YSB with a quantum of one block of 384 records and a task for each operator: 2 instead of 1
+/// makes the query 8 % faster.
 const QUANTA_OF_SOURCES: u32 = 2;
 
 /// The values that a worker keeps from one scheduling decision to the next.
@@ -333,7 +334,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Notifies the sources and copies whose due time has come.
+    /// Notifies the sources, and the copies of parallel tasks, whose due time has come.
     pub(super) fn call_due(&mut self) {
         let Executor { dues, next_due_ns, .. } = self.executor;
         next_due_ns.store(NOTHING, Ordering::Relaxed);
@@ -442,8 +443,8 @@ impl Turn<'_> {
         let mut cost_ns = 0.0;
         if let Some(ranker) = &mut self.ranker {
             cost_ns = ranker.cost_ns(body.operator);
-            // A block should be full when it is deposited into containers, unless filling it takes longer
-            // than a round of ranking.
+            // A block should be full when it is deposited for a parallel task, unless filling it takes longer
+            // than the time between two rounds of ranking.
             let is_short = cost_ns * f64::from(body.bundle_records) <= ROUND_NS as f64;
             let records_min = if is_short { body.bundle_records } else { 0 };
             let records = ranker.quantum(body.operator, self.now).max(records_min);
