@@ -66,5 +66,6 @@ pub(crate) const EPOCHS_MAX: u64 = if cfg!(loom) { 4 } else { crate::limits::EPO
 /// block. A worker whose step takes this long counts as held up.
 pub(crate) const STEAL_AFTER_NS: u64 = crate::ranker::ROUND_NS;
 
-/// Maximum number of latency markers that wait at once behind one task.
+/// Maximum number of latency markers that have passed the copies of one parallel task and wait at once for
+/// the task that closes its epochs.
 pub(crate) const MARKERS_MAX: usize = 64;

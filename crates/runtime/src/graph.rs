@@ -1,10 +1,11 @@
 //! A query before it runs: its tasks, the edges between them, and checks of both.
 //!
 //! A graph is built from front to back or from back to front. Each end of an edge is a value that can be used
-//! once, so an edge cannot have two writers. Neighbours whose types do not agree do not compile. [`check`]
-//! covers everything that types cannot express. No edge is mapped and nothing runs before these checks have
-//! passed. Only the driver that runs the queries knows how many queries and tasks there are already. A query
-//! that exceeds these limits is refused by the driver, and the edges of the query are given back.
+//! once, so an edge cannot have two writers. A program that connects tasks whose record types do not agree
+//! does not compile. [`check`] covers everything that types cannot express. No edge is mapped and nothing
+//! runs before these checks have passed. Only the driver that runs the queries knows how many queries and
+//! tasks there are already. A query that exceeds the limits on these numbers is refused by the driver, and
+//! the edges of the query are given back.
 
 mod build;
 mod check;

@@ -121,8 +121,8 @@ impl<C> Copies<C> {
         self.own[copy].lock().held_bytes()
     }
 
-    /// Takes the chains of all copies that have state of an epoch, to merge them. The second value is true if
-    /// the state is so much that other tasks should help.
+    /// Takes the operator chains of all copies that have state of an epoch, to merge their states. The second
+    /// value is true if the state is so much that other tasks should help.
     pub(crate) fn take(&self, epoch: u64) -> (Vec<OfCopy<C>>, bool) {
         let (mut parts, mut bytes) = (Vec::with_capacity(self.own.len()), 0);
         for (copy, own) in self.own.iter().enumerate() {
@@ -153,7 +153,8 @@ impl<C> Copies<C> {
         self.tracker.merging.pairs.store((merging.parts.len() / 2) as u64, Ordering::Relaxed);
     }
 
-    /// Takes two chains to merge, if at least two chains of the epoch are not being merged by others.
+    /// Takes two operator chains whose states are to be merged, if at least two chains of the epoch are not
+    /// being merged by others.
     pub(crate) fn take_pair(&self) -> Option<Pair<C>> {
         if self.tracker.pairs_waiting() == 0 {
             return None;

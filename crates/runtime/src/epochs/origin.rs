@@ -197,8 +197,8 @@ impl Origin {
         let is_held = farthest.is_some_and(|index| state.is_held(index));
         let left = farthest.map_or(0, |index| state.splits[index].epoch);
         state.assign_ends(&self.trackers);
-        // A split at the end of time may be about to deposit blocks into an epoch that the farthest split has
-        // left.
+        // A split whose watermark is the end of time may be about to deposit blocks into an epoch that the
+        // farthest split has left.
         if is_held || state.oldest < left {
             return false;
         }
@@ -268,8 +268,9 @@ impl State {
                 if self.oldest + self.open.len() as u64 >= limit {
                     return;
                 }
-                // Everything below the least watermark of all splits that are not silent can happen at one
-                // end. So no epoch is opened before each of these splits has a watermark.
+                // The end of one epoch can fire everything that is due below the least watermark of all
+                // splits that are not silent. So no epoch is opened before each of these splits has a
+                // watermark.
                 let moving = self.open().filter(|split| !split.is_idle).map(|split| split.watermark).min();
                 // If all splits of the source are silent, the highest of their watermarks counts.
                 let farthest = || self.open().map(|split| split.watermark).max();

@@ -115,7 +115,7 @@ impl WorkQueueCounts {
     }
 
     /// Returns the number of records on the work queue; at least 1 if any bundle is there, because a bundle
-    /// may carry only a marker.
+    /// may carry only a latency marker.
     fn unclaimed(&self) -> u64 {
         let records_out = self.records_out.load(Ordering::Acquire);
         let records = left(self.records_in.load(Ordering::Relaxed), records_out);
@@ -177,7 +177,7 @@ pub struct EpochTracker {
     /// Number of bundles of each open epoch that are deposited and not consumed, by the epoch's number modulo
     /// the length of the array. Depositors raise it, Relaxed, before they leave the epoch. Consumers lower it
     /// with AcqRel when they have put down what they gathered. It is read with Acquire under the lock of
-    /// `life`: this pair makes the gathered state visible. Rounds read it Relaxed, as a hint.
+    /// `life`: this pair makes the gathered state visible. Rounds of ranking read it Relaxed, as a hint.
     unconsumed: Box<[CacheAligned<Place>]>,
     life: Mutex<Life>,
     /// Number of the first epoch that still has unprocessed blocks, or no end watermark: a copy of
@@ -199,9 +199,9 @@ pub struct EpochTracker {
     is_over: AtomicBool,
     pub(super) merging: MergingCounts,
     pub(super) work_queues: Box<[CacheAligned<WorkQueueCounts>]>,
-    /// Boundaries of the open epochs, by the epoch's number modulo the length: the first watermark at or
-    /// above the boundary is the epoch's end. Stored as the bits of its microseconds. Written, Relaxed, under
-    /// the origin's lock before any task can deposit into the epoch.
+    /// Boundaries of the open epochs, by the epoch's number modulo the length of this array: the first
+    /// watermark at or above the boundary is the epoch's end. Stored as the bits of the boundary's
+    /// microseconds. Written, Relaxed, under the origin's lock before any task can deposit into the epoch.
     boundaries: Box<[AtomicU64]>,
     /// Number of epochs that were opened since the start. Written under the origin's lock before any task can
     /// deposit into the youngest epoch. Relaxed: exact for a reader behind the fence of a notification,
@@ -394,7 +394,8 @@ impl EpochTracker {
         self.context_cell(epoch).raise(context);
     }
 
-    /// Returns the youngest epoch whose blocks may be claimed now; `None` if blocks are held back.
+    /// Returns the youngest epoch whose blocks may be claimed now; `None` if the blocks of all epochs are
+    /// held back.
     pub(super) fn claimable_up_to(&self) -> Option<u64> {
         if !self.claiming.holds_epochs || !self.space.has_free() {
             return Some(u64::MAX);
@@ -584,9 +585,9 @@ impl EpochTracker {
     }
 
     /// Returns a version of the progress of epochs, in front of this task and of the tasks downstream, for
-    /// tasks that wait for a change. It grows with each epoch that is complete, whenever pairs can be merged
-    /// or one was merged, and when the stream is over. It is a sum of counters of which none ever falls, so
-    /// two changes cannot cancel each other.
+    /// tasks that wait for a change. It grows with each epoch that is complete, whenever pairs of partial
+    /// states can be merged or a pair was merged, and when the stream is over. It is a sum of counters of
+    /// which none ever falls, so two changes cannot cancel each other.
     pub(crate) fn closed(&self) -> u64 {
         let further: u64 = self.outlets.iter().map(|outlet| outlet.closed()).sum();
         let held = if self.claiming.holds_epochs {

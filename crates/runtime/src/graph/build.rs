@@ -324,8 +324,9 @@ fn wire_peers(built: &mut [BuiltTask], reader: usize) {
     }
 }
 
-/// Adds sources to the tasks that a closing task notifies when it has made room: all sources that may wait
-/// until an epoch is closed. Tasks without state may lie between such a source and the closing task.
+/// Adds sources to the tasks that a closing task notifies when it has made room for a new epoch: all sources
+/// that may wait until an epoch is closed. Tasks without state may lie between such a source and the closing
+/// task.
 fn note_waiting_sources(built: &mut [BuiltTask]) {
     for place in 0..built.len() {
         if built[place].probe.closes_epochs() {

@@ -6,9 +6,9 @@
 //!   Graph::shared_edge   OutputHandle -> [Link<T, Lending>] -> InputHandle, ..        any number, to which values are lent
 //! ```
 //!
-//! A link is one edge, containers, or partitions. A link of kind partitions consists of one link for each
-//! writer. The way in which readers get the values is a type ([`Reading`]), because the loop of a chain is
-//! compiled for it. The transport is a value ([`EdgeKind`]).
+//! A link is one edge, the containers (blocks by epoch) of shared operators, or partitions. A link of kind
+//! partitions consists of one link for each writer. The way in which readers get the values is a type
+//! ([`Reading`]), because the loop of a chain is compiled for it. The transport is a value ([`EdgeKind`]).
 
 use std::sync::Arc;
 
@@ -83,13 +83,14 @@ impl<T: Send + 'static> Feed<T> {
         Feed { target, block_pool, trackers: trackers.clone(), splits }
     }
 
-    /// Returns the epoch trackers of the shared operators that read the containers.
+    /// Returns the epoch trackers of the shared operators that read the link's containers (the blocks of each
+    /// epoch).
     pub(super) fn trackers(&self) -> Vec<Arc<EpochTracker>> {
         self.trackers.clone()
     }
 
-    /// Makes the output of one more split of the source. The first call makes the origin, because by then all
-    /// readers are known.
+    /// Makes the output of one more split of the source. The first call makes the origin, which assigns the
+    /// ends of epochs, because by then all readers are known.
     pub(super) fn open_split(&self) -> ToContainers<T> {
         let mut splits = self.splits.lock();
         let Splits { count, horizon, opened, origin } = &mut *splits;

@@ -82,14 +82,15 @@ pub trait OutputPlan<T>: Send + 'static {
     }
 }
 
-/// Context that every output of a query gets when it is made: the query's measurement of deliveries.
+/// Context that every output of a query gets when it is made: the query's counts of results and latencies at
+/// its sinks.
 pub struct OutputContext(pub(super) Arc<Delivered>);
 
 /// Writing end of a link: of an edge, of containers of epochs or of partitions.
 pub struct OutputHandle<T: Send + 'static>(pub(super) Arc<dyn Written<T>>);
 
 impl<T: Send + 'static> OutputHandle<T> {
-    /// Returns a second handle to the same partitions, for another set of writers.
+    /// Returns a second handle to the partitions of this output, for another set of writers.
     fn share_partitions(&self) -> Self {
         assert!(self.0.kind() == EdgeKind::Partitions, "an edge has one writer");
         OutputHandle(Arc::clone(&self.0))
@@ -185,7 +186,7 @@ impl<L: Send + 'static, R: Send + 'static> OutputPlan<Either<L, R>> for EitherOu
 pub struct AddressedOutputHandle<T: Send + 'static>(pub(super) Vec<OutputHandle<T>>);
 
 impl<T: Send + 'static> AddressedOutputHandle<T> {
-    /// Returns a second handle to the same partitions, for another set of writers.
+    /// Returns a second handle to the partitions of this output, for another set of writers.
     pub fn share(&self) -> Self {
         AddressedOutputHandle(self.0.iter().map(OutputHandle::share_partitions).collect())
     }
