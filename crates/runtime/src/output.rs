@@ -265,7 +265,7 @@ impl Delays {
         Delays { all, sum_ns: zero(), count: zero(), target_ns, met: zero() }
     }
 
-    /// Records a latency of so many nanoseconds.
+    /// Records one latency of `delay_ns` nanoseconds.
     pub(crate) fn note(&self, delay_ns: u64) {
         self.all.lock().record(delay_ns);
         self.sum_ns.fetch_add(delay_ns, Ordering::Relaxed);
@@ -313,9 +313,9 @@ impl Delivered {
         })
     }
 
-    /// Returns the first instant after the watermark `seen` at which an operator emits results, such as the
-    /// end of a window. `seen` is the watermark that all sinks have seen. Returns `None` if the instant is
-    /// not known.
+    /// Returns the first event time after the watermark `seen` at which an operator emits results, such as
+    /// the end of a window. `seen` is the watermark that all sinks have seen. Returns `None` if the instant
+    /// is not known.
     pub(crate) fn next_window_end(&self, seen: Option<EventTime>) -> Option<EventTime> {
         self.firings.next_window_end(seen)
     }

@@ -187,15 +187,16 @@ pub(crate) struct Probe {
     polled_ns: AtomicU64,
     /// For a source: nanoseconds between its records, from the record due at `due_ns` on.
     spacing_ns: AtomicU64,
-    /// For a source: true if it has ended, so that no record is due any more. Marks may still wait to be passed
-    /// on.
+    /// For a source: true if it has ended, so that no record is due any more. Marks (such as watermarks) may
+    /// still wait to be passed on.
     is_over: AtomicBool,
     /// For a source: the way in which a handle asked it to end, as the code of a [`Stop`]; 0 if none did.
     stop: AtomicU32,
     /// For a task whose results arrive asynchronously: true if the task takes no more input for now.
     is_full: AtomicBool,
     /// For a task whose results arrive asynchronously: true if its waker was called since the task last
-    /// looked for results. Written by any thread, which then notifies the task: see `deferred`.
+    /// looked for results. Written by any thread, which then notifies the task: see the module
+    /// `task/deferred.rs`.
     is_woken: AtomicBool,
     /// For a source: true if its last mark (such as a watermark) cannot be sent before an epoch is closed,
     /// because too many are open.
@@ -206,7 +207,8 @@ pub(crate) struct Probe {
     /// Time in ns at which the cause of the unfinished mark or emission was observed: a part of its
     /// scheduling context.
     unsettled_observed_ns: AtomicU64,
-    /// Token of the unfinished mark or emission, in ns: the other part of its scheduling context.
+    /// Token of the unfinished mark or emission, as the instant in ns from which it is valid: the other part
+    /// of its scheduling context.
     unsettled_token_ns: AtomicU64,
     /// Number of rows that the task has taken. `carriers_taken` counts the records that contained them, where
     /// a record stands for several rows. Relaxed: policies see only the ratio.
@@ -223,7 +225,8 @@ pub(crate) struct Probe {
 /// record is due.
 const UNKNOWN_SPACING: u64 = u64::MAX;
 
-/// Stands for "no unfinished mark or emission" in place of an instant; later than any instant.
+/// Stands for "no unfinished mark or emission" in place of an instant of processing time; later than any
+/// instant.
 const SETTLED: u64 = u64::MAX;
 
 impl Probe {
@@ -295,7 +298,8 @@ impl Probe {
         (reach.written, reach.closed) = (self.written(), self.closed());
     }
 
-    /// Returns the number of records and marks that the task has written to all its outputs so far.
+    /// Returns the number of records and marks (such as watermarks) that the task has written to all its
+    /// outputs so far.
     fn written(&self) -> u64 {
         self.outputs.iter().map(Outlet::written).sum()
     }
@@ -350,7 +354,8 @@ impl Probe {
         self.inputs.iter().map(Inlet::pending_records).sum()
     }
 
-    /// Returns the number of waiting records and marks, at least 1 if the task has anything to do.
+    /// Returns the number of records and marks (such as watermarks) that wait for the task, at least 1 if the
+    /// task has anything to do.
     pub(crate) fn pending(&self, now: ProcessingTime) -> u64 {
         let unsettled = u64::from(self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED);
         if self.is_source() {
@@ -441,8 +446,8 @@ impl Probe {
     }
 
     /// Returns true if the passing of time alone can make this task ready. This holds for a source, whose
-    /// next record becomes due, and for a copy, which may claim blocks that have waited for long on other
-    /// work queues.
+    /// next record becomes due, and for a copy of a parallel operator, which may claim blocks that have
+    /// waited for long on other work queues.
     pub(crate) fn waits_for_time(&self) -> bool {
         self.is_source() || matches!(&*self.inputs, [Inlet::Claims(..)])
     }
@@ -561,12 +566,13 @@ impl Probe {
         self.next_head(now).map_or(Context { observed: now, token: None }, |(_, head)| head)
     }
 
-    /// Returns true if a mark or an emission of the task is unfinished, so that it comes before all input.
+    /// Returns true if a mark (such as a watermark) or an emission of results of the task is unfinished, so
+    /// that it comes before all input.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED
     }
 
-    /// Records a mark that a task with several inputs has taken from the input `port`.
+    /// Records a mark (such as a watermark) that a task with several inputs has taken from the input `port`.
     pub(crate) fn note_input_mark(&self, port: usize, mark: Mark) {
         if let (Mark::Watermark(watermark), Some(last)) = (mark, self.input_watermarks.get(port)) {
             last.store(watermark.as_micros().cast_unsigned(), Ordering::Relaxed);
@@ -606,8 +612,8 @@ impl Probe {
         self.inputs.get(port).and_then(Inlet::edge).map_or(of_step, |(edge, reader)| {
             match (edge.pending(reader), edge.pending_marks(reader)) {
                 (0, 0) => context_of(edge.mark_stamp()),
-                // No record waits behind the mark, but further marks do. The edge keeps only the stamp of the
-                // last of them, so the stamp of this mark is not known.
+                // No record waits behind the mark (such as a watermark), but further marks do. The edge keeps
+                // only the stamp of the last of them, so the stamp of this mark is not known.
                 (0, _) => of_step,
                 _ => context_of(edge.head_stamp(reader)),
             }
@@ -642,15 +648,16 @@ impl Probe {
         self.is_full.store(is_full, Ordering::Relaxed);
     }
 
-    /// Records that there may be results to emit. Returns `false` if this was recorded already.
+    /// Records that asynchronous results may have arrived for the task to emit. Returns `false` if this was
+    /// recorded already.
     pub(crate) fn wake(&self) -> bool {
         // A caller that finds the flag set need not notify the task, because the caller that set the flag
         // does so. The task clears the flag before it looks for results.
         !self.is_woken.swap(true, Ordering::AcqRel)
     }
 
-    /// Clears the flag of [`wake`](Self::wake), before the task looks for results. AcqRel, as in `wake`: a
-    /// look that follows sees everything that was published before `wake` was called.
+    /// Clears the flag that [`wake`](Self::wake) sets, before the task looks for asynchronous results.
+    /// AcqRel, as in `wake`: a look that follows sees everything that was published before `wake` was called.
     pub(crate) fn take_wake(&self) {
         self.is_woken.swap(false, Ordering::AcqRel);
     }
@@ -805,7 +812,7 @@ pub(crate) mod tests {
         batches.note_rows(step(4_096, 1));
         batches.note_rows(step(904, 1));
         assert_eq!((length(&records), length(&batches)), (Some(6), Some(5_000)));
-        // A step that takes nothing changes nothing.
+        // A step that takes no records leaves the mean number of rows in a record as it is.
         batches.note_rows(step(0, 0));
         batches.note_rows(step(2_500, 2));
         assert_eq!(length(&batches), Some(3_750), "7,500 rows in 4 batches so far");

@@ -449,9 +449,9 @@ impl TaskThread {
         let (outcome, ended) = worker::run(body, threads.runs, clock, started, (worker, self.steps));
         let now = ended.at;
         self.now = now;
-        // SeqCst: what the run has published comes before the looks at sleeping threads and cursors below. A
-        // thread that falls asleep has such a fence before its last look. So one of the two sees the other's
-        // writes.
+        // SeqCst: what the run has published comes before the looks at sleeping threads and positions of
+        // edges below. A thread that falls asleep has such a fence before its last look. So one of the two
+        // sees the other's writes.
         fence(Ordering::SeqCst);
         let changes = body.probe.changes_since(&body.reach);
         let Changes { wrote, closed, freed, gave_back } = changes;

@@ -106,8 +106,8 @@ impl<T: Send + 'static> ToContainers<T> {
         let Standing { epoch, late_by, .. } = self.standing;
         let (arrived_ns, context) = (self.arrival.now.as_nanos(), self.context);
         self.target.deposit(self.worker, Bundle { block, epoch, late_by, marker, arrived_ns, context });
-        // The next block may hold records already. They were written in the present step, so their context is
-        // that of the step.
+        // The block behind the deposited one may hold records already. They were written in the present step,
+        // so their scheduling context is that of the step.
         self.context = self.arrival.context;
     }
 
@@ -142,7 +142,8 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
     #[inline]
     fn open(&mut self, arrival: Arrival) -> Self::Output<'_> {
         self.arrival = arrival;
-        // A block that is already begun keeps the context of its first record, which is the oldest.
+        // A block that has records already keeps the scheduling context of its first record, which is the
+        // oldest.
         if self.block_writer.filling_count() == 0 {
             self.context = arrival.context;
         }
@@ -209,8 +210,8 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
         if let Epochs::Split { origin, index, is_away: is_away @ false, watermark: EventTime::MAX, .. } =
             &mut self.epochs
         {
-            // The split had come back to deposit records of the last instant. They are deposited, so it
-            // reports again that its watermark is the end of time.
+            // The split of the source had asked for an epoch to deposit records stamped with the end of time.
+            // They are deposited, so it reports again that its watermark is the end of time.
             self.standing = origin.advance(*index, EventTime::MAX);
             *is_away = true;
         }

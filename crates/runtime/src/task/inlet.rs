@@ -27,15 +27,15 @@ pub(crate) enum Inlet {
 /// task uses it, and the task's cell orders its runs.
 #[derive(Debug, Default)]
 pub(crate) struct FirstSeen {
-    /// Number, plus 1, of the item of work for closing epochs (the end of an epoch or a latency marker) that
+    /// Number, plus 1, of the step of closing epochs (the end of an epoch, a latency marker or the like) that
     /// was seen last; 0 if none was seen yet.
     item: AtomicU64,
     at_ns: AtomicU64,
 }
 
 impl FirstSeen {
-    /// Returns the time at which the item of work for closing epochs with the given number was first seen. It
-    /// is `now` if the item is new.
+    /// Returns the time at which the step of closing epochs with the number `item` was first seen. It is
+    /// `now` if this step is seen for the first time.
     fn of(&self, item: u64, now: ProcessingTime) -> ProcessingTime {
         if self.item.swap(item + 1, Ordering::Relaxed) != item + 1 {
             self.at_ns.store(now.as_nanos(), Ordering::Relaxed);
@@ -278,8 +278,8 @@ impl Outlet {
         }
     }
 
-    /// Returns true if other writers may have been without free blocks while this task held blocks in a run,
-    /// and there are free blocks now.
+    /// Returns true if other writers of this output may have been without free blocks while this task held
+    /// blocks in a run, and there are free blocks now.
     pub(crate) fn has_freed(&self) -> bool {
         match self {
             Outlet::Deposits(tracker) => tracker.space.take_starved(),

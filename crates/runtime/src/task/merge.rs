@@ -29,7 +29,7 @@ const TURNS_MAX: u32 = 16;
 /// Progress of one input of a task: its watermark, and whether it is idle, has ended or waits at a barrier.
 #[derive(Clone, Copy, Debug)]
 struct InputState {
-    /// Inputs with the same number get their records from the same sources.
+    /// Number of the input's family: inputs with one number get their records from the same sources.
     family: usize,
     watermark: EventTime,
     /// The watermark by which records of this input are late: the input's own, or the one that an
@@ -65,8 +65,8 @@ pub(crate) struct Merge {
 const _: () = assert!(limits::INPUTS_PER_TASK.max <= u128::BITS as u64, "an input is a bit of a word");
 
 impl Merge {
-    /// Makes the state for inputs of the given families, one input per number. Inputs of one family get their
-    /// records from the same sources.
+    /// Makes the state of the merge for inputs of the given families; `families` has one number per input.
+    /// Inputs of one family get their records from the same sources.
     pub(crate) fn new(families: &[usize]) -> Self {
         let start = |&family: &usize| InputState {
             family,
@@ -126,9 +126,9 @@ impl Merge {
         is_news.then_some(late_by)
     }
 
-    /// Records a mark of an input. The marks that result for the task are passed to `emit`, in order. This is
-    /// a plain call, not compiled for each caller: there are as many callers as kinds of task, and this
-    /// function would be most of their code.
+    /// Records a mark (such as a watermark) of an input. The marks that result for the task are passed to
+    /// `emit`, in order. This is a plain call, not compiled for each caller: there are as many callers as
+    /// kinds of task, and this function would be most of their code.
     pub(crate) fn note_mark(&mut self, place: usize, mark: Mark, emit: &mut dyn FnMut(Mark)) {
         match mark {
             Mark::Latency(marker) => {

@@ -17,7 +17,8 @@ use crate::state_grant::StateGrant;
 pub(crate) struct OperatorTask<T, P, C, E> {
     ports: P,
     merge: Merge,
-    /// True if the task has only one input edge, so that no marks must be merged.
+    /// True if the task has only one input edge, so that no watermarks or other marks of several inputs must
+    /// be merged.
     is_single: bool,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
@@ -90,8 +91,8 @@ where
 struct Feed<'a, 'b, C, O, const MEASURED: bool> {
     chain: &'a mut C,
     output: &'a mut O,
-    /// The merge of the marks of several inputs; `None` if the task has one input. The merge may require an
-    /// announcement before the records of this input.
+    /// The merge of the marks of several inputs; `None` if the task has one input. Before the records of this
+    /// input, the merge may require a mark with the watermark by which they are late.
     merge: Option<(&'a mut Merge, usize)>,
     /// Receives the time that each operator of the chain takes, if the step is measured operator by operator.
     stages: &'a mut Stages<'b>,
@@ -130,7 +131,7 @@ where
         let mut stages = Stages::new(context.clock);
         let pushed_before = self.tail.output.pushed();
         let quantum = context.quantum.records as usize;
-        // For most types of input the compiler knows whether there is only one edge.
+        // For most types of input the compiler knows whether the task reads only one edge.
         let is_single = P::IS_SINGLE || self.is_single;
         let before = self.tail.weighed();
         // Counts the records taken, and the rows if a record stands for several rows.

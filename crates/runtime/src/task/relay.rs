@@ -16,7 +16,7 @@ use crate::state_grant::StateGrant;
 /// them, and deposits the results into the containers downstream.
 pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
     containers: Arc<Containers<T, B>>,
-    /// Number of this copy among the copies of the chain.
+    /// Number of this copy among the copies of the operator chain, from 0 on.
     index: usize,
     chain: C,
     output: ToContainers<U>,

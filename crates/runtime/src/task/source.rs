@@ -40,7 +40,7 @@ struct Silence {
     /// Start of the step in which the source last made a record; `None` before the first.
     made_at: Option<ProcessingTime>,
     is_idle: bool,
-    /// Number of times that the source was counted as idle.
+    /// Number of times that the source became idle.
     idled: u64,
 }
 
@@ -151,8 +151,8 @@ where
         let pushed_before = self.tail.output.pushed();
         let (pushed_max, made_max) =
             (u64::from(context.quantum.records), u64::from(context.quantum.made_records));
-        // All records that a step makes get the tag of the step's first token, so the step makes no more
-        // records than there are tokens.
+        // All records that a step makes get the tag (instant of validity) of the step's first token, so the
+        // step makes no more records than there are tokens.
         let made_max = self.probe.tokens_left(context.now).map_or(made_max, |left| made_max.min(left));
         let (source_before, tail_before) = (self.source.weighed(), self.tail.weighed());
         // Counts the records that were taken and made, as rows if a record stands for several rows.
@@ -185,7 +185,7 @@ where
                 }
                 if MEASURED {
                     // An operator that does not expand emits at most one record per record taken. So as many
-                    // records are held as the output has room for.
+                    // records are held between two operators as the output has room for.
                     let mut held = Held::new(output.room().min(HELD_RECORDS_MAX));
                     let mut watched = Watched::new(&mut self.tracker, &mut held, floor);
                     let polled = self.source.poll(context.now, limit, &mut watched)?;
@@ -236,8 +236,8 @@ where
                         }
                         _ => self.probe.note_poll(context.now),
                     }
-                    // The source made nothing although there was room. So it waits for its input, not for
-                    // this task.
+                    // The source made no record although the output had room. So it waits for its own input,
+                    // and not for room in this task.
                     if passed == 0 && due.is_none() && polled.latency.is_none() {
                         break;
                     }

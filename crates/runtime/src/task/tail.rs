@@ -135,8 +135,8 @@ impl<C, E> Tail<C, E> {
                 let mut output = self.output.open(context.arrival);
                 match mark {
                     Some(mark) if !self.is_emitting => {
-                        // An operator that expands may still have results of earlier records; they must be
-                        // emitted before the mark.
+                        // An operator that makes several records of one may still have results of earlier
+                        // records; they must be emitted before the mark (such as a watermark).
                         if self.chain.is_stalled() && self.chain.resume(&mut output) == Flow::More {
                             Flow::More
                         } else {

@@ -12,8 +12,8 @@ use thalweg_model::ProcessingTime;
 /// Nanoseconds of the interval for which a source gets tokens: Cameo, section 5.4, "e.g., 1 sec".
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// A token whose tag is within this many ns of the end of an interval belongs to the next interval, unless
-/// tokens are nearer to each other.
+/// A token whose tag is less than this many ns before the end of an interval belongs to the next interval,
+/// unless tokens are nearer to each other.
 const ROUNDED_NS: f64 = 1_000.0;
 
 /// The tokens of one source, which let its records run before records without a token.
@@ -56,7 +56,8 @@ impl Tokens {
         ((rest_ns as f64 - rounded_ns) / self.spacing_ns).max(0.0).ceil() as u64
     }
 
-    /// Returns the begin of the present interval and the tag of the next token, both in ns.
+    /// Returns the begin of the present interval of tokens and the tag of the next token, both in ns of the
+    /// engine's clock.
     fn next(&self, now: ProcessingTime) -> (u64, u64) {
         let begin_ns = now.as_nanos() / INTERVAL_NS * INTERVAL_NS;
         (begin_ns, self.next_ns.load(Ordering::Relaxed).max(begin_ns))
@@ -85,7 +86,7 @@ mod tests {
     }
 
     /// The shares of Cameo's figure 6: with 20 and 40 tokens per second, the second source has twice as many
-    /// records before a given tag.
+    /// records before any given instant of validity.
     #[test]
     fn tokens_are_spread_over_their_second() {
         check(20.0, &[(5_000, 1), (5_000, 1), (5_001, 2), (5_900, 1)], "5000 5050 5100 5200");
