@@ -36,8 +36,8 @@ const MENDED_PER_LOOK_MAX: usize = 16;
 /// quickly.
 #[derive(Debug)]
 pub(crate) struct Board {
-    /// The words of single tasks. Accesses are relaxed except for the fences of [`set`](Board::set), because
-    /// the words are hints and order no other memory.
+    /// The words of single tasks, each a rank or a due time. Accesses are relaxed except for the fences of
+    /// [`set`](Board::set), because the words are hints and order no other memory.
     leaves: Box<[AtomicU64]>,
     tops: Box<[AtomicU64]>,
     /// Number of groups of words in use; never decreases. Accesses are relaxed: a reader with an old value
@@ -60,7 +60,8 @@ impl Board {
         Board { leaves: nothing(groups * GROUP), tops: nothing(groups), groups: AtomicUsize::new(1) }
     }
 
-    /// Extends the search for the least word to at least the first `count` words of the board.
+    /// Extends the search for the least word to at least the first `count` words of the board, which has one
+    /// word per task.
     pub(crate) fn cover(&self, count: usize) {
         self.groups.fetch_max(count.div_ceil(GROUP).max(1), Ordering::Relaxed);
         // The least word of each group is not maintained while there is only one group, so compute all of

@@ -78,7 +78,7 @@ pub enum PlanError {
         /// Reason why the edge was refused.
         reason: String,
     },
-    /// A source has no split (no part of the input that one task reads).
+    /// A source has no split. A split is a part of the source's input that one task reads.
     NoSplit {
         /// Name of the source without a split.
         source: String,

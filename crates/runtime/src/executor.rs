@@ -101,7 +101,7 @@ pub(crate) struct Executor {
     /// Instant in ns at which all ready tasks are ranked again (a round). Relaxed: written under the lock of
     /// the ranker.
     next_round_ns: AtomicU64,
-    /// True if a ready task has no rank yet and waits for the next round to get one.
+    /// True if a ready task has no rank yet and waits for the next round of ranking to get one.
     holds_back: AtomicBool,
     ranker: Mutex<Ranker>,
     runs: Runs,
@@ -256,7 +256,7 @@ impl Executor {
     }
 
     /// Returns, for each of the first `tasks` tasks, its preferred worker, whether the task is a source, and
-    /// whether it is a copy.
+    /// whether it is one of several copies that share an operator.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn preferred_workers(&self, tasks: usize) -> Vec<(Option<u32>, bool, bool)> {
         let preferred = |preferred: &AtomicU32| {
@@ -271,7 +271,8 @@ impl Executor {
         self.preferred_workers[..tasks].iter().map(preferred).collect()
     }
 
-    /// Takes the lock of the ranker, as a worker does whose policy takes long.
+    /// Takes the lock of the ranker for a test, until the guard is dropped. So the test acts like a worker
+    /// whose policy takes long.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn hold_ranker(&self) -> MutexGuard<'_, Ranker> {
         self.ranker.lock()
@@ -319,8 +320,8 @@ impl Executor {
         } else {
             NOTHING
         };
-        // If nothing is due, the least word is `NOTHING`, the greatest number. As an instant this number is
-        // `NEVER`.
+        // If nothing is due, the least due time on the board is `NOTHING`, the greatest number. As an instant
+        // this number is `NEVER`.
         ProcessingTime::from_nanos(due_ns.min(round_ns))
     }
 
@@ -394,8 +395,8 @@ impl Executor {
         }
     }
 
-    /// Publishes the instant at which a task becomes ready by the clock. The task is a source, or a copy that
-    /// waits to claim a block.
+    /// Publishes the instant at which a task becomes ready by the clock. The task is a source, or a copy of a
+    /// parallel operator that waits to claim a block of another copy.
     fn wait_for(&self, operator: OperatorId, due: ProcessingTime) {
         let due_ns = due.as_nanos();
         self.dues.set(operator.0 as usize, due_ns);

@@ -283,7 +283,7 @@ impl FiringLatencies {
     ) {
         let mut state = self.state.lock();
         // `seen` returns the watermark that all sinks have seen. It is called under the lock, so that of two
-        // sinks that arrive at once the second sees the watermark of the first.
+        // sinks that report at once the second sees the watermark of the first.
         let Some(seen) = seen() else { return };
         while let Some(&Firing { instant, taken_in, last_event }) = state.waiting.front()
             && instant <= seen

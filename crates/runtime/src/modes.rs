@@ -32,8 +32,8 @@ pub enum EdgeMemory {
     /// one: the baseline of Enjima's ablation. Only for serial queries. The costs of single operators of a
     /// chain are not measured in this mode.
     Queue,
-    /// Edges are bounded rings whose records are handed over in batches, which is the faster of the two
-    /// baselines. Only for serial queries.
+    /// Edges are bounded queues whose records are handed over in batches. This baseline is faster than a
+    /// queue with single records. Only for serial queries.
     QueueBatched,
 }
 

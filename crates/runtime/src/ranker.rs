@@ -25,8 +25,8 @@ use crate::meter::{Meter, read};
 use crate::query::QueryShared;
 use crate::task::Probe;
 
-/// Nanoseconds between two rounds, in which all ready tasks are ranked again, unless the policy sets another
-/// time: Enjima, section 5.3, "1 ms"; results do not change up to 5 ms.
+/// Nanoseconds between two rounds of ranking, in which all ready tasks are ranked again, unless the policy
+/// sets another time: Enjima, section 5.3, "1 ms"; results do not change up to 5 ms.
 pub(crate) const ROUND_NS: u64 = thalweg_scheduling::ROUND_NS;
 
 /// Least ratio of the time between the starts of two rounds of ranking to the duration of a round; so rounds
@@ -58,13 +58,14 @@ impl Memory {
 pub(crate) struct Relief {
     pub(crate) is_on: bool,
     pub(crate) times: u64,
-    /// Nanoseconds for which the policy has chosen tasks so as to free memory, up to the last round.
+    /// Nanoseconds for which the policy has chosen tasks so as to free memory, up to the last round of
+    /// ranking.
     pub(crate) ns: u64,
 }
 
 impl Relief {
-    /// Records whether the policy chooses so as to free memory in this round, which comes `since_ns` after
-    /// the round before.
+    /// Records whether the policy chooses so as to free memory in this round of ranking, which comes
+    /// `since_ns` ns after the round before.
     fn note(&mut self, is_on: bool, since_ns: u64) {
         self.ns += if self.is_on { since_ns } else { 0 };
         self.times += u64::from(is_on && !self.is_on);
@@ -339,8 +340,8 @@ impl Ranker {
             .map_or(OperatorState::ASSUMED_COST_NS_PER_RECORD, |view| view.cost_ns)
     }
 
-    /// Begins a round: renews the whole snapshot and lets the policy prepare. The duration of the round
-    /// counts from `now`.
+    /// Begins a round of ranking: renews the whole snapshot and lets the policy prepare. The duration of the
+    /// round counts from `now`.
     pub(crate) fn prepare(
         &mut self,
         now: ProcessingTime,

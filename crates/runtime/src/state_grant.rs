@@ -205,8 +205,8 @@ mod tests {
         assert_eq!(budget.used_bytes(), 0);
     }
 
-    /// An offer of a task to use more memory is paid like a request if there is memory, and has no effect if
-    /// there is none.
+    /// An operator may ask for memory that it can do without (`offer`). Such a request is reserved like any
+    /// other if there is memory, and otherwise has no effect.
     #[test]
     fn a_refused_offer_fails_nothing() {
         let budget = Budget::new(100);
@@ -219,8 +219,8 @@ mod tests {
         assert_eq!((budget.used_bytes(), state_grant.settle(&mut state, 100)), (100, Ok(())));
     }
 
-    /// Memory that is needed only for a moment is free again within the same step. Payments that a task keeps
-    /// outlive the step.
+    /// Memory that is given back in a step (`take_back`) is free again at once. A reservation from `pay`
+    /// lasts beyond the step, until its last clone is dropped.
     #[test]
     fn memory_is_given_back_within_a_step_and_payments_when_they_are_dropped() {
         let budget = Budget::new(100);

@@ -1,6 +1,6 @@
 //! One scheduling decision of a worker, or one event from outside the workers. The task whose run has ended
-//! is put back, the tasks that the run concerns are notified, due sources and rounds are handled, and the
-//! next task is taken.
+//! is put back, the tasks that the run concerns are notified, due sources and a due round of ranking are
+//! handled, and the next task is taken.
 
 use std::sync::Arc;
 
@@ -136,9 +136,9 @@ impl Turn<'_> {
     /// Takes a task back from the worker that has run it, and notifies the tasks that the run concerns.
     pub(super) fn complete(&mut self, done: Done) {
         let Done { claim: Claim { mut body }, started, outcome } = done;
-        // SeqCst: what the run has published comes before the looks at task cells and cursors below. A worker
-        // that puts a task to rest has such a fence before its last look at the input. So one of the two sees
-        // the other's writes.
+        // SeqCst: what the run has published comes before the looks at task cells and at the positions of
+        // edges below. A worker that puts a task to rest has such a fence before its last look at the input.
+        // So one of the two sees the other's writes.
         fence(Ordering::SeqCst);
         let changes = body.probe.changes_since(&body.reach);
         let Changes { wrote, closed, freed, gave_back } = changes;
@@ -353,7 +353,8 @@ impl Turn<'_> {
     pub(super) fn round(&mut self) {
         let Executor { cells, clock, next_round_ns, holds_back, pool, .. } = self.executor;
         let Some(ranker) = &mut self.ranker else { return };
-        // No other worker begins a round meanwhile, because this worker holds the lock of the ranker.
+        // No other worker begins a round of ranking meanwhile, because this worker holds the lock of the
+        // ranker.
         next_round_ns.store(self.now.plus_nanos(ROUND_NS).as_nanos(), Ordering::Relaxed);
         let memory = Memory::of(pool);
         ranker.prepare(self.now, memory, |operator| cells[operator.0 as usize].is_held());

@@ -259,8 +259,8 @@ mod tests {
         stream
     }
 
-    /// Returns what lies ahead of a watermark, if windows end every 100 ms and the windows with the latest
-    /// deadline end every `slide_ms`.
+    /// Returns the event times ahead of a watermark at which results are due, if windows end every 100 ms and
+    /// the windows with the latest deadline end every `slide_ms` ms.
     fn ahead(watermark: i64, slide_ms: i64) -> Option<Ahead> {
         let next = |slide_ms| event((watermark.div_euclid(slide_ms) + 1) * slide_ms);
         Some(Ahead { firing: next(100), deadline: next(slide_ms) })
