@@ -87,7 +87,7 @@ pub struct EnjimaSettings {
 
 impl EnjimaSettings {
     /// Returns the default parameters for rounds of the given duration. The field `share_lead_ns` is set to 5
-    /// rounds.
+    /// times this duration.
     pub fn of_round(round_ns: u64) -> Self {
         EnjimaSettings {
             round_ns,
@@ -125,7 +125,7 @@ pub struct Enjima {
     costs: OutputCosts,
     /// Thresholds and shares by [`QueryId`]; the entry of an ended query is reset.
     queries: Vec<QueryPlan>,
-    /// Prepared ranks by [`OperatorId`], as of the last round.
+    /// Prepared ranks by [`OperatorId`], as of the last round of ranking.
     operators: Vec<OperatorPlan>,
 }
 
@@ -138,8 +138,8 @@ struct QueryPlan {
     weight: f64,
 }
 
-/// Values from which an operator is ranked until the next round, prepared so that `rank` needs only two
-/// comparisons.
+/// Values from which an operator is ranked until the next round of ranking, prepared so that `rank` needs
+/// only two comparisons.
 #[derive(Clone, Copy, Debug)]
 struct OperatorPlan {
     /// The query for whose operator these values were computed. Another query's operator may have the same
@@ -154,8 +154,8 @@ struct OperatorPlan {
     idle_threshold_ns: u64,
 }
 
-/// Stands in the table of operators at a number that no operator has. Its query differs from the query of
-/// every operator.
+/// The entry, in the table of prepared ranks, at a number that no operator has. Its query number belongs to
+/// no query, so the entry is never taken for an operator's.
 const NOBODY: OperatorPlan = OperatorPlan {
     query: QueryId(u32::MAX),
     tie: 0,
@@ -190,7 +190,7 @@ impl Enjima {
         Enjima { is_strict: true, ..Enjima::new(settings) }
     }
 
-    /// Updates the thresholds, weights and even shares of all queries, once per round.
+    /// Updates the thresholds, weights and even shares of all queries, once per round of ranking.
     fn plan_queries(&mut self, snapshot: &Snapshot) {
         let Enjima { settings, queries, .. } = self;
         let new = QueryPlan { thresholds: Thresholds::new(settings), share: Share::default(), weight: 1.0 };
@@ -221,7 +221,7 @@ impl Enjima {
         }
     }
 
-    /// Updates the priorities and thresholds of all operators, once per round.
+    /// Updates the priorities and thresholds of all operators, once per round of ranking.
     fn plan_operators(&mut self, snapshot: &Snapshot) {
         let is_crowded = snapshot.operators.iter().flatten().count() > snapshot.workers;
         let Enjima { settings, costs, queries, operators, .. } = self;
@@ -246,8 +246,8 @@ impl Enjima {
         }));
     }
 
-    /// Returns the values by which an operator is ranked that was submitted since the last round: initial
-    /// thresholds, and the priority of a sink.
+    /// Returns the values by which an operator that was submitted since the last round of ranking is ranked:
+    /// initial thresholds, and the priority that it would have as a sink.
     #[cold]
     fn plan_of_newcomer(&self, state: &OperatorState, operator: OperatorId) -> OperatorPlan {
         let thresholds = Thresholds::new(&self.settings);

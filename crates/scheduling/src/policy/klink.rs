@@ -107,11 +107,13 @@ const FREES_MEMORY: u8 = 1;
 const BY_SLACK: u8 = 2;
 const NOT_EVALUATED: u8 = 3;
 
-/// Unit of the tie-break between operators of one query. A quarter of the values is for operators that have
-/// waited long, a quarter for the other operators, half for sources.
+/// A quarter of the values that a tie-break between operators of one query can have. The first quarter is for
+/// operators that have waited for more than a cycle, the second for other operators, the last two for
+/// sources.
 const PLACES: u32 = 1 << 14;
 
-/// Upper bound of products along a pipeline, because many factors would leave the range of doubles.
+/// Upper bound of products of selectivities and costs along a query, because many factors would leave the
+/// range of doubles.
 const MOST: f64 = 1e24;
 
 /// The Klink policy: the query with the least slack runs first.
@@ -123,7 +125,8 @@ pub struct Klink {
     cycle: Range<ProcessingTime>,
     memory: MemoryMode,
     patience: Patience,
-    /// The pipeline that runs first while memory is short; `None` while memory is not short.
+    /// The pipeline (operators of one query) that runs first while memory is short; `None` while memory is
+    /// not short, or if no operator can free any.
     frees_most: Option<Pipeline>,
     /// Slack and pending work by [`QueryId`], as of the last evaluation.
     queries: Vec<QueryPlan>,
@@ -237,9 +240,9 @@ impl Klink {
         }
     }
 
-    /// Returns true if there is an operator that the last evaluation has not seen. A new query is missed if
-    /// it and its operators have the numbers of an ended query and its operators. Then the new query keeps
-    /// the ended query's slack until the cycle ends.
+    /// Returns true if there is an operator that the last evaluation has not seen. A new query is overlooked
+    /// if it and its operators have the numbers that an ended query and its operators had. Then the new query
+    /// keeps the ended query's slack until the cycle ends.
     fn has_newcomers(&self, snapshot: &Snapshot) -> bool {
         snapshot.order.iter().any(|operator| {
             let is_known = |state: &OperatorState| {
@@ -333,7 +336,8 @@ impl Klink {
         }
     }
 
-    /// Returns the tie-break between an operator and the other operators of its query.
+    /// Returns the tie-break of an operator among the operators of its query; the lowest runs first. `place`
+    /// is the number of operators of the query that come after it in topological order.
     #[inline]
     fn tie(&self, state: &OperatorState, place: u32) -> u32 {
         let place = place.min(PLACES - 1);
@@ -342,8 +346,8 @@ impl Klink {
         match (waits_long, state.is_source) {
             (true, _) => place,
             (false, false) => PLACES + place,
-            // Sources that have not waited long are ordered by their wait. The time until the wait counts as
-            // long, from 0 to two cycles, is mapped to the tie-break.
+            // Sources that have waited for less than a cycle are ordered by the time that is left until their
+            // wait counts as long. Times from 0 to two cycles are mapped to the tie-break.
             (false, true) => {
                 let since_ns = waits_since.plus_nanos(self.settings.cycle_ns).nanos_since(self.cycle.start);
                 let share = since_ns as f64 / (2.0 * self.settings.cycle_ns.max(1) as f64);
