@@ -91,7 +91,8 @@ pub(crate) trait MarkWriter<R: MarkRules> {
     /// Replaces the mark that is held back by another one, or by none.
     fn set_held(&mut self, mark: Option<R::Mark>);
 
-    /// Returns the number of free slots in the ring of marks, the reserved slots included.
+    /// Returns the number of free slots in the ring of marks, including slots that are kept for
+    /// [`Admission::Reserved`] marks.
     fn mark_room(&self) -> u64;
 
     /// Puts a mark into the ring of marks; the caller has checked that there is room.

@@ -31,7 +31,8 @@ struct State {
     /// Requests that wait. There is at most one per edge, which the mailbox protocol of [`mod@crate::edge`]
     /// ensures.
     requests: VecDeque<Weak<dyn Grow>>,
-    /// Pages that belong to no edge and are still paid for; released first when the budget is short.
+    /// Pages that belong to no edge and are still reserved from the budget; released first when the budget is
+    /// short.
     spare: Vec<Mapping>,
     closed: bool,
 }

@@ -13,7 +13,7 @@ impl<T> Run<T> {
     /// Moves the value in slot `index` out of the block.
     ///
     /// # Safety
-    /// `index` is in the run as it was found, and no value is moved out twice.
+    /// `index` was in `next..end` when the run was made, and no value is moved out twice.
     #[inline(always)]
     pub(crate) unsafe fn take_out(&self, index: usize) -> T {
         // SAFETY: the slot is inside the block. The block's chunk lives: by B5 while the edge lives, by B7
@@ -41,7 +41,8 @@ pub trait TakeOut<T> {
     /// Returns the number of values of this run that are not taken yet.
     fn remaining(&self) -> usize;
 
-    /// Calls `look` with the value `offset` places behind the next one.
+    /// Calls `look` with the value `offset` places behind the next value of the run; 0 is the next value
+    /// itself.
     ///
     /// # Panics
     /// If the run has no such value.
@@ -57,7 +58,8 @@ pub trait TakeOut<T> {
     /// Takes `count` values, calls `each` with those at the offsets in `selection`, and drops the others.
     ///
     /// # Panics
-    /// If fewer than `count` values are left, or if the offsets do not rise or reach `count`.
+    /// If fewer than `count` values are left, if the offsets do not rise, or if one of them is not below
+    /// `count`.
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(T));
 }
 
@@ -77,7 +79,8 @@ pub struct Drain<'a, T: Send + 'static, E: Passing> {
 }
 
 impl<'a, T: Send + 'static, E: Passing> Drain<'a, T, E> {
-    /// Creates a drain of the values of `run`. Values that are taken from it are passed in `end` as well.
+    /// Creates a drain of the values of `run`. `end`, the owner of the run, is told of each value that is
+    /// taken.
     pub(crate) fn new(run: Run<T>, end: &'a mut E) -> Self {
         Drain { run, end }
     }
