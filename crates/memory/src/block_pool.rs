@@ -453,7 +453,7 @@ impl<T: Send + 'static> Block<T> {
             // values, but drops none twice.
             self.run.next += 1;
             // SAFETY: the slot is in `next..end`, so the block writer that filled the block has initialised it;
-            // it was passed above, so its value is moved out once.
+            // its index was left behind above, so its value is moved out once.
             drop(unsafe { self.run.take_out(place) });
         }
     }

@@ -65,8 +65,8 @@ impl Pool {
             if let Err(payload) = dropped
                 && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
             {
-                // The payload of the panic panics again when it is dropped, so it is forgotten. No panic
-                // leaves this function.
+                // The payload of the panic panics again when it is dropped, so it is given to `mem::forget`.
+                // No panic leaves this function.
                 std::mem::forget(again);
             }
             return Some(writer);

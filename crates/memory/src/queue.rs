@@ -546,8 +546,8 @@ impl Progress<'_> {
 }
 
 /// A run of values of a queue that are moved out one by one, in order. Values that are not taken stay in the
-/// queue. The run must be dropped: if it is forgotten, the values taken from it count as unread, but are
-/// gone.
+/// queue. The run must be dropped: if it is forgotten (by `mem::forget`), the values taken from it count as
+/// unread, but are gone.
 pub struct QueueDrain<'a, T: Send + 'static, R: MarkRules> {
     /// The slots from which this run of values is taken; `None` only while the run is being dropped.
     taking: Option<Taking<'a, T, R::Mark>>,

@@ -3,7 +3,8 @@
 //! A reader asks for the next item: a run of values, which never leaves a block and never spans a mark, or a mark, or
 //! nothing. Values are taken out of a run one by one ([`Drain`]); on a shared edge they are lent ([`Lent`]). When the
 //! run is dropped, also by a panic of user code, the writer learns how many of its values were taken. The reader
-//! itself counts a value at the moment it is taken, so a run which is forgotten does not give its values out again.
+//! itself counts a value at the moment it is taken, so the values taken from a run which is forgotten (by
+//! `mem::forget`) are not given out again.
 
 use crate::block::BlockRef;
 use crate::cursors::Cursors;
@@ -110,8 +111,8 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
     fn run(&mut self, limit: u64, max: usize) -> Run<T> {
         let block_records = self.shared.cursors.block_records() as usize;
         if self.slot == block_records {
-            // The run that has taken the last value of the block was forgotten, so the reader has not left
-            // the block yet.
+            // The run that has taken the last value of the block was forgotten (by `mem::forget`), so the
+            // reader has not left the block yet.
             self.leave_block();
         }
         if self.slot == 0 {

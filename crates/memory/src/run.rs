@@ -113,14 +113,14 @@ impl<T: Send + 'static, E: Passing> TakeOut<T> for Drain<'_, T, E> {
             // values need no drop, so none can leak.
             self.pass(count);
             for index in start..start + count {
-                // SAFETY: the index is in the run by the assertion above, and was passed above. Each index
+                // SAFETY: the index is in the run by the assertion above, and counted as taken. Each index
                 // occurs once.
                 each(unsafe { self.run.take_out(index) });
             }
         } else {
             for index in start..start + count {
                 self.pass(1);
-                // SAFETY: the index is in the run by the assertion above, and was passed above. Each index
+                // SAFETY: the index is in the run by the assertion above, and counted as taken. Each index
                 // occurs once.
                 each(unsafe { self.run.take_out(index) });
             }
@@ -146,7 +146,7 @@ impl<T: Send + 'static, E: Passing> TakeOut<T> for Drain<'_, T, E> {
             let mut selection = selection.iter().map(|&offset| usize::from(offset)).peekable();
             for offset in 0..count {
                 self.pass(1);
-                // SAFETY: the offset is in the run by the assertion above, and was passed above. Each offset
+                // SAFETY: the offset is in the run by the assertion above, and counted as taken. Each offset
                 // occurs once.
                 let value = unsafe { self.run.take_out(start + offset) };
                 if selection.next_if_eq(&offset).is_some() {

@@ -356,7 +356,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         let sequence = written / self.cursors().block_records();
         block.begin_life(sequence, stamp);
         self.shared.set_block(sequence, block);
-        // From here on the new block is the current one, even if the appender is forgotten.
+        // From here on the new block is the current one, even if the appender is forgotten (by
+        // `mem::forget`).
         (self.block, self.filled) = (Some(block), 0);
         block
     }

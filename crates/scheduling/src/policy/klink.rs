@@ -88,17 +88,19 @@ use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, Snapshot, Stre
 
 /// The name by which users choose the Klink policy.
 pub const NAME: &str = "klink";
-/// The name of the variant of Klink without memory mode.
+/// The name of the variant of Klink without memory mode (which, while memory is short, runs first what frees
+/// memory).
 pub const NO_MEMORY_NAME: &str = "klink_no_memory";
-/// The name of the variant of Klink whose memory mode takes the query with the least slack.
+/// The name of the variant of Klink that, while memory is short, takes the query with the least slack of
+/// those that can free some.
 pub const MEMORY_SLACK_NAME: &str = "klink_memory_slack";
-/// The name of the variant of Klink that sums Eq. 8 in steps.
+/// The name of the variant of Klink that computes the expected slack by the sum over steps in Eq. 8.
 pub const SUM_NAME: &str = "klink_sum";
 /// The name of the variant of Klink in which a query with positive slack is not eligible.
 pub const LAZY_NAME: &str = "klink_lazy";
-/// The name of the variant of Klink with the variance as printed in the paper.
+/// The name of the variant of Klink with the variance of delays as printed in the paper (Eq. 6).
 pub const LITERAL_VARIANCE_NAME: &str = "klink_literal_variance";
-/// The name of the variant of Klink that predicts watermarks by regression.
+/// The name of the variant of Klink that predicts the arrival of watermarks by linear regression.
 pub const REGRESSION_NAME: &str = "klink_regression";
 
 /// Class of ranks for operators that run first while memory is short, because they free some. Class 0 is
@@ -164,7 +166,7 @@ impl Klink {
         Klink::named(NAME, settings)
     }
 
-    /// Creates `klink_no_memory`, which never enters memory mode.
+    /// Creates `klink_no_memory`, which orders operators by slack even while memory is short.
     pub fn no_memory() -> Self {
         let settings = KlinkSettings { memory_share: f64::INFINITY, ..KlinkSettings::default() };
         Klink::named(NO_MEMORY_NAME, settings)
@@ -177,13 +179,13 @@ impl Klink {
         Klink::named(MEMORY_SLACK_NAME, settings)
     }
 
-    /// Creates `klink_sum`, which uses Eq. 8 of the paper at f = 95 %.
+    /// Creates `klink_sum`, which uses Eq. 8 of the Klink paper with its confidence f at 95 %.
     pub fn sum() -> Self {
         let estimate = Estimate::Sum { reach_deviations: reach_deviations(CONFIDENCE_PERCENT) };
         Klink::named(SUM_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
     }
 
-    /// Creates `klink_lazy`, which follows Algorithm 1 to the letter.
+    /// Creates `klink_lazy`, which follows Algorithm 1 of the Klink paper to the letter.
     pub fn lazy() -> Self {
         let settings = KlinkSettings {
             is_lazy: true,
@@ -194,7 +196,7 @@ impl Klink {
         Klink::named(LAZY_NAME, settings)
     }
 
-    /// Creates `klink_literal_variance`, which follows Eq. 6 to the letter.
+    /// Creates `klink_literal_variance`, which follows Eq. 6 of the Klink paper to the letter.
     pub fn literal_variance() -> Self {
         let estimate = Estimate::LiteralVariance;
         let settings = KlinkSettings {
@@ -206,7 +208,7 @@ impl Klink {
         Klink::named(LITERAL_VARIANCE_NAME, settings)
     }
 
-    /// Creates `klink_regression`, which is LR of Fig. 9c in the paper.
+    /// Creates `klink_regression`, which is LR (linear regression) of Fig. 9c in the Klink paper.
     pub fn regression() -> Self {
         let estimate = Estimate::Regression;
         Klink::named(REGRESSION_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
