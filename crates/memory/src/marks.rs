@@ -73,8 +73,8 @@ impl<M: Copy> MarkRing<M> {
     /// `marks_read > index` yet.
     pub(crate) unsafe fn get(&self, index: u64) -> (u64, M) {
         let slot = &self.slots[(index % self.capacity()) as usize];
-        // SAFETY: initialised before `marks_written` passed it; the writer leaves it alone until we have
-        // published that we read it. Marks are `Copy`, so reading twice would be fine.
+        // SAFETY: the slot was initialised before `marks_written` passed it; the writer leaves it alone until
+        // we have published that we read it. Marks are `Copy`, so reading twice would be fine.
         unsafe { slot.inspect(|&entry| entry) }
     }
 }

@@ -271,8 +271,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.calm_blocks = if is_calm { self.calm_blocks.saturating_add(1) } else { 0 };
     }
 
-    /// Returns true if one more chunk is worth its bytes although the writer does not wait for it. True only
-    /// once per [`CROSSING_AFTER_BLOCKS`] blocks.
+    /// Returns true if one more chunk would make the edge, whose ends are on two cores, faster, although the
+    /// writer does not lack room. True only once per [`CROSSING_AFTER_BLOCKS`] blocks.
     fn may_grow_for_speed(&self) -> bool {
         let budget = self.pool.budget();
         self.crossing_blocks.is_multiple_of(CROSSING_AFTER_BLOCKS)

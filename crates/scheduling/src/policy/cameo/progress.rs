@@ -30,7 +30,7 @@ pub(super) struct Progress {
 #[derive(Clone, Copy, Debug)]
 struct Last {
     /// The earliest event time ahead at which a watermark of one of the query's streams makes operators put
-    /// out windows; `EventTime::MAX` if none is known.
+    /// out results of windows; `EventTime::MAX` if none is known.
     next: EventTime,
     /// The latest event time among the points by which the streams' progress lines (event time to processing
     /// time) are given.
