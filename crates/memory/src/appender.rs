@@ -5,8 +5,8 @@
 //! appender live in registers while the loop around it is inlined. A single generic appender over both kinds
 //! of owners kept its length in memory, and operators took up to twice as long.
 
-/// Access to the slots of the blocks that a writer has open for appending. Only the appenders of this crate
-/// implement this trait.
+/// Access to the slots (places for one value) of the blocks that a writer has open for appending. Only the
+/// appenders of this crate implement this trait.
 pub trait Slots<T> {
     /// Returns the number of values that may still be pushed, into the current block and the blocks after it.
     fn room_in_all(&self) -> usize;

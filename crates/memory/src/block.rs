@@ -4,9 +4,9 @@
 //! | sequence, capacity, stamp ... 64 bytes | slot 0 | slot 1 | ... | slot N-1 |
 //! ```
 //!
-//! A [`BlockRef`] is an address and no more: the edge's protocol (B1 to B5) decides which end may write or
-//! read a slot, and when. The block itself checks only its identity: it carries the sequence number of its
-//! present life, so a reader notices at once if the block was recycled too early.
+//! A [`BlockRef`] is an address and no more: the edge's protocol (invariants B1 to B5 of this crate) decides
+//! which end may write or read a slot, and when. The block itself checks only its identity: it carries the
+//! sequence number of its present life, so a reader notices at once if the block was recycled too early.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -18,7 +18,8 @@ use crate::sync::{AtomicU64, Ordering, Slot};
 pub(crate) const BLOCK_ALIGN_BYTES: usize = 64;
 
 /// The head of a block. The writer of the edge writes it when it takes the block (Relaxed: made visible by
-/// the Release store of `written`, see B3). Readers use it to check that they are in the right block.
+/// the Release store of the count of written records, see invariant B3 of this crate). Readers use it to
+/// check that they are in the right block.
 #[repr(C, align(64))]
 pub(crate) struct Preamble {
     /// Sequence number of the block in its edge: the place of the block among all blocks that the edge has
@@ -26,16 +27,16 @@ pub(crate) struct Preamble {
     pub(crate) sequence: AtomicU64,
     /// Number of slots for records that follow the preamble of a block.
     capacity_records: u32,
-    /// Stamp of the first record in the block: the time of its write and two further numbers of the user of
-    /// the edge.
+    /// Stamp of the first record in the block: the time of its write and two further numbers that the user of
+    /// the edge sets.
     pub(crate) stamp: StampCell,
 }
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Preamble>() == 64 && align_of::<Preamble>() == BLOCK_ALIGN_BYTES);
 
-/// A pointer to a block, valid as long as the block's chunk is (B5). A copy of the pointer gives no right to
-/// read or write the block; the protocol of the edge gives this right.
+/// A pointer to a block, valid while the chunk that contains the block exists (invariant B5 of this crate). A
+/// copy of the pointer gives no right to read or write the block; the protocol of the edge gives this right.
 pub struct BlockRef<T> {
     base: NonNull<Preamble>,
     slots: PhantomData<*const Slot<T>>,
@@ -59,7 +60,8 @@ impl<T> BlockRef<T> {
         BlockRef { base, slots: PhantomData }
     }
 
-    /// Returns a pointer to no block. It must be replaced by a valid pointer before it is used.
+    /// Returns a pointer that points to no block, as a placeholder. It must be replaced by a valid pointer
+    /// before it is used.
     pub(crate) const fn dangling() -> Self {
         BlockRef { base: NonNull::dangling(), slots: PhantomData }
     }
@@ -113,7 +115,8 @@ impl<T> BlockRef<T> {
         behind.cast()
     }
 
-    /// Returns the preamble of the block. Callers hold the edge, so the chunk of the block lives (B5).
+    /// Returns the preamble of the block. Callers hold the edge, so the memory of the block is mapped
+    /// (invariant B5 of this crate).
     #[inline]
     pub(crate) fn preamble<'a>(self) -> &'a Preamble {
         // SAFETY: initialised in `initialise`, only read and changed through its atomics since; valid by B5.
@@ -123,8 +126,8 @@ impl<T> BlockRef<T> {
     /// Returns slot `index` of the block.
     ///
     /// # Safety
-    /// `index` is at most the capacity (the slot at the capacity may be named, not used), and the caller
-    /// holds the edge, so that the chunk lives (B5).
+    /// `index` is at most the block's capacity (at the capacity, the slot must not be accessed), and the
+    /// caller holds the edge, so that the memory of the block is mapped (invariant B5 of this crate).
     #[inline(always)]
     pub(crate) unsafe fn slot<'a>(self, index: usize) -> &'a Slot<T> {
         debug_assert!(
@@ -137,8 +140,8 @@ impl<T> BlockRef<T> {
         unsafe { slot.as_ref() }
     }
 
-    /// Begins a new life of the block as number `sequence` of an edge. Its first record will have this
-    /// `stamp`.
+    /// Begins a new life of the block, which gets the sequence number `sequence` in its edge. Its first
+    /// record will have this `stamp`.
     pub(crate) fn begin_life(self, sequence: u64, stamp: Stamp) {
         let preamble = self.preamble();
         preamble.stamp.store(stamp);

@@ -13,9 +13,9 @@
 //! there. A block that was emptied on another core goes to the end of the free list, so that its lines have
 //! left the other core's cache by the time they are written again.
 //!
-//! The number of chunks is bounded, and chunks are paid from the budget, as for an edge; two are reserved. If
-//! the free list of a core is empty, a block is taken from another core's list, and stays with the new core.
-//! The block pool then also requests a chunk.
+//! The number of chunks is bounded, and chunks are paid from the budget, as for an edge; the first two are
+//! made with the block pool. If the free list of a core is empty, a block is taken from another core's list,
+//! and stays with the new core. The block pool then also requests a chunk.
 //!
 //! Invariant B7 of this crate: a block of a block pool is on the free list of one core, or is owned by one
 //! [`BlockWriter`] or [`Block`].
@@ -48,7 +48,7 @@ struct Common<T> {
     slot_bytes: u64,
     chunks_max: usize,
     /// All chunks of the block pool. Their blocks stay valid while the list of any core lives, and each block
-    /// holds the list of its core.
+    /// holds a reference to the list of its core.
     chunks: Mutex<Vec<Chunk<T>>>,
     /// Number of chunks of the block pool. Relaxed: only for reports.
     chunk_count: AtomicUsize,
@@ -166,7 +166,7 @@ impl<T: Send + 'static> BlockPool<T> {
         self.common.layout.shape.block_records as usize
     }
 
-    /// Takes a free block. From now on the block belongs to `core`, to whose free list it returns.
+    /// Takes a free block for filling on `core`, to whose free list the block will return.
     fn take(&self, core: usize) -> Option<(BlockRef<T>, Arc<CoreList<T>>)> {
         let own = &self.cores[core % self.cores.len()];
         let block = own.take().or_else(|| {
@@ -324,13 +324,14 @@ impl<T: Send + 'static> BlockWriter<T> {
 /// A block writer that is open for filling: values pushed here belong to its blocks when this value is
 /// dropped.
 pub struct BlockAppender<'a, T: Send + 'static> {
-    /// The block that is being filled; dangling while `len == end == 0`.
+    /// The block that is being filled; while there is none (`len` and `end` are 0), a pointer that must not
+    /// be used.
     block: BlockRef<T>,
     /// Number of slots of the block being filled that already hold a value.
     len: usize,
     /// Number of slots in the block being filled; 0 if there is no such block.
     end: usize,
-    /// Number of values that fit into the empty blocks that the block writer fills after the block being
+    /// Number of values that fit into the empty blocks which the block writer holds, beside the block being
     /// filled.
     further: usize,
     block_writer: &'a mut BlockWriter<T>,
@@ -399,7 +400,7 @@ impl<T: Send + 'static> Passing for Run<T> {
 /// The values of an owned block, which are moved out one by one.
 pub type BlockDrain<'a, T> = Drain<'a, T, Run<T>>;
 
-// SAFETY: through a shared reference values are only read, which `T: Sync` allows, and counts read. A party that
+// SAFETY: through a shared reference, values and counts are only read, which `T: Sync` allows. A party that
 // moves a value out has the block for itself (B7).
 unsafe impl<T: Send + Sync + 'static> Sync for Block<T> {}
 
@@ -426,8 +427,8 @@ impl<T: Send + 'static> Block<T> {
         Drain::new(Run { block, next, end: end.min(next.saturating_add(max)) }, &mut self.run)
     }
 
-    /// Calls `look` with the value `offset` places behind the next one. The value stays in the block. So
-    /// several threads may read one block, if `T: Sync`.
+    /// Calls `look` with the value `offset` places behind the next value to be taken; 0 is that value itself.
+    /// The value stays in the block. So several threads may read one block, if `T: Sync`.
     ///
     /// # Panics
     /// If the block has no such value.
@@ -437,7 +438,7 @@ impl<T: Send + 'static> Block<T> {
     }
 
     /// Gives the block back to its core's free list; values that were not taken are dropped. `is_hot` says
-    /// that the block was filled and emptied at one core.
+    /// that the block was filled and emptied at one core, so that its slots are in that core's cache.
     pub fn give_back(mut self, is_hot: bool) {
         self.is_hot = is_hot;
     }
@@ -451,7 +452,8 @@ impl<T: Send + 'static> Block<T> {
             // The value is counted as taken before it is dropped. So a panic in its drop leaks the remaining
             // values, but drops none twice.
             self.run.next += 1;
-            // SAFETY: in `next..end`: initialised by the block writer that filled it; passed above, so it is moved out once.
+            // SAFETY: the slot is in `next..end`, so the block writer that filled the block has initialised it;
+            // its index was left behind above, so its value is moved out once.
             drop(unsafe { self.run.take_out(place) });
         }
     }

@@ -6,9 +6,9 @@
 //! block  | preamble, 64 bytes | slot 0 | slot 1 | ... | slot N-1 | padding to 64 bytes |
 //! ```
 //!
-//! Sizes follow Enjima (SIGMOD 2025, section 3.1): a block is `64 + N * R` bytes (here rounded up to whole cache
-//! lines, so that two blocks never share one), a chunk `K * B`. Enjima's 64 bytes in front of a chunk are left out:
-//! their content is in the handle here, off the data path.
+//! Sizes follow Enjima (SIGMOD 2025, section 3.1): a block of N records of R bytes has `B = 64 + N * R` bytes (here
+//! rounded up to whole cache lines, so that two blocks never share one), a chunk of K blocks has `K * B`. Enjima's
+//! 64 bytes in front of a chunk are left out: their content is in the handle here, off the data path.
 //!
 //! Pages are populated when they are mapped (`MAP_POPULATE`), so that no page fault falls into the data path. Where
 //! the kernel cannot do that, and under loom and Miri, memory comes from the ordinary allocator.
@@ -95,8 +95,8 @@ pub(crate) enum ChunkError {
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
-    /// Pays for the pages. It is dropped after the pages are unmapped, and then returns their bytes to the
-    /// budget.
+    /// The reservation that pays for the pages. It is dropped after the pages are unmapped, and then returns
+    /// their bytes to the budget.
     _paid: Reservation,
 }
 
@@ -269,7 +269,8 @@ mod tests {
         let mapping = Mapping::new(&Budget::new(BYTES), BYTES).unwrap();
         let held = pages_held(mapping.base.as_ptr() as usize, BYTES);
         assert_eq!(held, vec![true; 1024]);
-        // So much comes from the system, and from no part of the heap that was used before.
+        // A buffer of this size is mapped anew by the operating system: it is no part of the heap that was
+        // used before.
         let untouched = std::hint::black_box(Vec::<u8>::with_capacity(16 * BYTES));
         let inside = (untouched.as_ptr() as usize).next_multiple_of(PAGE_BYTES) + PAGE_BYTES;
         assert_eq!(pages_held(inside, BYTES), vec![false; 1024]);

@@ -16,7 +16,7 @@ pub(crate) const GROWTH_REQUESTED: u8 = 1;
 /// State of an edge's growth: the pool has put a new chunk into the edge's mailbox.
 pub(crate) const GROWTH_READY: u8 = 2;
 
-/// Stands for the core of an end of an edge if the core is not known.
+/// Stands for the core on which an end of an edge runs, if the core is not known.
 const NOWHERE: usize = usize::MAX;
 
 /// The cursors of one edge: how far its writer and its readers are. Any thread may read them; only the ends
@@ -29,31 +29,33 @@ pub struct Cursors {
     slot_bytes: u64,
     chunk_records: u64,
     chunk_bytes: u64,
-    /// Number of unread marks on an edge at which further ordinary marks are held back.
+    /// Number of unread marks on an edge at which further marks other than
+    /// [`Admission::Reserved`](crate::Admission::Reserved) ones are held back or dropped.
     ordinary_marks: u64,
     /// Number of the writer, under which the pool reports this edge; memory does not interpret this number.
     /// Relaxed: set before the edge is used, by the thread that makes the edge.
     writer_name: AtomicU64,
 }
 
-/// Position of a reader of an edge: the first position of its current block, and the number of marks it has
-/// taken.
+/// Position of a reader of an edge: the position in the edge of the first slot of its current block, and the
+/// number of marks it has taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReadPosition {
     block_start: u64,
     marks_read: u64,
 }
 
-/// Words of an edge that its writer writes, except for `growth`, which the pool sets once per request. They
-/// have cache lines of their own.
+/// Atomic words of an edge that its writer writes, except for `growth`, which the pool sets once per request.
+/// They have cache lines of their own.
 #[derive(Debug)]
 pub(crate) struct WriterLine {
-    /// Number of records published (B2). Stored with Release after slots, ring entries and marks are filled;
-    /// loaded with Acquire by readers. This pair makes all three visible.
+    /// Number of records published since the edge was made (invariant B2 of this crate). Stored with Release
+    /// after slots, ring entries and marks are filled; loaded with Acquire by readers. This pair makes all
+    /// three visible.
     pub(crate) written: AtomicU64,
     /// Number of marks published. Stored with Release after the mark is in the ring and before any later
-    /// `written`; loaded with Acquire by readers after `written`, so that they miss no mark below what they
-    /// may read.
+    /// `written`; loaded with Acquire by readers after `written`, so that they miss no mark before a record
+    /// that they may read.
     pub(crate) marks_written: AtomicU64,
     /// Blocks with sequence numbers below this one were recycled. Relaxed: only the edge's own drop reads it.
     pub(crate) recycled: AtomicU64,
@@ -77,15 +79,16 @@ pub(crate) struct WriterLine {
     pub(crate) growth: AtomicU8,
 }
 
-/// Words of an edge that one of its readers writes. They have cache lines of their own.
+/// Atomic words of an edge that one of its readers writes. They have cache lines of their own.
 #[derive(Debug)]
 pub(crate) struct ReaderLine {
-    /// Number of records that this reader has read (B2). Stored with Release after the records were moved out
-    /// or looked at for the last time; loaded with Acquire by the writer before it recycles a block. This
-    /// pair ensures B4.
+    /// Number of records that this reader has read (invariant B2 of this crate). Stored with Release after
+    /// the records were moved out or looked at for the last time; loaded with Acquire by the writer before it
+    /// recycles a block. This pair ensures invariant B4: a block is recycled only when every reader has
+    /// passed it.
     pub(crate) read: AtomicU64,
-    /// Position of the first slot in the block that `read` is in. Relaxed: a hint that saves schedulers a
-    /// division.
+    /// Position in the edge of the first slot in the block that contains the position `read`. Relaxed: a hint
+    /// that saves schedulers a division.
     pub(crate) block_start: AtomicU64,
     /// The stamp of the block from which this reader has read last. Relaxed: a hint for schedulers.
     pub(crate) block_stamp: StampCell,
@@ -145,8 +148,8 @@ impl Cursors {
         }
     }
 
-    /// Makes the cursors of a queue, which is treated as blocks of one record in one chunk of this many
-    /// bytes.
+    /// Makes the cursors of a queue, which is treated as one chunk of `bytes` bytes with blocks of one
+    /// record.
     pub(crate) fn of_queue(
         capacity_records: u64,
         bytes: u64,
@@ -159,7 +162,8 @@ impl Cursors {
         Cursors { chunk_records: capacity_records, chunk_bytes: bytes, ..cursors }
     }
 
-    /// Returns the number of unread marks at which further ordinary marks are held back.
+    /// Returns the number of unread marks at which further marks other than
+    /// [`Admission::Reserved`](crate::Admission::Reserved) ones are held back or dropped.
     pub(crate) fn ordinary_marks(&self) -> u64 {
         self.ordinary_marks
     }
@@ -238,7 +242,7 @@ impl Cursors {
     }
 
     /// Returns the number of bytes in the edge's chunks that hold no unread record, computed from the number
-    /// of records: a snapshot.
+    /// of records. Both ends may change it meanwhile.
     pub fn empty_bytes(&self) -> u64 {
         let written = self.written();
         let unread = written - self.read_min(written, Ordering::Relaxed);

@@ -27,8 +27,8 @@ use crate::reader::{Reader, SharedReader};
 use crate::sync::{Arc, AtomicPtr, Mutex, Ordering};
 use crate::writer::Writer;
 
-/// Number of chunks that an edge gets when it is made and keeps while it lives: one to fill while the other
-/// is read.
+/// Number of chunks that an edge gets when it is made and keeps while it lives: its writer fills one while
+/// its readers read the other.
 pub const CHUNKS_RESERVED: u32 = 2;
 
 /// The limits of the memory of an edge.
@@ -111,7 +111,7 @@ pub fn shared_edge<T: Send + Sync + 'static, R: MarkRules>(
 }
 
 /// The way in which readers use the values of an edge. It decides which slots of the edge are initialised
-/// (B3).
+/// (invariant B3 of this crate).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     /// The only reader moves the values out of the blocks.
@@ -126,13 +126,14 @@ pub(crate) struct Shared<T, R: MarkRules> {
     pub(crate) mode: Mode,
     pub(crate) layout: ChunkLayout,
     pub(crate) chunks_max: usize,
-    /// The blocks in use, by sequence number modulo the length of the ring (B4). Relaxed: published by
-    /// `written`.
+    /// The blocks in use, by sequence number modulo the length of the ring (invariant B4 of this crate).
+    /// Relaxed: published by `written`.
     ring: Box<[AtomicPtr<Preamble>]>,
     pub(crate) marks: MarkRing<R::Mark>,
     /// The chunk that the pool has made for this edge, while `growth` is `GROWTH_READY`.
     pub(crate) mailbox: Mutex<Option<Chunk<T>>>,
-    /// The chunks of a writer that is gone, kept while readers may still read their blocks (B5).
+    /// The chunks of a writer that is gone, kept while readers may still read their blocks (invariant B5 of
+    /// this crate).
     pub(crate) kept: Mutex<Vec<Chunk<T>>>,
 }
 
@@ -209,8 +210,8 @@ impl<T, R: MarkRules> Shared<T, R> {
         }
     }
 
-    /// Returns the first position whose value is not dropped yet, if all blocks below number `recycled` are
-    /// free.
+    /// Returns the first position whose value is neither moved out nor dropped yet. The blocks with sequence
+    /// numbers below `recycled` are free.
     pub(crate) fn first_live(&self, recycled: u64) -> u64 {
         let start = recycled * self.cursors.block_records();
         match self.mode {

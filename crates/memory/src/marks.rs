@@ -73,8 +73,8 @@ impl<M: Copy> MarkRing<M> {
     /// `marks_read > index` yet.
     pub(crate) unsafe fn get(&self, index: u64) -> (u64, M) {
         let slot = &self.slots[(index % self.capacity()) as usize];
-        // SAFETY: initialised before `marks_written` passed it; the writer leaves it alone until we have
-        // published that we read it. Marks are `Copy`, so reading twice would be fine.
+        // SAFETY: the slot was initialised before `marks_written` passed it; the writer leaves it alone until
+        // we have published that we read it. Marks are `Copy`, so reading twice would be fine.
         unsafe { slot.inspect(|&entry| entry) }
     }
 }
@@ -91,7 +91,8 @@ pub(crate) trait MarkWriter<R: MarkRules> {
     /// Replaces the mark that is held back by another one, or by none.
     fn set_held(&mut self, mark: Option<R::Mark>);
 
-    /// Returns the number of free slots in the ring of marks, the reserved slots included.
+    /// Returns the number of free slots in the ring of marks, including slots that are kept for
+    /// [`Admission::Reserved`] marks.
     fn mark_room(&self) -> u64;
 
     /// Puts a mark into the ring of marks; the caller has checked that there is room.

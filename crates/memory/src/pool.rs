@@ -31,7 +31,8 @@ struct State {
     /// Requests that wait. There is at most one per edge, which the mailbox protocol of [`mod@crate::edge`]
     /// ensures.
     requests: VecDeque<Weak<dyn Grow>>,
-    /// Pages that belong to no edge and are still paid for; released first when the budget is short.
+    /// Pages that belong to no edge and are still reserved from the budget; released first when the budget is
+    /// short.
     spare: Vec<Mapping>,
     closed: bool,
 }
@@ -64,8 +65,8 @@ impl Pool {
             if let Err(payload) = dropped
                 && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
             {
-                // The payload of the panic panics again when it is dropped, so it is forgotten. No panic
-                // leaves this function.
+                // The payload of the panic panics again when it is dropped, so it is given to `mem::forget`.
+                // No panic leaves this function.
                 std::mem::forget(again);
             }
             return Some(writer);

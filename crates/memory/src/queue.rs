@@ -7,10 +7,10 @@
 //!   HandOver::Batched   rtrb's ring: all values pushed by a run are published by one store, and taken in place
 //! ```
 //!
-//! Values and marks travel in one queue, in order. Room is computed from the same [`Cursors`] as for edges of blocks,
-//! so that schedulers see no difference. Values are bounded by the capacity, marks by their own rules. The queue has
-//! slots for both, so an item that finds room by the cursors finds a slot. Cursors are written once a run; a reader
-//! of [`HandOver::Each`] may have taken values that they do not show yet.
+//! Values and marks travel in one queue, in order. Room is computed from [`Cursors`], as for edges of blocks, so that
+//! schedulers see no difference. Values are bounded by the capacity, marks by their own rules. The queue has slots
+//! for both, so an item that finds room by the cursors finds a slot. Cursors are written once a run; a reader of
+//! [`HandOver::Each`] may have taken values that they do not show yet.
 //!
 //! A stream with several readers is a queue for each reader, into which copies are put.
 //!
@@ -51,7 +51,8 @@ pub struct QueueOptions {
     pub records_max: usize,
     /// Maximum number of unread marks before the writer is held back; raised to 1 if it is zero.
     pub marks_max: u32,
-    /// Number of consecutive values for which one stamp is kept; raised to 1 if it is zero.
+    /// Number of consecutive values for which one stamp (time of writing, with two numbers of the user) is
+    /// kept; raised to 1 if it is zero.
     pub stamp_records: u32,
 }
 
@@ -96,7 +97,7 @@ enum Sending<T, M> {
 /// The reading end of one queue, by the way in which values are handed over.
 enum Receiving<T, M> {
     /// An `ArrayQueue` of crossbeam, from which items are popped one by one. The reader has popped the items
-    /// of `front`. The items from the index `next` on have not been handed to the task that reads.
+    /// of `front`. The items of `front` from the index `next` on have not been handed to the task that reads.
     Each { queue: Arc<ArrayQueue<Item<T, M>>>, front: Vec<Item<T, M>>, next: usize },
     /// A ring of rtrb, in which many items are read in place and then released by one store.
     Batched(Consumer<Item<T, M>>),
@@ -396,7 +397,8 @@ pub struct QueueReader<T: Send + 'static, R: MarkRules> {
     index: usize,
     receiving: Receiving<T, R::Mark>,
     read: u64,
-    /// Number of the stretch (positions that share one stamp) whose stamp this reader has published last.
+    /// Number, from 0 on, of the stretch (consecutive positions that share one stamp) whose stamp this reader
+    /// has published last.
     stretch: u64,
     marks_read: u64,
 }
@@ -407,7 +409,8 @@ impl<T: Send + 'static, R: MarkRules> QueueReader<T, R> {
         &self.common.cursors
     }
 
-    /// Returns the next item of the queue: at most `max` values, and at least one even if `max` is zero.
+    /// Returns the next item of the queue: a run of at most `max` values, a mark, or nothing. A `max` of 0
+    /// counts as 1.
     #[inline]
     pub fn next(&mut self, max: usize) -> QueueNext<'_, T, R> {
         let QueueReader { common, index, receiving, read, stretch, marks_read } = self;
@@ -504,7 +507,7 @@ impl<T, M> Taking<'_, T, M> {
         }
     }
 
-    /// Frees this many slots of the run. Values that are still in the slots are dropped.
+    /// Frees the first `count` slots of the run. Values that are still in the slots are dropped.
     fn give_back(self, count: usize) {
         match self {
             Taking::Front { front, next } => {
@@ -543,8 +546,8 @@ impl Progress<'_> {
 }
 
 /// A run of values of a queue that are moved out one by one, in order. Values that are not taken stay in the
-/// queue. The run must be dropped: if it is forgotten, the values taken from it count as unread, but are
-/// gone.
+/// queue. The run must be dropped: if it is forgotten (by `mem::forget`), the values taken from it count as
+/// unread, but are gone.
 pub struct QueueDrain<'a, T: Send + 'static, R: MarkRules> {
     /// The slots from which this run of values is taken; `None` only while the run is being dropped.
     taking: Option<Taking<'a, T, R::Mark>>,

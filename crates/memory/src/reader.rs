@@ -1,9 +1,10 @@
 //! The reading ends of an edge of blocks.
 //!
 //! A reader asks for the next item: a run of values, which never leaves a block and never spans a mark, or a mark, or
-//! nothing. Values are taken out of a run one by one ([`Drain`]); on a shared edge they are lent ([`Lent`]). Values
-//! taken are published when the run is dropped, also if user code panics. The reader has passed them from the moment
-//! they were taken, so a run which is forgotten does not give its values out again.
+//! nothing. Values are taken out of a run one by one ([`Drain`]); on a shared edge they are lent ([`Lent`]). When the
+//! run is dropped, also by a panic of user code, the writer learns how many of its values were taken. The reader
+//! itself counts a value at the moment it is taken, so the values taken from a run which is forgotten (by
+//! `mem::forget`) are not given out again.
 
 use crate::block::BlockRef;
 use crate::cursors::Cursors;
@@ -36,10 +37,11 @@ pub enum SharedNext<'a, T: Send + Sync + 'static, R: MarkRules> {
 pub struct ReadEnd<T, R: MarkRules> {
     shared: Arc<Shared<T, R>>,
     index: usize,
-    /// Number of values that this reader has taken. It is published when a run of values is dropped.
+    /// Number of values that this reader has taken since the edge was made. The writer sees it only when a
+    /// run of values is dropped.
     read: u64,
     /// The block that contains the position `read`. `sequence` is the number of this block in the edge, and
-    /// `slot` is the place of the next value in the block. While `slot` is 0, the block is not loaded yet.
+    /// `slot` is the index in the block of the next value. While `slot` is 0, `block` is not loaded yet.
     block: BlockRef<T>,
     sequence: u64,
     slot: usize,
@@ -109,8 +111,8 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
     fn run(&mut self, limit: u64, max: usize) -> Run<T> {
         let block_records = self.shared.cursors.block_records() as usize;
         if self.slot == block_records {
-            // The run that has taken the last value of the block was forgotten, so the reader has not left
-            // the block yet.
+            // The run that has taken the last value of the block was forgotten (by `mem::forget`), so the
+            // reader has not left the block yet.
             self.leave_block();
         }
         if self.slot == 0 {
@@ -144,7 +146,7 @@ impl<T, R: MarkRules> Passing for ReadEnd<T, R> {
         self.slot += count;
     }
 
-    /// Publishes the values that were passed, so that the writer may reuse their slots.
+    /// Publishes the number of values that were read, so that the writer may reuse their slots.
     #[inline(always)]
     fn publish(&mut self) {
         let line = &self.shared.cursors.readers[self.index];
@@ -174,7 +176,8 @@ impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
         &self.end.shared.cursors
     }
 
-    /// Returns the next item of the edge: at most `max` values, and at least one even if `max` is zero.
+    /// Returns the next item of the edge: a run of at most `max` values, a mark, or nothing. A `max` of 0 counts
+    /// as 1.
     #[inline]
     pub fn next(&mut self, max: usize) -> Next<'_, T, R> {
         match self.end.find(max) {
@@ -246,7 +249,8 @@ impl<T: Send + Sync + 'static, R: MarkRules> SharedReader<T, R> {
         self.end.index
     }
 
-    /// Returns the next item of the edge: at most `max` values, and at least one even if `max` is zero.
+    /// Returns the next item of the edge: a run of at most `max` values, a mark, or nothing. A `max` of 0 counts
+    /// as 1.
     #[inline]
     pub fn next(&mut self, max: usize) -> SharedNext<'_, T, R> {
         match self.end.find(max) {
@@ -263,7 +267,8 @@ impl<T: Send + Sync + 'static, R: MarkRules> Drop for SharedReader<T, R> {
     }
 }
 
-/// A run of values that are lent to a reader. Values that are not passed are lent again.
+/// A run of values that are lent to a reader. Values that the reader does not pass (mark as read) are lent
+/// again with the next run.
 pub struct Lent<'a, T: Send + Sync + 'static, R: MarkRules> {
     run: Run<T>,
     first: usize,
@@ -277,7 +282,8 @@ impl<T: Send + Sync + 'static, R: MarkRules> Lent<'_, T, R> {
         self.run.end - self.run.next
     }
 
-    /// Calls `look` with the value `offset` places behind the next one.
+    /// Calls `look` with the value `offset` places behind the next value of the run; 0 is the next value
+    /// itself.
     ///
     /// # Panics
     /// If the run has no such value.
@@ -286,7 +292,7 @@ impl<T: Send + Sync + 'static, R: MarkRules> Lent<'_, T, R> {
         self.run.look(offset, look)
     }
 
-    /// Passes the next `count` values, so that they are not lent again.
+    /// Marks the next `count` values as read, so that they are not lent again.
     ///
     /// # Panics
     /// If fewer values are left.

@@ -13,7 +13,7 @@ impl<T> Run<T> {
     /// Moves the value in slot `index` out of the block.
     ///
     /// # Safety
-    /// `index` is in the run as it was found, and no value is moved out twice.
+    /// `index` was in `next..end` when the run was made, and no value is moved out twice.
     #[inline(always)]
     pub(crate) unsafe fn take_out(&self, index: usize) -> T {
         // SAFETY: the slot is inside the block. The block's chunk lives: by B5 while the edge lives, by B7
@@ -41,7 +41,8 @@ pub trait TakeOut<T> {
     /// Returns the number of values of this run that are not taken yet.
     fn remaining(&self) -> usize;
 
-    /// Calls `look` with the value `offset` places behind the next one.
+    /// Calls `look` with the value `offset` places behind the next value of the run; 0 is the next value
+    /// itself.
     ///
     /// # Panics
     /// If the run has no such value.
@@ -57,7 +58,8 @@ pub trait TakeOut<T> {
     /// Takes `count` values, calls `each` with those at the offsets in `selection`, and drops the others.
     ///
     /// # Panics
-    /// If fewer than `count` values are left, or if the offsets do not rise or reach `count`.
+    /// If fewer than `count` values are left, if the offsets do not rise, or if one of them is not below
+    /// `count`.
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(T));
 }
 
@@ -77,7 +79,8 @@ pub struct Drain<'a, T: Send + 'static, E: Passing> {
 }
 
 impl<'a, T: Send + 'static, E: Passing> Drain<'a, T, E> {
-    /// Creates a drain of the values of `run`. Values that are taken from it are passed in `end` as well.
+    /// Creates a drain of the values of `run`. `end`, the owner of the run, is told of each value that is
+    /// taken.
     pub(crate) fn new(run: Run<T>, end: &'a mut E) -> Self {
         Drain { run, end }
     }
@@ -110,14 +113,14 @@ impl<T: Send + 'static, E: Passing> TakeOut<T> for Drain<'_, T, E> {
             // values need no drop, so none can leak.
             self.pass(count);
             for index in start..start + count {
-                // SAFETY: the index is in the run by the assertion above, and was passed above. Each index
+                // SAFETY: the index is in the run by the assertion above, and counted as taken. Each index
                 // occurs once.
                 each(unsafe { self.run.take_out(index) });
             }
         } else {
             for index in start..start + count {
                 self.pass(1);
-                // SAFETY: the index is in the run by the assertion above, and was passed above. Each index
+                // SAFETY: the index is in the run by the assertion above, and counted as taken. Each index
                 // occurs once.
                 each(unsafe { self.run.take_out(index) });
             }
@@ -143,7 +146,7 @@ impl<T: Send + 'static, E: Passing> TakeOut<T> for Drain<'_, T, E> {
             let mut selection = selection.iter().map(|&offset| usize::from(offset)).peekable();
             for offset in 0..count {
                 self.pass(1);
-                // SAFETY: the offset is in the run by the assertion above, and was passed above. Each offset
+                // SAFETY: the offset is in the run by the assertion above, and counted as taken. Each offset
                 // occurs once.
                 let value = unsafe { self.run.take_out(start + offset) };
                 if selection.next_if_eq(&offset).is_some() {

@@ -6,9 +6,11 @@ use crate::sync::{AtomicU64, Ordering};
 /// A stamp: numbers that describe values, noted when the values are written to an edge or a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamp {
-    /// Time of the write: of two stamps on one edge, the later never has the smaller number.
+    /// Time of the write, in a unit that the user of the edge chooses: of two stamps on one edge, the later
+    /// never has the smaller number.
     pub came: u64,
-    /// Two further numbers that the writer passes to the reader of the values.
+    /// Two further numbers that the writer passes to the reader of the values; the user of the edge defines
+    /// their meaning.
     pub notes: [u64; 2],
 }
 

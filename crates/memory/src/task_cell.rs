@@ -230,7 +230,8 @@ impl<T> TaskCell<T> {
     /// Returns the value of a word that the caller has swapped out of the cell.
     ///
     /// # Safety
-    /// The word has a value, and the step left none (B6).
+    /// `word` holds the address of a value, and the caller's step has left no address in the cell (invariant
+    /// B6 of this crate).
     #[inline]
     unsafe fn own(word: Word<T>) -> Box<T> {
         // SAFETY: addresses come from boxes, in `fill` and `put`, and each is swapped out once, by contract.

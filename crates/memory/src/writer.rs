@@ -1,9 +1,10 @@
 //! The writing end of an edge of blocks.
 //!
 //! A writer opens an [`EdgeAppender`], pushes values and drops the appender: only then are the values published,
-//! all at once. So the loop between holds its length in a register and accesses nothing shared. A caller that
-//! writes several edges in turn [begins](Writer::begin) each of them, [appends](Writer::append) values to any
-//! of them, and [hands over](Writer::hand_over) the result; the lengths are then in the writers.
+//! all at once. So the loop that pushes holds the number of values in a register and accesses nothing shared. A
+//! caller that writes several edges in turn [begins](Writer::begin) each of them, [appends](Writer::append)
+//! values to any of them, and [hands over](Writer::hand_over) the result; the numbers of values are then in the
+//! writers.
 
 use std::collections::VecDeque;
 use std::sync::Weak;
@@ -30,19 +31,20 @@ const CROSSING_AFTER_BLOCKS: u32 = 64;
 
 /// Number of bytes to which an edge between two cores grows, if it may own so many. More than a second-level
 /// cache, so that lines have left the reader's cache when they are written again. Less than the third-level
-/// cache that both cores share (PEERS: 1.8 to 7 MB).
+/// cache that both cores share. In measurements, hand-written rings of 1.8 to 7 MB moved the most records per
+/// second.
 const CROSSING_BYTES: u64 = 2 << 20;
 
-/// An edge grows for speed alone only while less than one part in this many of the budget is in use. The rest
-/// is left for the state of operators, which cannot wait.
+/// An edge grows for speed alone only while less than the memory budget divided by this number is in use. The
+/// rest is left for the state of operators, which cannot wait.
 const CROSSING_BUDGET_SHARE: usize = 4;
 
-/// The only writing end of an edge (B1).
+/// The only writing end of an edge (invariant B1 of this crate).
 pub struct Writer<T: Send + 'static, R: MarkRules> {
     shared: Arc<Shared<T, R>>,
     pool: Arc<Pool>,
-    /// Number of records appended to the edge. All of them are published whenever no appender is open and all
-    /// values appended without one are handed over.
+    /// Number of records appended to the edge since it was made. All of them are published whenever no
+    /// appender is open and all values appended without one are handed over.
     written: u64,
     /// The block that the writer fills at present, if there is one. It may be full, or begun for a record
     /// that was not kept.
@@ -59,10 +61,11 @@ pub struct Writer<T: Send + 'static, R: MarkRules> {
     free: VecDeque<BlockRef<T>>,
     chunks: Vec<Chunk<T>>,
     marks_written: u64,
-    /// A mark that found the ring of marks full, with the position `written`. Nothing is appended behind this
-    /// mark.
+    /// A mark that found the ring of marks full. Its position is `written`, and nothing is appended behind
+    /// it.
     held: Option<R::Mark>,
-    /// Number of blocks that the writer has taken in a row while few blocks were in use.
+    /// Number of blocks that the writer has taken in a row while no more than one chunk's worth of blocks was
+    /// in use.
     calm_blocks: u32,
     /// Number of blocks that the writer has taken in a row while a reader was on another core.
     crossing_blocks: u32,
@@ -268,8 +271,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.calm_blocks = if is_calm { self.calm_blocks.saturating_add(1) } else { 0 };
     }
 
-    /// Returns true if one more chunk is worth its bytes although the writer does not wait for it. True only
-    /// once per [`CROSSING_AFTER_BLOCKS`] blocks.
+    /// Returns true if one more chunk would make the edge, whose ends are on two cores, faster, although the
+    /// writer does not lack room. True only once per [`CROSSING_AFTER_BLOCKS`] blocks.
     fn may_grow_for_speed(&self) -> bool {
         let budget = self.pool.budget();
         self.crossing_blocks.is_multiple_of(CROSSING_AFTER_BLOCKS)
@@ -278,7 +281,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     /// Gives a chunk back to the pool when a burst has been over for long. Allowed only before room is
-    /// reported to a caller, because the reported room must stay valid until the edge is closed again.
+    /// reported to a caller, because the reported room must stay valid until the appender is dropped.
     #[cold]
     fn shrink(&mut self) {
         self.calm_blocks = 0;
@@ -353,7 +356,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         let sequence = written / self.cursors().block_records();
         block.begin_life(sequence, stamp);
         self.shared.set_block(sequence, block);
-        // From here on the new block is the current one, even if the appender is forgotten.
+        // From here on the new block is the current one, even if the appender is forgotten (by
+        // `mem::forget`).
         (self.block, self.filled) = (Some(block), 0);
         block
     }
@@ -364,7 +368,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
 /// The fields of an appender live in registers while all code around it is inlined. Functions that are called
 /// out of line get copies of the fields, never a reference to the appender.
 pub struct EdgeAppender<'a, T: Send + 'static, R: MarkRules> {
-    /// The block that is being filled; dangling while `len == end == 0`.
+    /// The block that is being filled; while there is none (`len` and `end` are 0), a pointer that must not
+    /// be used.
     block: BlockRef<T>,
     /// Number of slots of the block being filled that already hold a value.
     len: usize,
@@ -423,7 +428,7 @@ impl<T: Send + 'static, R: MarkRules> Drop for EdgeAppender<'_, T, R> {
 
 impl<T: Send + 'static, R: MarkRules> Drop for Writer<T, R> {
     fn drop(&mut self) {
-        // Readers may still read the blocks, so the edge keeps the chunks of its writer (B5).
+        // Readers may still read the blocks, so the edge keeps the chunks of its writer (invariant B5).
         *self.shared.kept.lock() = std::mem::take(&mut self.chunks);
     }
 }

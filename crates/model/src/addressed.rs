@@ -1,10 +1,11 @@
-//! Values with a hash of their key, which selects one of several readers.
+//! Values with a hash of their key, which selects one of several readers: an exchange by key.
 
 /// A value with a hash of its key, on its way from an operator to one of several output edges: the hash
 /// selects the edge, and only the value is stored there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addressed<T> {
-    /// Hash of the value's key; values of one key have the same hash. Its upper bits are mixed best.
+    /// Hash of the value's key; values of one key have the same hash. Readers are selected by its upper bits,
+    /// which must be well mixed.
     pub key_hash: u64,
     /// The value that is sent to the reader which the hash selects.
     pub value: T,

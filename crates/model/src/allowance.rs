@@ -25,8 +25,8 @@ pub trait GrantSource: Send + Sync {
     }
 
     /// Reserves `bytes` for values that leave the operator; `None` if they do not fit, which does not fail
-    /// the query. The default implementation checks once that the bytes fit, as `offer` does, and its payment
-    /// keeps nothing reserved.
+    /// the query. The default implementation checks once that the bytes fit, as `offer` does, and returns a
+    /// payment that keeps nothing reserved.
     fn pay(&self, bytes: usize) -> Option<Payment> {
         self.offer(bytes).then(Payment::default)
     }
@@ -55,8 +55,8 @@ impl fmt::Debug for Payment {
     }
 }
 
-/// Memory allowance of an operator's state: it asks a grant source for memory. Without a grant source it is
-/// unlimited, as in tests.
+/// Memory allowance of an operator's state: it asks a grant source for memory. An allowance without a grant
+/// source is unlimited, as in tests.
 #[derive(Clone, Default)]
 pub struct Allowance(Option<Arc<dyn GrantSource>>);
 

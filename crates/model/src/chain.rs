@@ -3,9 +3,10 @@
 //! [`Then`] is an operator made of two; [`Piped`] is the output between them. Each knows the types of its neighbours,
 //! so the compiler sees one loop from the input of the first to the output of the last.
 //!
-//! Any operator of a chain may emit more than one record per record taken (rule O3), and so may several. Such an
-//! operator is handed one record at a time, and none while the rest of an emission waits. So each operator keeps at
-//! most the rest of one emission, whatever is chained, and no buffer is needed between two of them.
+//! One or more operators of a chain may emit more than one record per record taken (rule O3 of
+//! [`operator`](crate::operator)). Such an operator is handed one record at a time, and none while the rest of an
+//! emission waits. So each operator keeps at most the rest of one emission, whatever is chained, and no buffer is
+//! needed between two of them.
 
 use crate::allowance::Allowance;
 use crate::entropy::Entropy;
@@ -23,7 +24,8 @@ use crate::weighed::Weighed;
 pub struct Then<A, B> {
     first: A,
     second: B,
-    /// A mark that has not passed the chain yet, and the operator at which it waits; `None` if there is none.
+    /// A mark (such as a watermark) that has not passed the chain yet, and the operator at which it waits;
+    /// `None` if there is none.
     held_up: Option<(Place, Mark)>,
 }
 
@@ -49,8 +51,8 @@ where
 {
     operator: &'a mut P,
     output: &'a mut O,
-    /// Number of records given to the operator one by one. Reported when this output is dropped, so that the
-    /// loop counts in a register.
+    /// Number of records given to the operator one by one. Reported to the operator when this output is
+    /// dropped, so that the loop counts in a register.
     handed_on: u64,
     input: std::marker::PhantomData<fn(In)>,
 }
@@ -76,8 +78,8 @@ where
     fn room(&self) -> usize {
         match (P::EXPANDS, self.output.room()) {
             (false, room) => room,
-            // An operator that expands gets one record at a time, so that its unfinished emission never stems
-            // from more than one record.
+            // An operator that may emit several records per record gets one record at a time, so that its
+            // unfinished emission never stems from more than one.
             (true, room) => usize::from(room > 0 && !self.operator.is_stalled()),
         }
     }
@@ -166,8 +168,8 @@ where
         let mut piped = Piped::new(&mut self.second, output);
         if B::EXPANDS {
             // The second operator may fill the output with the results of one record, so the first gets one
-            // record at a time. If the first operator expands too, it gets none before everything that it
-            // made of the last record has passed.
+            // record at a time. If the first operator may emit several records per record too, it gets none
+            // before everything that it made of the last record has passed.
             while input.remaining() > 0 && piped.room() > 0 && !self.first.is_stalled() {
                 if let Some(record) = input.take() {
                     self.first.process_one(record, &mut piped);
@@ -179,8 +181,8 @@ where
         }
     }
 
-    /// Measures the operators one by one only if none of them expands: otherwise records that find no room
-    /// would have to wait between the operators.
+    /// Measures the operators one by one only if none of them may emit several records per record: otherwise
+    /// records that find no room would have to wait between the operators.
     fn process_staged<I: Input<In>, O: Output<Self::Out>>(
         &mut self,
         input: &mut I,

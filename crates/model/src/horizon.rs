@@ -14,13 +14,14 @@ pub struct Horizon {
     ends: Vec<Ends>,
 }
 
-/// Windows of an operator. A watermark has an effect at every end of a window, and at every end plus the
-/// allowed lateness.
+/// Windows of an operator, all of one size and slide. A watermark has an effect at every end of a window, and
+/// at every end plus the allowed lateness.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Ends {
     windows: SlidingWindows,
     lateness: Span,
-    /// True if results wait for the ends of windows. If false, an end of a window only frees state.
+    /// True if results wait for the ends of windows. If false, a watermark at an end of a window only frees
+    /// state.
     hold_results: bool,
 }
 

@@ -44,14 +44,14 @@ pub trait Keys<T>: Send {
         let _ = allowance;
     }
 
-    /// Returns the operator's name and the counts that the operator would have for the records kept back.
-    /// Returns `None` if these keys keep back no records.
+    /// Returns the operator's name, and counts of the records that these keys kept back because the operator
+    /// would ignore them, as the operator would count them. `None` if these keys keep back no records.
     fn kept_back(&self) -> Option<(&str, Counts)> {
         None
     }
 
-    /// Writes the state by which it is decided whether a record is needed. Remembered records are not saved:
-    /// without them more records are sent.
+    /// Writes the state by which these keys decide whether the operator needs a record. Remembered records
+    /// are not saved: without them more records are sent.
     ///
     /// # Errors
     /// [`StateError`] if a value cannot be written.

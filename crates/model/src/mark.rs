@@ -14,7 +14,7 @@ pub enum Mark {
     /// The watermark of one input, set where streams are merged: the records behind this mark, up to the next
     /// of its kind, come from an input edge with this watermark. It is not earlier than the watermark of the
     /// merged edge. Lateness is judged by it, and so does not depend on the progress of the other inputs.
-    /// Operators that emit results of their own do not pass it on.
+    /// Operators that emit new records, such as results of windows, do not pass this mark on.
     InputWatermark(EventTime),
     /// The input is idle: no record and no watermark comes for a while. An operator with several inputs
     /// ignores this input until its next record or watermark.

@@ -50,7 +50,8 @@ pub trait Input<T> {
     /// Returns the number of records of this input that are not taken yet.
     fn remaining(&self) -> usize;
 
-    /// Calls `look` with the record `offset` places behind the next one, which stays in the input.
+    /// Calls `look` with the record `offset` places behind the next record, 0 being the next record itself.
+    /// The record stays in the input.
     ///
     /// # Panics
     /// May panic if `offset` is not below `remaining()`, and always does in debug builds.
@@ -88,7 +89,7 @@ pub trait Output<T> {
     /// Hands one record on to the edge, operator or sink behind this output.
     ///
     /// # Panics
-    /// May panic if `room()` is zero (rule O1).
+    /// May panic if `room()` is zero (rule O1: operators push only while there is room).
     fn push(&mut self, record: Record<T>);
 
     /// Hands a record on if `keep` is true. Edges write it in any case and count it only if it is kept, which needs
@@ -255,9 +256,9 @@ pub trait Operator<In>: Send {
     /// Takes records from `input`, processes them, and pushes the results to `output`.
     fn process<I: Input<In>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O);
 
-    /// Does the same as [`process`](Operator::process) and measures the time; a chain then runs its operators
-    /// one after the other. `place` is the index of this operator in the whole chain or, if this is a chain
-    /// itself, of its first operator.
+    /// Processes records as [`process`](Operator::process) does, and adds the time to `stages`; a chain then
+    /// runs its operators one after the other. `place` is the index of this operator in the whole chain or,
+    /// if this is a chain itself, of its first operator.
     fn process_staged<I: Input<In>, O: Output<Self::Out>>(
         &mut self,
         input: &mut I,
@@ -297,8 +298,8 @@ pub trait Operator<In>: Send {
     }
 
     /// Returns the mark that the operators behind this one see in place of `mark`, once everything that
-    /// `mark` made this operator emit has passed on. `None` if the mark ends here. The same mark gets the
-    /// same answer, and forwarded watermarks do not go back. A watermark of `EventTime::MAX` is forwarded
+    /// `mark` made this operator emit has passed on. `None` if the mark ends here. Equal marks get equal
+    /// answers, and forwarded watermarks do not go back. A watermark of `EventTime::MAX` is forwarded
     /// unchanged, because it says that the stream is complete.
     fn forward(&self, mark: Mark) -> Option<Mark> {
         Some(mark)

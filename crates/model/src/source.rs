@@ -85,11 +85,12 @@ pub trait Source: Send {
     }
 
     /// Returns when the record that the source made last could first have been read: for a generator, when
-    /// the record was due; for a broker, when the broker had it. Policies learn from it when watermarks
-    /// arrive (Klink, SIGMOD 2021, section 3.1; Cameo, NSDI 2021, section 4.3). A time of the source's own
-    /// keeps the delays of the scheduler out of what they learn. `None` if the source does not know, as with
-    /// files; then the start of the step that read the record counts. Latencies of results count from it,
-    /// too. Called only behind a record that makes a watermark due, and when the source falls silent or ends.
+    /// the record was due; for a broker, when the broker had it. Policies learn from this time when
+    /// watermarks arrive (Klink, SIGMOD 2021, section 3.1; Cameo, NSDI 2021, section 4.3). Because the source
+    /// gives the time, it does not include delays of the scheduler. `None` if the source does not know, as
+    /// with files; then the start of the step that read the record counts. Latencies of results are counted
+    /// from this time, too. Called only behind a record that makes a watermark due, and when the source falls
+    /// silent or ends.
     fn arrived(&self) -> Option<ProcessingTime> {
         None
     }

@@ -1,7 +1,7 @@
 //! Execution of a chain operator by operator, for measurements: the records between two operators are held,
 //! so that a clock can time each operator. The usual single loop over all operators cannot be timed in parts.
 //!
-//! Meant for one step in many, because held records are allocated and cross memory once more.
+//! Meant for a few of the steps of a task, because held records need allocations and are copied once more.
 
 use crate::clock::Clock;
 use crate::operator::{Input, Output};

@@ -101,8 +101,8 @@ pub trait Track<T>: Send {
     /// first such record among ascending ones can be found by binary search.
     fn goes_by_stamp(&self) -> bool;
 
-    /// Returns true if a watermark is due behind this record. Called once for each record, in order, unless
-    /// [`goes_by_stamp`](Track::goes_by_stamp) is true.
+    /// Returns true if a watermark is to be set behind this record. Called once for each record, in order,
+    /// unless [`goes_by_stamp`](Track::goes_by_stamp) is true.
     fn is_due(&mut self, record: &Record<T>) -> bool;
 
     /// Updates the state with the record for which [`is_due`](Track::is_due) has just returned true, and returns the

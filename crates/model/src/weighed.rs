@@ -37,7 +37,8 @@ impl Weighed {
         self.put - before.map_or(0, |before| before.put)
     }
 
-    /// Returns a number of records that together certainly have at most `rows` rows; at least 1.
+    /// Returns a number of records that together have at most `rows` rows if none has more rows than the
+    /// greatest record so far; at least 1.
     pub fn records_of(self, rows: usize) -> usize {
         (rows / (self.most as usize).max(1)).max(1)
     }

@@ -15,8 +15,8 @@
 //!    run.
 //! 2. [`rank`]: a policy's answer, and the 64-bit word by which executors compare answers.
 //! 3. [`policy`]: the contract, when each of its methods is called, and the names by which users choose a
-//!    policy; [`settings`]: the parameters that they set beside a name; [`parameters`]: all parameters of a policy, as
-//!    it tells them.
+//!    policy; [`settings`]: the parameters that they set beside a name; [`parameters`]: all parameters of a policy,
+//!    by name, as the policy itself reports them.
 //! 4. [`policy::fcfs`] and [`policy::round_robin`], a page each: first come first served, and one turn each.
 //! 5. [`policy::output_cost`]: the cost of getting one result out of a query, counted from an operator on;
 //!    [`policy::min_latency`] ranks by it.
@@ -32,7 +32,8 @@
 //!     [`observed`]: the wrapper that feeds both.
 //!
 //! Invariants of this room: a rank is computed from a snapshot and from completions only; a score does not depend on
-//! the instant at which it is computed; smaller words run first; `rank` and `quantum` neither loop nor allocate.
+//! the instant at which it is computed; operators with smaller words run first; `rank` and `quantum` neither loop
+//! nor allocate.
 #![forbid(unsafe_code)]
 
 pub mod observed;

@@ -8,7 +8,7 @@ use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
 /// Observer of the calls to a policy. The default of each method ignores the call.
 pub trait Observe: Send {
-    /// Called before the policy prepares a round.
+    /// Called before the policy prepares a round of ranking.
     fn prepared(&self, _snapshot: &Snapshot) {}
 
     /// Called after the policy has ranked an operator.

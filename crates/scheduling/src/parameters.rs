@@ -1,8 +1,8 @@
 //! Parameters of a policy as it was made, by name, for display and for the records of runs.
 //!
-//! A policy tells its own parameters, so there is no second list of them: a value that is shown is the value by which
-//! the policy ranks. Names end in their unit, then their qualifier. They are the names of the fields of the settings of
-//! each policy, which tell the paper's symbol and section.
+//! A policy reports its own parameters, so there is no second list of them: a value that is shown is the value by
+//! which the policy ranks. Names end in their unit, then their qualifier. A parameter has the name of the field
+//! in the settings of its policy; the comment of that field tells the paper's symbol and section.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub enum ParameterValue {
     Whole(u64),
     /// A number with a fraction; finite.
     Real(f64),
-    /// Whether a part of the policy is switched on.
+    /// An on-off choice: true if a part of the policy is switched on.
     Switch(bool),
     /// The name of a choice, such as a form of output cost.
     Word(&'static str),

@@ -27,16 +27,17 @@ use crate::rank::{Quantum, Rank};
 use crate::settings::Settings;
 use crate::snapshot::{Completion, DelayStatistics, Fields, OperatorId, Snapshot};
 
-/// The default time between two rounds, in ns: Enjima, section 5.2, "1 ms".
+/// The default time from the start of one round of ranking to the next, in ns: Enjima, section 5.2, "1 ms".
 pub const ROUND_NS: u64 = 1_000_000;
 
-/// Events after which operators must be ranked again, besides the first input of an operator that had none. A
-/// set; its values are joined with `|`.
+/// Events after which operators must be ranked again. The arrival of input at an operator that had none
+/// always is such an event. A set; its values are joined with `|`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refresh(u8);
 
 impl Refresh {
-    /// In every round, all operators that wait are ranked again, after [`Policy::prepare`].
+    /// In every round (a periodic pass over all operators), after [`Policy::prepare`], all operators that
+    /// wait are ranked again.
     pub const EVERY_ROUND: Refresh = Refresh(1);
     /// When a run ends, the operator that ran is ranked again.
     pub const ON_RETURN: Refresh = Refresh(2);
@@ -56,8 +57,8 @@ impl std::ops::BitOr for Refresh {
     }
 }
 
-/// Meaning of the size of a policy's scores, for translation into something else, such as priorities of the
-/// operating system.
+/// The comparisons of a policy's scores that have a meaning. A program that translates scores, for example
+/// into priorities of the operating system, needs to know them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
     /// Ratios of scores are meaningful: twice the score means twice the weight.
@@ -77,7 +78,7 @@ pub enum Scale {
 ///   round is due:   snapshot: all          -> prepare -> rank each that waits, if EVERY_ROUND -> publish
 ///   run has ended:  feedback               -> snapshot: that operator -> rank it, if ON_RETURN -> publish
 ///   input arrives:  first input, or ON_ARRIVAL -> snapshot: that operator -> rank it -> publish
-///   worker free:    takes the least word, or a near one whose records are in its cache -> quantum -> run
+///   worker free:    takes the least word, or one nearly as small with its input in cache -> quantum -> run
 /// ```
 ///
 /// A rank is published as one [word](Rank::word) and compared with others long after it was made: the policy is not
@@ -97,7 +98,8 @@ pub trait Policy: Send {
     fn reads(&self) -> Fields;
 
     /// Returns the events after which the policy needs operators to be ranked again. The worker pool ranks
-    /// them in every round and after every run in any case, so the default asks for no more. Called once.
+    /// them in every round of ranking and after every run in any case, so the default asks for no more.
+    /// Called once.
     fn refresh(&self) -> Refresh {
         Refresh::EVERY_ROUND | Refresh::ON_RETURN
     }
@@ -113,61 +115,64 @@ pub trait Policy: Send {
         true
     }
 
-    /// Returns true if cache locality may override rank within a class: a worker may take an operator whose data is
-    /// in its cache before a higher-ranked one, if other workers will take the latter. The default allows it where
-    /// scores are amounts, so that near scores are about equal. Called once.
+    /// Returns true if cache locality may override rank within a class: a worker may take an operator whose input
+    /// is in its cache before one of higher rank, if another worker will take the one of higher rank. The default
+    /// allows it if ratios of scores are meaningful ([`Scale::Ratio`]), because nearly equal scores then mean
+    /// nearly equal urgency. Called once.
     fn prefers_workers(&self) -> bool {
         self.scale() == Scale::Ratio && self.conserves_work()
     }
 
-    /// Returns true if, as of the last round, the policy chooses operators so as to free memory, because
-    /// memory is short (Klink, section 3.4). Used for display only.
+    /// Returns true if, as of the last round of ranking, the policy chooses operators so as to free memory,
+    /// because memory is short (Klink, section 3.4). Used for display only.
     fn is_relieving_memory(&self) -> bool {
         false
     }
 
-    /// Returns the time in ns between two rounds; above zero. The executor may make rounds longer, so that
-    /// they take only a small part of the time. Called once.
+    /// Returns the time in ns from one round of ranking to the next; above zero. The executor may lengthen
+    /// it, so that ranking takes only a small part of the time. Called once.
     fn round_ns(&self) -> u64 {
         ROUND_NS
     }
 
-    /// Returns the number of epochs over which [`StreamState::delays`](crate::StreamState::delays) are
-    /// computed, from 1 to [`DelayStatistics::EPOCHS`]. Called once.
+    /// Returns the number of Klink's epochs (each ends with a watermark that closes a window) over which
+    /// [`StreamState::delays`](crate::StreamState::delays) are computed, from 1 to
+    /// [`DelayStatistics::EPOCHS`]. Called once.
     fn delay_epochs(&self) -> u32 {
         DelayStatistics::EPOCHS as u32
     }
 
-    /// Returns the parameters of the policy as it was made, in the order in which they are shown: the time between
-    /// rounds first, then the policy's own. Parts that the policy does not have are left out. Used for display
-    /// only; may allocate.
+    /// Returns the parameters of the policy as it was made, in the order in which they are shown: the time
+    /// between rounds of ranking first, then the policy's own. Parameters of parts that the policy does not have
+    /// are left out. Used for display only; may allocate.
     fn parameters(&self) -> Vec<Parameter> {
         vec![Parameter::whole("round_ns", self.round_ns())]
     }
 
-    /// Updates the policy's state once per round, serially. This is the only place for heavy work: time proportional to
-    /// the number of operators, and no allocation once it has seen as many before. All fields of `snapshot` that the
-    /// policy [`reads`](Policy::reads) are fresh.
+    /// Updates the policy's state once per round of ranking, serially. This is the only place for heavy work:
+    /// time proportional to the number of operators, and no allocation once it has seen as many before. All
+    /// fields of `snapshot` that the policy [`reads`](Policy::reads) are fresh.
     fn prepare(&mut self, snapshot: &Snapshot) {
         let _ = snapshot;
     }
 
     /// Returns the rank (urgency) of `operator`; `None` if it is not eligible to run. Only `now` and the
-    /// entry of `operator` are fresh in `snapshot`; the rest may be as old as the last round. Called up to
-    /// three times per decision: implementations must neither loop nor allocate.
+    /// entry of `operator` are fresh in `snapshot`; the rest may be as old as the last round of ranking.
+    /// Called up to three times per decision: implementations must neither loop nor allocate.
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank>;
 
     /// Returns the quantum of `operator`, which bounds its next run; by default one block. Called when a
     /// worker has chosen the operator: `now` is fresh, and the operator's entry is as old as its rank. If
-    /// another worker holds the policy at that moment, the operator gets its last quantum again.
+    /// another worker holds the policy's lock at that moment, the policy is not called, and the operator gets
+    /// its last quantum again.
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
         let _ = operator;
         Quantum { records: snapshot.block_records }
     }
 
     /// Gives the policy the report of a run. Called serially, once for every run but the last of an operator.
-    /// The call comes late if another worker held the policy when the run ended: until then the operator may
-    /// be ranked, and others may run.
+    /// The call comes late if another worker held the policy's lock when the run ended: before it, the
+    /// operator may be ranked, and other operators may run.
     fn feedback(&mut self, done: &Completion) {
         let _ = done;
     }

@@ -54,14 +54,15 @@ impl Origin {
     /// Moves the origin of scores if it is too old. Scores from before and after a move cannot be compared,
     /// so all scores must be renewed with it. [`EVERY_ROUND`](crate::Refresh::EVERY_ROUND) promises this for
     /// calls from `prepare`. The origin moves seldom, because words of both origins are compared until the
-    /// round has renewed the last one.
+    /// round of ranking has renewed the last one.
     pub(crate) fn renew(&mut self, now: ProcessingTime) {
         if now.nanos_since(self.0) >= Self::REACH_NS {
             self.0 = now;
         }
     }
 
-    /// Returns the score of `instant` relative to this origin: the earlier the instant, the higher the score.
+    /// Returns the score of `instant`: the nanoseconds by which it lies before this origin, negative if it is
+    /// later.
     #[inline]
     pub(crate) fn score(self, instant: ProcessingTime) -> f64 {
         // Either the instant or the origin is later, so one of the two differences is zero: a difference of

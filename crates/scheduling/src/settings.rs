@@ -16,8 +16,8 @@ pub struct Settings {
     /// Enjima's scheduling epoch: the time between two rounds of ranking, in ns; above zero. Section 5.2: 1 ms. Read
     /// by `enjima` and `enjima_strict`.
     pub round_ns: u64,
-    /// Klink's r: the duration of a cycle, in ns. With 0 every round is a cycle. Section 6.2: 120 ms. Read by every
-    /// form of Klink, and by `rr_quantum`, whose turns are as long.
+    /// Klink's r: the duration of a cycle, in ns. With 0 every round of ranking is a cycle. Section 6.2: 120
+    /// ms. Read by every form of Klink, and by `rr_quantum`, in which each turn takes this time.
     pub klink_cycle_ns: u64,
     /// Klink's f: the confidence with which a watermark is expected within the range of Eq. 8, in per cent; above 0 and
     /// below 100. Section 6.2: 95. Read by `klink_sum`, because the closed form of the others needs no range.
@@ -28,13 +28,14 @@ pub struct Settings {
     /// Klink's b: the share of the memory limit from which on memory counts as short, above 0 and at most 1. The paper
     /// gives no value; ours: 0.8. Read by every form of Klink but `klink_no_memory`.
     pub klink_memory_share: f64,
-    /// Cameo's grain: the least time for which an operator runs before another is chosen, in ns. With 0, another may be
-    /// chosen after each block. Section 6: 1 ms. Read by every form of Cameo but `cameo_token`.
+    /// Cameo's grain: the least time for which an operator runs before another is chosen, in ns. With 0, another
+    /// operator may be chosen after each block. Section 6: 1 ms. Read by every form of Cameo but `cameo_token`.
     pub cameo_grain_ns: u64,
     /// Cameo's sigma, in ns: the deviation of the noise N(0, sigma) that is added to the cost of each message.
     /// Section 6.3: 0 to 1 s; the default is 0. Read by every form of Cameo but `cameo_token`.
     pub cameo_cost_noise_ns: u64,
-    /// Seed from which this noise is drawn. Ours. Read as the noise is.
+    /// Seed from which Cameo's noise of message costs is drawn. Ours. Read by every form of Cameo but
+    /// `cameo_token`.
     pub cameo_noise_seed: u64,
 }
 

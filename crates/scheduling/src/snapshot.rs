@@ -16,22 +16,24 @@
 use serde::{Deserialize, Serialize};
 use thalweg_model::{EventTime, ProcessingTime};
 
-/// Number of an operator, which is its index in [`Snapshot::operators`]: stable while its query lives, used
-/// again afterwards.
+/// Number of an operator, which is its index in [`Snapshot::operators`]. It does not change while the
+/// operator's query lives, and may be given to another operator afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct OperatorId(pub u32);
 
-/// A query of the engine; index in [`Snapshot::queries`].
+/// Number of a query, which is its index in [`Snapshot::queries`]; it may be given to another query after the
+/// query has ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct QueryId(pub u32);
 
-/// Work that waits at the input of an operator, by epochs (which are StreamBox's containers).
+/// Work that waits at the input of an operator, by epochs. An epoch is the records between two consecutive
+/// watermarks; its part at one operator is a container in StreamBox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum EpochWork {
     /// The operator reads edges in order, or is a source: the epoch of the waiting records is not known.
     #[default]
     Unknown,
-    /// Blocks of records, each in an epoch, wait to be claimed by the operator.
+    /// Blocks of records, each of one epoch, wait for an instance of the operator to take them.
     Blocks {
         /// The boundary of the oldest epoch that has blocks. The first watermark at or after the boundary
         /// ends this epoch, even if that watermark is not known yet. `EventTime::MAX` if no block waits, or
@@ -72,12 +74,12 @@ pub struct OperatorState {
     pub is_running: bool,
     /// True if every output edge has room.
     pub can_output: bool,
-    /// Number of records and marks that wait at the input. For a source, the number of records that are due
-    /// now, as far as it can tell: at least one if it can be polled, a full block if it makes records on
-    /// demand.
+    /// Number of records and marks (such as watermarks) that wait at the input. For a source, the number of
+    /// records that are due now, as far as it can tell: at least one if it can be polled, a full block if it
+    /// makes records on demand (whenever it is polled).
     pub pending: u64,
-    /// Arrival time of the oldest pending record, to within one block; for a source on demand, the time of
-    /// its last poll. Meaningless while nothing is pending.
+    /// Arrival time of the oldest pending record, to within one block; for a source that makes records on
+    /// demand, the time of its last poll. Meaningless while nothing is pending.
     pub oldest_pending: ProcessingTime,
     /// End of the operator's last run; before its first run, the time at which its query was submitted.
     pub last_run_ended: ProcessingTime,
@@ -86,18 +88,19 @@ pub struct OperatorState {
     /// Above zero. Before it is measured, it is [`OperatorState::ASSUMED_COST_NS_PER_RECORD`].
     pub cost_ns_per_record: f64,
     /// Selectivity: records out per record in; zero or more. For a sink, records delivered per record in; for
-    /// a source, records put out by its chain per record made. Before it is measured, it is 1.
+    /// a source, records put out by the operators chained to it per record made. It is 1 until it is
+    /// measured.
     pub selectivity: f64,
     /// CPU time of one run, in nanoseconds, measured like [`cost_ns_per_record`](Self::cost_ns_per_record). It is the
     /// cost of a message if the policy is asked again after each message. Before it is measured,
     /// [`OperatorState::ASSUMED_COST_NS_PER_RUN`].
     pub cost_ns_per_run: f64,
-    /// Work that waits at the operator's input, counted by epochs.
+    /// State of the work that waits at the operator's input, by epochs; see [`EpochWork`].
     pub epoch_work: EpochWork,
     /// Number of open epochs with blocks that the operator has not consumed, whether they are claimed or not.
-    /// These are StreamBox's open containers, without those that are empty at present. Copies of one operator
-    /// share containers, and have the same number. Zero if the operator reads edges in order, only closes
-    /// epochs, or is a source.
+    /// StreamBox calls them open containers, and also counts those that are empty at present. The parallel
+    /// instances of one operator share epochs, and have the same number here. Zero if the operator reads
+    /// edges in order, only closes epochs, or is a source.
     pub open_containers: u32,
     /// The scheduling context of the first waiting record; for a source, the context that its next record
     /// would get. Meaningless while nothing is pending.
@@ -166,10 +169,11 @@ pub struct QueryState {
     /// The least of the last watermarks that the sinks of the query have seen; `None` before every sink has
     /// seen one.
     pub sink_watermark: Option<EventTime>,
-    /// First instant after [`sink_watermark`](Self::sink_watermark) at which a window rule of the query fires, such
-    /// as the end of a window. Before the sinks have seen a watermark, the first such instant after the watermark of
-    /// the sources. `EventTime::MAX` if none comes before the end of the stream. None before the sources have set a
-    /// watermark, and if a rule may fire at any instant.
+    /// First instant after [`sink_watermark`](Self::sink_watermark) at which a watermark makes the query's
+    /// operators fire or drop windows, such as the end of a window or that end plus its allowed lateness. Before
+    /// the sinks have seen a watermark, the first such instant after the watermark of the sources.
+    /// `EventTime::MAX` if none comes before the end of the stream. None before the sources have set a watermark,
+    /// and if operators may emit results at any instant.
     pub next_window_end: Option<EventTime>,
     /// The latency target L (Cameo, section 4), in nanoseconds: the time from the observation of a result's last
     /// contributing event until the result is to be delivered. None if no target was set.
@@ -186,9 +190,10 @@ pub struct QueryState {
 pub struct StreamState {
     /// The query to which the stream belongs.
     pub query: QueryId,
-    /// The first instant at which a window rule of the query fires and which no watermark of this stream has
-    /// reached. `EventTime::MAX` if none comes before the end of the stream. None before the stream's first
-    /// watermark, and if a rule may fire at any instant, as with timers.
+    /// The first instant that no watermark of this stream has reached, and at which a watermark makes the
+    /// query's operators fire or drop windows. `EventTime::MAX` if none comes before the end of the stream.
+    /// None before the stream's first watermark, and if operators may emit results at any instant, as with
+    /// timers.
     pub next_firing: Option<EventTime>,
     /// The deadline of the stream's epoch (Klink, section 3): of the query's operators with windows, those
     /// whose next window ends last. The deadline is chosen when the epoch begins and stands until a watermark
@@ -281,8 +286,8 @@ pub struct Snapshot {
     pub streams: Vec<StreamState>,
     /// Number of bytes in use, out of [`memory_limit_bytes`](Self::memory_limit_bytes): reserved bytes
     /// without those that are free for reuse. With [`Fields::MEMORY`] the empty parts of edges are left out,
-    /// too: an edge has chunks of its own from the start, which no policy can free. Blocks shared by the
-    /// instances of an operator count as used, and so does an edge whose writer has ended.
+    /// too: an edge owns memory from the start, which no policy can free. Blocks shared by the instances of
+    /// an operator count as used, and so does an edge whose writer has ended.
     pub memory_used_bytes: u64,
     /// Number of bytes that the engine may reserve.
     pub memory_limit_bytes: u64,
@@ -331,7 +336,7 @@ impl Fields {
     pub const LAST_RUN: Fields = Fields(2);
     /// The group of measured costs: `cost_ns_per_record`, `cost_ns_per_run` and `selectivity` of operators.
     pub const COST_AND_SELECTIVITY: Fields = Fields(4);
-    /// The group of latency changes: `latency_gradient` and `gradient_samples` of [`Snapshot::queries`].
+    /// The group of changes in latency: `latency_gradient` and `gradient_samples` of [`Snapshot::queries`].
     pub const LATENCY_GRADIENT: Fields = Fields(8);
     /// The group of the queries' graphs: [`Snapshot::downstream`] and [`Snapshot::order`], which tell which
     /// operators read from which.
@@ -342,9 +347,10 @@ impl Fields {
     pub const CONTEXTS: Fields = Fields(64);
     /// The group of source progress: [`Snapshot::streams`].
     pub const STREAMS: Fields = Fields(128);
-    /// The group of one field: the number of open containers of each operator (`open_containers`).
+    /// The group of one field: the number of epochs that wait at each operator (`open_containers`).
     pub const CONTAINERS: Fields = Fields(512);
-    /// The group with which the empty parts of edges are left out of [`Snapshot::memory_used_bytes`].
+    /// A group without a field of its own: with it, the empty parts of edges are left out of
+    /// [`Snapshot::memory_used_bytes`].
     pub const MEMORY: Fields = Fields(256);
 
     /// Returns true if this set of field groups contains all groups of `other`.

@@ -1,4 +1,5 @@
-//! Test bed for policies: an executor with one worker, whose clock moves only while operators run.
+//! Test bed for policies: an executor with one worker, whose clock moves while operators run, and to the next
+//! round if none can.
 //!
 //! The test bed follows the contract of [`Policy`] to the letter: a round refreshes the whole snapshot, a
 //! rank one entry; words are published, and compared until they are renewed. Fractions of records that result
@@ -12,10 +13,12 @@ use crate::policy::{Policy, Refresh};
 use crate::rank::Rank;
 use crate::snapshot::{Completion, Context, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
-/// An operator of a test graph: cost in ns, selectivity, readers.
+/// An operator of a test graph: its cost in ns per record, its selectivity, and the numbers of the operators
+/// that read its output.
 pub(crate) type Row<'a> = (f64, f64, &'a [u32]);
 
-/// Makes a snapshot of operators that can run, each before the operators that read its output.
+/// Makes a snapshot of operators that can run, from a list in which each stands before the operators that
+/// read its output.
 pub(crate) fn graph(rows: &[Row<'_>]) -> Snapshot {
     let state = |&(cost_ns_per_record, selectivity, _): &Row<'_>| OperatorState {
         pending: 1,
@@ -31,7 +34,7 @@ pub(crate) fn graph(rows: &[Row<'_>]) -> Snapshot {
     }
 }
 
-/// Returns the scores of all operators after a round. Each operator must have a rank.
+/// Returns the scores of all operators after a round of ranking. Each operator must have a rank.
 pub(crate) fn scores(policy: &mut dyn Policy, snapshot: &Snapshot) -> Vec<f64> {
     policy.prepare(snapshot);
     let score = |operator: &OperatorId| policy.rank(snapshot, *operator).expect("it can run").score;
@@ -174,7 +177,7 @@ impl Bed {
         self.snapshot.now.as_nanos()
     }
 
-    /// Sets the latency gradient of a query that the policy sees from the next round on.
+    /// Sets the latency gradient of a query that the policy sees from the next round of ranking on.
     pub(crate) fn set_latency_gradient(&mut self, query: u32, latency_gradient: f64) {
         let query = self.snapshot.queries[query as usize].as_mut().expect("it lives");
         query.latency_gradient = latency_gradient;
@@ -196,7 +199,7 @@ impl Bed {
     }
 
     /// Makes one scheduling decision and returns the task that ran. If no task may run, the clock moves to
-    /// the next round and the result is `None`.
+    /// the next round of ranking and the result is `None`.
     pub(crate) fn step(&mut self) -> Option<u32> {
         if self.snapshot.now >= self.snapshot.round_end {
             self.round();
@@ -320,7 +323,8 @@ impl Bed {
             cost_ns_per_record: task.measured_cost_ns,
             cost_ns_per_run: task.measured_cost_ns * f64::from(self.snapshot.block_records),
             selectivity: task.selectivity,
-            // Each block that waits counts as a container, as if every block were an epoch.
+            // Each block that waits counts as an open container (an epoch with waiting records), as if every
+            // block were an epoch.
             open_containers: u32::try_from(blocks).unwrap_or(u32::MAX),
             head: Context {
                 observed: live.input.front().map_or(live.last_run_ended, |oldest| oldest.0),

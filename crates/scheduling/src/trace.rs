@@ -31,11 +31,12 @@ use crate::snapshot::{Completion, OperatorId, OperatorState, Snapshot};
 
 pub use file::TraceError;
 
-/// Maximum number of bytes that a trace holds in memory. Each round keeps a whole snapshot.
+/// Maximum number of bytes that a trace holds in memory. Each recorded round of ranking keeps a whole
+/// snapshot.
 pub const TRACE_BYTES_MAX: usize = 512 << 20;
 
-/// A policy whose calls are recorded. Each call costs a lock and a copy, and each round a copy of the whole snapshot:
-/// use it to examine a run, not to measure one.
+/// A policy whose calls are recorded. Each call costs a lock and a copy, and each round of ranking a copy of the
+/// whole snapshot: use it to examine a run, not to measure one.
 pub type Traced = Observed<Trace>;
 
 impl Traced {
@@ -113,8 +114,8 @@ impl Call {
     }
 }
 
-/// The part of a snapshot that is fresh in a call between two rounds: the instants and the entry of one
-/// operator.
+/// The part of a snapshot that is fresh in a call between two rounds of ranking: the instants and the entry
+/// of one operator.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Asked {
     now: ProcessingTime,
@@ -129,7 +130,7 @@ impl Asked {
         Asked { now, round_end, operator, state: snapshot.operator(operator).copied() }
     }
 
-    /// Changes `snapshot`, which is as of the last round, to what it was at this call.
+    /// Changes `snapshot`, which is as of the last round of ranking, to what it was at this call.
     fn restore(self, snapshot: &mut Snapshot) {
         (snapshot.now, snapshot.round_end) = (self.now, self.round_end);
         let place = self.operator.0 as usize;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::{Lines, TextBuffer};
 
-/// Number of buffers that each call of [`TextPool::draft`] inspects. The call inspects more only until it has
-/// found a free buffer. One inspection takes a nanosecond or two, so even with 1,000 buffers in use it costs
-/// little beside filling one.
+/// Least number of buffers, if there are so many, that each call of [`TextPool::draft`] inspects. If none of
+/// them is free, the call inspects more until it finds a free one. One inspection takes a nanosecond or two,
+/// so even with 1,000 buffers in use it costs little beside filling one.
 pub(super) const LOOKS: usize = 16;
 
 /// Number of free buffers that stay in the pool for later, when more free buffers are found than are needed.

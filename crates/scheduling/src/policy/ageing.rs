@@ -1,5 +1,5 @@
-//! Ageing: a bound on how long an operator waits, for policies that have none. The bounded variants are called
-//! `+ageing`.
+//! Ageing: a bound on how long an operator waits, for policies that have none. The name of a bounded variant
+//! is the policy's name followed by `+ageing`.
 //!
 //! Source     ours
 //! Class      0: operators that have waited for longer than the bound, the longest first
@@ -18,8 +18,8 @@ use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Origin, Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, Snapshot};
 
-/// The default bound of an operator's wait in ns: 10 rounds of 1 ms. It is longer than the rounds that
-/// Enjima's authors find good (1 to 5 ms), and shorter than a delay that people notice.
+/// The default bound of an operator's wait in ns: 10 ms, which are 10 rounds of ranking. It is longer than
+/// the rounds that Enjima's authors find good (1 to 5 ms), and shorter than a delay that people notice.
 pub const STARVATION_NS: u64 = 10_000_000;
 
 /// The class of ranks for operators that have waited longer than the bound.
@@ -32,8 +32,8 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// Renews the instant from which scores of waits are counted. Called at the beginning of each round;
-    /// afterwards operators that wait too long must be ranked again.
+    /// Moves up the instant from which scores of waits are counted, if it is too old. Called at the beginning
+    /// of each round of ranking; afterwards operators that wait too long must be ranked again.
     pub(crate) fn begin_round(&mut self, now: ProcessingTime) {
         self.origin.renew(now);
     }
@@ -54,8 +54,8 @@ impl Patience {
     }
 }
 
-/// A policy with a bounded wait: an operator waits at most for the bound, and for the operators that have
-/// waited as long.
+/// A policy with a bounded wait: once an operator has waited for the bound, only operators that have waited
+/// longer run before it.
 #[derive(Clone, Debug)]
 pub struct Ageing<P> {
     name: &'static str,

@@ -24,8 +24,8 @@
 //!
 //! * The paper's contexts carry the deadline and its parts, and costs come back with acknowledgements. Here records
 //!   carry t_M only; the rest is read where the rank is made. The operator's own cost is as fresh as its entry.
-//!   C_path, targets and lines of progress are of the last round, for all operators at once,
-//!   instead of one step per acknowledgement.
+//!   C_path, targets and progress lines (event time to processing time) are of the last round, for all operators at
+//!   once, instead of one step per acknowledgement.
 //! * Within an operator the first arrival runs first. The paper's local priority takes the first in progress
 //!   instead. Watermarks of one input only rise, so there the first arrival is also the first in progress. If there
 //!   are several inputs, the one with the lowest watermark is read first, and its head gives the rank.
@@ -41,8 +41,9 @@
 //!   eligible. So an operator with a window may run before the window's deadline: otherwise its source could not
 //!   continue.
 //! * A query without a target has a target of 1 s. In the paper every user gives one.
-//! * A window's output has the t of the watermark that completes the window, to within a block, or that of the
-//!   run's first record if only marks wait behind that watermark. Under epochs it has the t of the epoch's last block.
+//! * A window's output has the t of the watermark that completes the window, to within a block, or that of the run's
+//!   first record if no record waits behind that watermark. Where input is read by epochs, it has the t of the
+//!   epoch's last block.
 //!
 //! **Ablations** (6.3): `cameo_llf_unaware` ignores windows, so that t_F = t_M everywhere (Fig. 14);
 //! [`CameoSettings::cost_noise_ns`] makes costs inaccurate (Fig. 15).
@@ -97,10 +98,10 @@ pub struct CameoSettings {
     /// The paper's L, in ns: the latency target of a query that has set none. Ours: 1 s.
     pub latency_target_ns: u64,
     /// Least time in ns for which an operator runs before another is chosen, if it has work for so long.
-    /// The default is [`GRAIN_NS`]. With 0, another may be chosen after each block.
+    /// The default is [`GRAIN_NS`]. With 0, another operator may be chosen after each block.
     pub grain_ns: u64,
     /// The paper's sigma, in ns: the deviation of the noise N(0, sigma) that is added to costs, drawn for
-    /// each operator in each round. Section 6.3: 0 to 1 s. A cost that becomes negative stays so.
+    /// each operator in each round of ranking. Section 6.3: 0 to 1 s. A cost that becomes negative stays so.
     pub cost_noise_ns: u64,
     /// Seed from which the noise of costs is drawn.
     pub noise_seed: u64,
@@ -119,7 +120,8 @@ impl Default for CameoSettings {
     }
 }
 
-/// The Cameo policy: the message with the earliest deadline, or the shortest one, runs first.
+/// The Cameo policy: by its form, the message with the least laxity, with the earliest deadline or with the
+/// least cost runs first.
 #[derive(Clone, Debug)]
 pub struct Cameo {
     settings: CameoSettings,
@@ -148,7 +150,7 @@ impl Cameo {
         }
     }
 
-    /// Creates the Cameo policy in this form, with default settings otherwise.
+    /// Creates the Cameo policy in the given form, with default settings otherwise.
     pub fn of(form: CameoForm) -> Self {
         Cameo::new(CameoSettings { form, ..CameoSettings::default() })
     }
@@ -179,7 +181,8 @@ impl Cameo {
     }
 
     /// Returns the score by deadline: t_F + L - C_path (time of the frontier, target, cost of the path),
-    /// counted from the origin and negated. The earlier this deadline, the higher the score.
+    /// counted in ns from the origin of scores ([`Origin`]) and negated. The earlier this deadline, the
+    /// higher the score.
     fn deadline_score(&self, state: &OperatorState, operator: OperatorId) -> f64 {
         // If the policy does not consider windows, `progress` is empty and predicts nothing.
         let complete = state.frontier.filter(|_| !state.is_source);

@@ -31,8 +31,8 @@ pub const NAME: &str = "chain";
 /// The name of the Chain policy with a bounded wait.
 pub const AGEING_NAME: &str = "chain+ageing";
 
-/// Upper bound of times and shares along a line, because products of many factors would leave the range of
-/// doubles.
+/// Upper bound of times (in ns) and shares along a line of the progress chart, because products of many
+/// factors would leave the range of doubles.
 const MOST: f64 = 1e300;
 
 /// The Chain policy: the operator with the steepest descent (memory freed per time) runs first.
@@ -44,14 +44,15 @@ pub struct Chain {
 /// First line of the lower envelope of the progress chart, from an operator on (see the head of this module).
 #[derive(Clone, Copy, Debug, Default)]
 struct Descent {
-    /// Nanoseconds that the operators along the line take, per record that the first operator takes.
+    /// Nanoseconds that the operators along this line of the progress chart spend, per record that the first
+    /// of them takes.
     nanos: f64,
     /// Share of a record that is left in memory at the end of this line of the progress chart.
     left: f64,
     /// The operator at which the next line of the envelope begins; `None` behind a sink.
     behind: Option<OperatorId>,
-    /// Place of the operator, counted from the end of the topological order, so that downstream operators
-    /// come first.
+    /// Place of the operator in the topological order, counted from its end (0 is the last), so that
+    /// downstream operators come first.
     place: u32,
 }
 
@@ -115,7 +116,8 @@ impl Policy for Chain {
     #[inline]
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
         let state = snapshot.operator(operator).filter(|state| state.can_run())?;
-        // An operator that was submitted since the last round counts as if it were the only one of its query.
+        // An operator that was submitted since the last round of ranking counts as if it were the only one of
+        // its query.
         let of = self.operators.of(operator).copied();
         let of = of.unwrap_or_else(|| Descent::alone(state, state.is_sink, operator.0));
         Some(Rank { class: 0, score: of.slope(), tie: of.place })

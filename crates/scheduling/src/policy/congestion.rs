@@ -25,7 +25,7 @@ use crate::snapshot::{Fields, OperatorId, Snapshot};
 
 /// The name by which users choose the congestion policy.
 pub const NAME: &str = "congestion";
-/// The name of the form of this policy that does not see queues outside of the engine.
+/// The name of the form of the congestion policy that does not see queues outside of the engine.
 pub const V1_NAME: &str = "congestion_v1";
 /// The name of the congestion policy with a bounded wait.
 pub const AGEING_NAME: &str = "congestion+ageing";

@@ -3,7 +3,7 @@
 
 use crate::snapshot::{OperatorId, Snapshot};
 
-/// A value, such as the cost down to the sinks, of each operator that lived at the last round.
+/// A value, such as the cost down to the sinks, of each operator that lived at the last round of ranking.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Downstream<V> {
     /// Values by [`OperatorId`], each with the number of its round. A value of an earlier round belongs to an
@@ -13,7 +13,7 @@ pub(crate) struct Downstream<V> {
 }
 
 impl<V: Clone + Default> Downstream<V> {
-    /// Begins a round: forgets all values, and makes room for the operators of `snapshot`.
+    /// Begins a round of ranking: forgets all values, and makes room for the operators of `snapshot`.
     pub(crate) fn begin(&mut self, snapshot: &Snapshot) {
         self.round += 1;
         if self.figures.len() < snapshot.operators.len() {
@@ -21,15 +21,15 @@ impl<V: Clone + Default> Downstream<V> {
         }
     }
 
-    /// Returns the value that was computed for `operator` in this round; `None` if there is none.
+    /// Returns the value that was computed for `operator` in this round of ranking; `None` if there is none.
     #[inline]
     pub(crate) fn of(&self, operator: OperatorId) -> Option<&V> {
         let (round, figure) = self.figures.get(operator.0 as usize)?;
         (*round == self.round).then_some(figure)
     }
 
-    /// Returns the value that was computed for `operator` in this round, so that it can be changed; `None` if
-    /// there is none.
+    /// Returns the value that was computed for `operator` in this round of ranking, so that it can be
+    /// changed; `None` if there is none.
     pub(crate) fn of_mut(&mut self, operator: OperatorId) -> Option<&mut V> {
         let (round, figure) = self.figures.get_mut(operator.0 as usize)?;
         (*round == self.round).then_some(figure)
@@ -40,7 +40,8 @@ impl<V: Clone + Default> Downstream<V> {
         snapshot.readers(operator).iter().filter_map(|reader| self.of(*reader))
     }
 
-    /// Stores the value that was computed for `operator` in this round. The operator must not have ended.
+    /// Stores the value that was computed for `operator` in this round of ranking. The operator must not have
+    /// ended.
     pub(crate) fn set(&mut self, operator: OperatorId, figure: V) {
         self.figures[operator.0 as usize] = (self.round, figure);
     }

@@ -45,30 +45,32 @@ pub const STRICT_NAME: &str = "enjima_strict";
 const ELIGIBLE: u8 = 1;
 const NOT_ELIGIBLE: u8 = 2;
 
-/// Parameters of Enjima that the paper names or leaves open. "Code" is the value in its published program.
+/// Parameters of Enjima that the paper names or leaves open. Values of its published program are given beside
+/// those of the paper.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EnjimaSettings {
-    /// The way in which the output cost is summed: Eq. 2 of the paper differs from Aurora, which it extends,
-    /// and from the program.
+    /// The way in which the output cost is summed: Eq. 2 of the paper differs from the sum in Aurora, which
+    /// it extends, and from that in the paper's program.
     pub output_cost: OutputCost,
     /// Lower bound of selectivity, so that a window that did not fire does not get an infinite cost. Above 0
-    /// and at most 1. Ours; the program keeps the last selectivity that it saw.
+    /// and at most 1. Ours; the paper's program keeps the last selectivity that it measured.
     pub min_selectivity: f64,
     /// The event threshold ET, in records: an operator with at least this number of waiting records is
-    /// eligible. Section 5.2: starts at 1,000, max 10,000, step at most 1,000. Code: max 100,000.
+    /// eligible. Section 5.2: starts at 1,000, max 10,000, step at most 1,000. The paper's program: max
+    /// 100,000.
     pub event_threshold_records: ThresholdRange,
     /// The idle threshold IT, in ns: an operator that has waited for longer is eligible. Section 5.2: starts
-    /// at 1 ms, max 100 ms, step at most 10 ms; the code likewise.
+    /// at 1 ms, max 100 ms, step at most 10 ms; the paper's program likewise.
     pub idle_threshold_ns: ThresholdRange,
     /// Number of new samples of the latency gradient after which the thresholds are adapted. Section 3.2.1:
-    /// "periodically". Code: 1 s, which is 10 samples of 100 ms. The gradient is the mean of 5 samples. So
-    /// with 5 or more, every sample that judges an adjustment was taken after it.
+    /// "periodically". The paper's program: 1 s, which is 10 samples of 100 ms. The gradient is the mean of 5
+    /// samples. So with 5 or more, every sample that judges an adjustment was taken after it.
     pub adapt_every_samples: u64,
-    /// The paper's scheduling epoch, in ns: the time between two rounds, in which priorities are renewed.
-    /// Section 5.2: 1 ms; section 5.3: results do not change up to 5 ms, and are worse above. The default is
-    /// [`ROUND_NS`].
+    /// The paper's scheduling epoch, in ns: the time between two rounds of ranking, in which priorities are
+    /// renewed. Section 5.2: 1 ms; section 5.3: results do not change up to 5 ms, and are worse above. The
+    /// default is [`ROUND_NS`].
     pub round_ns: u64,
-    /// N_min, the least quantum of an operator, in records. Section 3.2.1: open. Code: 1,000.
+    /// N_min, the least quantum of an operator, in records. Section 3.2.1: open. The paper's program: 1,000.
     pub min_quantum_records: u32,
     /// The starvation bound of Enjima, in ns: an operator that has waited for longer comes before all others.
     /// The wait begins when its oldest input arrived or when its last run ended, whichever is later. Ours:
@@ -80,14 +82,14 @@ pub struct EnjimaSettings {
     /// only one of them has its data in the caches.
     pub share_band: f64,
     /// Lead of a query in CPU time, in ns, over the least served query at which the query's priority is
-    /// lowered by the whole factor. Ours: 5 rounds, which are 5 ms unless rounds are set, so that a lead of
-    /// one round outweighs a difference of 20 %.
+    /// divided by the whole `share_band`. Ours: 5 rounds of ranking, which are 5 ms unless
+    /// [`round_ns`](Self::round_ns) is set, so that a lead of one round outweighs a difference of 20 %.
     pub share_lead_ns: f64,
 }
 
 impl EnjimaSettings {
     /// Returns the default parameters for rounds of the given duration. The field `share_lead_ns` is set to 5
-    /// rounds.
+    /// times this duration.
     pub fn of_round(round_ns: u64) -> Self {
         EnjimaSettings {
             round_ns,
@@ -125,7 +127,7 @@ pub struct Enjima {
     costs: OutputCosts,
     /// Thresholds and shares by [`QueryId`]; the entry of an ended query is reset.
     queries: Vec<QueryPlan>,
-    /// Prepared ranks by [`OperatorId`], as of the last round.
+    /// Prepared ranks by [`OperatorId`], as of the last round of ranking.
     operators: Vec<OperatorPlan>,
 }
 
@@ -138,8 +140,8 @@ struct QueryPlan {
     weight: f64,
 }
 
-/// Values from which an operator is ranked until the next round, prepared so that `rank` needs only two
-/// comparisons.
+/// Values from which an operator is ranked until the next round of ranking, prepared so that `rank` needs
+/// only two comparisons.
 #[derive(Clone, Copy, Debug)]
 struct OperatorPlan {
     /// The query for whose operator these values were computed. Another query's operator may have the same
@@ -154,8 +156,8 @@ struct OperatorPlan {
     idle_threshold_ns: u64,
 }
 
-/// Stands in the table of operators at a number that no operator has. Its query differs from the query of
-/// every operator.
+/// The entry, in the table of prepared ranks, at a number that no operator has. Its query number belongs to
+/// no query, so the entry is never taken for an operator's.
 const NOBODY: OperatorPlan = OperatorPlan {
     query: QueryId(u32::MAX),
     tie: 0,
@@ -190,7 +192,7 @@ impl Enjima {
         Enjima { is_strict: true, ..Enjima::new(settings) }
     }
 
-    /// Updates the thresholds, weights and even shares of all queries, once per round.
+    /// Updates the thresholds, weights and even shares of all queries, once per round of ranking.
     fn plan_queries(&mut self, snapshot: &Snapshot) {
         let Enjima { settings, queries, .. } = self;
         let new = QueryPlan { thresholds: Thresholds::new(settings), share: Share::default(), weight: 1.0 };
@@ -221,7 +223,7 @@ impl Enjima {
         }
     }
 
-    /// Updates the priorities and thresholds of all operators, once per round.
+    /// Updates the priorities and thresholds of all operators, once per round of ranking.
     fn plan_operators(&mut self, snapshot: &Snapshot) {
         let is_crowded = snapshot.operators.iter().flatten().count() > snapshot.workers;
         let Enjima { settings, costs, queries, operators, .. } = self;
@@ -246,8 +248,8 @@ impl Enjima {
         }));
     }
 
-    /// Returns the values by which an operator is ranked that was submitted since the last round: initial
-    /// thresholds, and the priority of a sink.
+    /// Returns the values by which an operator that was submitted since the last round of ranking is ranked:
+    /// initial thresholds, and the priority that it would have as a sink.
     #[cold]
     fn plan_of_newcomer(&self, state: &OperatorState, operator: OperatorId) -> OperatorPlan {
         let thresholds = Thresholds::new(&self.settings);

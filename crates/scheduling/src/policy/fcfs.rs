@@ -29,11 +29,12 @@ use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 pub const NAME: &str = "fcfs";
 /// The name of "first come, first served" by the arrival of records at their source.
 pub const INGEST_NAME: &str = "fcfs_ingest";
-/// The name of the form of this policy that orders by the place in the run queue.
+/// The name of "first come, first served" by the place of operators in the run queue.
 pub const FIFO_NAME: &str = "fifo";
 
-/// Nanoseconds for which a source on demand goes behind everything that waits: long compared with the way of
-/// a record through a query, short for people.
+/// Nanoseconds after its last poll for which a source on demand (which makes records whenever it is polled)
+/// ranks behind everything that waits: longer than a record needs to pass a query, too short for people to
+/// notice.
 const ON_DEMAND_PATIENCE_NS: u64 = 1_000_000;
 
 /// The policy "first come, first served", in three forms.
@@ -46,10 +47,10 @@ pub struct Fcfs {
 /// The arrival by which the policy "first come, first served" orders operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum CameTo {
-    /// Operators are ordered by the arrival of their oldest record at their own input.
+    /// Operators are ordered by the time at which their oldest waiting record arrived at their own input.
     #[default]
     Input,
-    /// Operators are ordered by the arrival of their first record at the source from which it stems.
+    /// Operators are ordered by the time at which their first waiting record arrived at its source.
     Source,
     /// Operators are ordered by the time at which they entered the queue of operators that can run.
     Line,

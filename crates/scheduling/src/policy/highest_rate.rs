@@ -23,8 +23,8 @@ pub const NAME: &str = "highest_rate";
 /// The name of the policy "highest rate" with a bounded wait.
 pub const AGEING_NAME: &str = "highest_rate+ageing";
 
-/// Upper bound of output rates and costs (S and C), because products of many factors would leave the range of
-/// doubles.
+/// Upper bound of the paper's S (records out of the query) and C (cost in ns), because products of many
+/// factors would leave the range of doubles.
 const MOST: f64 = 1e300;
 
 /// The policy "highest rate": the operator with the highest output rate runs first.
@@ -33,15 +33,15 @@ pub struct HighestRate {
     operators: Downstream<Rate>,
 }
 
-/// Output rate of an operator, as its two parts per record that the operator takes.
+/// Output rate of an operator, kept as its two parts, S and C, each for one record that the operator takes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
     /// The paper's S: number of records that leave the query per record into this operator.
     selectivity: f64,
     /// The paper's C: nanoseconds spent on a record from this operator down to the sinks.
     cost_ns: f64,
-    /// Place of the operator, counted from the end of the topological order, so that downstream operators
-    /// come first.
+    /// Place of the operator in the topological order, counted from its end (0 is the last), so that
+    /// downstream operators come first.
     place: u32,
 }
 
@@ -98,7 +98,7 @@ impl Policy for HighestRate {
     #[inline]
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
         let state = snapshot.operator(operator).filter(|state| state.can_run())?;
-        // An operator that was submitted since the last round counts as if it were a sink.
+        // An operator that was submitted since the last round of ranking counts as if it were a sink.
         let of = self.operators.of(operator).copied();
         let of = of.unwrap_or_else(|| Rate::of(state, 1.0, 0.0, operator.0));
         Some(Rank { class: 0, score: of.score(), tie: of.place })

@@ -88,17 +88,19 @@ use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, Snapshot, Stre
 
 /// The name by which users choose the Klink policy.
 pub const NAME: &str = "klink";
-/// The name of the variant of Klink without memory mode.
+/// The name of the variant of Klink without memory mode (which, while memory is short, runs first what frees
+/// memory).
 pub const NO_MEMORY_NAME: &str = "klink_no_memory";
-/// The name of the variant of Klink whose memory mode takes the query with the least slack.
+/// The name of the variant of Klink that, while memory is short, takes the query with the least slack of
+/// those that can free some.
 pub const MEMORY_SLACK_NAME: &str = "klink_memory_slack";
-/// The name of the variant of Klink that sums Eq. 8 in steps.
+/// The name of the variant of Klink that computes the expected slack by the sum over steps in Eq. 8.
 pub const SUM_NAME: &str = "klink_sum";
 /// The name of the variant of Klink in which a query with positive slack is not eligible.
 pub const LAZY_NAME: &str = "klink_lazy";
-/// The name of the variant of Klink with the variance as printed in the paper.
+/// The name of the variant of Klink with the variance of delays as printed in the paper (Eq. 6).
 pub const LITERAL_VARIANCE_NAME: &str = "klink_literal_variance";
-/// The name of the variant of Klink that predicts watermarks by regression.
+/// The name of the variant of Klink that predicts the arrival of watermarks by linear regression.
 pub const REGRESSION_NAME: &str = "klink_regression";
 
 /// Class of ranks for operators that run first while memory is short, because they free some. Class 0 is
@@ -107,11 +109,13 @@ const FREES_MEMORY: u8 = 1;
 const BY_SLACK: u8 = 2;
 const NOT_EVALUATED: u8 = 3;
 
-/// Unit of the tie-break between operators of one query. A quarter of the values is for operators that have
-/// waited long, a quarter for the other operators, half for sources.
+/// A quarter of the values that a tie-break between operators of one query can have. The first quarter is for
+/// operators that have waited for more than a cycle, the second for other operators, the last two for
+/// sources.
 const PLACES: u32 = 1 << 14;
 
-/// Upper bound of products along a pipeline, because many factors would leave the range of doubles.
+/// Upper bound of products of selectivities and costs along a query, because many factors would leave the
+/// range of doubles.
 const MOST: f64 = 1e24;
 
 /// The Klink policy: the query with the least slack runs first.
@@ -123,7 +127,8 @@ pub struct Klink {
     cycle: Range<ProcessingTime>,
     memory: MemoryMode,
     patience: Patience,
-    /// The pipeline that runs first while memory is short; `None` while memory is not short.
+    /// The pipeline (operators of one query) that runs first while memory is short; `None` while memory is
+    /// not short, or if no operator can free any.
     frees_most: Option<Pipeline>,
     /// Slack and pending work by [`QueryId`], as of the last evaluation.
     queries: Vec<QueryPlan>,
@@ -161,7 +166,7 @@ impl Klink {
         Klink::named(NAME, settings)
     }
 
-    /// Creates `klink_no_memory`, which never enters memory mode.
+    /// Creates `klink_no_memory`, which orders operators by slack even while memory is short.
     pub fn no_memory() -> Self {
         let settings = KlinkSettings { memory_share: f64::INFINITY, ..KlinkSettings::default() };
         Klink::named(NO_MEMORY_NAME, settings)
@@ -174,13 +179,13 @@ impl Klink {
         Klink::named(MEMORY_SLACK_NAME, settings)
     }
 
-    /// Creates `klink_sum`, which uses Eq. 8 of the paper at f = 95 %.
+    /// Creates `klink_sum`, which uses Eq. 8 of the Klink paper with its confidence f at 95 %.
     pub fn sum() -> Self {
         let estimate = Estimate::Sum { reach_deviations: reach_deviations(CONFIDENCE_PERCENT) };
         Klink::named(SUM_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
     }
 
-    /// Creates `klink_lazy`, which follows Algorithm 1 to the letter.
+    /// Creates `klink_lazy`, which follows Algorithm 1 of the Klink paper to the letter.
     pub fn lazy() -> Self {
         let settings = KlinkSettings {
             is_lazy: true,
@@ -191,7 +196,7 @@ impl Klink {
         Klink::named(LAZY_NAME, settings)
     }
 
-    /// Creates `klink_literal_variance`, which follows Eq. 6 to the letter.
+    /// Creates `klink_literal_variance`, which follows Eq. 6 of the Klink paper to the letter.
     pub fn literal_variance() -> Self {
         let estimate = Estimate::LiteralVariance;
         let settings = KlinkSettings {
@@ -203,7 +208,7 @@ impl Klink {
         Klink::named(LITERAL_VARIANCE_NAME, settings)
     }
 
-    /// Creates `klink_regression`, which is LR of Fig. 9c in the paper.
+    /// Creates `klink_regression`, which is LR (linear regression) of Fig. 9c in the Klink paper.
     pub fn regression() -> Self {
         let estimate = Estimate::Regression;
         Klink::named(REGRESSION_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
@@ -237,9 +242,9 @@ impl Klink {
         }
     }
 
-    /// Returns true if there is an operator that the last evaluation has not seen. A new query is missed if
-    /// it and its operators have the numbers of an ended query and its operators. Then the new query keeps
-    /// the ended query's slack until the cycle ends.
+    /// Returns true if there is an operator that the last evaluation has not seen. A new query is overlooked
+    /// if it and its operators have the numbers that an ended query and its operators had. Then the new query
+    /// keeps the ended query's slack until the cycle ends.
     fn has_newcomers(&self, snapshot: &Snapshot) -> bool {
         snapshot.order.iter().any(|operator| {
             let is_known = |state: &OperatorState| {
@@ -333,7 +338,8 @@ impl Klink {
         }
     }
 
-    /// Returns the tie-break between an operator and the other operators of its query.
+    /// Returns the tie-break of an operator among the operators of its query; the lowest runs first. `place`
+    /// is the number of operators of the query that come after it in topological order.
     #[inline]
     fn tie(&self, state: &OperatorState, place: u32) -> u32 {
         let place = place.min(PLACES - 1);
@@ -342,8 +348,8 @@ impl Klink {
         match (waits_long, state.is_source) {
             (true, _) => place,
             (false, false) => PLACES + place,
-            // Sources that have not waited long are ordered by their wait. The time until the wait counts as
-            // long, from 0 to two cycles, is mapped to the tie-break.
+            // Sources that have waited for less than a cycle are ordered by the time that is left until their
+            // wait counts as long. Times from 0 to two cycles are mapped to the tie-break.
             (false, true) => {
                 let since_ns = waits_since.plus_nanos(self.settings.cycle_ns).nanos_since(self.cycle.start);
                 let share = since_ns as f64 / (2.0 * self.settings.cycle_ns.max(1) as f64);

@@ -23,7 +23,7 @@ pub const NAME: &str = "min_cost";
 pub struct MinCost {
     turns: Turns,
     /// Place of each operator in post-order, by [`OperatorId`]; `NOWHERE` if there was no such operator in
-    /// the last round.
+    /// the last round of ranking.
     places: Vec<u32>,
     walk: Walk,
 }
@@ -31,7 +31,7 @@ pub struct MinCost {
 /// Stands for the place in post-order of an operator that has none.
 const NOWHERE: u32 = u32::MAX;
 
-/// Buffers for the walk through the queries, kept between rounds to save allocations.
+/// Buffers for the walk through the queries, kept between rounds of ranking to save allocations.
 #[derive(Clone, Debug, Default)]
 struct Walk {
     /// Operators that write the input of each operator, by [`OperatorId`].

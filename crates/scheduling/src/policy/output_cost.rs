@@ -70,8 +70,8 @@ pub(crate) struct OutputCostOf {
     pub(crate) cost_ns: f64,
     /// Output selectivity: records that leave the query per record into this operator.
     pub(crate) selectivity: f64,
-    /// Place of the operator, counted from the end of the topological order, so that downstream operators
-    /// come first.
+    /// Place of the operator in the topological order, counted from its end (0 is the last), so that
+    /// downstream operators come first.
     pub(crate) place: u32,
     own_ns: f64,
     cumulative_ns: f64,

@@ -36,10 +36,10 @@ pub struct Sbox {
     at_hand: Option<(QueryId, Option<EventTime>)>,
     /// Place of each query in the order in which queries run, by [`QueryId`].
     queries: Vec<Turn>,
-    /// All queries in the order in which they run; kept between rounds to save allocations.
+    /// All queries in the order in which they run; kept between rounds of ranking to save allocations.
     order: Vec<QueryId>,
-    /// Place of each operator, from the end of the topological order, so that downstream operators come
-    /// first.
+    /// Place of each operator in the topological order, counted from its end (0 is the last), so that
+    /// downstream operators come first.
     places: Downstream<u32>,
 }
 
@@ -119,7 +119,7 @@ impl Policy for Sbox {
     #[inline]
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
         let state = snapshot.operator(operator).filter(|state| state.can_run())?;
-        // A query that was submitted since the last round runs last.
+        // A query that was submitted since the last round of ranking runs last.
         let turn =
             self.queries.get(state.query.0 as usize).map_or(self.queries.len() as u32, |turn| turn.place);
         let tie = self.places.of(operator).copied().unwrap_or(operator.0);

@@ -15,6 +15,8 @@
 //! Symbols    NEM: `next_moment`; timestamp of a container: `due` of [`EpochWork::Blocks`]; distance from the top of
 //!            the network: `depth`; to its end: `height`
 //!
+//! A container, in StreamBox, holds the records of one epoch (between two watermarks) that wait at one operator.
+//!
 //! Differences from the paper:
 //!
 //! * A container is judged by the boundary at which its epoch is cut, which is known when it is opened, and not by
@@ -50,7 +52,8 @@ use crate::snapshot::{
 
 /// The name by which users choose the StreamBox policy.
 pub const NAME: &str = "streambox";
-/// The name of the variant of StreamBox whose second pass starts with the most open containers.
+/// The name of the variant of StreamBox that, in its second pass, starts with the operators at which the most
+/// epochs wait (StreamBox's open containers).
 pub const MOST_OPEN_NAME: &str = "streambox_most_open";
 
 const WATERMARK_TASK: u8 = 0;
@@ -64,11 +67,12 @@ const SOURCE: u8 = 3;
 const REACH_US: i64 = (1 << 25) - 1;
 
 /// Greatest distance in ms from the next externalization moment (NEM) within which epochs get distinct ranks
-/// in the second pass of `streambox_most_open`. A score has 33 bits: 7 for the number of open containers, 8
-/// for the tasks of a query, and 18 which hold 262 s.
+/// in the second pass of `streambox_most_open`. A score has 33 bits: 7 for the number of epochs that wait at
+/// the operator, 8 for the tasks of a query, and 18 which hold 262 s.
 const REACH_MS: i64 = (1 << 18) - 1;
 
-/// Greatest number of open containers that the score tells apart: as many epochs may be open at an operator.
+/// Greatest number of open containers (epochs with records that wait at an operator) that the score tells
+/// apart: no more epochs can be open at an operator.
 const MOST_OPEN: u32 = 64;
 
 /// Greatest number of steps to the sink that the score tells apart: a query has at most 256 tasks.
@@ -83,11 +87,13 @@ const HISTORY: i64 = 8;
 pub struct StreamBox {
     form: Form,
     origin: Origin,
-    /// Next externalization moment of each query, by [`QueryId`]; the entry of an ended query is reset.
+    /// Next externalization moment (event time whose results come next) of each query, by [`QueryId`]; the
+    /// entry of an ended query is reset.
     queries: Vec<Moment>,
-    /// Position of each operator in its query, by [`OperatorId`], as of the last round.
+    /// Position of each operator in its query, by [`OperatorId`], as of the last round of ranking.
     operators: Vec<Standing>,
-    /// The operator that ran last, from which network order starts.
+    /// The operator that ran last. In the variant without priority, the operators after it in topological
+    /// order run next.
     last: OperatorId,
 }
 
@@ -98,10 +104,10 @@ enum Form {
     /// the sink first.
     SinkFirst,
     /// Work that the next result does not wait for runs in the order of the paper: operators with the most
-    /// open containers first.
+    /// open containers (epochs with waiting records) first.
     MostOpenFirst,
-    /// All work runs in network order, whether the next result waits for it or not: the variant for
-    /// comparison.
+    /// All work runs in network order (each operator as long as it has input, then the next one downstream),
+    /// whether the next result waits for it or not: the variant for comparison.
     NetworkOrder,
 }
 
@@ -126,13 +132,13 @@ struct Standing {
     height: u32,
     /// True if all input of this operator was put out by watermarks, not by records.
     is_behind_watermarks: bool,
-    /// Number of operators that run before this one in network order, counted from the operator that ran
-    /// last.
+    /// Number of operators from the one that ran last to this one in network order (topological order, taken
+    /// as a cycle).
     turn: u32,
 }
 
-/// Stands in the table of operators at a number that no operator has. Its query differs from the query of
-/// every operator.
+/// The entry, in the table of positions, at a number that no operator has. Its query number belongs to no
+/// query, so the entry is never taken for an operator's.
 const NOWHERE: Standing =
     Standing { query: QueryId(u32::MAX), depth: 0, height: 0, is_behind_watermarks: false, turn: 0 };
 
@@ -149,13 +155,14 @@ impl Default for StreamBox {
 }
 
 impl StreamBox {
-    /// Creates the variant without priority, for comparison: operators run in network order.
+    /// Creates the variant without priority, for comparison: each operator runs as long as it has input, then
+    /// the next one in topological order.
     pub fn without_priority() -> Self {
         StreamBox { form: Form::NetworkOrder, ..StreamBox::default() }
     }
 
-    /// Creates `streambox_most_open`, in which work that the next result does not wait for starts at the
-    /// operators with the most open containers.
+    /// Creates `streambox_most_open`, in which, of the work that the next result does not wait for, operators
+    /// with the most open containers (epochs with waiting records) run first.
     pub fn most_open() -> Self {
         StreamBox { form: Form::MostOpenFirst, ..StreamBox::default() }
     }
@@ -170,8 +177,8 @@ impl StreamBox {
             let Some(state) = snapshot.operator(id) else { continue };
             let turn = ((place + count - current) % count) as u32;
             let own = &mut operators[id.0 as usize];
-            // The entry is kept but for its query and turn, because operators upstream have set its `depth`
-            // and `is_behind_watermarks` already.
+            // Only the query and the turn of the operator's entry are set here: operators upstream have set
+            // its `depth` and `is_behind_watermarks` already.
             *own = Standing { query: state.query, turn, ..*own };
             let Standing { depth, is_behind_watermarks, .. } = *own;
             let is_put_out = match state.epoch_work {
@@ -259,8 +266,8 @@ impl Policy for StreamBox {
     }
 
     fn refresh(&self) -> Refresh {
-        // Watermark tasks must not wait for a round to be ranked, so ranks are also renewed when input
-        // arrives.
+        // Operators at which a watermark waits must be ranked before the next round of ranking, so ranks are
+        // also renewed when input arrives.
         Refresh::EVERY_ROUND | Refresh::ON_RETURN | Refresh::ON_ARRIVAL
     }
 

@@ -6,8 +6,8 @@
 
 use crate::snapshot::OperatorId;
 
-/// Greatest distance of turn counts from the base of scores: half of the whole numbers that a score holds
-/// exactly.
+/// Greatest distance of turn counts from the count at which scores are zero: half of the whole numbers that a
+/// score holds exactly.
 pub(crate) const REACH_TURNS: u64 = 1 << 32;
 
 /// Number of turns that each operator has taken.
@@ -19,13 +19,13 @@ pub(crate) struct Turns {
     /// The turn count of the operator that was chosen last, when it was chosen. No waiting operator had a
     /// lower count then. Never falls.
     cycle: u64,
-    /// The count from which scores are computed. It is moved up at most once a round, so that scores stay
-    /// exact however long the engine runs.
+    /// The count from which scores are computed. It is moved up at most once a round of ranking, so that
+    /// scores stay exact however long the engine runs.
     base: u64,
 }
 
 impl Turns {
-    /// Creates turn counts as they are after a long run.
+    /// Creates turn counts with the given counts, as they could be after a long run of the engine.
     #[cfg(test)]
     pub(crate) fn late(turns: Vec<u64>, cycle: u64) -> Self {
         Turns { turns, cycle, base: 0 }
@@ -37,8 +37,8 @@ impl Turns {
         self.turns.get(operator.0 as usize).map_or(self.cycle, |turns| self.cycle.max(*turns))
     }
 
-    /// Moves the base of scores if it is too far behind. Called at the beginning of each round, after which
-    /// all scores must be renewed.
+    /// Moves up the count at which scores are zero, if it is too far behind. Called at the beginning of each
+    /// round of ranking, in which all scores must then be renewed.
     pub(crate) fn begin_round(&mut self) {
         if self.cycle - self.base >= REACH_TURNS {
             self.base = self.cycle;

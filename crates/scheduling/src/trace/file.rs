@@ -32,8 +32,8 @@ const HEAD_WITHOUT_SETTINGS: &[u8; HEAD.len()] = b"thalweg trace 2\n";
 /// absent operator takes one byte in the file and about a hundred times as much in memory.
 const ENTRY_BYTES_MAX: usize = 4 << 20;
 
-/// Numbers of operators in a file must be below this, because a policy keeps a slot for each number up to the
-/// greatest that it sees.
+/// Operator numbers in a file must be below this limit, because a policy keeps a slot for each number up to
+/// the greatest that it sees.
 const OPERATORS_MAX: u32 = 1 << 20;
 
 /// Error in writing or reading a trace.
@@ -41,7 +41,7 @@ const OPERATORS_MAX: u32 = 1 << 20;
 pub enum TraceError {
     /// The file with the trace cannot be read or written.
     Io(io::Error),
-    /// The file does not begin like a trace of this version.
+    /// The file does not begin like a trace that this version can read.
     NotATrace,
     /// An entry of the file is damaged, or longer than allowed: its index, from 0 on, and the reason.
     Entry(usize, String),

@@ -17,7 +17,7 @@ use crate::snapshot::{OperatorId, OperatorState, Snapshot};
 /// Upper bound of the cost of a message, in ns.
 const MAX_COST_NS: f64 = 1e12;
 
-/// Costs of messages; the costs of downstream operators are as of the last round.
+/// Costs of messages; the costs of downstream operators are as of the last round of ranking.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     paths: Downstream<Path>,
@@ -39,7 +39,7 @@ impl Costs {
         Costs { paths: Downstream::default(), noise }
     }
 
-    /// Draws new random noise for all costs. Called at the beginning of each round.
+    /// Draws new random noise for all costs. Called at the beginning of each round of ranking.
     pub(super) fn draw_noise(&mut self, snapshot: &Snapshot) {
         self.noise.draw(snapshot.operators.len());
     }
@@ -66,7 +66,7 @@ impl Costs {
     }
 
     /// Returns C_path, the cost of the path from an operator to a sink, in ns. An operator that was submitted
-    /// since the last round counts as if it were a sink.
+    /// since the last round of ranking counts as if it were a sink.
     #[inline]
     pub(super) fn path_ns(&self, operator: OperatorId) -> f64 {
         self.paths.of(operator).map_or(0.0, |path| path.behind_ns)
@@ -78,7 +78,8 @@ impl Costs {
 struct Noise {
     sigma_ns: f64,
     entropy: SeededEntropy,
-    /// Error of each operator's cost in this round, by [`OperatorId`]; empty if the deviation is zero.
+    /// Error of each operator's cost in this round of ranking, by [`OperatorId`]; empty if the deviation is
+    /// zero.
     drawn: Vec<f64>,
 }
 

@@ -10,15 +10,16 @@
 //!                            next
 //! ```
 //!
-//! Lines of live streams are parallel, so the stream that is last at one instant is last everywhere. With other
-//! lines, as of a replay beside a live stream, a window that ends further on may complete later than predicted, until
-//! rounds come closer to it.
+//! The lines of live streams are parallel, so the stream that is last at one instant is last at all instants. If
+//! lines are not parallel, as those of a replay and of a live stream, a window that ends after `next` may complete
+//! later than predicted. The prediction is right again in the round in which `next` is the end of that window.
 
 use thalweg_model::{EventTime, ProcessingTime};
 
 use crate::snapshot::{ProgressMap, QueryId, Snapshot, StreamState};
 
-/// Relation between event time and processing time in the streams of each query, as of the last round.
+/// Relation between event time and processing time in the streams of each query, as of the last round of
+/// ranking.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     /// The stream of each query that is behind all its others, by [`QueryId`].
@@ -28,15 +29,16 @@ pub(super) struct Progress {
 /// The stream of a query that reaches a given event time later than the query's other streams.
 #[derive(Clone, Copy, Debug)]
 struct Last {
-    /// The first event time at which a window rule fires in one of the query's streams; `EventTime::MAX` if
-    /// none is known.
+    /// The earliest event time ahead at which a watermark of one of the query's streams makes operators put
+    /// out results of windows; `EventTime::MAX` if none is known.
     next: EventTime,
-    /// The latest event time among the points by which the progress lines of the streams are given.
+    /// The latest event time among the points by which the streams' progress lines (event time to processing
+    /// time) are given.
     known: EventTime,
-    /// The processing time at which the slowest stream of the query gets to the event time at which streams
-    /// are compared, and the progress line of that stream.
+    /// The processing time at which the query's slowest stream reaches the event time at which streams are
+    /// compared, and this stream's progress line (event time to processing time).
     line: Option<(ProcessingTime, ProgressMap)>,
-    /// True if some stream of the query has no progress line yet.
+    /// True if some stream of the query has no progress line (event time to processing time) yet.
     has_unknown: bool,
 }
 
@@ -64,8 +66,8 @@ impl Progress {
         }
     }
 
-    /// Returns the entry of the stream's query; `None` if the query does not wait for the stream, or is
-    /// unknown.
+    /// Returns the entry of the stream's query; `None` if the query does not wait for the stream because it
+    /// is idle or has ended, or if the query is unknown.
     fn last_of(&mut self, stream: &StreamState) -> Option<&mut Last> {
         if stream.is_away { None } else { self.queries.get_mut(stream.query.0 as usize) }
     }

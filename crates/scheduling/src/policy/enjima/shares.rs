@@ -5,8 +5,9 @@
 //! operators has input, and nothing to the others until the measurements change order. The starvation bound gives
 //! each of the others one run in 10 ms.
 //!
-//! So the priorities of all operators of a query are multiplied by one factor, like W. The factor falls from 1 to 1 /
-//! band as the query gets ahead of the least served query:
+//! So the priorities of all operators of a query are multiplied by one factor, like W. The band is the ratio of
+//! priorities within which queries share evenly. The factor falls from 1 to 1 / band as the query gets ahead of the
+//! least served query:
 //!
 //! ```text
 //!   received(q)  run time since the last round, divided by W(q)
@@ -30,10 +31,10 @@ use super::EnjimaSettings;
 pub(super) struct Share {
     /// Time that the query has received beyond that of the least served query, in ns.
     lead_ns: f64,
-    /// Time that the query has received since the last round, in ns.
+    /// Time that the query has received since the last round of ranking, in ns.
     received_ns: u64,
-    /// True if an operator of the query ran or could run since the last round, so that the query contends for
-    /// time.
+    /// True if an operator of the query ran or could run since the last round of ranking, so that the query
+    /// contends for time.
     contends: bool,
 }
 
@@ -48,8 +49,8 @@ impl Share {
         self.contends = true;
     }
 
-    /// Adds the time received since the last round to the query's lead. Returns the lead if the query
-    /// contends, else infinity.
+    /// Adds the time received since the last round of ranking to the query's lead. Returns the lead if the
+    /// query contends, else infinity.
     pub(super) fn settle(&mut self, weight: f64) -> f64 {
         self.lead_ns += self.received_ns as f64 / weight;
         self.received_ns = 0;

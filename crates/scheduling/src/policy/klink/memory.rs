@@ -32,7 +32,7 @@ const LEFT_ON_LEAVING: f64 = 0.5;
 /// after memory mode has ended it is off for at least one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MemoryMode {
-    /// Memory mode (run first what frees memory) is off, and is not entered before `until`.
+    /// Memory mode (run first what frees memory) is off, and is not entered before the instant `until`.
     Relaxed { until: ProcessingTime },
     /// Memory mode (run first what frees memory) has been on since the instant `since`, when `used_bytes`
     /// were in use.
@@ -72,7 +72,8 @@ impl MemoryMode {
 }
 
 /// The operators that run first in memory mode: operators of one query in topological order, without its
-/// sources, from the first one down to the operator `place`. `place` counts the operators that come after it.
+/// sources, from the first one down to the operator `place`. `place` is the number of operators of the query
+/// that come after that operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pipeline {
     pub(super) query: QueryId,

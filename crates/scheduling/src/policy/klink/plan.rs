@@ -14,7 +14,8 @@ pub(super) struct QueryPlan {
     pub(super) slack_ns: f64,
     /// Time in ns to process all pending input of the query.
     cost_ns: f64,
-    /// Number of operators of the query that the evaluation has given a place so far.
+    /// Number of operators of the query that the evaluation, which goes from the sinks up, has numbered so
+    /// far.
     pub(super) operators: u32,
     /// Arrival of the oldest input of the query's operators; `None` if no input waits.
     oldest: Option<ProcessingTime>,

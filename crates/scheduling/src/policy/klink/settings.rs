@@ -17,9 +17,10 @@ pub const MEMORY_SHARE: f64 = 0.8;
 /// Parameters of the Klink policy, [`Klink`](super::Klink).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct KlinkSettings {
-    /// The paper's r: duration of a cycle, in ns. With 0 every round is a cycle. The default is [`CYCLE_NS`].
+    /// The paper's r: duration of a cycle, in ns. With 0 every round of ranking is a cycle. The default is
+    /// [`CYCLE_NS`].
     pub cycle_ns: u64,
-    /// The way in which the arrival of the next watermark is predicted that makes a query put out results.
+    /// The way to predict the arrival of the next watermark that makes a query put out results.
     pub estimate: Estimate,
     /// The paper's h: number of epochs over which delays are averaged, at most [`DelayStatistics::EPOCHS`],
     /// which is the default.
@@ -37,7 +38,8 @@ pub struct KlinkSettings {
     pub memory_share: f64,
     /// Longest duration of memory mode, in ns. Section 3.4: "three seconds".
     pub memory_ns: u64,
-    /// The choice between the pipelines of different queries that free memory.
+    /// The choice, while memory is short, between the pipelines (operators run in order) of different
+    /// queries.
     pub relief: Relief,
 }
 
@@ -60,7 +62,7 @@ pub enum Estimate {
     /// form.
     ClosedForm,
     /// The arrival is predicted by the mean and variance of past delays, and the slack is summed in steps of
-    /// r (Eq. 8).
+    /// r, the duration of a cycle (Eq. 8).
     Sum {
         /// Range of the sum in Eq. 8, in standard deviations on either side of the mean, at most 8: 2 for f =
         /// 95 % (Algorithm 1), 1.645 for 90 %.

@@ -24,7 +24,8 @@ use thalweg_model::{EventTime, ProcessingTime};
 use super::{CONFIDENCE_PERCENT, Estimate, KlinkSettings};
 use crate::snapshot::StreamState;
 
-/// Maximum number of steps of the sum in Eq. 8. With a longer range the steps get longer than r.
+/// Maximum number of steps of the sum in Eq. 8. If the range needs more, the steps get longer than the
+/// paper's r, the duration of a cycle.
 const MOST_STEPS: f64 = 256.0;
 
 /// Greatest range of the sum in Eq. 8, in deviations from the mean. Beyond it the probability by which the
@@ -45,8 +46,8 @@ pub(super) struct Known {
     pub(super) cost_ns: f64,
 }
 
-/// Returns how long the query may idle if this is its only stream; `None` if no operator waits for a
-/// watermark of the stream.
+/// Returns the slack in ns, that is, how long the query may idle, as if `stream` were its only stream; `None`
+/// if no operator waits for a watermark of the stream.
 pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamState) -> Option<f64> {
     let Known { now, unseen_since_ns, cost_ns } = known;
     if stream.is_away {
@@ -94,8 +95,8 @@ pub(super) fn from_now_ns(instant: ProcessingTime, now: ProcessingTime) -> f64 {
     (i128::from(instant.as_nanos()) - i128::from(now.as_nanos())) as f64
 }
 
-/// Expected arrival of a watermark that has not arrived by instant zero: a normal distribution, truncated to
-/// the part after zero.
+/// Expected arrival of a watermark, in ns from the last time at which the sources were read: a normal
+/// distribution, truncated to the part after zero, because the watermark had not arrived then.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
     mean_ns: f64,
