@@ -70,8 +70,11 @@ impl<'a> LineSource<'a> {
     }
 }
 
-/// Sliding windows over an ascending stream, with one pane per slide.
-pub(crate) struct Panes<P, E> {
+/// Adds the results of a window to a list, given the panes of the window.
+type Emit<'a, P, R> = Box<dyn FnMut(Window, &[&P], &mut Vec<R>) + 'a>;
+
+/// Sliding windows over an ascending stream, with one pane per slide, and their results.
+pub(crate) struct Panes<'a, P, R> {
     size: Span,
     slide: Span,
     /// The pane that takes records now; it spans from `start` to `end`.
@@ -80,19 +83,22 @@ pub(crate) struct Panes<P, E> {
     end: EventTime,
     /// Closed panes that are part of windows not yet emitted, each with its start.
     closed: VecDeque<(EventTime, P)>,
-    /// The function that emits the result of a window, given the panes of the window.
-    emit: E,
+    emit: Emit<'a, P, R>,
+    /// Results of the windows emitted so far.
+    results: Vec<R>,
 }
 
-impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
-    /// Creates sliding windows; their size must be a whole number of slides.
-    pub(crate) fn new(size: Span, slide: Span, emit: E) -> Self {
+impl<'a, P: Default, R> Panes<'a, P, R> {
+    /// Creates sliding windows; their size must be a whole number of slides. `emit` adds the results of a
+    /// window to a list.
+    pub(crate) fn new(size: Span, slide: Span, emit: impl FnMut(Window, &[&P], &mut Vec<R>) + 'a) -> Self {
         assert!(
             size.as_micros() % slide.as_micros() == 0,
             "windows of {size} are not made of whole slides of {slide}"
         );
         let (open, start) = (P::default(), EventTime::MIN);
-        Panes { size, slide, open, start, end: start, closed: VecDeque::new(), emit }
+        let (closed, emit, results) = (VecDeque::new(), Box::new(emit), Vec::new());
+        Panes { size, slide, open, start, end: start, closed, emit, results }
     }
 
     /// Splits `rows` into the longest runs that lie in one pane, and calls `each` with each run and its pane.
@@ -115,13 +121,14 @@ impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
         }
     }
 
-    /// Emits all remaining windows that contain a record.
-    pub(crate) fn finish(mut self) {
+    /// Emits all remaining windows that contain a record. Returns the results of all windows.
+    pub(crate) fn finish(mut self) -> Vec<R> {
         if self.start > EventTime::MIN {
             let last = self.start;
             self.close();
             self.emit_until(last.plus(self.size));
         }
+        self.results
     }
 
     #[cold]
@@ -153,8 +160,11 @@ impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
                 break;
             }
             let panes: Vec<&P> = self.closed.iter().map(|(_, pane)| pane).collect();
-            (self.emit)(window, &panes);
+            (self.emit)(window, &panes, &mut self.results);
             end = end.plus(self.slide);
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
