@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Graph, Query, Record, Source, Text};
+use thalweg::{Graph, Query, Record, Source, Text};
 use thalweg_cli::failure;
 use thalweg_cli::interrupt::Interrupt;
 use thalweg_connectors::{RowError, RowWriter};
@@ -18,7 +18,7 @@ use thalweg_workloads::reference::lines::LineInput;
 use thalweg_workloads::reference::{Row, Windows};
 
 use super::args::BenchArgs;
-use super::by_hand::{self, Settings};
+use super::by_hand::{self, START, Settings};
 use super::drive::{Until, drive};
 use super::load;
 use super::offered::reserve_cache;
@@ -202,14 +202,13 @@ fn run_recorded<W: LineWorkload>(
 
 /// Runs the hand-written loop of a workload over lines.
 fn run_loop<W: LineWorkload>(args: &BenchArgs, kind: LoopKind, workload: &W) -> Figures {
-    let Settings { workers, block_records, nominal_rate_per_s } = Settings::of(args);
     let generator = &W::GENERATOR(args.seed);
-    let run =
-        |stop| workload.run_loop(LoopOptions { workers, block_records, stop, nominal_rate_per_s, generator });
+    let settings = Settings::of(args);
+    let run = |stop| workload.run_loop(settings.options(kind, stop, generator));
+    let stamp = |index| offered::stamp(settings.nominal_rate_per_s.get(), START.as_micros(), index);
     by_hand::figures(args, kind, run, |worker| {
         let mut inputs = (0..worker.events).map(|index| LineInput {
-            event_time_us: offered::stamp(nominal_rate_per_s.get(), EventTime::EPOCH.as_micros(), index)
-                .as_micros(),
+            event_time_us: stamp(index).as_micros(),
             line: generator.place_of(worker.first_event as u64 + index),
         });
         let windows = windows::reference_windows(args);

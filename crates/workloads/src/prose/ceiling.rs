@@ -6,30 +6,15 @@
 //! loop runs, so no reference count is changed. Nothing is counted except the results.
 
 use std::collections::VecDeque;
-use std::num::{NonZeroU64, NonZeroUsize};
 
 use thalweg_model::{EventTime, Record, Span, Window};
 
 use super::generator::TextGenerator;
 use crate::loops::stamps::Stamps;
-use crate::loops::{Fed, LoopReport, LoopStop, drive, run_workers};
+use crate::loops::{self, Fed, LoopKind, LoopReport, drive, run_workers};
 
-/// Options of a run of a hand-written loop over lines.
-#[derive(Clone, Copy, Debug)]
-pub struct LoopOptions<'a> {
-    /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
-    /// texts.
-    pub workers: NonZeroUsize,
-    /// Number of records in a block between two operators of the loop.
-    pub block_records: NonZeroUsize,
-    /// Tells when a worker ends its loop: after some events, or after some time.
-    pub stop: LoopStop,
-    /// Rate of event time: the record at `index` of a worker's stream is stamped `index / nominal_rate_per_s`,
-    /// rounded down to a microsecond.
-    pub nominal_rate_per_s: NonZeroU64,
-    /// Generator of the lines that the loop reads.
-    pub generator: &'a TextGenerator,
-}
+/// Options of a run of a hand-written loop over lines, which is always one of [`LoopKind::Blocks`].
+pub type LoopOptions<'a> = loops::LoopOptions<&'a TextGenerator>;
 
 /// Runs a hand-written loop over lines on new threads, from a common start, and waits for all of them. A
 /// worker's record `index` is the generator's `first_event + index`.
@@ -38,10 +23,11 @@ where
     F: Fed<Row: Send>,
     M: Fn(LineSource<'a>, usize) -> F + Sync,
 {
+    assert_eq!(options.kind, LoopKind::Blocks, "lines have no other loop");
     run_workers(options.workers, |index, together| {
         let texts = options.generator;
         let first_event = texts.period() * index / options.workers.get();
-        let stamps = Stamps::new(EventTime::EPOCH, options.nominal_rate_per_s);
+        let stamps = Stamps::new(options.start, options.nominal_rate_per_s);
         let source = LineSource { texts, next: first_event as u64, stamps };
         drive(make(source, options.block_records.get()), first_event, options.stop, together)
     })

@@ -2,10 +2,10 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use thalweg_model::Text;
+use thalweg_model::{EventTime, Text};
 
 use super::LoopOptions;
-use crate::loops::{LoopReport, LoopStop};
+use crate::loops::{LoopKind, LoopReport, LoopStop};
 use crate::prose::TextGenerator;
 use crate::reference::lines::LineInput;
 use crate::reference::{Row, compare};
@@ -39,7 +39,9 @@ pub(crate) fn check<T, R>(
         let [workers, block_records] = [workers, block_records].map(|n| NonZeroUsize::new(n).unwrap());
         let nominal_rate_per_s = NonZeroU64::new(rate_per_s).unwrap();
         let stop = LoopStop::Events(lines);
-        let report = run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, generator });
+        let (kind, start) = (LoopKind::Blocks, EventTime::EPOCH);
+        let report =
+            run(LoopOptions { kind, workers, block_records, stop, nominal_rate_per_s, start, generator });
         for worker in report.workers {
             let mut inputs = (0..worker.events).map(|index| LineInput {
                 event_time_us: (index * (1_000_000 / rate_per_s)) as i64,
