@@ -185,9 +185,7 @@ fn run_recorded<W: LineWorkload>(
             };
             driven.first_wrong(|_, report| {
                 let good = inputs().count() as u64;
-                let read = (good != report.events_in)
-                    .then(|| format!("lines read: {good} expected, {} found", report.events_in));
-                read.or_else(|| {
+                rows::wrong_count(&[("lines read", good, report.events_in)]).or_else(|| {
                     rows::difference(&workload.rows(&mut inputs(), &texts, windows), &kept.take())
                 })
             })

@@ -106,11 +106,7 @@ fn run_recorded(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -
     } else {
         None
     };
-    let checked = answer.map_or_else(Checked::by_conservation, |answer| {
-        Checked::by_reference(driven.first_wrong(|_, report| difference(&answer, &kept.take(), report)))
-    });
-    let diverted = recorded.diverted(&driven);
-    Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
+    Ok(recorded.figures(args, &driven, answer, |answer, report| difference(answer, &kept.take(), report)))
 }
 
 fn plan<S>(args: &BenchArgs, name: &str, splits: impl IntoIterator<Item = S>) -> Result<(Graph, Kept<LrbRow>)>
@@ -141,8 +137,7 @@ fn run_loop(args: &BenchArgs, kind: LoopKind) -> Figures {
 
 /// Returns the first difference between the results of a query and those of the reference.
 fn difference(answer: &LrbAnswer, found: &[LrbRow], report: &QueryReport) -> Option<String> {
-    let wrong = answer.read != report.events_in;
-    let wrong = wrong.then(|| format!("records read: {} expected, {} found", answer.read, report.events_in));
+    let wrong = rows::wrong_count(&[("records read", answer.read, report.events_in)]);
     wrong.or_else(|| rows::difference(&answer.rows, found))
 }
 
