@@ -7,8 +7,8 @@
 //! [`ysb`], [`nyt`], [`lrb`], [`lrb_full`], [`netmon`] and [`join`] make the queries and check their results.
 //! Their input is generated, as [`offered`] under the [`load`] of each query, or [`recorded`]; [`plain_lines`]
 //! reads recorded input for the reference. [`linear_road`] is shared by the two Linear Road workloads.
-//! [`grep`], [`wordcount`], [`distinct`] and [`tweets`] do the same with lines of text, through [`lines`], and
-//! [`ipq`] runs Cameo's queries. [`mixed`] and [`tenants`] consist of several [`part`]s, whose queries are not
+//! [`lines`] does the same for grep, word count, distinct and tweets, whose input is lines of text, and [`ipq`]
+//! runs Cameo's queries. [`mixed`] and [`tenants`] consist of several [`part`]s, whose queries are not
 //! alike.
 //!
 //! [`drive`] runs the queries for a while, [`by_hand`] the loops that they are measured against. [`ablate`]
@@ -26,13 +26,11 @@ mod chain;
 mod compare;
 mod comparison;
 mod digests;
-mod distinct;
 mod drive;
 mod experiment;
 mod explained;
 mod files;
 mod fit;
-mod grep;
 mod ipq;
 mod join;
 mod latency;
@@ -58,10 +56,8 @@ mod rows;
 mod target;
 mod target_delay;
 mod tenants;
-mod tweets;
 mod verdict;
 mod windows;
-mod wordcount;
 mod work;
 mod workload;
 mod ysb;
@@ -80,6 +76,7 @@ pub use args::BenchArgs;
 use args::Format;
 use comparison::{Comparison, Run};
 use explained::Explained;
+use lines::{Distinct, Grep, Tweets, WordCount};
 use observe::Observer;
 use report::Figures;
 use target::Target;
@@ -195,10 +192,10 @@ fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> 
         Workload::Nyt => nyt::run(args, interrupt),
         Workload::Lrb => lrb::run(args, interrupt),
         Workload::LrbFull => lrb_full::run(args, interrupt),
-        Workload::Grep => grep::run(args, interrupt),
-        Workload::Wordcount => wordcount::run(args, interrupt),
-        Workload::Distinct => distinct::run(args, interrupt),
-        Workload::Tweets => tweets::run(args, interrupt),
+        Workload::Grep => lines::run(args, &Grep, interrupt),
+        Workload::Wordcount => lines::run(args, &WordCount, interrupt),
+        Workload::Distinct => lines::run(args, &Distinct, interrupt),
+        Workload::Tweets => lines::run(args, &Tweets::of(args)?, interrupt),
         Workload::Netmon => netmon::run(args, interrupt),
         Workload::Join => join::run(args, interrupt),
         Workload::Ipq1 | Workload::Ipq2 => ipq::run_revenue(args, interrupt),

@@ -17,10 +17,11 @@ pub mod loops;
 pub mod query;
 pub mod weblog;
 
-use thalweg_model::{Entropy, SeededEntropy, Span};
+use thalweg_model::{Entropy, SeededEntropy, Span, Windowed};
 
 use crate::prose::TextGenerator;
 use crate::prose::vocabulary::Vocabulary;
+use crate::reference::distinct::DistinctRow;
 
 /// Window size of the counts of different URLs, unless a run asks for another.
 pub const WINDOW: Span = Span::from_secs(1);
@@ -46,6 +47,13 @@ pub fn generator(seed: u64) -> TextGenerator {
     let ranks = (URLS + 1) as f64;
     TextGenerator::of(urls.into_iter())
         .drawn(REQUESTS, || (ranks.powf(entropy.unit()) as usize - 1).min(URLS - 1))
+}
+
+impl From<&Windowed<(), u64>> for DistinctRow {
+    fn from(result: &Windowed<(), u64>) -> Self {
+        let window_start_ms = result.window.start.as_micros().div_euclid(1_000);
+        DistinctRow { window_start_ms, urls: result.value }
+    }
 }
 
 #[cfg(test)]

@@ -15,9 +15,10 @@
 pub mod loops;
 pub mod query;
 
-use thalweg_model::Span;
+use thalweg_model::{Span, Windowed};
 
 use crate::prose::TextGenerator;
+use crate::reference::grep::GrepRow;
 
 /// Window size of the counts of matches, unless a run asks for another. Windows start every [`SLIDE`].
 pub const WINDOW: Span = Span::from_secs(30);
@@ -47,4 +48,12 @@ pub struct Found {
     pub lines: u64,
     /// Number of occurrences of the pattern, which do not overlap.
     pub occurrences: u64,
+}
+
+impl From<&Windowed<(), Found>> for GrepRow {
+    fn from(result: &Windowed<(), Found>) -> Self {
+        let window_start_ms = result.window.start.as_micros().div_euclid(1_000);
+        let Found { lines, occurrences } = result.value;
+        GrepRow { window_start_ms, lines, occurrences }
+    }
 }

@@ -7,11 +7,13 @@
 
 pub(crate) mod stamps;
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::panic::resume_unwind;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use thalweg_model::EventTime;
 
 /// The way in which a hand-written loop is written. Not every workload has a loop of every kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +52,28 @@ pub enum LoopStop {
     /// The worker stops at the first reading of the clock after this time. The clock is read every
     /// [`CLOCK_STRIDE_EVENTS`].
     After(Duration),
+}
+
+/// Options of a run of a hand-written loop that reads a generator of type `G`, which is a reference.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopOptions<G> {
+    /// The kind of hand-written loop that runs, one of those that the workload has.
+    pub kind: LoopKind,
+    /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
+    /// cache.
+    pub workers: NonZeroUsize,
+    /// Number of records in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`]. A block also ends where
+    /// the cache of a generator does. [`LoopKind::Fused`] ignores it.
+    pub block_records: NonZeroUsize,
+    /// Tells when a worker ends its loop: after some events, or after some time.
+    pub stop: LoopStop,
+    /// Rate of event time: the record at `index` of a worker's stream is stamped `start + index /
+    /// nominal_rate_per_s`, rounded down to a microsecond.
+    pub nominal_rate_per_s: NonZeroU64,
+    /// Event time of the first record of each stream.
+    pub start: EventTime,
+    /// Generator of the records that the loop reads.
+    pub generator: G,
 }
 
 /// The default number of records in a block, equal to the engine's.

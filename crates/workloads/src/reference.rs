@@ -33,7 +33,7 @@ pub mod ysb;
 use std::fmt;
 
 /// A row of a query's results, which its key identifies.
-pub trait Row: fmt::Debug + Clone {
+pub trait Row: fmt::Debug + Clone + PartialEq {
     /// The type of the key that identifies a result row, such as its window and its grouping key.
     type Key: Ord;
 
@@ -41,8 +41,15 @@ pub trait Row: fmt::Debug + Clone {
     fn key(&self) -> Self::Key;
 
     /// Returns whether `found`, which has the same key, is the same result: integers exactly, doubles within a
-    /// relative 1e-9.
-    fn agrees(&self, found: &Self) -> bool;
+    /// relative 1e-9. By default all columns must be equal, which suits rows without doubles.
+    fn agrees(&self, found: &Self) -> bool {
+        self == found
+    }
+}
+
+/// Returns whether two doubles are equal within a relative 1e-9.
+fn is_near(a: f64, b: f64) -> bool {
+    a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
 /// Windows of equal size that begin at all multiples of a slide.

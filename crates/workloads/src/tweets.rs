@@ -22,11 +22,12 @@ pub mod loops;
 pub mod query;
 
 use serde::{Deserialize, Serialize};
-use thalweg_model::{Entropy, SeededEntropy, Span, Text};
+use thalweg_model::{Entropy, SeededEntropy, Span, Text, Windowed};
 
 use crate::prose::TextGenerator;
 use crate::prose::generator::Moods;
 use crate::prose::vocabulary::Vocabulary;
+use crate::reference::tweets::TweetsRow;
 
 pub use lexicon::{Lexicon, LexiconError};
 
@@ -114,6 +115,18 @@ pub struct Mood {
 
 /// The number of occurrences of a word, and the word.
 pub type WordCount = (u64, Text);
+
+impl From<&Windowed<(), Mood>> for TweetsRow {
+    fn from(result: &Windowed<(), Mood>) -> Self {
+        let Mood { sentiment: Sentiment { tweets, score }, words } = &result.value;
+        TweetsRow {
+            window_start_ms: result.window.start.as_micros().div_euclid(1_000),
+            tweets: *tweets,
+            score: *score,
+            words: words.iter().map(|(count, word)| (word.to_string(), *count)).collect(),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -15,9 +15,10 @@
 pub mod loops;
 pub mod query;
 
-use thalweg_model::Span;
+use thalweg_model::{Span, Text, Windowed};
 
 use crate::prose::TextGenerator;
+use crate::reference::wordcount::WordRow;
 
 /// Window size of the word counts, unless a run asks for another. Windows start every [`SLIDE`].
 pub const WINDOW: Span = Span::from_secs(30);
@@ -33,4 +34,11 @@ pub const LINES: usize = 1 << 16;
 /// Returns the lines whose words are counted; they follow from a seed.
 pub fn generator(seed: u64) -> TextGenerator {
     TextGenerator::prose(seed, LINE_BYTES, LINES)
+}
+
+impl From<&Windowed<Text, u64>> for WordRow {
+    fn from(result: &Windowed<Text, u64>) -> Self {
+        let window_start_ms = result.window.start.as_micros().div_euclid(1_000);
+        WordRow { window_start_ms, word: result.key.to_string(), count: result.value }
+    }
 }

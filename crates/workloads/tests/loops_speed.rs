@@ -63,6 +63,7 @@ fn lrb_loops_speed() {
     for _ in 0..REPEATS {
         for (generator, workers, block_records, speeds) in &mut cases {
             let report = lrb::loops::run(lrb::loops::LoopOptions {
+                kind: lrb::loops::KIND,
                 workers: NonZeroUsize::new(*workers).unwrap(),
                 block_records: NonZeroUsize::new(*block_records).unwrap(),
                 stop: LoopStop::After(Duration::from_secs(1)),

@@ -4,11 +4,15 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
+use thalweg::EventTime;
 use thalweg_runtime::system;
-use thalweg_workloads::loops::{LoopKind, LoopReport, LoopStop, WorkerReport};
+use thalweg_workloads::loops::{LoopKind, LoopOptions, LoopReport, LoopStop, WorkerReport};
 
 use super::args::BenchArgs;
 use super::report::{Checked, Figures};
+
+/// Event time of the first record of every loop's streams.
+pub const START: EventTime = EventTime::EPOCH;
 
 /// Settings that all hand-written loops have in common.
 pub struct Settings {
@@ -31,6 +35,12 @@ impl Settings {
             block_records: at_least_one(args.block_records),
             nominal_rate_per_s: nominal_rate_per_s.expect("no generator stands still"),
         }
+    }
+
+    /// Returns the options of a loop of this kind over the records of a generator.
+    pub fn options<G>(&self, kind: LoopKind, stop: LoopStop, generator: G) -> LoopOptions<G> {
+        let Settings { workers, block_records, nominal_rate_per_s } = *self;
+        LoopOptions { kind, workers, block_records, stop, nominal_rate_per_s, start: START, generator }
     }
 }
 

@@ -1,59 +1,72 @@
 //! Shared code of the workloads over lines of text: how they are run from generated or recorded lines, and
-//! compared with the reference.
+//! compared with the reference. The workloads themselves stand in the table of `workloads.rs`.
+
+mod workloads;
 
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Graph, Record, Source, Text};
+use thalweg::{Graph, Query, Record, Source, Text};
 use thalweg_cli::failure;
 use thalweg_cli::interrupt::Interrupt;
-use thalweg_connectors::RowError;
+use thalweg_connectors::{RowError, RowWriter};
 use thalweg_workloads::loops::{LoopKind, LoopReport};
 use thalweg_workloads::prose::{LoopOptions, TextGenerator, stamp_of_line};
-use thalweg_workloads::reference::Row;
 use thalweg_workloads::reference::lines::LineInput;
+use thalweg_workloads::reference::{Row, Windows};
 
 use super::args::BenchArgs;
-use super::by_hand::{self, Settings};
+use super::by_hand::{self, START, Settings};
 use super::drive::{Until, drive};
 use super::load;
 use super::offered::reserve_cache;
 use super::offered::{self, Offered};
 use super::recorded::Recorded;
 use super::report::{Checked, Figures};
-use super::rows::{self, Kept};
+use super::rows::{self, Kept, Rows};
+use super::windows;
+
+pub use workloads::{Distinct, Grep, Tweets, WordCount};
 
 /// Number of records of all queries above which a run is only checked for lost records: the reference must
 /// not take longer than the run.
 const REFERENCE_RECORDS_MAX: u64 = 100_000_000;
 
-/// A workload whose input is lines of text.
+/// A source of lines: generated lines, or those of a file.
+pub trait LineSource: Source<Item = Text> + 'static {}
+
+impl<S: Source<Item = Text> + 'static> LineSource for S {}
+
+/// Occurrences of lines, as the reference reads them.
+pub type LineInputs<'a> = dyn Iterator<Item = LineInput> + 'a;
+
+/// The sink of the results of a workload over lines.
+pub type RowsOf<W> = Rows<<W as LineWorkload>::Out, <W as LineWorkload>::Row>;
+
+/// An entry in the table of workloads whose input is lines of text.
 pub trait LineWorkload {
+    /// The type of a result, of the query and of the hand-written loop.
+    type Out: 'static;
+
     /// The type of a row of the workload's results.
-    type Row: Row + Send + 'static;
+    type Row: Row + for<'r> From<&'r Self::Out>;
 
-    /// Returns the generator of lines for the given seed.
-    fn generator(seed: u64) -> TextGenerator;
+    /// Makes the generator of lines from a seed.
+    const GENERATOR: fn(u64) -> TextGenerator;
 
-    /// Plans the query and names it `name`. Also returns access to the result rows that its sink keeps.
-    fn plan<S>(
-        &self,
-        args: &BenchArgs,
-        name: &str,
-        splits: impl IntoIterator<Item = S>,
-    ) -> Result<(Graph, Kept<Self::Row>)>
-    where
-        S: Source<Item = Text> + 'static;
+    /// Adds the workload to `query`, from its sources to `sink`.
+    fn add<S: LineSource>(&self, query: &Query, args: &BenchArgs, splits: Vec<S>, sink: RowsOf<Self>);
+
+    /// Runs the hand-written loop.
+    fn run_loop(&self, options: LoopOptions<'_>) -> LoopReport<Self::Out>;
 
     /// Returns the results that are expected for these lines, from the reference.
-    fn rows(
-        &self,
-        args: &BenchArgs,
-        inputs: &mut dyn Iterator<Item = LineInput>,
-        lines: &[&str],
-    ) -> Vec<Self::Row>;
+    fn rows(&self, inputs: &mut LineInputs<'_>, lines: &[&str], windows: Windows) -> Vec<Self::Row>;
+
+    /// Writes a result as a row of CSV.
+    fn write(record: &Record<Self::Out>, row: &mut RowWriter);
 
     /// Returns the event time of a recorded line, and the part of the line that is a record. By default the
     /// record is the whole line, and lines are spaced at the nominal rate. Workloads whose lines have a time
@@ -75,21 +88,34 @@ fn lines_of(generator: &TextGenerator) -> Vec<&str> {
 }
 
 /// Runs a workload over lines as the options ask: the query from recorded or generated lines, or the
-/// hand-written loop `run`. `row_of` converts a result of the loop to a result row.
-pub fn run<W: LineWorkload, R>(
+/// hand-written loop.
+pub fn run<W: LineWorkload>(
     args: &BenchArgs,
     workload: &W,
-    run: impl Fn(LoopOptions<'_>) -> LoopReport<R>,
-    row_of: fn(&R) -> W::Row,
     interrupt: Option<&Interrupt>,
 ) -> Result<Figures> {
     if let Some(input) = &args.input {
         return run_recorded(args, workload, input, interrupt);
     }
     match args.api.loop_kind() {
-        Some(kind) => Ok(run_loop(args, kind, workload, run, row_of)),
+        Some(kind) => Ok(run_loop(args, kind, workload)),
         None => run_generated(args, workload, interrupt),
     }
+}
+
+/// Plans the query of a workload and names it `name`. Also returns access to the result rows that its sink
+/// keeps.
+fn plan<W: LineWorkload, S: LineSource>(
+    args: &BenchArgs,
+    workload: &W,
+    name: &str,
+    splits: Vec<S>,
+) -> Result<(Graph, Kept<W::Row>)> {
+    let file = args.results_file(&format!("{name}.csv"))?;
+    let (sink, kept) = RowsOf::<W>::new(|record| W::Row::from(&record.value), file, W::write)?;
+    let query = Query::new(name);
+    workload.add(&query, args, splits, sink);
+    Ok((args.plan(query)?, kept))
 }
 
 /// Runs the queries from generated lines. Every split has text buffers of its own, like the readers of a
@@ -104,7 +130,7 @@ fn run_generated<W: LineWorkload>(
     let split_count = offered.first().map_or(1, Offered::split_count);
     let (mut generators, mut caches) = (Vec::new(), Vec::new());
     for _ in 0..split_count {
-        let generator = Arc::new(W::generator(args.seed));
+        let generator = Arc::new(W::GENERATOR(args.seed));
         caches.push(reserve_cache(&engine, &*generator)?);
         generators.push(generator);
     }
@@ -113,18 +139,18 @@ fn run_generated<W: LineWorkload>(
     for (name, offered) in args.query_names().iter().zip(&offered) {
         let splits = offered.splits(args, generator)?.into_iter().zip(&generators);
         let splits = splits.map(|(split, generator)| split.with_generator(Arc::clone(generator)));
-        planned.push(workload.plan(args, name, splits)?);
+        planned.push(plan(args, workload, name, splits.collect())?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &load::until(args), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.iter().all(Kept::is_whole) {
-        let lines = lines_of(generator);
+        let (lines, windows) = (lines_of(generator), windows::reference_windows(args));
         Checked::by_reference(driven.first_wrong(|index, report| {
             let mut inputs = offered[index].records(&report.made).map(|(index, event_time)| LineInput {
                 event_time_us: event_time.as_micros(),
                 line: generator.place_of(index),
             });
-            rows::difference(&workload.rows(args, &mut inputs, &lines), &kept[index].take())
+            rows::difference(&workload.rows(&mut inputs, &lines, windows), &kept[index].take())
         }))
     } else {
         Checked::by_conservation()
@@ -142,9 +168,10 @@ fn run_recorded<W: LineWorkload>(
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let name = args.workload().facts().name;
     let recorded = Recorded::lines(args, input, &[format!("{name}.csv")])?;
-    let (graph, kept) = workload.plan(args, name, [recorded.open_lines(W::keep_part)?])?;
+    let (graph, kept) = plan(args, workload, name, vec![recorded.open_lines(W::keep_part)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
     let difference = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.is_whole() {
+        let windows = windows::reference_windows(args);
         recorded.with_raw_lines(&engine, &driven, |lines| {
             let numbered = lines.iter().copied().enumerate();
             let parts: Vec<Option<(i64, &str)>> =
@@ -158,9 +185,9 @@ fn run_recorded<W: LineWorkload>(
             };
             driven.first_wrong(|_, report| {
                 let good = inputs().count() as u64;
-                let read = (good != report.events_in)
-                    .then(|| format!("lines read: {good} expected, {} found", report.events_in));
-                read.or_else(|| rows::difference(&workload.rows(args, &mut inputs(), &texts), &kept.take()))
+                rows::wrong_count(&[("lines read", good, report.events_in)]).or_else(|| {
+                    rows::difference(&workload.rows(&mut inputs(), &texts, windows), &kept.take())
+                })
             })
         })?
     } else {
@@ -171,25 +198,19 @@ fn run_recorded<W: LineWorkload>(
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }
 
-/// Runs the hand-written loop of a workload over lines. `row_of` converts a result of the loop to a result
-/// row.
-fn run_loop<W: LineWorkload, R>(
-    args: &BenchArgs,
-    kind: LoopKind,
-    workload: &W,
-    run: impl Fn(LoopOptions<'_>) -> LoopReport<R>,
-    row_of: fn(&R) -> W::Row,
-) -> Figures {
-    let Settings { workers, block_records, nominal_rate_per_s } = Settings::of(args);
-    let generator = &W::generator(args.seed);
-    let run = |stop| run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, generator });
+/// Runs the hand-written loop of a workload over lines.
+fn run_loop<W: LineWorkload>(args: &BenchArgs, kind: LoopKind, workload: &W) -> Figures {
+    let generator = &W::GENERATOR(args.seed);
+    let settings = Settings::of(args);
+    let run = |stop| workload.run_loop(settings.options(kind, stop, generator));
+    let stamp = |index| offered::stamp(settings.nominal_rate_per_s.get(), START.as_micros(), index);
     by_hand::figures(args, kind, run, |worker| {
         let mut inputs = (0..worker.events).map(|index| LineInput {
-            event_time_us: offered::stamp(nominal_rate_per_s.get(), EventTime::EPOCH.as_micros(), index)
-                .as_micros(),
+            event_time_us: stamp(index).as_micros(),
             line: generator.place_of(worker.first_event as u64 + index),
         });
-        let found: Vec<W::Row> = worker.results.iter().map(row_of).collect();
-        rows::difference(&workload.rows(args, &mut inputs, &lines_of(generator)), &found)
+        let windows = windows::reference_windows(args);
+        let found: Vec<W::Row> = worker.results.iter().map(Into::into).collect();
+        rows::difference(&workload.rows(&mut inputs, &lines_of(generator), windows), &found)
     })
 }

@@ -4,18 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{Engine, EventTime, Graph, Query, QueryReport, Record, Source, Windowed};
+use thalweg::{Engine, Graph, Query, QueryReport, Record, Source, Windowed};
 use thalweg_cli::failure;
 use thalweg_cli::interrupt::Interrupt;
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::loops::LoopKind;
-use thalweg_workloads::lrb::loops::{self, LoopOptions};
-use thalweg_workloads::lrb::{LrbGenerator, LrbRecord, LrbWindows, Segment, SegmentReport, check, query};
+use thalweg_workloads::lrb::{
+    LrbGenerator, LrbRecord, LrbWindows, Segment, SegmentReport, check, loops, query,
+};
 use thalweg_workloads::reference::lrb::{LrbAnswer, LrbInput, LrbRow, LrbSizes, lrb_rows_in};
 use thalweg_workloads::reference::lrb_full::LrbColumns;
 
 use super::args::BenchArgs;
-use super::by_hand::{self, Settings};
+use super::by_hand::{self, START, Settings};
 use super::drive::{Until, drive};
 use super::linear_road;
 use super::offered::reserve_cache;
@@ -105,11 +106,7 @@ fn run_recorded(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -
     } else {
         None
     };
-    let checked = answer.map_or_else(Checked::by_conservation, |answer| {
-        Checked::by_reference(driven.first_wrong(|_, report| difference(&answer, &kept.take(), report)))
-    });
-    let diverted = recorded.diverted(&driven);
-    Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
+    Ok(recorded.figures(args, &driven, answer, |answer, report| difference(answer, &kept.take(), report)))
 }
 
 fn plan<S>(args: &BenchArgs, name: &str, splits: impl IntoIterator<Item = S>) -> Result<(Graph, Kept<LrbRow>)>
@@ -124,15 +121,12 @@ where
 }
 
 fn run_loop(args: &BenchArgs, kind: LoopKind) -> Figures {
-    assert_eq!(kind, loops::KIND, "other loops are refused");
     let generator = &linear_road::generator(args);
-    let Settings { workers, block_records, nominal_rate_per_s } = Settings::of(args);
-    let start = EventTime::EPOCH;
-    let run =
-        |stop| loops::run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, start, generator });
+    let settings = Settings::of(args);
+    let run = |stop| loops::run(settings.options(kind, stop, generator));
     by_hand::figures(args, kind, run, |worker| {
         let first = worker.first_event as u64;
-        let stamp = |index| offered::stamp(nominal_rate_per_s.get(), start.as_micros(), index);
+        let stamp = |index| offered::stamp(settings.nominal_rate_per_s.get(), START.as_micros(), index);
         let records = (0..worker.events).map(|index| (first + index, stamp(index)));
         let records = linear_road::generated(generator, records);
         let answer = lrb_rows_in(sizes(args), records.map(|record| check::input_of(&record)));
@@ -143,8 +137,7 @@ fn run_loop(args: &BenchArgs, kind: LoopKind) -> Figures {
 
 /// Returns the first difference between the results of a query and those of the reference.
 fn difference(answer: &LrbAnswer, found: &[LrbRow], report: &QueryReport) -> Option<String> {
-    let wrong = answer.read != report.events_in;
-    let wrong = wrong.then(|| format!("records read: {} expected, {} found", answer.read, report.events_in));
+    let wrong = rows::wrong_count(&[("records read", answer.read, report.events_in)]);
     wrong.or_else(|| rows::difference(&answer.rows, found))
 }
 

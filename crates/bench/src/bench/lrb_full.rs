@@ -108,14 +108,8 @@ fn run_recorded(
         })?,
         None => None,
     };
-    let checked = answer.map_or_else(Checked::by_conservation, |answer| {
-        Checked::by_reference(driven.first_wrong(|_, report| kept.difference(&answer, report)))
-    });
-    Ok(Figures {
-        unanswered: Some(driven.total(unanswered)),
-        diverted: recorded.diverted(&driven),
-        ..Figures::of_engine(args, &driven, None, checked)
-    })
+    let figures = recorded.figures(args, &driven, answer, |answer, report| kept.difference(answer, report));
+    Ok(Figures { unanswered: Some(driven.total(unanswered)), ..figures })
 }
 
 /// Returns the name of the file for one kind of results of one query.
@@ -174,10 +168,7 @@ impl KeptRows {
             ("records read", answer.read, report.events_in),
             ("requests unanswered", answer.unanswered, unanswered(report)),
         ];
-        let wrong = counts.iter().find(|(_, expected, found)| expected != found);
-        let wrong =
-            wrong.map(|(what, expected, found)| format!("{what}: {expected} expected, {found} found"));
-        wrong
+        rows::wrong_count(&counts)
             .or_else(|| rows::difference(&answer.tolls, &self.tolls.take()))
             .or_else(|| rows::difference(&answer.notices, &self.notices.take()))
             .or_else(|| rows::difference(&answer.balances, &self.balances.take()))

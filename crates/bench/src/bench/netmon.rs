@@ -7,17 +7,16 @@ mod recorded;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Generate, Record};
+use thalweg::{Generate, Record};
 use thalweg_cli::failure;
 use thalweg_cli::interrupt::Interrupt;
 use thalweg_workloads::loops::LoopKind;
-use thalweg_workloads::netmon::loops::{self, LoopOptions};
-use thalweg_workloads::netmon::{NetmonGenerator, Probe, WINDOW};
+use thalweg_workloads::netmon::{NetmonGenerator, Probe, WINDOW, loops};
 use thalweg_workloads::reference::netmon::{NetmonDrain, NetmonInput, NetmonSums};
 
 use self::query::{KeptMeans, difference, plan, row_of};
 use super::args::BenchArgs;
-use super::by_hand::{self, Settings};
+use super::by_hand::{self, START, Settings};
 use super::drive::drive;
 use super::load;
 use super::offered::reserve_cache;
@@ -76,16 +75,13 @@ fn run_generated(
 }
 
 fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &NetmonGenerator) -> Figures {
-    let Settings { workers, block_records, nominal_rate_per_s } = Settings::of(args);
-    let start = EventTime::EPOCH;
-    let run = |stop| {
-        loops::run(LoopOptions { kind, workers, block_records, stop, nominal_rate_per_s, start, generator })
-    };
+    let settings = Settings::of(args);
+    let run = |stop| loops::run(settings.options(kind, stop, generator));
     let cache = generator.cache();
     by_hand::figures(args, kind, run, |worker| {
         let (behind, before) = cache.split_at(worker.first_event);
         let period: Vec<_> = before.iter().chain(behind).map(plain).collect();
-        let (rate_per_s, start_us) = (nominal_rate_per_s.get(), start.as_micros());
+        let (rate_per_s, start_us) = (settings.nominal_rate_per_s.get(), START.as_micros());
         let mut sums = NetmonSums::new(WINDOW.as_micros());
         sums.add_drain(NetmonDrain { period: &period, indexes: 0..worker.events, rate_per_s, start_us });
         difference(&sums, worker.results.iter().map(row_of).collect())

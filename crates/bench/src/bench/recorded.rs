@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use flate2::read::MultiGzDecoder;
-use thalweg::{Engine, Record};
+use thalweg::{Engine, QueryReport, Record};
 use thalweg_cli::{console, failure};
 use thalweg_connectors::{CsvOptions, CsvSource, Header, OnBad, RealDisk, Row, RowError, TextSource};
 use thalweg_memory::{BudgetExceeded, Reservation};
@@ -35,6 +35,7 @@ use super::args::BenchArgs;
 use super::drive::Driven;
 use super::files;
 use super::plain_lines::{LINE_BYTES_MAX, plain_lines, raw_lines};
+use super::report::{Checked, Figures};
 use crate::values::OnBadOption;
 
 /// Number of copies of the text that a reference counts for: the buffer of the text is up to twice as long as the
@@ -115,6 +116,22 @@ impl<'a> Recorded<'a> {
             OnBad::Divert(path) if driven.total(|report| report.bad) > 0 => Some(path.clone()),
             _ => None,
         }
+    }
+
+    /// Returns the figures of a run that has read this input. `wrong` returns the first difference of its results
+    /// from the `answer` of the reference. Without an answer, the run is only checked for lost records.
+    pub fn figures<A>(
+        &self,
+        args: &BenchArgs,
+        driven: &Driven,
+        answer: Option<A>,
+        wrong: impl Fn(&A, &QueryReport) -> Option<String>,
+    ) -> Figures {
+        let checked = answer.map_or_else(Checked::by_conservation, |answer| {
+            Checked::by_reference(driven.first_wrong(|_, report| wrong(&answer, report)))
+        });
+        let diverted = self.diverted(driven);
+        Figures { diverted, ..Figures::of_engine(args, driven, None, checked) }
     }
 
     /// Calls `use_lines` with the lines in plain form that a run on `engine` has read. A line that breaks a rule

@@ -72,6 +72,13 @@ pub fn difference<R: Row>(expected: &[R], found: &[R]) -> Option<String> {
     compare(expected, found).err().map(|difference| difference.to_string())
 }
 
+/// Describes the first count that differs from the expected one. A count has its name, the number that the
+/// reference expects and the number that was found.
+pub fn wrong_count(counts: &[(&str, u64, u64)]) -> Option<String> {
+    let (name, expected, found) = counts.iter().find(|(_, expected, found)| expected != found)?;
+    Some(format!("{name}: {expected} expected, {found} found"))
+}
+
 impl<T: 'static, R: Send> Sink<T> for Rows<T, R> {
     fn write(&mut self, record: Record<T>) -> Result<(), Fault> {
         if let Some(rows) = &mut self.rows {

@@ -105,15 +105,17 @@ pub struct Windows {
     pub units: &'static str,
 }
 
+impl Windows {
+    /// Returns windows of this size that start at whole milliseconds, back to back unless a slide is chosen.
+    const fn in_millis(size: Span) -> Self {
+        let (unit, units) = (Span::from_millis(1), "milliseconds");
+        Windows { size, slide: None, may_overlap: true, unit, units }
+    }
+}
+
 const YSB: Facts = Facts {
     name: "ysb",
-    windows: Some(Windows {
-        size: event::WINDOW,
-        slide: None,
-        may_overlap: true,
-        unit: Span::from_millis(1),
-        units: "milliseconds",
-    }),
+    windows: Some(Windows::in_millis(event::WINDOW)),
     nominal_rate_per_s: 10_000_000,
     streams: 1,
     memory_budget_bytes: limits::MEMORY_BUDGET_BYTES.default,
@@ -134,13 +136,7 @@ const YSB: Facts = Facts {
 
 const NYT: Facts = Facts {
     name: "nyt",
-    windows: Some(Windows {
-        size: nyt::WINDOW,
-        slide: None,
-        may_overlap: true,
-        unit: Span::from_secs(1),
-        units: "seconds",
-    }),
+    windows: Some(Windows { unit: Span::from_secs(1), units: "seconds", ..Windows::in_millis(nyt::WINDOW) }),
     is_recorded: true,
     has_cycle: false,
     has_selectivity: false,
@@ -166,13 +162,7 @@ const LRB_FULL: Facts =
 
 const GREP: Facts = Facts {
     name: "grep",
-    windows: Some(Windows {
-        size: grep::WINDOW,
-        slide: Some(grep::SLIDE),
-        may_overlap: true,
-        unit: Span::from_millis(1),
-        units: "milliseconds",
-    }),
+    windows: Some(Windows { slide: Some(grep::SLIDE), ..Windows::in_millis(grep::WINDOW) }),
     nominal_rate_per_s: NOMINAL_RATE_PER_S,
     split_bytes: 16 << 20,
     loops: &[LoopKind::Blocks],
@@ -183,13 +173,7 @@ const WORDCOUNT: Facts = Facts { name: "wordcount", ..GREP };
 
 const DISTINCT: Facts = Facts {
     name: "distinct",
-    windows: Some(Windows {
-        size: distinct::WINDOW,
-        slide: None,
-        may_overlap: false,
-        unit: Span::from_millis(1),
-        units: "milliseconds",
-    }),
+    windows: Some(Windows { may_overlap: false, ..Windows::in_millis(distinct::WINDOW) }),
     ..GREP
 };
 
@@ -203,13 +187,7 @@ const _: () = assert!(
 
 const NETMON: Facts = Facts {
     name: "netmon",
-    windows: Some(Windows {
-        size: netmon::WINDOW,
-        slide: None,
-        may_overlap: true,
-        unit: Span::from_millis(1),
-        units: "milliseconds",
-    }),
+    windows: Some(Windows::in_millis(netmon::WINDOW)),
     nominal_rate_per_s: netmon::PROBES_PER_S,
     loops: &netmon::loops::KINDS,
     ..NYT
@@ -231,13 +209,7 @@ const JOIN: Facts = Facts {
 
 const IPQ1: Facts = Facts {
     name: "ipq1",
-    windows: Some(Windows {
-        size: ipq::WINDOW,
-        slide: None,
-        may_overlap: false,
-        unit: Span::from_millis(1),
-        units: "milliseconds",
-    }),
+    windows: Some(Windows { may_overlap: false, ..Windows::in_millis(ipq::WINDOW) }),
     has_cycle: false,
     has_selectivity: false,
     has_inputs: true,
@@ -247,13 +219,7 @@ const IPQ1: Facts = Facts {
 
 const IPQ2: Facts = Facts {
     name: "ipq2",
-    windows: Some(Windows {
-        size: ipq::SLIDING_WINDOW,
-        slide: Some(ipq::SLIDE),
-        may_overlap: true,
-        unit: Span::from_millis(1),
-        units: "milliseconds",
-    }),
+    windows: Some(Windows { slide: Some(ipq::SLIDE), ..Windows::in_millis(ipq::SLIDING_WINDOW) }),
     ..IPQ1
 };
 

@@ -10,11 +10,10 @@ use thalweg_cli::interrupt::Interrupt;
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, YsbInput, ysb_counts, ysb_counts_of_drain};
-use thalweg_workloads::ysb::loops::{self, LoopOptions};
-use thalweg_workloads::ysb::{Phase, YsbEvent, YsbGenerator, YsbOptions, YsbPhases, event, query};
+use thalweg_workloads::ysb::{Phase, YsbEvent, YsbGenerator, YsbOptions, YsbPhases, event, loops, query};
 
 use super::args::{Api, BenchArgs};
-use super::by_hand::{self, Settings};
+use super::by_hand::{self, START, Settings};
 use super::offered::Offered;
 use super::offered::reserve_cache;
 use super::part::{Check, Part};
@@ -222,18 +221,15 @@ impl Counts {
 }
 
 fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator) -> Figures {
-    let Settings { workers, block_records, nominal_rate_per_s } = Settings::of(args);
-    let start = EventTime::EPOCH;
-    let run = |stop| {
-        loops::run(LoopOptions { kind, workers, block_records, stop, nominal_rate_per_s, start, generator })
-    };
+    let settings = Settings::of(args);
+    let run = |stop| loops::run(settings.options(kind, stop, generator));
     by_hand::figures(args, kind, run, |worker| {
         let period = period_from(generator, worker.first_event as u64, None);
         let expected = ysb_counts_of_drain(YsbDrain {
             period: &period,
             events: worker.events,
-            rate_per_s: nominal_rate_per_s.get(),
-            start_us: start.as_micros(),
+            rate_per_s: settings.nominal_rate_per_s.get(),
+            start_us: START.as_micros(),
             windows: event::WINDOW.as_micros().into(),
         });
         let found: Vec<YsbCount> = worker.results.iter().map(row_of).collect();

@@ -3,9 +3,7 @@
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
-use std::sync::mpsc;
-
-use thalweg_model::{Record, Window, Windowed};
+use thalweg_model::{Record, Windowed};
 
 use super::WINDOW;
 use crate::loops::{Fed, LoopReport};
@@ -33,23 +31,20 @@ struct Blocks<'a> {
     source: LineSource<'a>,
     requests: Vec<Record<&'a str>>,
     firsts: Vec<Record<&'a str>>,
-    panes: Panes<Seen<'a>, Box<dyn FnMut(Window, &[&Seen<'a>])>>,
-    results: mpsc::Receiver<Windowed<(), u64>>,
+    panes: Panes<'a, Seen<'a>, Windowed<(), u64>>,
 }
 
 impl<'a> Blocks<'a> {
     fn new(source: LineSource<'a>, block_records: usize) -> Self {
-        let (emitted, results) = mpsc::channel();
-        let emit = move |window, panes: &[&Seen<'a>]| {
-            let count = panes.iter().map(|seen| seen.count).sum();
-            let _ = emitted.send(Windowed::on_time(window, (), count));
+        let emit = |window, panes: &[&Seen<'a>], results: &mut Vec<_>| {
+            let count: u64 = panes.iter().map(|seen| seen.count).sum();
+            results.push(Windowed::on_time(window, (), count));
         };
         Blocks {
             source,
             requests: vec![BLANK; block_records],
             firsts: vec![BLANK; block_records],
-            panes: Panes::new(WINDOW, WINDOW, Box::new(emit)),
-            results,
+            panes: Panes::new(WINDOW, WINDOW, emit),
         }
     }
 }
@@ -69,8 +64,7 @@ impl Fed for Blocks<'_> {
     }
 
     fn finish(self) -> Vec<Windowed<(), u64>> {
-        self.panes.finish();
-        self.results.into_iter().collect()
+        self.panes.finish()
     }
 }
 
@@ -92,37 +86,16 @@ fn keep_first<'a>(
 
 #[cfg(test)]
 mod tests {
-    use std::num::{NonZeroU64, NonZeroUsize};
-
     use super::*;
     use crate::distinct;
-    use crate::loops::LoopStop;
-    use crate::reference::compare;
-    use crate::reference::distinct::{DistinctRow, distinct_rows};
-    use crate::reference::lines::LineInput;
+    use crate::prose::ceiling::tests::{Runs, check};
+    use crate::reference::distinct::distinct_rows;
 
     #[test]
     fn results_are_the_reference_s() {
-        let generator = &distinct::generator(3);
-        for (workers, block_records, events) in [(1, 384, 70_000), (2, 1, 10_000), (1, 7, 1)] {
-            let [workers, block_records] = [workers, block_records].map(|n| NonZeroUsize::new(n).unwrap());
-            let nominal_rate_per_s = NonZeroU64::new(10_000).unwrap();
-            let stop = LoopStop::Events(events);
-            let report = run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, generator });
-            for worker in report.workers {
-                let inputs = (0..worker.events).map(|index| LineInput {
-                    event_time_us: index as i64 * 100,
-                    line: generator.place_of(worker.first_event as u64 + index),
-                });
-                let expected = distinct_rows(inputs, generator.texts(), WINDOW.as_micros());
-                let found: Vec<DistinctRow> = worker.results.iter().map(row_of).collect();
-                compare(&expected, &found).unwrap();
-            }
-        }
-    }
-
-    fn row_of(result: &Windowed<(), u64>) -> DistinctRow {
-        let window_start_ms = result.window.start.as_micros() / 1_000;
-        DistinctRow { window_start_ms, urls: result.value }
+        let runs = Runs { rate_per_s: 10_000, long: 70_000, short: 10_000, rows_min: 1 };
+        check(&distinct::generator(3), runs, run, |requests, urls| {
+            distinct_rows(requests, urls, WINDOW.as_micros())
+        });
     }
 }

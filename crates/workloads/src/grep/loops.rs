@@ -3,10 +3,8 @@
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
-use std::sync::mpsc;
-
 use regex::Regex;
-use thalweg_model::{EventTime, Record, Window, Windowed};
+use thalweg_model::{EventTime, Record, Windowed};
 
 use super::query::{occurrences, pattern};
 use super::{Found, SLIDE, WINDOW};
@@ -28,20 +26,18 @@ struct Blocks<'a> {
     lines: Vec<Record<&'a str>>,
     found: Vec<Record<u32>>,
     pattern: Regex,
-    panes: Panes<Found, Box<dyn FnMut(Window, &[&Found])>>,
-    results: mpsc::Receiver<Windowed<(), Found>>,
+    panes: Panes<'a, Found, Windowed<(), Found>>,
 }
 
 impl<'a> Blocks<'a> {
     fn new(source: LineSource<'a>, block_records: usize) -> Self {
-        let (emitted, results) = mpsc::channel();
-        let emit = move |window, panes: &[&Found]| {
+        let emit = |window, panes: &[&Found], results: &mut Vec<_>| {
             let sum = panes.iter().fold(Found::default(), |sum, pane| Found {
                 lines: sum.lines + pane.lines,
                 occurrences: sum.occurrences + pane.occurrences,
             });
             if sum.lines > 0 {
-                let _ = emitted.send(Windowed::on_time(window, (), sum));
+                results.push(Windowed::on_time(window, (), sum));
             }
         };
         Blocks {
@@ -49,8 +45,7 @@ impl<'a> Blocks<'a> {
             lines: vec![BLANK; block_records],
             found: vec![Record::new(EventTime::EPOCH, 0); block_records],
             pattern: pattern(),
-            panes: Panes::new(WINDOW, SLIDE, Box::new(emit)),
-            results,
+            panes: Panes::new(WINDOW, SLIDE, emit),
         }
     }
 }
@@ -68,8 +63,7 @@ impl Fed for Blocks<'_> {
     }
 
     fn finish(self) -> Vec<Windowed<(), Found>> {
-        self.panes.finish();
-        self.results.into_iter().collect()
+        self.panes.finish()
     }
 }
 
@@ -98,42 +92,16 @@ fn add_up(pane: &mut Found, rows: &[Record<u32>]) {
 
 #[cfg(test)]
 mod tests {
-    use std::num::{NonZeroU64, NonZeroUsize};
-
     use super::*;
     use crate::grep;
-    use crate::loops::LoopStop;
-    use crate::reference::compare;
-    use crate::reference::grep::{GrepRow, grep_rows};
-    use crate::reference::lines::LineInput;
+    use crate::prose::ceiling::tests::{Runs, check};
+    use crate::reference::Windows;
+    use crate::reference::grep::grep_rows;
 
-    /// The loop has the results of the reference while windows fill up, slide on and close at the end, for
-    /// any number of workers and any block size.
     #[test]
     fn results_are_the_reference_s() {
-        let generator = &grep::generator(3);
-        for (workers, block_records, events) in [(1, 384, 70_000), (2, 1, 10_000), (1, 7, 1)] {
-            let [workers, block_records] = [workers, block_records].map(|n| NonZeroUsize::new(n).unwrap());
-            let nominal_rate_per_s = NonZeroU64::new(1_000).unwrap();
-            let stop = LoopStop::Events(events);
-            let report = run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, generator });
-            for worker in report.workers {
-                let inputs = (0..worker.events).map(|index| LineInput {
-                    event_time_us: index as i64 * 1_000,
-                    line: generator.place_of(worker.first_event as u64 + index),
-                });
-                let (size_us, slide_us) = (WINDOW.as_micros(), SLIDE.as_micros());
-                let windows = crate::reference::Windows { size_us, slide_us };
-                let expected = grep_rows(inputs, generator.texts(), windows);
-                let found: Vec<GrepRow> = worker.results.iter().map(row_of).collect();
-                compare(&expected, &found).unwrap();
-                assert!(events < 10_000 || expected.len() >= 39);
-            }
-        }
-    }
-
-    fn row_of(result: &Windowed<(), Found>) -> GrepRow {
-        let Found { lines, occurrences } = result.value;
-        GrepRow { window_start_ms: result.window.start.as_micros() / 1_000, lines, occurrences }
+        let runs = Runs { rate_per_s: 1_000, long: 70_000, short: 10_000, rows_min: 39 };
+        let windows = Windows { size_us: WINDOW.as_micros(), slide_us: SLIDE.as_micros() };
+        check(&grep::generator(3), runs, run, |inputs, lines| grep_rows(inputs, lines, windows));
     }
 }

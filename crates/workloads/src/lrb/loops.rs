@@ -25,40 +25,22 @@ mod minute;
 mod stops;
 mod table;
 
-use std::num::{NonZeroU64, NonZeroUsize};
-
-use thalweg_model::{EventTime, Windowed};
+use thalweg_model::Windowed;
 
 use super::generator::{LrbGenerator, ROUNDS};
 use super::report::{REPORT_PERIOD_S, Segment};
 use super::toll::SegmentReport;
 use crate::loops::stamps::Stamps;
-use crate::loops::{drive, run_workers};
+use crate::loops::{self, drive, run_workers};
 
 pub use crate::loops::{DEFAULT_BLOCK_RECORDS, LoopKind, LoopReport, LoopStop, WorkerReport};
 
 /// The only way in which the loop for Linear Road is written.
 pub const KIND: LoopKind = LoopKind::Blocks;
 
-/// Options of a run of the hand-written loop for Linear Road.
-#[derive(Clone, Copy, Debug)]
-pub struct LoopOptions<'a> {
-    /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
-    /// cache.
-    pub workers: NonZeroUsize,
-    /// Number of records in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`].
-    pub block_records: NonZeroUsize,
-    /// Tells when a worker ends its loop: after some events, or after some time.
-    pub stop: LoopStop,
-    /// Rate of event time: the record at `index` of a worker's stream is stamped `start + index /
-    /// nominal_rate_per_s`, rounded down to a microsecond. It should equal the generator's own rate; at another
-    /// rate, cars do not report every 30 s.
-    pub nominal_rate_per_s: NonZeroU64,
-    /// Event time of the first record of each stream.
-    pub start: EventTime,
-    /// Generator of the traffic that the loop reads.
-    pub generator: &'a LrbGenerator,
-}
+/// Options of a run of the hand-written loop for Linear Road. The rate should equal the generator's own rate; at
+/// another rate, cars do not report every 30 s.
+pub type LoopOptions<'a> = loops::LoopOptions<&'a LrbGenerator>;
 
 /// Runs the hand-written loop for Linear Road on `workers` new threads, from a common start, and waits for
 /// all of them.
@@ -68,8 +50,10 @@ pub struct LoopOptions<'a> {
 /// window, and unordered within one.
 ///
 /// # Panics
-/// If the stamps leave the range of [`EventTime`] (in builds with overflow checks).
+/// If there is no loop of this kind, or the stamps leave the range of [`EventTime`](thalweg_model::EventTime)
+/// (in builds with overflow checks).
 pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<Segment, SegmentReport>> {
+    assert_eq!(options.kind, KIND, "Linear Road has no other loop");
     run_workers(options.workers, |index, together| {
         let first_event = first_event(options, index);
         let stamps = Stamps::new(options.start, options.nominal_rate_per_s);

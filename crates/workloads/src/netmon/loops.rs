@@ -16,40 +16,19 @@
 mod table;
 mod window;
 
-use std::num::{NonZeroU64, NonZeroUsize};
-
 use thalweg_model::{EventTime, Record, Windowed};
 
 use super::generator::{CACHE_PROBES, NetmonGenerator};
 use super::probe::{IpPair, Probe};
 use crate::loops::stamps::Stamps;
-use crate::loops::{CLOCK_STRIDE_EVENTS, Fed, LoopKind, LoopReport, LoopStop, drive, run_workers};
+use crate::loops::{self, CLOCK_STRIDE_EVENTS, Fed, LoopKind, LoopReport, drive, run_workers};
 use window::OpenWindow;
 
 /// The ways in which the loop for netmon is written.
 pub const KINDS: [LoopKind; 2] = [LoopKind::Blocks, LoopKind::Fused];
 
-/// Options of a run of the hand-written loop for netmon.
-#[derive(Clone, Copy, Debug)]
-pub struct LoopOptions<'a> {
-    /// The kind of loop, one of [`KINDS`].
-    pub kind: LoopKind,
-    /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
-    /// cache.
-    pub workers: NonZeroUsize,
-    /// Probes in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`](crate::loops::DEFAULT_BLOCK_RECORDS). A block
-    /// also ends where the generator's cache does. [`LoopKind::Fused`] ignores it.
-    pub block_records: NonZeroUsize,
-    /// Tells when a worker ends its loop: after some events, or after some time.
-    pub stop: LoopStop,
-    /// Rate of event time: the probe at `index` of a worker's stream is stamped `start + index /
-    /// nominal_rate_per_s`, rounded down to a microsecond.
-    pub nominal_rate_per_s: NonZeroU64,
-    /// Event time of the first probe of each stream.
-    pub start: EventTime,
-    /// Generator of the probes that the loop reads.
-    pub generator: &'a NetmonGenerator,
-}
+/// Options of a run of the hand-written loop for netmon, whose kind is one of [`KINDS`].
+pub type LoopOptions<'a> = loops::LoopOptions<&'a NetmonGenerator>;
 
 /// Runs the hand-written loop for netmon on `workers` new threads, from a common start, and waits for all of
 /// them.

@@ -29,7 +29,27 @@ pub struct DistanceSum {
     miles: CompensatedSum,
 }
 
-impl Fold<f64> for MeanDistance {
+/// Values with a distance, which [`MeanDistance`] can average.
+pub trait Travelled {
+    /// Returns the distance in miles.
+    fn distance_miles(&self) -> f64;
+}
+
+impl Travelled for f64 {
+    #[inline(always)]
+    fn distance_miles(&self) -> f64 {
+        *self
+    }
+}
+
+impl Travelled for Trip {
+    #[inline(always)]
+    fn distance_miles(&self) -> f64 {
+        self.distance_miles
+    }
+}
+
+impl<V: Travelled> Fold<V> for MeanDistance {
     type Accumulator = DistanceSum;
     type Result = TripSummary;
 
@@ -38,9 +58,9 @@ impl Fold<f64> for MeanDistance {
     }
 
     #[inline]
-    fn fold(&self, accumulator: &mut DistanceSum, distance_miles: &f64) {
+    fn fold(&self, accumulator: &mut DistanceSum, trip: &V) {
         accumulator.trips += 1;
-        accumulator.miles.add(*distance_miles);
+        accumulator.miles.add(trip.distance_miles());
     }
 
     fn merge(&self, accumulator: &mut DistanceSum, other: DistanceSum) {
@@ -51,28 +71,6 @@ impl Fold<f64> for MeanDistance {
 
     fn finish(&self, DistanceSum { trips, miles }: DistanceSum) -> TripSummary {
         TripSummary { trips, mean_distance_miles: (miles.sum + miles.lost) / trips as f64 }
-    }
-}
-
-impl Fold<Trip> for MeanDistance {
-    type Accumulator = DistanceSum;
-    type Result = TripSummary;
-
-    fn create(&self) -> DistanceSum {
-        Fold::<f64>::create(self)
-    }
-
-    #[inline]
-    fn fold(&self, accumulator: &mut DistanceSum, trip: &Trip) {
-        self.fold(accumulator, &trip.distance_miles);
-    }
-
-    fn merge(&self, accumulator: &mut DistanceSum, other: DistanceSum) {
-        Fold::<f64>::merge(self, accumulator, other);
-    }
-
-    fn finish(&self, accumulator: DistanceSum) -> TripSummary {
-        Fold::<f64>::finish(self, accumulator)
     }
 }
 

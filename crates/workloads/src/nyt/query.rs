@@ -1,10 +1,10 @@
 //! NYT in the typed interface: source → map → filter → count and mean per window → sink.
 
-use thalweg::{Fold, Query, Sink, SlidingWindows, Source, WatermarkStrategy, Windowed};
+use thalweg::{Query, Sink, SlidingWindows, Source, WatermarkStrategy, Windowed};
 
 use super::DISTANCE_MILES_ABOVE;
 use super::cell::Cell;
-use super::mean::{DistanceSum, MeanDistance, TripSummary};
+use super::mean::{MeanDistance, Travelled, TripSummary};
 use super::trip::{Trip, Vendor};
 
 /// The fields of a taxi trip that the query's map keeps.
@@ -48,24 +48,9 @@ pub fn trips_per_cell<S, K>(
         .sink("sink", sink);
 }
 
-impl Fold<CellTrip> for MeanDistance {
-    type Accumulator = DistanceSum;
-    type Result = TripSummary;
-
-    fn create(&self) -> DistanceSum {
-        Fold::<f64>::create(self)
-    }
-
-    #[inline]
-    fn fold(&self, accumulator: &mut DistanceSum, trip: &CellTrip) {
-        self.fold(accumulator, &trip.distance_miles);
-    }
-
-    fn merge(&self, accumulator: &mut DistanceSum, other: DistanceSum) {
-        Fold::<f64>::merge(self, accumulator, other);
-    }
-
-    fn finish(&self, accumulator: DistanceSum) -> TripSummary {
-        Fold::<f64>::finish(self, accumulator)
+impl Travelled for CellTrip {
+    #[inline(always)]
+    fn distance_miles(&self) -> f64 {
+        self.distance_miles
     }
 }

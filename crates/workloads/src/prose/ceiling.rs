@@ -6,30 +6,15 @@
 //! loop runs, so no reference count is changed. Nothing is counted except the results.
 
 use std::collections::VecDeque;
-use std::num::{NonZeroU64, NonZeroUsize};
 
 use thalweg_model::{EventTime, Record, Span, Window};
 
 use super::generator::TextGenerator;
 use crate::loops::stamps::Stamps;
-use crate::loops::{Fed, LoopReport, LoopStop, drive, run_workers};
+use crate::loops::{self, Fed, LoopKind, LoopReport, drive, run_workers};
 
-/// Options of a run of a hand-written loop over lines.
-#[derive(Clone, Copy, Debug)]
-pub struct LoopOptions<'a> {
-    /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
-    /// texts.
-    pub workers: NonZeroUsize,
-    /// Number of records in a block between two operators of the loop.
-    pub block_records: NonZeroUsize,
-    /// Tells when a worker ends its loop: after some events, or after some time.
-    pub stop: LoopStop,
-    /// Rate of event time: the record at `index` of a worker's stream is stamped `index / nominal_rate_per_s`,
-    /// rounded down to a microsecond.
-    pub nominal_rate_per_s: NonZeroU64,
-    /// Generator of the lines that the loop reads.
-    pub generator: &'a TextGenerator,
-}
+/// Options of a run of a hand-written loop over lines, which is always one of [`LoopKind::Blocks`].
+pub type LoopOptions<'a> = loops::LoopOptions<&'a TextGenerator>;
 
 /// Runs a hand-written loop over lines on new threads, from a common start, and waits for all of them. A
 /// worker's record `index` is the generator's `first_event + index`.
@@ -38,10 +23,11 @@ where
     F: Fed<Row: Send>,
     M: Fn(LineSource<'a>, usize) -> F + Sync,
 {
+    assert_eq!(options.kind, LoopKind::Blocks, "lines have no other loop");
     run_workers(options.workers, |index, together| {
         let texts = options.generator;
         let first_event = texts.period() * index / options.workers.get();
-        let stamps = Stamps::new(EventTime::EPOCH, options.nominal_rate_per_s);
+        let stamps = Stamps::new(options.start, options.nominal_rate_per_s);
         let source = LineSource { texts, next: first_event as u64, stamps };
         drive(make(source, options.block_records.get()), first_event, options.stop, together)
     })
@@ -70,8 +56,11 @@ impl<'a> LineSource<'a> {
     }
 }
 
-/// Sliding windows over an ascending stream, with one pane per slide.
-pub(crate) struct Panes<P, E> {
+/// Adds the results of a window to a list, given the panes of the window.
+type Emit<'a, P, R> = Box<dyn FnMut(Window, &[&P], &mut Vec<R>) + 'a>;
+
+/// Sliding windows over an ascending stream, with one pane per slide, and their results.
+pub(crate) struct Panes<'a, P, R> {
     size: Span,
     slide: Span,
     /// The pane that takes records now; it spans from `start` to `end`.
@@ -80,19 +69,22 @@ pub(crate) struct Panes<P, E> {
     end: EventTime,
     /// Closed panes that are part of windows not yet emitted, each with its start.
     closed: VecDeque<(EventTime, P)>,
-    /// The function that emits the result of a window, given the panes of the window.
-    emit: E,
+    emit: Emit<'a, P, R>,
+    /// Results of the windows emitted so far.
+    results: Vec<R>,
 }
 
-impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
-    /// Creates sliding windows; their size must be a whole number of slides.
-    pub(crate) fn new(size: Span, slide: Span, emit: E) -> Self {
+impl<'a, P: Default, R> Panes<'a, P, R> {
+    /// Creates sliding windows; their size must be a whole number of slides. `emit` adds the results of a
+    /// window to a list.
+    pub(crate) fn new(size: Span, slide: Span, emit: impl FnMut(Window, &[&P], &mut Vec<R>) + 'a) -> Self {
         assert!(
             size.as_micros() % slide.as_micros() == 0,
             "windows of {size} are not made of whole slides of {slide}"
         );
         let (open, start) = (P::default(), EventTime::MIN);
-        Panes { size, slide, open, start, end: start, closed: VecDeque::new(), emit }
+        let (closed, emit, results) = (VecDeque::new(), Box::new(emit), Vec::new());
+        Panes { size, slide, open, start, end: start, closed, emit, results }
     }
 
     /// Splits `rows` into the longest runs that lie in one pane, and calls `each` with each run and its pane.
@@ -115,13 +107,14 @@ impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
         }
     }
 
-    /// Emits all remaining windows that contain a record.
-    pub(crate) fn finish(mut self) {
+    /// Emits all remaining windows that contain a record. Returns the results of all windows.
+    pub(crate) fn finish(mut self) -> Vec<R> {
         if self.start > EventTime::MIN {
             let last = self.start;
             self.close();
             self.emit_until(last.plus(self.size));
         }
+        self.results
     }
 
     #[cold]
@@ -153,8 +146,11 @@ impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
                 break;
             }
             let panes: Vec<&P> = self.closed.iter().map(|(_, pane)| pane).collect();
-            (self.emit)(window, &panes);
+            (self.emit)(window, &panes, &mut self.results);
             end = end.plus(self.slide);
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

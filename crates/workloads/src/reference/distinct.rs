@@ -24,10 +24,6 @@ impl Row for DistinctRow {
     fn key(&self) -> i64 {
         self.window_start_ms
     }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
-    }
 }
 
 /// Returns the results of the requests `inputs`, ordered by window; each input refers to one of `urls`.

@@ -27,10 +27,6 @@ impl Row for GrepRow {
     fn key(&self) -> i64 {
         self.window_start_ms
     }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
-    }
 }
 
 /// Returns the results for the lines `inputs`, ordered by window; each input refers to one of `lines`.

@@ -51,10 +51,6 @@ impl Row for RevenueRow {
     fn key(&self) -> i64 {
         self.window_start_ms
     }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
-    }
 }
 
 impl Row for EventsRow {
@@ -63,10 +59,6 @@ impl Row for EventsRow {
     fn key(&self) -> (i64, u32, u32) {
         (self.window_start_ms, self.job, self.level)
     }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
-    }
 }
 
 impl Row for ErrorsRow {
@@ -74,10 +66,6 @@ impl Row for ErrorsRow {
 
     fn key(&self) -> (i64, u64) {
         (self.window_start_ms, self.job)
-    }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
     }
 }
 

@@ -78,10 +78,6 @@ impl Row for JoinSecond {
     fn key(&self) -> i64 {
         self.second
     }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
-    }
 }
 
 /// Returns the results of two streams that are each ordered by time, one row for each second. Seconds without

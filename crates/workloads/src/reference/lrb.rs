@@ -24,7 +24,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Row;
+use super::{Row, is_near};
 
 /// One row of Linear Road's input, with the fields that the short form reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,10 +78,8 @@ impl Row for LrbRow {
     }
 
     fn agrees(&self, found: &Self) -> bool {
-        let (a, b) = (self.average_speed, found.average_speed);
-        let is_near = a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
         let counted = |row: &Self| (row.key(), row.cars, row.toll, row.accidents);
-        counted(self) == counted(found) && is_near
+        counted(self) == counted(found) && is_near(self.average_speed, found.average_speed)
     }
 }
 

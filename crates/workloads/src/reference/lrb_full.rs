@@ -160,10 +160,6 @@ impl Row for LrbToll {
     fn key(&self) -> (i32, i32) {
         (self.time_s, self.vehicle)
     }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
-    }
 }
 
 impl Row for LrbNotice {
@@ -171,10 +167,6 @@ impl Row for LrbNotice {
 
     fn key(&self) -> (i32, i32) {
         (self.time_s, self.vehicle)
-    }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
     }
 }
 
@@ -196,10 +188,6 @@ impl Row for LrbDaily {
 
     fn key(&self) -> (i32, i32) {
         (self.time_s, self.query)
-    }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
     }
 }
 

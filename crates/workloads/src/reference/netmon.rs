@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::{Row, Windows};
+use super::{Row, Windows, is_near};
 
 /// One measurement of a round-trip time between two machines.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -45,8 +45,7 @@ impl Row for NetmonRow {
     }
 
     fn agrees(&self, found: &Self) -> bool {
-        let (a, b) = (self.mean_rtt, found.mean_rtt);
-        self.key() == found.key() && (a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs()))
+        self.key() == found.key() && is_near(self.mean_rtt, found.mean_rtt)
     }
 }
 
@@ -92,7 +91,6 @@ impl Row for NetmonWindow {
     }
 
     fn agrees(&self, found: &Self) -> bool {
-        let is_near = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
         let is_as_many = self.key() == found.key() && self.rows == found.rows;
         is_as_many && is_near(self.means, found.means) && is_near(self.weighted_means, found.weighted_means)
     }

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Row, Windows};
+use super::{Row, Windows, is_near};
 
 /// One taxi trip, with the fields that the query reads.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -49,9 +49,8 @@ impl Row for NytRow {
     }
 
     fn agrees(&self, found: &Self) -> bool {
-        let (a, b) = (self.avg_distance, found.avg_distance);
-        let is_near = a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
-        self.key() == found.key() && self.trips == found.trips && is_near
+        let is_as_many = self.key() == found.key() && self.trips == found.trips;
+        is_as_many && is_near(self.avg_distance, found.avg_distance)
     }
 }
 

@@ -32,10 +32,6 @@ impl Row for TweetsRow {
     fn key(&self) -> i64 {
         self.window_start_ms
     }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
-    }
 }
 
 /// A part of a tweet that is counted in each window: the tweet itself, a score, or a word.

@@ -24,10 +24,6 @@ impl Row for WordRow {
     fn key(&self) -> (i64, String) {
         (self.window_start_ms, self.word.clone())
     }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
-    }
 }
 
 /// Returns the words of a line, by the rules of word count.

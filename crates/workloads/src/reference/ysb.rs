@@ -37,10 +37,6 @@ impl Row for YsbCount {
     fn key(&self) -> (i64, u64) {
         (self.window_start_ms, self.campaign)
     }
-
-    fn agrees(&self, found: &Self) -> bool {
-        self == found
-    }
 }
 
 /// Returns the results of YSB for `events`, which may be in any order; the rows are ordered by window and

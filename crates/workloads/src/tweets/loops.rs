@@ -4,8 +4,6 @@
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
-use std::sync::mpsc;
-
 use thalweg_model::{EventTime, Record, Text, Window, Windowed};
 
 use super::lexicon::Lexicon;
@@ -31,31 +29,27 @@ struct Blocks<'a> {
     tweets: Vec<Record<&'a str>>,
     scores: Vec<Record<i64>>,
     words: Vec<Record<&'a str>>,
-    sentiments: Panes<Sentiment, Box<dyn FnMut(Window, &[&Sentiment])>>,
-    counts: Panes<WordTable<'a>, Box<dyn FnMut(Window, &[&WordTable<'a>]) + 'a>>,
-    changes: mpsc::Receiver<(Window, Sentiment)>,
-    top_words: mpsc::Receiver<(Window, Vec<WordCount>)>,
+    sentiments: Panes<'a, Sentiment, (Window, Sentiment)>,
+    counts: Panes<'a, WordTable<'a>, (Window, Vec<WordCount>)>,
 }
 
 impl<'a> Blocks<'a> {
     fn new(source: LineSource<'a>, block_records: usize, lexicon: &'a Lexicon) -> Self {
-        let (changed, changes) = mpsc::channel();
         let mut before: Option<Sentiment> = None;
-        let emit_change = move |window, panes: &[&Sentiment]| {
+        let emit_change = move |window, panes: &[&Sentiment], changes: &mut Vec<_>| {
             for sentiment in panes {
                 if before.replace(**sentiment).is_some_and(|before| before.differs_from(**sentiment)) {
-                    let _ = changed.send((window, **sentiment));
+                    changes.push((window, **sentiment));
                 }
             }
         };
-        let (counted, top_words) = mpsc::channel();
-        let emit_words = move |window, panes: &[&WordTable<'a>]| {
+        let emit_words = |window, panes: &[&WordTable<'a>], top_words: &mut Vec<_>| {
             let counts = panes.iter().flat_map(|pane| pane.counts()).map(|(word, count)| (count, word));
             let mut counts: Vec<(u64, &str)> = counts.collect();
             counts.sort_unstable_by(|one, other| other.cmp(one));
             counts.truncate(TOP_WORDS);
             let words = counts.into_iter().map(|(count, word)| (count, Text::from(word)));
-            let _ = counted.send((window, words.collect()));
+            top_words.push((window, words.collect()));
         };
         Blocks {
             source,
@@ -63,10 +57,8 @@ impl<'a> Blocks<'a> {
             tweets: vec![BLANK; block_records],
             scores: vec![Record::new(EventTime::EPOCH, 0); block_records],
             words: vec![BLANK; block_records],
-            sentiments: Panes::new(WINDOW, WINDOW, Box::new(emit_change)),
-            counts: Panes::new(WINDOW, WINDOW, Box::new(emit_words)),
-            changes,
-            top_words,
+            sentiments: Panes::new(WINDOW, WINDOW, emit_change),
+            counts: Panes::new(WINDOW, WINDOW, emit_words),
         }
     }
 }
@@ -89,14 +81,12 @@ impl Fed for Blocks<'_> {
     }
 
     fn finish(self) -> Vec<Windowed<(), Mood>> {
-        self.sentiments.finish();
-        self.counts.finish();
-        let top_words: Vec<(Window, Vec<WordCount>)> = self.top_words.into_iter().collect();
+        let top_words = self.counts.finish();
         let meet = |(window, sentiment): (Window, Sentiment)| {
             let (_, words) = top_words.iter().find(|(of, _)| *of == window)?;
             Some(Windowed::on_time(window, (), Mood { sentiment, words: words.clone() }))
         };
-        self.changes.into_iter().filter_map(meet).collect()
+        self.sentiments.finish().into_iter().filter_map(meet).collect()
     }
 }
 
@@ -116,46 +106,20 @@ fn add_up(pane: &mut Sentiment, scores: &[Record<i64>]) {
 
 #[cfg(test)]
 mod tests {
-    use std::num::{NonZeroU64, NonZeroUsize};
-
     use super::*;
-    use crate::loops::LoopStop;
+    use crate::prose::ceiling::tests::{Runs, check};
     use crate::prose::vocabulary::SCORED;
-    use crate::reference::compare;
-    use crate::reference::lines::LineInput;
-    use crate::reference::tweets::{TweetsRow, tweets_rows};
+    use crate::reference::tweets::tweets_rows;
     use crate::tweets;
 
     #[test]
     fn results_are_the_reference_s() {
-        let generator = &tweets::generator(3);
         let lexicon = Lexicon::of(SCORED).unwrap();
-        for (workers, block_records, events) in [(1, 384, 30_000), (2, 1, 3_000), (1, 7, 1)] {
-            let [workers, block_records] = [workers, block_records].map(|n| NonZeroUsize::new(n).unwrap());
-            let nominal_rate_per_s = NonZeroU64::new(100).unwrap();
-            let stop = LoopStop::Events(events);
-            let report =
-                run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, generator }, &lexicon);
-            for worker in report.workers {
-                let inputs = (0..worker.events).map(|index| LineInput {
-                    event_time_us: index as i64 * 10_000,
-                    line: generator.place_of(worker.first_event as u64 + index),
-                });
-                let expected = tweets_rows(inputs, generator.texts(), &SCORED, WINDOW.as_micros());
-                let found: Vec<TweetsRow> = worker.results.iter().map(row_of).collect();
-                compare(&expected, &found).unwrap();
-                assert!(events < 3_000 || !expected.is_empty(), "moods change by chance");
-            }
-        }
-    }
-
-    fn row_of(result: &Windowed<(), Mood>) -> TweetsRow {
-        let Mood { sentiment: Sentiment { tweets, score }, words } = &result.value;
-        TweetsRow {
-            window_start_ms: result.window.start.as_micros() / 1_000,
-            tweets: *tweets,
-            score: *score,
-            words: words.iter().map(|(count, word)| (word.to_string(), *count)).collect(),
-        }
+        let run = |options: LoopOptions<'_>| run(options, &lexicon);
+        // Moods change by chance, so there is a row.
+        let runs = Runs { rate_per_s: 100, long: 30_000, short: 3_000, rows_min: 1 };
+        check(&tweets::generator(3), runs, run, |inputs, tweets| {
+            tweets_rows(inputs, tweets, &SCORED, WINDOW.as_micros())
+        });
     }
 }

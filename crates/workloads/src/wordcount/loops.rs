@@ -6,9 +6,7 @@
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
-use std::sync::mpsc;
-
-use thalweg_model::{Record, Text, Window, Windowed};
+use thalweg_model::{Record, Text, Windowed};
 
 use super::{SLIDE, WINDOW};
 use crate::loops::{Fed, LoopReport};
@@ -30,29 +28,25 @@ struct Blocks<'a> {
     source: LineSource<'a>,
     lines: Vec<Record<&'a str>>,
     words: Vec<Record<&'a str>>,
-    panes: Panes<WordTable<'a>, Box<dyn FnMut(Window, &[&WordTable<'a>]) + 'a>>,
-    results: mpsc::Receiver<Windowed<Text, u64>>,
+    panes: Panes<'a, WordTable<'a>, Windowed<Text, u64>>,
 }
 
 impl<'a> Blocks<'a> {
     fn new(source: LineSource<'a>, block_records: usize) -> Self {
-        let (emitted, results) = mpsc::channel();
         let mut sum = WordTable::default();
-        let emit = move |window, panes: &[&WordTable<'a>]| {
+        let emit = move |window, panes: &[&WordTable<'a>], results: &mut Vec<Windowed<Text, u64>>| {
             sum.clear();
             for (word, count) in panes.iter().flat_map(|pane| pane.counts()) {
                 sum.add(word, count);
             }
-            for (word, count) in sum.counts() {
-                let _ = emitted.send(Windowed::on_time(window, Text::from(word), count));
-            }
+            let counts = sum.counts();
+            results.extend(counts.map(|(word, count)| Windowed::on_time(window, Text::from(word), count)));
         };
         Blocks {
             source,
             lines: vec![BLANK; block_records],
             words: vec![BLANK; block_records],
-            panes: Panes::new(WINDOW, SLIDE, Box::new(emit)),
-            results,
+            panes: Panes::new(WINDOW, SLIDE, emit),
         }
     }
 }
@@ -73,8 +67,7 @@ impl Fed for Blocks<'_> {
     }
 
     fn finish(self) -> Vec<Windowed<Text, u64>> {
-        self.panes.finish();
-        self.results.into_iter().collect()
+        self.panes.finish()
     }
 }
 
@@ -113,41 +106,16 @@ pub(crate) fn count_words<'a>(pane: &mut WordTable<'a>, words: &[Record<&'a str>
 
 #[cfg(test)]
 mod tests {
-    use std::num::{NonZeroU64, NonZeroUsize};
-
     use super::*;
-    use crate::loops::LoopStop;
-    use crate::reference::compare;
-    use crate::reference::lines::LineInput;
-    use crate::reference::wordcount::{WordRow, word_rows};
+    use crate::prose::ceiling::tests::{Runs, check};
+    use crate::reference::Windows;
+    use crate::reference::wordcount::word_rows;
     use crate::wordcount;
 
-    /// The loop has the results of the reference while windows fill up, slide on and close at the end, for
-    /// any number of workers and any block size.
     #[test]
     fn results_are_the_reference_s() {
-        let generator = &wordcount::generator(3);
-        for (workers, block_records, events) in [(1, 384, 4_000), (2, 1, 200), (1, 7, 1)] {
-            let [workers, block_records] = [workers, block_records].map(|n| NonZeroUsize::new(n).unwrap());
-            let nominal_rate_per_s = NonZeroU64::new(100).unwrap();
-            let stop = LoopStop::Events(events);
-            let report = run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, generator });
-            for worker in report.workers {
-                let inputs = (0..worker.events).map(|index| LineInput {
-                    event_time_us: index as i64 * 10_000,
-                    line: generator.place_of(worker.first_event as u64 + index),
-                });
-                let (size_us, slide_us) = (WINDOW.as_micros(), SLIDE.as_micros());
-                let windows = crate::reference::Windows { size_us, slide_us };
-                let expected = word_rows(inputs, generator.texts(), windows);
-                let found: Vec<WordRow> = worker.results.iter().map(row_of).collect();
-                compare(&expected, &found).unwrap();
-            }
-        }
-    }
-
-    fn row_of(result: &Windowed<Text, u64>) -> WordRow {
-        let window_start_ms = result.window.start.as_micros() / 1_000;
-        WordRow { window_start_ms, word: result.key.to_string(), count: result.value }
+        let runs = Runs { rate_per_s: 100, long: 4_000, short: 200, rows_min: 1 };
+        let windows = Windows { size_us: WINDOW.as_micros(), slide_us: SLIDE.as_micros() };
+        check(&wordcount::generator(3), runs, run, |inputs, lines| word_rows(inputs, lines, windows));
     }
 }

@@ -27,41 +27,21 @@ mod selection;
 mod table;
 mod window;
 
-use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Barrier;
 
-use thalweg_model::{EventTime, Windowed};
+use thalweg_model::Windowed;
 
 use super::event::YsbEvent;
 use super::generator::{CACHE_EVENTS, YsbGenerator};
 use crate::loops::stamps::Stamps;
-use crate::loops::{Fed, drive, run_workers};
+use crate::loops::{self, Fed, drive, run_workers};
 
 pub use crate::loops::{
     CLOCK_STRIDE_EVENTS, DEFAULT_BLOCK_RECORDS, LoopKind, LoopReport, LoopStop, WorkerReport,
 };
 
 /// Options of a run of the hand-written loop for YSB.
-#[derive(Clone, Copy, Debug)]
-pub struct LoopOptions<'a> {
-    /// The kind of hand-written loop that runs.
-    pub kind: LoopKind,
-    /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
-    /// cache.
-    pub workers: NonZeroUsize,
-    /// Events in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`]. A block also ends where the
-    /// generator's cache does. [`LoopKind::Fused`] ignores it.
-    pub block_records: NonZeroUsize,
-    /// Tells when a worker ends its loop: after some events, or after some time.
-    pub stop: LoopStop,
-    /// Rate of event time: the event at `index` of a worker's stream is stamped `start + index /
-    /// nominal_rate_per_s`, rounded down to a microsecond.
-    pub nominal_rate_per_s: NonZeroU64,
-    /// Event time of the first event of each stream.
-    pub start: EventTime,
-    /// Generator of the events that the loop reads.
-    pub generator: &'a YsbGenerator,
-}
+pub type LoopOptions<'a> = loops::LoopOptions<&'a YsbGenerator>;
 
 /// Runs the hand-written loop for YSB on `workers` new threads, from a common start, and waits for all of
 /// them.
@@ -70,7 +50,7 @@ pub struct LoopOptions<'a> {
 /// distances, so that they do not read the same memory at the same time.
 ///
 /// # Panics
-/// If the stamps leave the range of [`EventTime`] (in builds with overflow checks).
+/// If the stamps leave the range of [`EventTime`](thalweg_model::EventTime) (in builds with overflow checks).
 pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<u64, u64>> {
     run_workers(options.workers, |index, together| {
         let start = Start { first_event: CACHE_EVENTS / options.workers * index, options, together };

@@ -18,8 +18,8 @@ use super::query::plan;
 use crate::bench::args::BenchArgs;
 use crate::bench::drive::{Until, drive};
 use crate::bench::recorded::{Layout, Recorded};
-use crate::bench::report::{Checked, Figures};
-use crate::bench::windows;
+use crate::bench::report::Figures;
+use crate::bench::{rows, windows};
 
 /// Largest number of bytes of the first line that are read to check that the file has probes.
 const FIRST_LINE_BYTES_MAX: u64 = 1_000;
@@ -53,17 +53,10 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
     } else {
         None
     };
-    let checked = answer.map_or_else(Checked::by_conservation, |(sums, read, bad)| {
-        Checked::by_reference(driven.first_wrong(|_, report| {
-            let counts = [("probes read", read, report.events_in), ("bad lines", bad, report.bad)];
-            let wrong = counts.iter().find(|(_, expected, found)| expected != found);
-            let wrong =
-                wrong.map(|(what, expected, found)| format!("{what}: {expected} expected, {found} found"));
-            wrong.or_else(|| kept.difference(&sums))
-        }))
-    });
-    let diverted = recorded.diverted(&driven);
-    Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
+    Ok(recorded.figures(args, &driven, answer, |(sums, read, bad), report| {
+        let counts = [("probes read", *read, report.events_in), ("bad lines", *bad, report.bad)];
+        rows::wrong_count(&counts).or_else(|| kept.difference(sums))
+    }))
 }
 
 /// Returns whether a file of probes begins with a header, which it usually does not. A file of another kind

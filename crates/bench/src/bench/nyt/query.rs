@@ -33,9 +33,7 @@ pub fn difference(answer: &NytAnswer, found: &[NytRow], report: &QueryReport) ->
         ("trips filtered", answer.filtered + answer.outside, filtered),
         ("bad lines", answer.bad, report.bad),
     ];
-    let wrong = counts.iter().find(|(_, expected, found)| expected != found);
-    let wrong = wrong.map(|(what, expected, found)| format!("{what}: {expected} expected, {found} found"));
-    wrong.or_else(|| rows::difference(&answer.rows, found))
+    rows::wrong_count(&counts).or_else(|| rows::difference(&answer.rows, found))
 }
 
 fn row_of(record: &Record<Windowed<Cell, TripSummary>>) -> NytRow {

@@ -15,7 +15,7 @@ use super::query::{difference, plan};
 use crate::bench::args::BenchArgs;
 use crate::bench::drive::{Until, drive};
 use crate::bench::recorded::{Layout, Recorded};
-use crate::bench::report::{Checked, Figures};
+use crate::bench::report::Figures;
 use crate::bench::windows;
 
 /// Runs the query from recorded trips, to the end of the file `input`.
@@ -31,11 +31,7 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
     } else {
         None
     };
-    let checked = answer.map_or_else(Checked::by_conservation, |answer| {
-        Checked::by_reference(driven.first_wrong(|_, report| difference(&answer, &kept.take(), report)))
-    });
-    let diverted = recorded.diverted(&driven);
-    Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
+    Ok(recorded.figures(args, &driven, answer, |answer, report| difference(answer, &kept.take(), report)))
 }
 
 fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {

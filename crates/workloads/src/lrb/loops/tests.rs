@@ -1,11 +1,12 @@
 //! Compares the hand-written loop for Linear Road with the reference, at block sizes and rates where
 //! off-by-one errors show, with accidents.
 
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use thalweg_model::{Generate, Record};
+use thalweg_model::{EventTime, Generate, Record};
 
 use super::*;
 use crate::lrb::LrbOptions;
@@ -19,6 +20,7 @@ static GENERATOR: LazyLock<LrbGenerator> =
 
 fn options(block_records: usize) -> LoopOptions<'static> {
     LoopOptions {
+        kind: KIND,
         workers: NonZeroUsize::MIN,
         block_records: NonZeroUsize::new(block_records).unwrap(),
         stop: LoopStop::Events(960_123),

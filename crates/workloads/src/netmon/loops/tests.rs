@@ -1,10 +1,12 @@
 //! Compares both hand-written loops for netmon with the reference, at block sizes and rates where
 //! off-by-one errors show.
 
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::*;
+use crate::loops::LoopStop;
 use crate::reference::compare;
 use crate::reference::netmon::{NetmonDrain, NetmonRow, NetmonSums};
 

@@ -1,10 +1,12 @@
 //! Compares every hand-written loop for YSB with the reference, at block sizes and rates where
 //! off-by-one errors show.
 
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use thalweg_model::EventTime;
 
 use super::*;
 use crate::reference::compare;
