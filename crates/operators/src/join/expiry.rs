@@ -43,8 +43,8 @@ impl Expiry {
         *self = Expiry::new();
     }
 
-    /// Adds the record `who`, which waits until `instant`; drops the entry if there is no memory for it. The
-    /// instant must not be before the last one taken.
+    /// Adds the record with the index `who`, which waits for a match until `instant`; drops it if there is no
+    /// memory for it. The instant must not be before the last one taken from the queue.
     pub(crate) fn add(&mut self, instant: EventTime, who: u32, funds: &mut Funds) {
         let key = key_of(instant);
         debug_assert!(key >= self.last, "who would have been given up already does not wait");
@@ -61,7 +61,7 @@ impl Expiry {
     }
 
     /// Returns the waiting record with the earliest instant, if this instant is before `horizon`, which is in
-    /// microseconds.
+    /// microseconds of event time.
     pub(crate) fn first_before(&mut self, horizon: i128, funds: &mut Funds) -> Option<(EventTime, u32)> {
         let lowest = self.buckets.iter().position(|bucket| !bucket.is_empty())?;
         let least = self.least[lowest];

@@ -136,8 +136,8 @@ pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     left: Side<K, L, C::LeftFate>,
     right: Side<K, R, C::RightFate>,
     lateness: Lateness,
-    /// A record that is not yet compared with all its matches, because there was no room for results (rule
-    /// O3).
+    /// A record that is not yet compared with all its matches, because there was no room for results (rule O3
+    /// of [`thalweg_model::operator`]).
     meeting: Option<Either<Meeting<K, L, C::LeftFate>, Meeting<K, R, C::RightFate>>>,
     /// The place from which to continue emitting rows without a match, after the output ran out of room.
     giving_up: Option<Place>,

@@ -52,7 +52,8 @@ pub struct WindowJoin<K, L, R, KeyL, KeyR, C> {
     accounts: Accounts,
     functions: Arc<Functions<KeyL, KeyR, C>>,
     store: PaneStore<K, L, R>,
-    /// A record whose results with all its matches are not yet emitted, because there was no room (rule O3).
+    /// A record whose results with all its matches are not yet emitted, because there was no room (rule O3 of
+    /// [`thalweg_model::operator`]).
     meeting: Option<Meeting<L, R>>,
     /// The records without a match, of one entry of a closed window, that are being emitted.
     alone: Option<Alone>,

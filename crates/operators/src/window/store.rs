@@ -13,9 +13,10 @@
 //!
 //! Parts stay apart until the pane is over. Once the windows that a part does not count for have fired and take no
 //! more updates, it counts as the whole does, and merging the two would change no result. It would save the second
-//! slot of a key that is in both, and save later windows a table to visit. But continued sums have counted the tables
-//! that they merged, and would have to be told. And parts are few: as records get later, each window of the pane is
-//! closed to them once on time and once for updates, so there are at most two parts for each.
+//! slot of a key that is in both, and save later windows a table to visit. But the sums that go on from window to
+//! window ([`super::pane_sum`]) have counted the tables that they merged, and their counts would have to be
+//! corrected. And parts are few: as records get later, each window of the pane is closed to them once on time and
+//! once for updates, so there are at most two parts for each.
 //!
 //! One pane is current: a run of records in it, the common case, costs one comparison per record and no search. Once
 //! records alternate between panes, two adjacent ones are current: one more comparison tells that a record is in
@@ -222,11 +223,12 @@ pub(crate) struct PaneStore<K, A> {
     current: [Current; 2],
     /// The span of event time of the current panes.
     reach: Reach,
-    /// The pane of the last record outside the current panes, and the number of such records in a row in this
-    /// pane.
+    /// The first instant of the pane that the last record outside the current panes fell into, and the number
+    /// of such records in a row in this pane.
     called: (EventTime, u32),
-    /// Recently used panes with the tables for their whole, each at an index computed from its instants. If
-    /// such a pane has been closed, its windows have ended, so its entry takes no record any more.
+    /// Recently used panes, each with the table of the values that count for all its windows, and at an index
+    /// computed from its instants. If such a pane has been closed, its windows have ended, so its entry takes
+    /// no record any more.
     recent: Box<[Current; RECENT]>,
     /// 2^64 divided by the microseconds from the start of one pane to the start of the next.
     panes_per_range: u64,
@@ -252,8 +254,8 @@ pub(crate) struct PaneStore<K, A> {
 }
 
 impl<K: Eq + Hash, A> PaneStore<K, A> {
-    /// Bytes of an entry of `changed`. Nodes of the tree are at least half full, so twice the size of an
-    /// entry covers it.
+    /// Bytes of an entry of `changed`, the tree of windows with keys whose results are to be updated. Nodes
+    /// of the tree are at least half full, so twice the size of an entry covers it.
     pub(super) const CHANGED_BYTES: usize = 2 * size_of::<(WindowNumber, KeyTable<K, ()>)>();
 
     pub(crate) fn new(windows: SlidingWindows) -> Self {
@@ -397,8 +399,9 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         self.make_current(pair);
     }
 
-    /// Returns the index in `recent` of the pane that contains an instant. Consecutive panes have consecutive
-    /// indexes. Rounding leads about one in ten thousand instants to the index of the pane before.
+    /// Returns the index, in the array `recent` of recently used panes, of the pane that contains an instant.
+    /// Consecutive panes have consecutive indexes. Rounding leads about one in ten thousand instants to the
+    /// index of the pane before.
     fn recent_place(&self, instant: EventTime) -> usize {
         let product = u128::from(instant.as_micros().cast_unsigned()) * u128::from(self.panes_per_range);
         (product >> u64::BITS) as usize % RECENT
@@ -506,8 +509,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         }
     }
 
-    /// Drops a pane and gives its tables back to the pool, except for the table of its whole, which the
-    /// caller owns then.
+    /// Drops a pane and gives its tables back to the pool, except for the table of the values that count for
+    /// all its windows. Returns the index of that table, which the caller must give back.
     pub(super) fn close_parts(&mut self, first: EventTime) -> Option<TableIndex> {
         let is_current = |current: &Current| !current.is_none() && current.pane == first;
         debug_assert!(!self.current.iter().any(is_current), "what is over takes no records");

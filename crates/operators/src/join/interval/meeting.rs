@@ -33,8 +33,8 @@ pub(super) struct Fresh<'a, K> {
     pub(super) funds: &'a mut Funds,
 }
 
-/// Compares a record of the side `own` with the matching rows of `theirs`, and stores the record. Returns the
-/// record if there was no room for the results of all its matches.
+/// Compares a record of the side `own` with the matching rows of the other side, `theirs`, and stores the
+/// record in `own`. Returns the record if there was no room for the results of all its matches.
 #[inline(always)]
 pub(super) fn arrive_at<K, V, N, W, M, U, O>(
     own: &mut Side<K, V, N>,
