@@ -20,7 +20,7 @@ use thalweg_model::{Entropy, SeededEntropy, Span};
 pub struct EarlyShare {
     /// Percentage of the records that come early, limited to the range from 0 to 100.
     pub percent: f64,
-    /// Span of event time by which such a record comes earlier; below zero counts as zero.
+    /// Span of event time by which an early record comes earlier; below zero counts as zero.
     pub epoch: Span,
     /// Seed of the random choice of early records.
     pub seed: u64,

@@ -6,7 +6,7 @@ use thalweg_model::{EventTime, Generate, Record};
 use super::Disorder;
 use super::schedule::EventTimes;
 
-/// Largest number of records made at a time: as many as a filter takes in one pass.
+/// Largest number of records made at a time: 128, as many as a filter takes in one pass.
 const KEPT_RECORDS_MAX: usize = 128;
 
 /// Largest number of bytes of records made at a time, unless a single record has more. It is half of a
@@ -131,8 +131,8 @@ impl<T> Kept<T> {
 
     /// Makes the records from the index `next` on, with the given event times; all records before must be
     /// taken. Values are made one by one and not by [`Generate::each_value`], which [`refill`](Self::refill)
-    /// uses. With two such loops the compiler inlines neither fully, which cost Linear Road a fifth of its
-    /// speed.
+    /// uses. With two such loops the compiler inlines neither fully, which cost the Linear Road benchmark a
+    /// fifth of its speed.
     #[inline(never)]
     pub(super) fn refill_stamped<G>(
         &mut self,
