@@ -34,7 +34,8 @@ pub(crate) struct Draft {
 pub(crate) enum OperatorName {
     /// A name that the user gave to the operator.
     Given(String),
-    /// The kind of the operator. When the query is planned, a number is added if this name is taken.
+    /// The kind of the operator, such as `map`, which becomes its name. When the query is planned, a number
+    /// is added if the name is taken.
     Kind(&'static str),
 }
 

@@ -67,7 +67,8 @@ impl<T> Kept<T> {
         self.next += count;
     }
 
-    /// Makes the [`RECORDS`](Self::RECORDS) records from the place `next` on; all records before must be taken.
+    /// Makes the next [`RECORDS`](Self::RECORDS) records, from the position `next` in the order in which
+    /// records come; all records before must be taken.
     #[inline]
     pub(super) fn refill<G>(
         &mut self,

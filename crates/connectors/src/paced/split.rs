@@ -208,10 +208,10 @@ pub(super) type WrittenSplit = (u64, u64, Vec<u64>);
 pub(super) struct Split {
     shares: SplitShares,
     index: u64,
-    /// The first place that each split has not made. Relaxed ordering is enough, since only the pace of the
-    /// splits depends on it.
+    /// For each split: the place, in the order of all records, of the first record that it has not made.
+    /// Relaxed ordering is enough, since only the pace of the splits depends on it.
     progress: Arc<[AtomicU64]>,
-    /// The range of places whose records the split is making now.
+    /// The range of places, in the order of all records, whose records the split is making now.
     run: Range<u64>,
 }
 

@@ -66,8 +66,8 @@ pub(super) struct LocalDistinct<K, KeyOf> {
     lateness: Lateness,
     /// The current window of the filter: that of the last record which was on time.
     window: Window,
-    /// The slots, each with the last key that hashed to it. Their number is a power of two, or zero before
-    /// the first record and if there is no memory.
+    /// The slots of the filter, each with the last key that hashed to it. Their number is a power of two, or
+    /// zero before the first record and if there is no memory.
     slots: Vec<Option<Sent<K>>>,
     /// Indexes of the slots in use, so that slots can be emptied when their windows have ended.
     filled: Vec<u32>,
@@ -153,7 +153,7 @@ impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
         self.slots.iter().flatten().count()
     }
 
-    /// Forgets the keys that were sent, except keys of the window `kept`.
+    /// Forgets the keys that were sent on to distinct, except keys of the window `kept`.
     fn forget_all_but(&mut self, kept: Option<Window>) {
         let LocalDistinct { slots, filled, .. } = self;
         filled.retain(|place| {

@@ -15,7 +15,8 @@ use super::funds::{Funds, bytes_of};
 /// Number of buckets: one for instants equal to the last one taken, and one for each bit of an instant.
 const BUCKETS: usize = 65;
 
-/// Number of items above which a bucket gives its memory back when its items move to lower buckets.
+/// Number of items above which a bucket of the radix heap gives its memory back when its items move to lower
+/// buckets.
 const KEPT_ITEMS_MAX: usize = 64;
 
 /// An instant, mapped to a [`u64`] of the same order, and the index of the record that waits for a match

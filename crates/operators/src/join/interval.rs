@@ -217,8 +217,8 @@ where
         keys
     }
 
-    /// Looks up the bucket of the record at `offset` in the input, and the buckets in which its matches may
-    /// lie.
+    /// Looks up the bucket of time for the record at position `offset` of the input, and the buckets of the
+    /// other side in which its matches may lie.
     #[inline(always)]
     fn look_at(&mut self, offset: usize, time: EventTime, is_left: bool, key: &K) {
         let IntervalJoin { left, right, lateness, ahead, hash, funds, .. } = self;

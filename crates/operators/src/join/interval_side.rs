@@ -94,7 +94,7 @@ impl<K, V, N> Reused for Bucket<K, V, N> {
 /// The buckets that a span of instants touches, in which the matches of a record are searched.
 #[derive(Debug)]
 pub(crate) struct Near {
-    /// Number of the first bucket that the span of instants touches.
+    /// Number, in the order of time, of the first bucket that the span of instants touches.
     pub(crate) first: i64,
     /// Number of buckets that the span touches.
     pub(crate) count: usize,
@@ -168,8 +168,8 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         time.as_micros().div_euclid(self.width)
     }
 
-    /// Returns the index of the bucket for records at `time`, and opens the bucket if needed; `None` if there
-    /// is no memory for it.
+    /// Returns the index of the table of the bucket for records at `time`, and opens the bucket if needed;
+    /// `None` if there is no memory for it.
     #[inline(always)]
     pub(crate) fn open(&mut self, time: EventTime, funds: &mut Funds) -> Option<u32> {
         let number = self.number_of(time);
@@ -215,8 +215,8 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.is_near_known = true;
     }
 
-    /// Returns the entry of `key` in the bucket with index `place`, and makes one for a new key; `None` if
-    /// there is no memory for it.
+    /// Returns the index of the entry of `key` in the bucket with index `place`, and makes an entry for a new
+    /// key; `None` if there is no memory for it.
     #[inline(always)]
     pub(crate) fn entry_of(&mut self, place: u32, tag: Tag, key: K, funds: &mut Funds) -> Option<u32> {
         self.buckets.at_mut(place).table.find_or_insert(tag, key, || Timeline::Empty, funds)

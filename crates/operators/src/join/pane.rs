@@ -80,8 +80,8 @@ impl<K, L, R> Reused for Pane<K, L, R> {
 }
 
 impl<K: Eq, L, R> Pane<K, L, R> {
-    /// Returns the entry of a record's key in this pane, and makes one for a new key; `None` if there is no
-    /// memory for it.
+    /// Returns the index of the entry of a record's key in this pane, and makes an entry for a new key;
+    /// `None` if there is no memory for it.
     #[inline(always)]
     pub(crate) fn entry_of(&mut self, arrival: Arrival<K>, funds: &mut Funds) -> Option<u32> {
         if arrival.entry != NOWHERE {

@@ -37,7 +37,7 @@ struct Ahead {
     entries: [u32; BATCH_RECORDS],
 }
 
-/// An entry of a window that is closing, whose results are to be emitted next.
+/// The entry of one key in one pane of a window that is closing; its results are to be emitted next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing {
     /// Number of the window that is closing.
@@ -64,7 +64,7 @@ pub(crate) struct PaneStore<K, L, R> {
     current_micros: u64,
     /// Number of the last window that has closed; all windows with lower numbers are closed as well.
     closed: Option<i64>,
-    /// The window that is closing, with its next entry.
+    /// The window that is closing, with the entry (a key in one of its panes) whose results come next.
     closing: Option<Closing>,
     /// The indexes of the panes of the window that is closing.
     closing_panes: Vec<u32>,
@@ -344,8 +344,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         &self.closing_panes
     }
 
-    /// Appends the values of one entry to `lefts` and `rights`, each side in the order in which its values
-    /// came.
+    /// Appends the values of one entry (a key in one pane) to `lefts` and `rights`, each side in the order in
+    /// which its values came.
     pub(crate) fn gather(&mut self, pane: u32, entry: u32, lefts: &mut Vec<L>, rights: &mut Vec<R>)
     where
         L: Clone,

@@ -92,8 +92,8 @@ impl Pane {
         std::iter::once((Since::on_time(self.numbers.start), self.whole)).chain(parts)
     }
 
-    /// Returns the table of the pane's values that count for these windows; if there is none, the index in
-    /// `parts` where it belongs.
+    /// Returns the table of the pane's values that count for the windows `since`; if there is none, the index
+    /// in `parts` where it belongs.
     fn table_of(&self, since: Since) -> Result<TableIndex, usize> {
         if since == Since::on_time(self.numbers.start) {
             return Ok(self.whole);
@@ -108,7 +108,7 @@ impl Pane {
 #[derive(Clone, Copy, Debug)]
 struct Current {
     table: TableIndex,
-    /// First instant of the current pane.
+    /// First instant of the current pane, one of the at most two panes to which records mostly go.
     pane: EventTime,
     /// Length of the current pane in microseconds, so that one comparison tells whether an instant lies in it.
     micros: u64,
@@ -120,7 +120,8 @@ struct Current {
 }
 
 impl Current {
-    /// Stands for no current pane: takes no record.
+    /// Stands for the absence of a current pane (a pane to which records go without a search): takes no
+    /// record.
     const NONE: Current = Current {
         table: TableIndex::NONE,
         pane: EventTime::MIN,
@@ -204,8 +205,8 @@ pub(crate) struct TablePlace {
     updates: Option<Since>,
 }
 
-/// Number of panes outside the current ones that are remembered. It is rare that records come for more panes
-/// at once.
+/// Number of recently used panes that are remembered, besides the current ones to which records mostly go. It
+/// is rare that records come for more panes at once.
 const RECENT: usize = 64;
 
 /// A pane is made current when this many records in a row fall into it and into no current pane. Exchanging
@@ -315,7 +316,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         *self = PaneStore::with(self.windows, self.lateness, KeyHash::new(seed), self.allowance.clone());
     }
 
-    /// Returns the table of the current pane that contains `instant`; `None` if no current pane does.
+    /// Returns the table of the pane that contains `instant`, if it is a current pane (one of the at most two
+    /// to which records mostly go); otherwise `None`.
     #[inline(always)]
     pub(crate) fn current(&mut self, instant: EventTime) -> Option<&mut Accumulators<K, A>> {
         let offset = micros_from(self.reach.start, instant);
@@ -340,7 +342,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         (self.current, self.reach) = (current, Reach::of(&current));
     }
 
-    /// Finds the table for a record at `instant` that lies in no current pane.
+    /// Finds the table for a record at `instant` that lies in none of the current panes, to which records
+    /// mostly go.
     pub(crate) fn find(&mut self, instant: EventTime, late_by: EventTime) -> Place {
         let recent = self.recent[self.recent_place(instant)];
         if !(recent.contains(instant) && recent.takes(late_by)) {
@@ -386,7 +389,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         Place::Table(TablePlace { table, updates: (!is_on_time).then_some(since) })
     }
 
-    /// Makes a pane current. A pane that was current stays so if it is adjacent to the new one.
+    /// Makes a pane current, so that its records find their table without a search. A pane that was current
+    /// stays so if it is adjacent to the new one.
     fn turn_beside(&mut self, next: Current) {
         let open = || self.current.into_iter().filter(|current| !current.is_none());
         let pair = if let Some(before) = open().find(|current| current.is_before(&next)) {
@@ -443,8 +447,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         true
     }
 
-    /// Returns the table of a pane for values that count for these windows, and makes the table if there is
-    /// none. Returns `None` if there is no memory.
+    /// Returns the table, in the pane that begins at `first`, for values that count for the windows `since`,
+    /// and makes the table if there is none. Returns `None` if there is no memory.
     fn open(&mut self, first: EventTime, since: Since) -> Option<TableIndex> {
         if !self.panes.contains_key(&first) {
             if !self.allowance.ask(Pane::BYTES) {

@@ -69,13 +69,14 @@ impl Seen {
         }
     }
 
-    /// Marks the entries of the record's key as not looked up yet, in all buckets.
+    /// Sets the entries of the record's key, in the tables of all its buckets, to "not looked up yet".
     pub(super) fn forget_entries(&mut self) {
         self.own_entry = NOWHERE;
         self.near_entries = [NOWHERE; NEAR_MAX];
     }
 
-    /// Loads the index words at the home slots of the record's key in all its buckets.
+    /// Loads, from the index of the hash table of each of the record's buckets, the word at the home slot of
+    /// its key.
     #[inline(always)]
     pub(super) fn peek<K: Eq + Hash, V, N: Fate, W, M: Fate>(
         &mut self,
