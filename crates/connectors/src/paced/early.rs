@@ -87,8 +87,8 @@ impl Early {
         })
     }
 
-    /// Returns true if the record that is sent at this place of every epoch (a position from 0 on, in
-    /// records) comes early.
+    /// Returns true if the record that is sent at position `place` of every epoch, counted in records from 0
+    /// on, comes early.
     #[inline(always)]
     fn is_early_place(&self, place: u64) -> bool {
         self.mask(place) != 0
