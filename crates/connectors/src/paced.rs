@@ -16,8 +16,8 @@
 //! With [`Disorder`] the same records come in another order. This costs more: each record is made by itself, and
 //! kept, cheap or not. Drained, they are the same records as without disorder. At a rate their event times lie before
 //! the instants at which they are due, by up to twice the disorder's bound: they are delayed records, not records
-//! from the future. With [`EarlyShare`] a share of the records comes an epoch before the others, which count as
-//! delayed by an epoch.
+//! from the future. With [`EarlyShare`] a share of the records comes an epoch (a given span of event time) before the
+//! others, which count as delayed by an epoch.
 //!
 //! With a [`Load`] the rate changes over time, or records come in bursts or messages, or are delayed in transit, in
 //! order: see `paced/load.rs`. Records are then kept too. A latency marker stands behind the last record of every
@@ -115,8 +115,8 @@ impl Pace {
 }
 
 /// Distance of prefetching, in records: when a value is inspected, the value this many places behind it is
-/// prefetched. So the values of a filter's next pass are loaded while the chain processes the records of this
-/// pass.
+/// prefetched. A filter inspects 128 values in one pass. So the values of its next pass are loaded while the
+/// chain processes the records of the present one.
 const AHEAD_RECORDS: u64 = 192;
 
 /// Nanoseconds that a split which is too far ahead of the others waits before it is polled again.
@@ -156,12 +156,12 @@ pub struct Paced<G: Generate> {
     disorder: Option<Disorder>,
     /// The times at which records are due; only at a steady rate.
     send_times: Option<SendTimes>,
-    /// The times of the records that are made ahead; only under a load, whose records come in order.
+    /// The times of the records that are made ahead; only under a [`Load`], whose records come in order.
     ahead: Option<Box<Ahead>>,
-    /// Under a load: when the record that was made last arrived.
+    /// The processing time at which the record that was made last arrived; only under a [`Load`].
     arrived: Option<ProcessingTime>,
     next_index: u64,
-    /// The index behind the record that was made last; 0 before the first record.
+    /// Index of the record after the one that was made last; 0 before the first record.
     made_to: u64,
     /// The records from `next_index` on that are made already. There is none if values are cheap and come in
     /// order at a steady rate.
@@ -210,7 +210,7 @@ impl<G: Generate> Paced<G> {
         self.shuffled(disorder.is_any().then_some(disorder))
     }
 
-    /// Returns this source at its rate, but under a load that changes.
+    /// Returns this source under a load, which changes its rate over time or delays its records.
     ///
     /// # Errors
     /// [`LoadError`] if the load is invalid, the source is drained, or its records come in disorder.
@@ -228,7 +228,7 @@ impl<G: Generate> Paced<G> {
         Ok(self.on(&Course::new(load, rate_per_s), start))
     }
 
-    /// Returns this source under the load of `course`, which begins at `start`.
+    /// Returns this source under the load that `course` describes, which begins at `start`.
     fn on(self, course: &Arc<Course>, start: ProcessingTime) -> Self {
         let ahead = Some(Box::new(Ahead::new(course, start)));
         Paced { send_times: None, ahead, marked_index: u64::MAX, kept: Kept::none(), ..self }
@@ -338,7 +338,8 @@ impl<G: Generate> Paced<G> {
     /// behind it, down to the block that it fills, keeps all values in registers.
     #[inline(always)]
     fn make<O: Output<G::Item>>(&mut self, limit: usize, bound_index: u64, output: &mut O) -> u64 {
-        // One call makes records of one run of the split only, that is, of one range of consecutive places.
+        // One call makes records of one run of the split only: a range of places in the order in which all
+        // splits' records come.
         let due = bound_index.min(self.split.run_end()).saturating_sub(self.next_index);
         let count = limit.min(STRETCH_RECORDS_MAX).min(usize::try_from(due).unwrap_or(usize::MAX));
         if count == 0 {
@@ -374,7 +375,8 @@ impl<G: Generate> Paced<G> {
         made_to
     }
 
-    /// Moves to the next run of the split when all records of the current one are made.
+    /// Moves to the next run (range of consecutive records) of the split when all records of the current run
+    /// are made.
     #[inline]
     fn go_on(&mut self) {
         let next = self.split.go_on(self.next_index);
@@ -397,9 +399,9 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// Under a load: makes the next records and computes their times, if the buffer is empty. Returns the
-    /// number of all records that have arrived, as far as it is known, and updates the index of the next
-    /// record with a latency marker.
+    /// Under a [`Load`]: makes the next records and computes their times, if the buffer of records is empty.
+    /// Returns the number of all records that have arrived by `now`, as far as it is known, and updates the
+    /// index of the next record with a latency marker.
     #[cold]
     #[inline(never)]
     fn look_ahead(&mut self, now: ProcessingTime) -> u64 {
@@ -414,8 +416,8 @@ impl<G: Generate> Paced<G> {
         ahead.due_count(now)
     }
 
-    /// Under a load: returns the status after a poll. `is_marked` tells whether the poll made the record with
-    /// the latency marker.
+    /// Under a [`Load`]: returns the status of the source after a poll. `is_marked` tells whether the poll
+    /// made the record that is followed by a latency marker.
     #[cold]
     #[inline(never)]
     fn stand(&mut self, is_marked: bool) -> Polled {
@@ -502,8 +504,8 @@ impl<G: Generate> Source for Paced<G> {
         Some(of_all.saturating_mul(self.split.records_per_own()).max(1))
     }
 
-    /// Returns when the last record made was due: by the rate, or by the load with its delays. `None` if the
-    /// source is drained.
+    /// Returns the processing time at which the last record made was due: by the rate, or by the load with
+    /// its delays. `None` if the source is drained.
     fn arrived(&self) -> Option<ProcessingTime> {
         let last = self.made_to.checked_sub(1)?;
         self.send_times.map(|send_times| send_times.intended(last)).or(self.arrived)
@@ -579,7 +581,8 @@ struct PacedInput<'a, G: Generate> {
 
 /// The way in which the records of a poll are made: on demand, or before the poll.
 enum Made<'a, G: Generate> {
-    /// Records are made when they are inspected or taken. The event times begin with the first record's.
+    /// Records are made when they are inspected or taken. The times are those of the records of the poll,
+    /// from the first on.
     Anew(&'a G, StretchTimes),
     /// The records were made before the poll, and lie in this slice.
     Before(&'a [Record<G::Item>]),

@@ -26,12 +26,14 @@ impl Accounts {
         Accounts { name, read: 0, filtered: 0, late: 0, blame: Blame::default() }
     }
 
-    /// Returns the counts of an operator that hands records on, except for filtered and late ones.
+    /// Returns the counts of an operator that hands records on: each record that is neither filtered nor late
+    /// counts as forwarded.
     pub(crate) fn forwarding(&self) -> Counts {
         Counts { forwarded: self.kept(), ..self.dropping() }
     }
 
-    /// Returns the counts of an operator that adds records to its state, except for filtered and late ones.
+    /// Returns the counts of an operator that adds records to its state: each record that is neither filtered
+    /// nor late counts as folded.
     pub(crate) fn folding(&self) -> Counts {
         Counts { folded: self.kept(), ..self.dropping() }
     }

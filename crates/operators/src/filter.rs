@@ -29,8 +29,9 @@ use thalweg_model::{
 
 use crate::accounts::Accounts;
 
-/// Records per pass. Few, because the first pass waits for memory while the second computes: with 128 the next
-/// records are loaded meanwhile. At 512, YSB's default chains are 20 % slower.
+/// Number of records per pass. It is small, because the first pass waits for memory while the second computes:
+/// with 128, the next records are loaded meanwhile. At 512, the Yahoo Streaming Benchmark with default chains
+/// is 20 % slower.
 const PASS_RECORDS: usize = 128;
 
 /// Keeps the records whose value a predicate accepts.

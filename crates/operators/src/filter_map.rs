@@ -17,7 +17,8 @@
 //! # }
 //! ```
 //!
-//! It does not expand, so the operator before it in a chain gives it whole runs of records.
+//! A filter map gives at most one record for each record, so the operator before it in a chain gives it whole runs of
+//! records.
 
 use std::sync::Arc;
 

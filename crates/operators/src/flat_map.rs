@@ -137,8 +137,9 @@ where
     /// Saves nothing, since a flat map has no state between records.
     ///
     /// # Panics
-    /// If the results of a record are not all emitted: an iterator cannot be saved. This does not
-    /// happen, because no mark reaches the operator before they are.
+    /// If the results of a record are not all emitted: an iterator cannot be saved. This does not happen,
+    /// because no mark (a signal between records, such as a watermark) reaches the operator before they are
+    /// emitted.
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         assert!(self.rest.is_none(), "state is saved at a mark, when all before it is through (O4)");
         Ok(())

@@ -1,9 +1,9 @@
 //! A hash table for keyed state: open addressing, linear probing, entries in place.
 //!
-//! A table of our own: in the YSB query, look-ups in the maps of a well-kept crate took half of the engine's time.
-//! Here a key's home slot is the upper bits of one multiplication, so a look-up is that multiplication, one load and
-//! one comparison. Also, an emission that ran out of room continues at a slot number. docs/performance.md has the
-//! figures.
+//! A table of our own: in the query of the Yahoo Streaming Benchmark, look-ups in the hash maps of a well-kept crate
+//! took half of the engine's time. Here a key's home slot is the upper bits of one multiplication, so a look-up is
+//! that multiplication, one load and one comparison. Also, an emission that ran out of room continues at a slot
+//! number. docs/performance.md has the figures.
 //!
 //! At most half of the slots are in use, so that a probe is short. Removing an entry moves those behind it forward,
 //! so there are no tombstones. The hash is seeded, so that keys cannot be chosen to collide: [`key_hash`] says how.
@@ -123,8 +123,8 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         None
     }
 
-    /// Removes any entry of the table and returns it; returns `None` when the table is empty. Once draining
-    /// has begun, nothing may be inserted until then.
+    /// Removes any entry of the table and returns it; returns `None` when the table is empty. After the first
+    /// call, nothing may be inserted until a call has returned `None`.
     pub(crate) fn drain_one(&mut self) -> Option<(K, A)> {
         while self.len > 0 {
             let entry = self.slots[self.drained].take();
@@ -165,7 +165,8 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         (self.hash.of(key) >> self.shift) as usize
     }
 
-    /// Puts a new entry into the empty slot at `place`, or into another slot if the table must grow first.
+    /// Puts a new entry into the empty slot with the index `place`, or into another slot if the table must
+    /// grow first.
     #[cold]
     #[inline(never)]
     fn insert(&mut self, place: usize, key: K, value: A) -> &mut A {

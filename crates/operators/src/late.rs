@@ -19,7 +19,8 @@ impl Lateness {
         Lateness { watermark: EventTime::MIN, input: EventTime::MIN }
     }
 
-    /// Updates the watermarks that decide about lateness by a mark of any kind.
+    /// Notes a mark, a signal between records. Watermarks of the operator and of its inputs change which
+    /// records are late; other marks change nothing.
     pub(crate) fn see(&mut self, mark: Mark) {
         match mark {
             Mark::Watermark(watermark) => {

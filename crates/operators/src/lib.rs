@@ -1,4 +1,5 @@
-//! Operators as plain state machines: records and marks in, records and marks out, nothing else.
+//! Operators as plain state machines: records and marks in, records and marks out, nothing else. Marks are signals
+//! between records, such as watermarks.
 //!
 //! There is one file per operator; each opens with its card. [`map`] and [`filter`] are the shortest, and
 //! [`flat_map`] makes many records of one. [`join`] holds the join with a table that does not change and the joins of

@@ -47,9 +47,10 @@
 //! ```
 //!
 //! Differences from Flink. A watermark there promises "> t", ours ">= t": a timer at `t` fires here before all
-//! records at `t` have come. So a timer that waits for those is set at `t` plus one microsecond; one that waits for a
-//! window's end is set at the end, not one before. There are no timers of processing time, since operators read no
-//! clock. State of a key is one value, which exists from the first use, not several that are declared.
+//! records at `t` have come. So a timer that waits for those is set at `t` plus one microsecond; a timer that waits
+//! for a window's end is set at the end itself, not one unit of time before it. There are no timers of processing
+//! time, since operators read no clock. State of a key is one value, which exists from the first use, not several
+//! that are declared.
 
 mod context;
 mod keyed;
@@ -74,8 +75,8 @@ use crate::key_table::partition_hash;
 /// end the query.
 const FIRED_PER_CALL_MAX: usize = 1 << 10;
 
-/// A function with state per key and timers of event time. One value serves all keys; only state differs between
-/// keys. To do without keys, use `()` as the only one.
+/// A function with state per key and timers of event time. One value of the implementing type serves all keys;
+/// only the state differs between keys. To do without keys, use `()` as the only key.
 ///
 /// ```
 /// use thalweg_model::{EventTime, Record, Span};

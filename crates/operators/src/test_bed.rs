@@ -100,9 +100,10 @@ impl<T> Input<T> for Given<T> {
     }
 }
 
-/// Returns a random input as text for the test bed: values with their times, and an end. A record of kind 0
-/// is followed by its own time as a watermark, unless the watermark would go back. A record of kind 1 is
-/// followed by an input's watermark that is not below the operator's.
+/// Returns a random input as text for the test bed: values with their times, and an end. Each of `records` is
+/// a value, its time and a kind. Behind a record of kind 0 stands a watermark with the record's time, unless
+/// the watermark would go back. Behind a record of kind 1 stands the watermark of an input, not below that of
+/// the operator.
 pub(crate) fn input_of(records: impl IntoIterator<Item = (i64, i64, u8)>) -> String {
     let (mut input, mut watermark) = (Vec::new(), i64::MIN);
     for (value, time, kind) in records {
@@ -144,7 +145,7 @@ impl<T> Output<T> for Collected<T> {
     }
 }
 
-/// A test bed with the operator under test.
+/// A test bed with the operator under test: runs input through it, with limited room for output.
 pub(crate) struct Bed<P, In = i64> {
     operator: P,
     /// Number of records that the output has room for at every call. Input is given in batches of at most

@@ -34,7 +34,8 @@ pub(crate) struct Draft {
 pub(crate) enum OperatorName {
     /// A name that the user gave to the operator.
     Given(String),
-    /// The kind of the operator. When the query is planned, a number is added if this name is taken.
+    /// The kind of the operator, such as `map`, which becomes its name. When the query is planned, a number
+    /// is added if the name is taken.
     Kind(&'static str),
 }
 
@@ -53,7 +54,8 @@ pub(crate) type Lower = Box<dyn FnOnce(&mut Planner)>;
 enum End {
     /// The stream has not ended so far, so more operators may follow.
     Open,
-    /// The stream ends in another stream of the query, such as a union, which turns it into tasks.
+    /// The stream ends in another stream of the query, such as a union. That stream is turned into tasks, and
+    /// this one with it.
     InStream,
     /// The stream ends in a sink, or is split or shared; the function turns it into tasks.
     Planned(Lower),
@@ -61,7 +63,7 @@ enum End {
 
 struct StreamDraft {
     /// Used in a branch of a shared stream: true if, in every branch that has ended so far, a merging
-    /// operator comes before any keyed or serial one.
+    /// operator (whose partial results of each worker are merged) comes before any keyed or serial one.
     all_gather: Option<Rc<Cell<bool>>>,
     /// The operator that was added to the stream last.
     last: Label,
@@ -123,15 +125,16 @@ impl Draft {
         (self.add_stream(label), label)
     }
 
-    /// Begins a branch of a shared stream. If the branch reaches a keyed or serial operator before one that
-    /// merges, `all_gather` becomes false when the branch ends.
+    /// Begins a branch of a shared stream. If the branch reaches a keyed or serial operator before a merging
+    /// one (see [`Gathers`]), `all_gather` becomes false when the branch ends.
     pub(crate) fn begin_branch(&mut self, all_gather: &Rc<Cell<bool>>) -> (StreamIndex, Label) {
         let (index, label) = self.begin_behind("branch");
         self.streams[index.0].all_gather = Some(Rc::clone(all_gather));
         (index, label)
     }
 
-    /// Notes for a branch of a shared stream that has ended whether a merging operator comes first in it.
+    /// Notes, for a branch of a shared stream that has ended, whether its first operator with state is a
+    /// merging one; see [`Gathers`].
     fn note_gathers(&mut self, StreamIndex(stream): StreamIndex, gathers: Gathers) {
         if let Some(all_gather) = &self.streams[stream].all_gather
             && gathers != Gathers::First

@@ -51,7 +51,7 @@
 //! [`segment`], which explains how a chain of calls becomes tasks. The programs in the folder `examples` lead from
 //! the first stream to an operator of your own; the output of each is beside it.
 //!
-//! This room names no file, no format and no option; it adds types to the runtime's graphs.
+//! This crate names no file, no format and no option; it adds types to the runtime's graphs.
 #![forbid(unsafe_code)]
 
 /// Stands for the README, so that the program in the README runs as a test.

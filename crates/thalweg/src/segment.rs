@@ -1,7 +1,8 @@
 //! Segments: how a chain of calls becomes tasks.
 //!
 //! A stream's type contains all its parts: `Chained<Chained<FromSource<S>, Filter>, Map>` and so on. When the query
-//! is planned, each stream's segment is lowered from back to front, by the rule of [`Chaining`]. YSB:
+//! is planned, each stream's segment is lowered from back to front, by the rule of [`Chaining`]. The query of the
+//! Yahoo Streaming Benchmark:
 //!
 //! ```text
 //!   None      source | filter | map | join | window | sink      a task each
@@ -20,7 +21,8 @@
 //! [`boxed`](crate::Stream::boxed) ends a chain, since the type of the operators before it is no longer known.
 //!
 //! With [`Parallel::Epochs`] chains break in some more places: before and behind operators that several workers
-//! share, where the next operator is not shared in the same way.
+//! share, where the next operator is not shared in the same way. There lie containers (blocks of one epoch, each of
+//! which any worker may claim), partitions (ordered streams, one for each split) or an exchange by key:
 //!
 //! ```text
 //!   splits-filter | window-sink      containers    source-1-filter, source-2-filter | window#1, window#2 | window-sink
@@ -98,7 +100,8 @@ impl From<Chaining> for Layout {
 }
 
 /// Tells which kind of operator comes first in a stream: a merging one, of which each worker may have an
-/// instance whose partial results are merged, or a keyed or serial one.
+/// instance whose partial results are merged; or one that is keyed (each worker has some keys) or serial (one
+/// worker at a time).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gathers {
     /// The stream has reached neither a merging nor a keyed or serial operator so far.
@@ -164,29 +167,31 @@ pub use splits::FromSplits;
             one that takes a boxed stream leaves it out: `Stream<{T}>`"
 )]
 pub trait Segment<T: Send + 'static>: Sized + 'static {
-    /// Type of this segment with a mark at its end that a stateful operator follows. Chains may break there.
+    /// Type of this segment in front of a stateful operator. A chain may break there.
     type BeforeState: Segment<T>;
 
-    /// Adds the mark that a stateful operator follows this segment of a stream.
+    /// Returns this segment with the note that a stateful operator follows it.
     fn before_state(self) -> Self::BeforeState;
 
-    /// Type of this segment with a mark that its last operator is a task of its own.
+    /// Type of this segment with its last operator as a task of its own.
     type Isolated: Segment<T>;
 
-    /// Adds the mark that the last operator of this segment is a task of its own.
+    /// Returns this segment with the note that its last operator is a task of its own.
     fn isolate(self) -> Self::Isolated;
 
-    /// The ways of sharing that some value of this type may allow. Code for other ways is not compiled.
+    /// The ways in which several workers may share the operators behind some segment of this type. Code for
+    /// other ways is not compiled.
     const MAY: Allowed;
 
-    /// Returns the ways of sharing that this segment allows. They are a part of [`MAY`](Self::MAY).
+    /// Returns the ways in which several workers may share the operators behind this segment: all or some of
+    /// [`MAY`](Self::MAY).
     fn allowed(&self, planner: &Planner) -> Allowed {
         let _ = planner;
         Self::MAY
     }
 
-    /// Tells whether a merging operator comes first in the segment, or a keyed or serial one; see
-    /// [`Gathers`].
+    /// Tells whether a merging operator comes first in the segment, or a keyed or serial one; [`Gathers`]
+    /// defines these kinds.
     const GATHERS: Gathers;
 
     /// Input handle by which one instance of a keyed operator reads this segment.
@@ -198,8 +203,8 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// Input handle by which the operator behind the segment, in another task, reads it.
     type Input: InputPlan<T>;
 
-    /// Plans the segment up to an edge to another task; the chaining decides the tasks of its operators. The edge is
-    /// of this kind, if the segment makes one.
+    /// Plans the segment up to an edge to another task; the chaining decides the tasks of its operators. The edge
+    /// has the given `kind`, unless the segment is an edge already.
     fn input(self, planner: &mut Planner, kind: EdgeKind) -> Self::Input;
 
     /// Ends the segment at `output`, with as many of its operators in one task as possible. The name of the
@@ -457,7 +462,7 @@ where
     }
 }
 
-/// A mark in a stream in front of a stateful operator. A chain breaks here, unless the whole stream is one
+/// The end of a segment in front of a stateful operator. A chain breaks here, unless the whole stream is one
 /// task.
 pub struct Cut<C>(C);
 

@@ -22,7 +22,7 @@ struct Load {
     window: Span,
 }
 
-/// The loads of the queries. The first query of each workload is the benchmark itself. The last one has so
+/// The loads of the queries of each workload. The first query is the benchmark itself. The last one has so
 /// little load that the latency of every record is measured.
 const YSB: [Load; 3] = [
     Load { rate_per_s: 1_000_000, window: ysb::event::WINDOW },
@@ -63,12 +63,12 @@ pub struct Generators {
 pub struct Running {
     pub handle: QueryHandle,
     pub leader: Leader,
-    /// Latencies that were taken from the query so far.
+    /// Latencies of the query's results that the demo has read so far.
     pub latencies: Latencies,
 }
 
 impl Generators {
-    /// Makes the events of both generators, which takes a moment.
+    /// Makes the events of both generators in memory, which takes a moment.
     pub fn new(engine: &Engine) -> Result<Self> {
         let ysb = Arc::new(YsbGenerator::new(YsbOptions::default()));
         let nyt = Arc::new(NytGenerator::new(0));

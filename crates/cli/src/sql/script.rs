@@ -293,7 +293,7 @@ fn tell(together: &mut Together<'_>, number: usize, job: &Job) -> Result<(), Sql
     Ok(())
 }
 
-/// Calls `of` with all tables that a plan reads, each as often as it occurs.
+/// Calls `of` with each table that a plan reads, as often as the plan reads it. Stops at the first error.
 pub fn for_each_table<E>(plan: &Plan, of: &mut dyn FnMut(&Table) -> Result<(), E>) -> Result<(), E> {
     if let Node::Scan { table, .. } = &plan.node {
         of(table)?;

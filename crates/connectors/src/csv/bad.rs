@@ -184,7 +184,7 @@ impl Diverted {
 /// The numbers of the last `BAD_LINES_MAX + 1` bad lines, in a ring buffer.
 struct RecentBad {
     numbers: [u64; BAD_LINES_MAX + 1],
-    /// Index at which the next number is stored; it holds the oldest number once the ring is full.
+    /// Index at which the next line number is stored. Once the ring is full, it holds the oldest number.
     next: usize,
 }
 
@@ -195,7 +195,7 @@ impl RecentBad {
     }
 
     /// Adds the bad line with the given number. Returns whether it exceeds the limit: whether this line and
-    /// the `BAD_LINES_MAX` bad lines before it lie in one window.
+    /// the `BAD_LINES_MAX` bad lines before it are among [`BAD_WINDOW_LINES`] consecutive lines.
     fn is_one_too_many(&mut self, number: u64) -> bool {
         self.numbers[self.next] = number;
         self.next = (self.next + 1) % self.numbers.len();

@@ -28,7 +28,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// One line of the file, without its line end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Line<'a> {
-    /// Number of the line in the file, and offset of its first byte.
+    /// Number of the line in the file, from 1 on, and number of bytes of the file before it, after gunzip.
     pub at: Position,
     pub bytes: &'a [u8],
     /// True if the line was longer than [`LINE_BYTES_MAX`], so that its end is missing.
@@ -44,7 +44,8 @@ pub(super) struct Lines {
     end: usize,
     is_at_end: bool,
     spill: Vec<u8>,
-    /// Number and offset of the line that is read next.
+    /// Number of the line that is read next, from 1 on, and number of bytes of the file before it, after
+    /// gunzip.
     next: Position,
 }
 
@@ -131,7 +132,7 @@ impl Lines {
         Ok(count > 0)
     }
 
-    /// Returns the number and the offset of the next line.
+    /// Returns the number of the next line, from 1 on, and the number of bytes of the file before it.
     pub(super) fn position(&self) -> Position {
         self.next
     }

@@ -76,7 +76,7 @@ struct Reading {
     /// The buffer of text that was sealed last, from which records are emitted.
     sealed: Option<TextBuffer>,
     drafted: Vec<Drafted>,
-    /// Index of the first line of the buffer that is not emitted yet.
+    /// Index, in the buffer that was sealed last, of the first line that is not emitted yet.
     next: usize,
     /// Number of records that the source has emitted so far.
     given: u64,

@@ -38,8 +38,8 @@ pub(super) struct Course {
     bursts: Option<Pareto>,
     message_records: u64,
     way: Way,
-    /// Length of a tick in nanoseconds. Without messages, all records that are sent within a tick have one
-    /// delay.
+    /// Length of a tick in nanoseconds. If records are not sent in messages, all records that are sent within
+    /// a tick have one transit delay.
     tick_ns: u64,
     /// Seeds of the random numbers for gaps between messages, for bursts and for delays.
     seeds: [u64; 3],
@@ -200,7 +200,8 @@ pub(super) struct Walk {
     gaps: SeededEntropy,
     delays: SeededEntropy,
     delay_ns: u64,
-    /// Number of the tick of time for which the present delay was drawn.
+    /// Number of the tick (a span of time in which all records have one delay) for which the present delay
+    /// was drawn.
     tick: u64,
     /// The times at which the current message is sent and arrives.
     times: Times,

@@ -20,7 +20,7 @@ use thalweg_model::{Entropy, SeededEntropy, Span};
 pub struct EarlyShare {
     /// Percentage of the records that come early, limited to the range from 0 to 100.
     pub percent: f64,
-    /// Span of event time by which such a record comes earlier; below zero counts as zero.
+    /// Span of event time by which an early record comes earlier; below zero counts as zero.
     pub epoch: Span,
     /// Seed of the random choice of early records.
     pub seed: u64,
@@ -68,8 +68,8 @@ impl Early {
         self.is_whole
     }
 
-    /// Returns true if an early record is sent at the place of record `index`: the record of the next epoch
-    /// that has the same place there. The record `index` itself was sent an epoch earlier then.
+    /// Returns true if, when the turn of record `index` comes, an early record is sent in its place: the
+    /// record that lies one epoch after it. The record `index` itself was sent an epoch earlier then.
     #[inline(always)]
     pub(super) fn is_early(&self, index: u64) -> bool {
         self.is_early_place(index % self.epoch_records)
@@ -87,7 +87,8 @@ impl Early {
         })
     }
 
-    /// Returns true if the record that is sent at this place of an epoch is an early one.
+    /// Returns true if the record that is sent at position `place` of every epoch, counted in records from 0
+    /// on, comes early.
     #[inline(always)]
     fn is_early_place(&self, place: u64) -> bool {
         self.mask(place) != 0
@@ -102,7 +103,8 @@ impl Early {
         (u128::from(drawn).wrapping_sub(self.threshold) >> 64) as u64
     }
 
-    /// Returns the index of the record that is sent in the place of record `index`.
+    /// Returns the index of the record that is sent when the turn of record `index` comes: this record, or
+    /// the early record one epoch after it.
     #[inline(always)]
     pub(super) fn sent_at(&self, index: u64) -> u64 {
         if self.is_early(index) { index.saturating_add(self.epoch_records) } else { index }

@@ -6,7 +6,7 @@ use thalweg_model::{EventTime, Generate, Record};
 use super::Disorder;
 use super::schedule::EventTimes;
 
-/// Largest number of records made at a time: as many as a filter takes in one pass.
+/// Largest number of records made at a time: 128, as many as a filter takes in one pass.
 const KEPT_RECORDS_MAX: usize = 128;
 
 /// Largest number of bytes of records made at a time, unless a single record has more. It is half of a
@@ -67,7 +67,8 @@ impl<T> Kept<T> {
         self.next += count;
     }
 
-    /// Makes the [`RECORDS`](Self::RECORDS) records from the place `next` on; all records before must be taken.
+    /// Makes the next [`RECORDS`](Self::RECORDS) records, from the position `next` in the order in which
+    /// records come; all records before must be taken.
     #[inline]
     pub(super) fn refill<G>(
         &mut self,
@@ -131,8 +132,8 @@ impl<T> Kept<T> {
 
     /// Makes the records from the index `next` on, with the given event times; all records before must be
     /// taken. Values are made one by one and not by [`Generate::each_value`], which [`refill`](Self::refill)
-    /// uses. With two such loops the compiler inlines neither fully, which cost Linear Road a fifth of its
-    /// speed.
+    /// uses. With two such loops the compiler inlines neither fully, which cost the Linear Road benchmark a
+    /// fifth of its speed.
     #[inline(never)]
     pub(super) fn refill_stamped<G>(
         &mut self,

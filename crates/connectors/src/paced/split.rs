@@ -6,7 +6,8 @@
 //!   skewed        0           1   |       0              1
 //! ```
 //!
-//! Splits may be skewed: then some have longer runs, and a round of all splits is as long as before.
+//! A run is a range of consecutive records, and a round has one run of each split. Splits may be skewed: then some
+//! have longer runs, and a round is as long as before.
 //!
 //! A split is never more than a number of runs ahead of the slowest. Its records would only wait in state for those
 //! of the other splits, since the watermark is the least of all. (Flink calls this watermark alignment.)
@@ -20,14 +21,16 @@ use super::course::Course;
 use super::load::{Load, LoadError};
 use super::zipf::{least_share, zipf_parts};
 
-/// Number of records of a run if the generator is drained: as many as a poll makes.
+/// Number of records of a run (the consecutive records that a split makes before the run of another split) if
+/// the generator is drained: as many as a poll makes.
 const DRAINED_RUN_RECORDS: u64 = 4_096;
 
-/// Number of runs per second at a rate. A run lasts 1 ms, for which a split without due records may delay the
-/// results of the others.
+/// Number of runs (ranges of consecutive records of one split) per second at a rate. A run lasts 1 ms. For
+/// this time, a split without due records may delay the results of the others.
 const RUNS_PER_S: u64 = 1_000;
 
-/// Number of runs, of all splits together, by which the fastest split may be ahead of the slowest.
+/// Number of runs (ranges of consecutive records), those of all splits counted, by which the fastest split
+/// may be ahead of the slowest.
 const AHEAD_RUNS: u64 = 64;
 
 /// Length of the shortest run of skewed splits, in records, so that whole numbers are close to the shares.
@@ -37,9 +40,10 @@ const SKEWED_RUN_RECORDS_MIN: f64 = 8.0;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SplitShares {
     splits: u64,
-    /// Number of records of each run, unless the splits are skewed.
+    /// Number of consecutive records of each run, unless the splits are skewed.
     run_records: u64,
-    /// Ends of the runs of one round over all splits, if the splits are skewed.
+    /// Ends of the runs of one round, in which each split makes one run of consecutive records; only if the
+    /// splits are skewed.
     ends: Option<Box<[u64]>>,
 }
 
@@ -165,7 +169,7 @@ impl SplitShares {
             (run, made / run_records, made % run_records)
         };
         let of_splits: Vec<_> = made.iter().enumerate().map(run_of).collect();
-        // Counts the rounds that are complete, because every split has made its run.
+        // Counts the complete rounds, in which every split has made its run of consecutive records.
         let whole_runs = of_splits.iter().map(|(_, runs, _)| *runs).min().unwrap_or(0);
         let round_records = self.round_records();
         let mut places: Vec<Range<u64>> = Vec::with_capacity(1);
@@ -204,10 +208,10 @@ pub(super) type WrittenSplit = (u64, u64, Vec<u64>);
 pub(super) struct Split {
     shares: SplitShares,
     index: u64,
-    /// The first place that each split has not made. Relaxed ordering is enough, since only the pace of the
-    /// splits depends on it.
+    /// For each split: the place, in the order of all records, of the first record that it has not made.
+    /// Relaxed ordering is enough, since only the pace of the splits depends on it.
     progress: Arc<[AtomicU64]>,
-    /// The range of places whose records the split is making now.
+    /// The range of places, in the order of all records, whose records the split is making now.
     run: Range<u64>,
 }
 

@@ -3,8 +3,8 @@
 
 use thalweg_model::{Fold, StateReader, StateWriter};
 
-/// Folds `values` as a whole, and also in every pair of parts, whose accumulators are then merged. Calls
-/// `look` with the result of each way, so that a test can compare them.
+/// Folds `values` as a whole, and also cut in two at every position, with the accumulators of the two parts
+/// merged. Calls `look` with the result of each of these folds, so that a test can compare them.
 pub(super) fn check<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Result)) {
     look(fold.finish(folded(fold, values)));
     for place in 0..=values.len() {
@@ -15,8 +15,8 @@ pub(super) fn check<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Resu
     }
 }
 
-/// Checks a fold with an inverse: as [`check`] does, and with values that were merged before or after the
-/// others and then taken away again.
+/// Checks a fold with an inverse. Does the same checks as [`check`]. Then merges each beginning of `values`
+/// with all of `values`, takes the beginning away again, and calls `look` with the result.
 pub(super) fn check_inverse<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Result)) {
     const { assert!(F::INVERTS) };
     check(fold, values, &look);

@@ -5,8 +5,8 @@ use thalweg_model::{Fold, State};
 
 /// Keeps all values: those of one pane in the order in which they came, panes in the order of time. A tumbling window
 /// is one pane. Behind several inputs, the values of each input are in order; how values of different inputs
-/// interleave is not determined. Values that came too late for some of a window's firings stand behind the others of
-/// their pane.
+/// interleave is not determined. Values that came too late for some of the windows of their pane stand behind the
+/// other values of the pane.
 ///
 /// Memory: all values of a key and window. The heap memory of the values themselves is not counted.
 ///

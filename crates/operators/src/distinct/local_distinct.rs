@@ -6,12 +6,12 @@
 //!   split 2   b b c b   -- local distinct -->  b c  /
 //! ```
 //!
-//! Each split remembers some of the keys that it has sent: a slot, chosen by hash, holds the last key that hashed to
-//! it. A record equal to the one in its slot, both on time, would only be counted as repeated by distinct. So it is
-//! counted here and not sent. Late records, and records whose slot has forgotten them, are sent on and counted by
-//! distinct. The slots fit into a core's second-level cache: remembering all keys took that cache from the copies and
-//! gained nothing. Where records rarely repeat, the filter lets all records pass for most of the time, and tries
-//! again now and then.
+//! Each split (one of the parallel streams of a source) remembers some of the keys that it has sent: a slot, chosen
+//! by hash, holds the last key that hashed to it. A record equal to the one in its slot, both on time, would only be
+//! counted as repeated by distinct. So it is counted here and not sent. Late records, and records whose slot has
+//! forgotten them, are sent on and counted by distinct. The slots fit into a core's second-level cache: remembering
+//! all keys took that cache from the copies and gained nothing. Where records rarely repeat, the filter lets all
+//! records pass for most of the time, and tries again now and then.
 //!
 //! *Records that are both repeated and late.* A split that was idle may resume when the others are ahead of it. Its
 //! records may then be late for distinct and on time here. Such a record counts as repeated although it is late as
@@ -29,19 +29,20 @@ use thalweg_model::{
 use crate::key_table::partition_hash;
 use crate::late::Lateness;
 
-/// Number of slots of a local distinct filter at first. Each trial doubles it, so that a slow stream takes
-/// little memory.
+/// Number of slots of a local distinct filter before its first trial. Each trial doubles the number, up to
+/// [`SLOT_BYTES_MAX`], so that a slow stream takes little memory.
 const SLOTS_MIN: usize = 1 << 9;
 
 /// Largest size in bytes of all slots of a filter: a little more than half of a second-level cache of 1 MiB.
 const SLOT_BYTES_MAX: usize = 576 << 10;
 
-/// Records in one trial. After a trial the filter decides by the share of repeated records whether it goes on
-/// looking up records.
+/// Number of records in one trial of the filter, in which it looks up each record. After a trial the share of
+/// repeated records decides whether the filter goes on looking up records.
 const TRIAL_RECORDS: u32 = 1 << 14;
 
-/// Records that pass without a look-up after a trial that found too few repeated records. So a filter without
-/// use costs at most an eighth of its normal cost.
+/// Number of records that pass without a look-up after a trial that found too few repeated records. So the
+/// look-ups of a filter that finds too few cost at most an eighth of those of a filter that looks up all
+/// records.
 const UNASKED_RECORDS: u32 = 7 * TRIAL_RECORDS;
 
 /// The least share of repeated records in a trial for which the filter stays on: one record in this many.
@@ -50,7 +51,7 @@ const REPEATED_ONE_IN: u32 = 4;
 /// An empty window, which contains no instant: the current window before the first record.
 const NO_WINDOW: Window = Window { start: EventTime::MIN, end: EventTime::MIN };
 
-/// A key that was sent on to the copies of distinct, behind the start of the window in which its record lay.
+/// The start of a window, and a key with a record in this window that was sent on to the copies of distinct.
 type Sent<K> = (EventTime, K);
 
 /// The local distinct filter of one split: its slots, and the state of its trials.
@@ -65,8 +66,8 @@ pub(super) struct LocalDistinct<K, KeyOf> {
     lateness: Lateness,
     /// The current window of the filter: that of the last record which was on time.
     window: Window,
-    /// The slots, each with the last key that hashed to it. Their number is a power of two, or zero before
-    /// the first record and if there is no memory.
+    /// The slots of the filter, each with the last key that hashed to it. Their number is a power of two, or
+    /// zero before the first record and if there is no memory.
     slots: Vec<Option<Sent<K>>>,
     /// Indexes of the slots in use, so that slots can be emptied when their windows have ended.
     filled: Vec<u32>,
@@ -80,7 +81,8 @@ pub(super) struct LocalDistinct<K, KeyOf> {
     is_asked: bool,
     /// Tells whether the split was idle and has sent no record since.
     is_silent: bool,
-    /// Number of repeated records that the filter had kept back when the current trial began.
+    /// Number of repeated records that the filter had kept back, since its start, when the current trial
+    /// began.
     repeated_before: u64,
     repeated: u64,
     blame: Blame,
@@ -151,7 +153,7 @@ impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
         self.slots.iter().flatten().count()
     }
 
-    /// Forgets the keys that were sent, except keys of the window `kept`.
+    /// Forgets the keys that were sent on to distinct, except keys of the window `kept`.
     fn forget_all_but(&mut self, kept: Option<Window>) {
         let LocalDistinct { slots, filled, .. } = self;
         filled.retain(|place| {

@@ -17,12 +17,12 @@ const SPARE_TABLES_MAX: usize = 4;
 /// An empty window: it contains no instant, and no instant is found to fall into it.
 const NO_WINDOW: Window = Window { start: EventTime::MIN, end: EventTime::MIN };
 
-/// An open window, and the keys that were seen in it.
+/// An open window, and the keys that were seen in it; an entry of the tree of open windows.
 #[derive(Debug)]
 struct Pane<K> {
     window: Window,
-    /// The keys seen in this window. For the current window this is an empty table without slots, since its
-    /// keys are kept outside of the tree.
+    /// The keys seen in this window. For the current window, that of the last record, this is an empty table
+    /// without slots: its keys are kept outside of the tree of open windows.
     keys: KeyTable<K, ()>,
 }
 
@@ -45,8 +45,8 @@ pub(super) struct Seen<K> {
 }
 
 impl<K: Clone + Eq + Hash> Seen<K> {
-    /// Bytes of one window in the tree. Nodes of the tree are at least half full, so twice the size of an
-    /// entry covers it.
+    /// Bytes of one window in the tree of open windows. Nodes of the tree are at least half full, so twice
+    /// the size of an entry covers it.
     const PANE_BYTES: usize = 2 * size_of::<(EventTime, Pane<K>)>();
 
     pub(super) fn new() -> Self {
@@ -94,7 +94,8 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         Some(key)
     }
 
-    /// Makes an open window the current one; returns `false` if there is no memory for its entry in the tree.
+    /// Makes an open window the current one; returns `false` if there is no memory for its entry in the tree
+    /// of open windows.
     #[cold]
     #[inline(never)]
     pub(super) fn turn_to(&mut self, window: Window) -> bool {
@@ -117,7 +118,7 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         true
     }
 
-    /// Puts the keys of the current window back into the tree, so that no window is current.
+    /// Puts the keys of the current window back into the tree of open windows, so that no window is current.
     pub(super) fn park(&mut self) {
         self.swap();
         (self.window, self.micros) = (NO_WINDOW, 0);

@@ -7,12 +7,13 @@ use thalweg_model::Either;
 
 use crate::key_table::partition_hash;
 
-/// Records that are looked up ahead: enough that their cache misses overlap as far as the processor allows, few
-/// enough that the loaded lines are still in the cache. With tables of a million keys, in millions of records per
-/// second: one by one 10, with 16 at a time 20, with 64 21.5, with 128 20.
+/// Number of records that are looked up ahead: enough that their cache misses overlap as far as the processor
+/// allows, few enough that the loaded lines are still in the cache. Rates in millions of records per second, with
+/// tables of a million keys: 10 if looked up one by one, 20 with 16 at a time, 21.5 with 64, 20 with 128.
 pub(crate) const BATCH_RECORDS: usize = 64;
 
-/// The functions of a join for keys and results, shared by all copies of the operator.
+/// The functions of a join that give the keys of records and make results, shared by all copies of the
+/// operator.
 #[derive(Debug)]
 pub(crate) struct Functions<KeyL, KeyR, F> {
     pub(crate) left_key: KeyL,

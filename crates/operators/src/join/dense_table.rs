@@ -28,7 +28,7 @@ const SLOTS_PER_ENTRY_MAX: usize = 32;
 /// Stands for "no entry" where the index of an entry is expected.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// The upper 32 bits of a key's hash, which are all that the tables use of it.
+/// The upper 32 bits of a key's hash. The tables use no other bits of the hash.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tag(u32);
 
@@ -46,7 +46,8 @@ pub(crate) struct DenseTable<K, V> {
     /// The index of the table: words that each hold 32 bits of a hash and the number of an entry. Their
     /// number is a power of two, or zero before the first entry.
     index: Vec<u64>,
-    /// Number of bits by which a tag is shifted right to give its home slot in the index.
+    /// Number of bits by which a tag, the upper 32 bits of a hash, is shifted right to give its home slot in
+    /// the index.
     shift: u32,
     entries: Vec<(K, V)>,
 }
@@ -104,7 +105,8 @@ impl<K, V> DenseTable<K, V> {
 }
 
 impl<K: Eq, V> DenseTable<K, V> {
-    /// Loads the word of the index at the home slot of a key with this `tag`, before the word is needed.
+    /// Loads the word of the index at the home slot of a key before the word is needed. `tag` holds the upper
+    /// 32 bits of the key's hash.
     #[inline(always)]
     pub(crate) fn peek(&self, tag: Tag) -> u64 {
         self.index.get(self.home(tag)).copied().unwrap_or(0)
@@ -175,7 +177,8 @@ impl<K: Eq, V> DenseTable<K, V> {
         Some(place)
     }
 
-    /// Doubles the index, and returns the slot for a new entry with `tag`; `None` if there is no memory.
+    /// Doubles the index, and returns the slot for a new entry whose key's hash has the upper 32 bits `tag`;
+    /// `None` if there is no memory.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, tag: Tag, funds: &mut Funds) -> Option<usize> {
@@ -202,7 +205,8 @@ impl<K: Eq, V> DenseTable<K, V> {
     }
 }
 
-/// Returns the entry index in an index word, if the word is in use and has this tag.
+/// Returns the entry index in a word of the index, if the word is in use and `tag` equals its 32 bits of a
+/// hash.
 #[inline(always)]
 fn place_in(word: u64, tag: Tag) -> Option<u32> {
     ((word >> 32) as u32 == tag.0).then(|| (word as u32).checked_sub(1)).flatten()

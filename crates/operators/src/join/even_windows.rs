@@ -94,8 +94,8 @@ impl EvenWindows {
         }
     }
 
-    /// Returns the number of the first window that ends after `late_by`, among the windows `first` to `last`,
-    /// which all contain one instant.
+    /// Returns the number of the first window that ends after the watermark `late_by`, among the windows
+    /// `first` to `last` (both included), which all contain one instant.
     pub(crate) fn first_on_time(&self, first: i64, last: i64, late_by: EventTime) -> Option<i64> {
         let (size, slide, offset) = self.micros();
         // At the watermark at the end of time, no window is on time, because the ends of all windows are cut
@@ -107,7 +107,7 @@ impl EvenWindows {
         (on_time <= i128::from(last)).then(|| number(on_time.max(first.into())))
     }
 
-    /// Returns the greatest number of windows that may contain one instant, less one.
+    /// Returns the greatest number of windows that may contain one instant, minus one.
     pub(crate) fn reach(&self) -> i64 {
         (self.size.as_micros() - 1) / self.slide.as_micros()
     }

@@ -15,7 +15,8 @@ use super::funds::{Funds, bytes_of};
 /// Number of buckets: one for instants equal to the last one taken, and one for each bit of an instant.
 const BUCKETS: usize = 65;
 
-/// Number of items above which a bucket gives its memory back when its items move to lower buckets.
+/// Number of items above which a bucket of the radix heap gives its memory back when its items move to lower
+/// buckets.
 const KEPT_ITEMS_MAX: usize = 64;
 
 /// An instant, mapped to a [`u64`] of the same order, and the index of the record that waits for a match
@@ -43,8 +44,8 @@ impl Expiry {
         *self = Expiry::new();
     }
 
-    /// Adds the record `who`, which waits until `instant`; drops the entry if there is no memory for it. The
-    /// instant must not be before the last one taken.
+    /// Adds the record with the index `who`, which waits for a match until `instant`; drops it if there is no
+    /// memory for it. The instant must not be before the last one taken from the queue.
     pub(crate) fn add(&mut self, instant: EventTime, who: u32, funds: &mut Funds) {
         let key = key_of(instant);
         debug_assert!(key >= self.last, "who would have been given up already does not wait");
@@ -61,7 +62,7 @@ impl Expiry {
     }
 
     /// Returns the waiting record with the earliest instant, if this instant is before `horizon`, which is in
-    /// microseconds.
+    /// microseconds of event time.
     pub(crate) fn first_before(&mut self, horizon: i128, funds: &mut Funds) -> Option<(EventTime, u32)> {
         let lowest = self.buckets.iter().position(|bucket| !bucket.is_empty())?;
         let least = self.least[lowest];

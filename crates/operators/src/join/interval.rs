@@ -136,8 +136,8 @@ pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     left: Side<K, L, C::LeftFate>,
     right: Side<K, R, C::RightFate>,
     lateness: Lateness,
-    /// A record that is not yet compared with all its matches, because there was no room for results (rule
-    /// O3).
+    /// A record that is not yet compared with all its matches, because there was no room for results (rule O3
+    /// of [`thalweg_model::operator`]).
     meeting: Option<Either<Meeting<K, L, C::LeftFate>, Meeting<K, R, C::RightFate>>>,
     /// The place from which to continue emitting rows without a match, after the output ran out of room.
     giving_up: Option<Place>,
@@ -217,8 +217,8 @@ where
         keys
     }
 
-    /// Looks up the bucket of the record at `offset` in the input, and the buckets in which its matches may
-    /// lie.
+    /// Looks up the bucket of time for the record at position `offset` of the input, and the buckets of the
+    /// other side in which its matches may lie.
     #[inline(always)]
     fn look_at(&mut self, offset: usize, time: EventTime, is_left: bool, key: &K) {
         let IntervalJoin { left, right, lateness, ahead, hash, funds, .. } = self;

@@ -70,7 +70,7 @@ impl Reach {
 #[derive(Debug)]
 pub(crate) struct Bucket<K, V, N> {
     pub(crate) table: DenseTable<K, Timeline<V, N>>,
-    /// Bytes that the rows of the bucket hold beyond the table of keys.
+    /// Bytes that the rows of the bucket hold, in addition to the table of keys.
     row_bytes: usize,
 }
 
@@ -94,11 +94,11 @@ impl<K, V, N> Reused for Bucket<K, V, N> {
 /// The buckets that a span of instants touches, in which the matches of a record are searched.
 #[derive(Debug)]
 pub(crate) struct Near {
-    /// Number of the first bucket that the span of instants touches.
+    /// Number, in the order of time, of the first bucket that the span of instants touches.
     pub(crate) first: i64,
     /// Number of buckets that the span touches.
     pub(crate) count: usize,
-    /// Index of each bucket among the open tables; `NOWHERE` for a bucket that is not open.
+    /// Index of the table of each bucket, among the open tables; `NOWHERE` for a bucket that is not open.
     pub(crate) places: [u32; NEAR_MAX],
 }
 
@@ -109,12 +109,14 @@ pub(crate) struct Side<K, V, N> {
     width: i64,
     /// The span of time, relative to a record of this side, in which its matches lie.
     reach: Reach,
-    /// Number and index of the bucket of time that the last record went into.
+    /// The bucket of time that the last record went into: its number in the order of time, and the index of
+    /// its table among the open ones.
     current: Option<(i64, u32)>,
     /// The buckets that the last record of the other side searched for matches.
     near: Near,
     is_near_known: bool,
-    /// Records of this side without a match so far, if the kind of join needs them.
+    /// The queue of the records of this side that have had no match so far. It is empty if the join does not
+    /// emit records of this side without a match.
     waiting: Expiry,
 }
 
@@ -154,19 +156,20 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.buckets.at_mut(place).table.value_mut(entry)
     }
 
-    /// Returns the index of the bucket with the given number, if the bucket is open.
+    /// Returns the index of a bucket's table among the open ones; `None` if the bucket is not open. `number`
+    /// counts buckets in the order of time.
     pub(crate) fn place_of(&self, number: i64) -> Option<u32> {
         self.buckets.places().get(&number).copied()
     }
 
-    /// Returns the number of the bucket of time for records at `time`.
+    /// Returns the number, in the order of time, of the bucket for records at `time`.
     #[inline(always)]
     pub(crate) fn number_of(&self, time: EventTime) -> i64 {
         time.as_micros().div_euclid(self.width)
     }
 
-    /// Returns the index of the bucket for records at `time`, and opens the bucket if needed; `None` if there
-    /// is no memory for it.
+    /// Returns the index of the table of the bucket for records at `time`, and opens the bucket if needed;
+    /// `None` if there is no memory for it.
     #[inline(always)]
     pub(crate) fn open(&mut self, time: EventTime, funds: &mut Funds) -> Option<u32> {
         let number = self.number_of(time);
@@ -188,7 +191,8 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         Some(place)
     }
 
-    /// Looks up the buckets that contain instants from `first` to `last`, and writes them to `near`.
+    /// Looks up the buckets of this side that contain instants from `first` to `last`, both included, and
+    /// writes them to `near`.
     #[inline(always)]
     pub(crate) fn near(&mut self, first: EventTime, last: EventTime, near: &mut Near) {
         let (first, last) = (self.number_of(first), self.number_of(last));
@@ -211,8 +215,8 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.is_near_known = true;
     }
 
-    /// Returns the entry of `key` in the bucket with index `place`, and makes one for a new key; `None` if
-    /// there is no memory for it.
+    /// Returns the index of the entry of `key` in the bucket with index `place`, and makes an entry for a new
+    /// key; `None` if there is no memory for it.
     #[inline(always)]
     pub(crate) fn entry_of(&mut self, place: u32, tag: Tag, key: K, funds: &mut Funds) -> Option<u32> {
         self.buckets.at_mut(place).table.find_or_insert(tag, key, || Timeline::Empty, funds)
@@ -232,8 +236,8 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         }
     }
 
-    /// Returns the earliest instant before `horizon` at which records wait for a match, the index of the
-    /// bucket that holds these records, and the entry of their key there.
+    /// Returns the earliest instant before `horizon` (microseconds of event time) at which there are records
+    /// that wait for a match, the index of their bucket, and the entry of their key in this bucket.
     pub(crate) fn first_waiting(
         &mut self,
         horizon: i128,
@@ -258,7 +262,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.waiting.take_first();
     }
 
-    /// Drops the buckets whose instants all lie before `horizon`, which is in microseconds.
+    /// Drops the buckets whose instants all lie before `horizon`, which is in microseconds of event time.
     pub(crate) fn drop_before(&mut self, horizon: i128, funds: &mut Funds) {
         while let Some((&number, _)) = self.buckets.places().first_key_value()
             && (i128::from(number) + 1) * i128::from(self.width) <= horizon

@@ -8,7 +8,7 @@ use super::dense_table::{DenseTable, NOWHERE, Tag};
 use super::funds::{Funds, bytes_of};
 use super::window_table_pool::Reused;
 
-/// The values of both sides that have one key.
+/// The values of one key on both sides of a window join.
 #[derive(Debug)]
 pub(crate) struct Sides<L, R> {
     pub(crate) left: Chain<L>,
@@ -22,7 +22,7 @@ pub(crate) struct Pane<K, L, R> {
     pub(crate) first: i64,
     /// Number of the last window that the records of this pane fall into.
     pub(crate) last: i64,
-    /// Event time of the results of the pane's first window.
+    /// The event time with which results of the pane's first window are stamped.
     pub(crate) stamp: EventTime,
     pub(crate) table: DenseTable<K, Sides<L, R>>,
     pub(crate) left_links: Vec<Link<L>>,
@@ -48,7 +48,8 @@ pub(crate) struct Arrival<K> {
     pub(crate) key: K,
     pub(crate) tag: Tag,
     pub(crate) destination: Destination,
-    /// Index of the entry of the record's key, if `candidate` found it; otherwise `NOWHERE`.
+    /// Index of the entry of the record's key in the table of its pane, if the entry is known already;
+    /// otherwise `NOWHERE`.
     pub(crate) entry: u32,
 }
 
@@ -79,8 +80,8 @@ impl<K, L, R> Reused for Pane<K, L, R> {
 }
 
 impl<K: Eq, L, R> Pane<K, L, R> {
-    /// Returns the entry of a record's key in this pane, and makes one for a new key; `None` if there is no
-    /// memory for it.
+    /// Returns the index of the entry of a record's key in this pane, and makes an entry for a new key;
+    /// `None` if there is no memory for it.
     #[inline(always)]
     pub(crate) fn entry_of(&mut self, arrival: Arrival<K>, funds: &mut Funds) -> Option<u32> {
         if arrival.entry != NOWHERE {

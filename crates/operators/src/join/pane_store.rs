@@ -31,13 +31,13 @@ struct Ahead {
     is_left: [bool; BATCH_RECORDS],
     destinations: [Destination; BATCH_RECORDS],
     tags: [Tag; BATCH_RECORDS],
-    /// The word that the index of the record's pane has at the home slot of its key, for each record of the
-    /// batch.
+    /// For each record of the batch: the word at the home slot of its key, in the index of the hash table of
+    /// its pane.
     words: [u64; BATCH_RECORDS],
     entries: [u32; BATCH_RECORDS],
 }
 
-/// An entry of a window that is closing, whose results are to be emitted next.
+/// The entry of one key in one pane of a window that is closing; its results are to be emitted next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing {
     /// Number of the window that is closing.
@@ -64,7 +64,7 @@ pub(crate) struct PaneStore<K, L, R> {
     current_micros: u64,
     /// Number of the last window that has closed; all windows with lower numbers are closed as well.
     closed: Option<i64>,
-    /// The window that is closing, with its next entry.
+    /// The window that is closing, with the entry (a key in one of its panes) whose results come next.
     closing: Option<Closing>,
     /// The indexes of the panes of the window that is closing.
     closing_panes: Vec<u32>,
@@ -126,18 +126,19 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         self.panes.at(place)
     }
 
-    /// Returns the part of `key`'s hash that the tables of all panes use.
+    /// Returns the tag of `key`: the part of its hash that the tables of all panes use.
     pub(crate) fn tag(&self, key: &K) -> Tag {
         Tag::of(&self.hash, key)
     }
 
-    /// Notes a mark, which may be a watermark that decides otherwise about the next records.
+    /// Notes a mark, a signal between records. A watermark may make records late or close windows, so the
+    /// pane of the last record is forgotten.
     pub(crate) fn see(&mut self, mark: Mark) {
         self.lateness.see(mark);
         self.turn_away();
     }
 
-    /// Forgets the pane of the last record.
+    /// Forgets the pane of the last record, so that the pane of the next record is looked up.
     fn turn_away(&mut self) {
         self.current_micros = 0;
     }
@@ -279,14 +280,15 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         Arrival { tag: Tag::of(&self.hash, &key), key, destination, entry: NOWHERE }
     }
 
-    /// Returns the pane with index `place` for changing, and the funds that pay for its growth.
+    /// Returns the pane with index `place` as a mutable reference, and the funds that pay for its growth.
     #[inline(always)]
     pub(crate) fn pane_mut(&mut self, place: u32) -> (&mut Pane<K, L, R>, &mut Funds) {
         (self.panes.at_mut(place), &mut self.funds)
     }
 
-    /// Returns the next open pane in order, after the pane `after`, that shares a window with the windows
-    /// `own`. The pane of exactly the windows `own` is left out.
+    /// Returns the next open pane after the pane `after`, in the order of windows, that shares a window with
+    /// the windows `own` (the numbers of the first and the last one). The pane of exactly the windows `own`
+    /// is left out.
     pub(crate) fn pane_beside(&self, own: (i64, i64), after: Option<u32>) -> Option<u32> {
         use std::ops::Bound::{Excluded, Included};
         // A pane that shares a window with `own` begins at most `reach` windows before the first window of
@@ -342,8 +344,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         &self.closing_panes
     }
 
-    /// Appends the values of one entry to `lefts` and `rights`, each side in the order in which its values
-    /// came.
+    /// Appends the values of one entry (a key in one pane) to `lefts` and `rights`, each side in the order in
+    /// which its values came.
     pub(crate) fn gather(&mut self, pane: u32, entry: u32, lefts: &mut Vec<L>, rights: &mut Vec<R>)
     where
         L: Clone,

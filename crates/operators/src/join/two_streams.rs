@@ -1,9 +1,10 @@
 //! Two random streams to test joins with: the records and watermarks of each, interleaved in any way, as text
 //! for the test bed.
 //!
-//! The key of a value is its last digit, and all values differ. In a query, the code that unites two streams
-//! makes the marks of the join. Here the marks are made in the same way: the watermark is the lesser of the
-//! two, and records of the stream that is ahead come behind an `I` with their own watermark.
+//! The key of a value is its last digit, and all values differ. In a query, the code that unites two streams makes
+//! the marks of the join. Here the marks are made in the same way: the watermark is the lesser of the two, and
+//! records of the stream that is ahead come behind an `I`, the text for a mark with the watermark of their own
+//! stream.
 
 use proptest::prelude::*;
 

@@ -52,9 +52,10 @@ pub struct WindowJoin<K, L, R, KeyL, KeyR, C> {
     accounts: Accounts,
     functions: Arc<Functions<KeyL, KeyR, C>>,
     store: PaneStore<K, L, R>,
-    /// A record whose results with all its matches are not yet emitted, because there was no room (rule O3).
+    /// A record whose results with all its matches are not yet emitted, because there was no room (rule O3 of
+    /// [`thalweg_model::operator`]).
     meeting: Option<Meeting<L, R>>,
-    /// The records without a match, of one entry of a closed window, that are being emitted.
+    /// The records without a match, of one key in one pane of a closed window, that are being emitted.
     alone: Option<Alone>,
 }
 
@@ -63,13 +64,14 @@ pub struct WindowJoin<K, L, R, KeyL, KeyR, C> {
 #[derive(Debug)]
 struct Meeting<L, R> {
     value: Either<L, R>,
-    /// The pane that the record is stored in.
+    /// Index of the pane that the record is stored in.
     pane: u32,
-    /// The entry of the record's key in its own pane.
+    /// Index of the entry of the record's key in its own pane.
     entry: u32,
-    /// The pane whose values the record is joined with now.
+    /// Index of the pane whose values the record is joined with now.
     their_pane: u32,
-    /// The entry of the record's key in the pane whose values the record is joined with now.
+    /// Index of the entry of the record's key in the pane whose values the record is joined with now; `None`
+    /// if the pane does not have the key.
     their_entry: Option<u32>,
     place: Place,
 }
@@ -82,7 +84,7 @@ struct Place {
     windows_done: u64,
 }
 
-/// The values of one side in one entry of a closing window, which have no match in it.
+/// The values of one key on one side, in one pane of a closing window, which have no match in this window.
 #[derive(Debug)]
 struct Alone {
     of: Closing,
@@ -218,8 +220,8 @@ where
         }
     }
 
-    /// Returns which side of an entry has values in the closing window without a match: `true` for the left
-    /// one, `false` for the right one. Returns `None` if this entry has nothing to emit.
+    /// Returns which side has values without a match in the closing window, for one key in one pane: `true`
+    /// for the left side, `false` for the right one. Returns `None` if there is nothing to emit.
     fn side_alone(&self, closing: Closing) -> Option<bool> {
         let Closing { pane, entry, .. } = closing;
         let table = &self.store.pane(pane).table;
@@ -268,8 +270,8 @@ struct Common<Stamp> {
     stamp: Stamp,
 }
 
-/// Emits the results of a value and the values of the other side in an entry of a pane, one for each window
-/// that both fall into.
+/// Emits the results of a value and the values of its key on the other side in one pane: one result for each
+/// of these values and each window that both fall into.
 #[inline(always)]
 fn meet_all<K: Eq, L, R, C: Combine<L, R>, O: Output<C::Out>>(
     (combine, blame): (&C, &Blame),
@@ -292,7 +294,8 @@ fn meet_all<K: Eq, L, R, C: Combine<L, R>, O: Output<C::Out>>(
     }
 }
 
-/// Emits a result for each value of a chain and for each window, as far as there is room.
+/// Emits a result for each value of a chain (the values of one key on one side of a pane) and for each
+/// window, as far as there is room.
 #[inline(always)]
 fn meet_chain<V, U, O: Output<U>>(
     (chain, links): (&Chain<V>, &[Link<V>]),

@@ -9,9 +9,9 @@
 //!   as answered    [1 2 W5] [3 4]             a place for all records up to the next mark
 //! ```
 //!
-//! Only records and the mark of the first place are emitted; the place is closed when all its records are. So the two
-//! orders differ only in the place of a record. There are as many slots as records may be in flight, whichever part
-//! is slow.
+//! Only the records and the mark of the first place are emitted; the place is closed when all its records are
+//! emitted. So the two orders differ only in the place that a record gets. There are as many slots as records may be
+//! in flight, whichever part is slow.
 
 use std::collections::VecDeque;
 
@@ -24,8 +24,8 @@ use crate::funded::room_in_deque;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket {
     slot: u32,
-    /// Number of earlier uses of the slot. By this number a second answer to an old question is told from the
-    /// answer to the slot's current question.
+    /// Number of earlier uses of the slot, which holds one record at a time. By this number a second answer
+    /// to an old question is told from the answer to the slot's current question.
     use_count: u32,
 }
 
@@ -40,11 +40,13 @@ struct Slot<T, U> {
 
 #[derive(Debug)]
 enum Content<T, U> {
-    /// The slot of a record in flight is free; `next` is the next slot of the free list.
+    /// The slot holds no record in flight; `next` is the index of the next slot in the list of free slots.
     Free { next: u32 },
-    /// The record's question is asked; `place` is the number of the record's place in the order of emission.
+    /// The record's question is asked and not answered; `place` is the number of the record's [`Place`] in
+    /// the order of emission.
     Asked { record: Record<T>, place: u64 },
-    /// The result of the record, which is emitted before the result in slot `next` of the same place.
+    /// The result of the record, which waits to be emitted. It is followed by the result in the slot with
+    /// index `next`, which belongs to the same [`Place`].
     Answered { record: Record<U>, next: u32 },
 }
 
@@ -55,11 +57,12 @@ struct Place {
     /// Number of records of this place (records whose results may come out in any order) whose question is
     /// not answered.
     unanswered: u32,
-    /// The first slot in this place's list of results that wait to be emitted.
+    /// Index of the [`Slot`] with the first of the results that wait to be emitted, in this place of the order.
     first: u32,
-    /// The last slot in this place's list of results that wait to be emitted.
+    /// Index of the [`Slot`] with the last of the results that wait to be emitted, in this place of the order.
     last: u32,
-    /// The mark that is emitted behind the records of this place, if there is one.
+    /// The mark, such as a watermark, that is emitted behind the records of this place of the order, if there
+    /// is one.
     mark: Option<Mark>,
 }
 
@@ -90,15 +93,17 @@ impl<T, U> InFlight<T, U> {
         }
     }
 
-    /// Returns how many more records may be put in. If this is zero, no mark may be put in either.
+    /// Returns how many more records may be put in flight. If this is zero, no mark may be put in either.
     pub(super) fn room(&self) -> usize {
         let in_flight_max = self.options.in_flight_max.get();
-        // A mark may open a place without records, so the number of places is limited as well.
+        // A mark may take a place in the order of emission without records, so the number of places is
+        // limited as well.
         let places_left = (2 * in_flight_max as usize).saturating_sub(self.places.len());
         places_left.min((in_flight_max - self.used) as usize)
     }
 
-    /// Puts in a record whose question is asked next; returns `None` if there is no memory for the record.
+    /// Puts a record in flight, whose question is asked next; returns `None` if there is no memory for the
+    /// record.
     pub(super) fn put(&mut self, record: Record<T>) -> Option<Ticket> {
         debug_assert!(self.room() > 0, "records are put in while there is room");
         let has_slot = self.first_free != NONE || self.allowance.room_in(&mut self.slots);
@@ -126,7 +131,7 @@ impl<T, U> InFlight<T, U> {
         Some(Ticket { slot, use_count: free.use_count })
     }
 
-    /// Puts in a mark, to be emitted behind all records that were put in so far.
+    /// Puts a mark in flight, to be emitted behind all records that are in flight now.
     pub(super) fn put_mark(&mut self, mark: Mark) {
         // If two watermarks have no record between them, only the second is kept.
         let is_taken_over = |last: &Place| match last.mark {

@@ -68,7 +68,8 @@ pub(crate) struct Fired<K, A> {
 }
 
 impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
-    /// Returns whether something may fire at a watermark. This check is cheap, as usually nothing fires.
+    /// Returns whether, at a watermark, a window may fire, a result be updated or a pane be closed. The check
+    /// is one comparison, since usually nothing is due.
     pub(crate) fn is_due(&self, watermark: EventTime) -> bool {
         self.due <= watermark
     }

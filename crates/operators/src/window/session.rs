@@ -30,10 +30,10 @@
 //! was over, by the watermark of its own input edge. So the two records alone decide this, and it does not depend on
 //! how inputs interleave. A session is made of all records that belong together, one with the next.
 //!
-//! This is implemented as spans that are merged. A record at `t` that is late by `w` has the span
-//! `[max(t, w), t + gap)`: sessions that end before `w` are over for it. Two records belong together exactly if these
-//! spans overlap, and the union of spans does not depend on the order in which they come. With one input this is the
-//! rule that a record joins the sessions that it overlaps and that have not ended.
+//! This is implemented as spans that are merged. A record at `t` that comes after the watermark `w` of its own input
+//! has the span `[max(t, w), t + gap)`: sessions that end before `w` are over for it. Two records belong together
+//! exactly if these spans overlap, and the union of spans does not depend on the order in which they come. With one
+//! input this is the rule that a record joins the sessions that it overlaps and that have not ended.
 //!
 //! With allowed lateness `a`, a record whose own session has ended by `w` sees sessions as over that ended before
 //! `w - a`. It has the span `[max(t, w - a), t + gap)`, beside the sessions that have fired, and never changes an

@@ -13,9 +13,10 @@
 //!
 //! Parts stay apart until the pane is over. Once the windows that a part does not count for have fired and take no
 //! more updates, it counts as the whole does, and merging the two would change no result. It would save the second
-//! slot of a key that is in both, and save later windows a table to visit. But continued sums have counted the tables
-//! that they merged, and would have to be told. And parts are few: as records get later, each window of the pane is
-//! closed to them once on time and once for updates, so there are at most two parts for each.
+//! slot of a key that is in both, and save later windows a table to visit. But the sums that go on from window to
+//! window ([`super::pane_sum`]) have counted the tables that they merged, and their counts would have to be
+//! corrected. And parts are few: as records get later, each window of the pane is closed to them once on time and
+//! once for updates, so there are at most two parts for each.
 //!
 //! One pane is current: a run of records in it, the common case, costs one comparison per record and no search. Once
 //! records alternate between panes, two adjacent ones are current: one more comparison tells that a record is in
@@ -91,8 +92,8 @@ impl Pane {
         std::iter::once((Since::on_time(self.numbers.start), self.whole)).chain(parts)
     }
 
-    /// Returns the table of the pane's values that count for these windows; if there is none, the index in
-    /// `parts` where it belongs.
+    /// Returns the table of the pane's values that count for the windows `since`; if there is none, the index
+    /// in `parts` where it belongs.
     fn table_of(&self, since: Since) -> Result<TableIndex, usize> {
         if since == Since::on_time(self.numbers.start) {
             return Ok(self.whole);
@@ -107,7 +108,7 @@ impl Pane {
 #[derive(Clone, Copy, Debug)]
 struct Current {
     table: TableIndex,
-    /// First instant of the current pane.
+    /// First instant of the current pane, one of the at most two panes to which records mostly go.
     pane: EventTime,
     /// Length of the current pane in microseconds, so that one comparison tells whether an instant lies in it.
     micros: u64,
@@ -119,7 +120,8 @@ struct Current {
 }
 
 impl Current {
-    /// Stands for no current pane: takes no record.
+    /// Stands for the absence of a current pane (a pane to which records go without a search): takes no
+    /// record.
     const NONE: Current = Current {
         table: TableIndex::NONE,
         pane: EventTime::MIN,
@@ -203,8 +205,8 @@ pub(crate) struct TablePlace {
     updates: Option<Since>,
 }
 
-/// Number of panes outside the current ones that are remembered. It is rare that records come for more panes
-/// at once.
+/// Number of recently used panes that are remembered, besides the current ones to which records mostly go. It
+/// is rare that records come for more panes at once.
 const RECENT: usize = 64;
 
 /// A pane is made current when this many records in a row fall into it and into no current pane. Exchanging
@@ -222,11 +224,12 @@ pub(crate) struct PaneStore<K, A> {
     current: [Current; 2],
     /// The span of event time of the current panes.
     reach: Reach,
-    /// The pane of the last record outside the current panes, and the number of such records in a row in this
-    /// pane.
+    /// The first instant of the pane that the last record outside the current panes fell into, and the number
+    /// of such records in a row in this pane.
     called: (EventTime, u32),
-    /// Recently used panes with the tables for their whole, each at an index computed from its instants. If
-    /// such a pane has been closed, its windows have ended, so its entry takes no record any more.
+    /// Recently used panes, each with the table of the values that count for all its windows, and at an index
+    /// computed from its instants. If such a pane has been closed, its windows have ended, so its entry takes
+    /// no record any more.
     recent: Box<[Current; RECENT]>,
     /// 2^64 divided by the microseconds from the start of one pane to the start of the next.
     panes_per_range: u64,
@@ -252,8 +255,8 @@ pub(crate) struct PaneStore<K, A> {
 }
 
 impl<K: Eq + Hash, A> PaneStore<K, A> {
-    /// Bytes of an entry of `changed`. Nodes of the tree are at least half full, so twice the size of an
-    /// entry covers it.
+    /// Bytes of an entry of `changed`, the tree of windows with keys whose results are to be updated. Nodes
+    /// of the tree are at least half full, so twice the size of an entry covers it.
     pub(super) const CHANGED_BYTES: usize = 2 * size_of::<(WindowNumber, KeyTable<K, ()>)>();
 
     pub(crate) fn new(windows: SlidingWindows) -> Self {
@@ -313,7 +316,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         *self = PaneStore::with(self.windows, self.lateness, KeyHash::new(seed), self.allowance.clone());
     }
 
-    /// Returns the table of the current pane that contains `instant`; `None` if no current pane does.
+    /// Returns the table of the pane that contains `instant`, if it is a current pane (one of the at most two
+    /// to which records mostly go); otherwise `None`.
     #[inline(always)]
     pub(crate) fn current(&mut self, instant: EventTime) -> Option<&mut Accumulators<K, A>> {
         let offset = micros_from(self.reach.start, instant);
@@ -338,7 +342,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         (self.current, self.reach) = (current, Reach::of(&current));
     }
 
-    /// Finds the table for a record at `instant` that lies in no current pane.
+    /// Finds the table for a record at `instant` that lies in none of the current panes, to which records
+    /// mostly go.
     pub(crate) fn find(&mut self, instant: EventTime, late_by: EventTime) -> Place {
         let recent = self.recent[self.recent_place(instant)];
         if !(recent.contains(instant) && recent.takes(late_by)) {
@@ -384,7 +389,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         Place::Table(TablePlace { table, updates: (!is_on_time).then_some(since) })
     }
 
-    /// Makes a pane current. A pane that was current stays so if it is adjacent to the new one.
+    /// Makes a pane current, so that its records find their table without a search. A pane that was current
+    /// stays so if it is adjacent to the new one.
     fn turn_beside(&mut self, next: Current) {
         let open = || self.current.into_iter().filter(|current| !current.is_none());
         let pair = if let Some(before) = open().find(|current| current.is_before(&next)) {
@@ -397,8 +403,9 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         self.make_current(pair);
     }
 
-    /// Returns the index in `recent` of the pane that contains an instant. Consecutive panes have consecutive
-    /// indexes. Rounding leads about one in ten thousand instants to the index of the pane before.
+    /// Returns the index, in the array `recent` of recently used panes, of the pane that contains an instant.
+    /// Consecutive panes have consecutive indexes. Rounding leads about one in ten thousand instants to the
+    /// index of the pane before.
     fn recent_place(&self, instant: EventTime) -> usize {
         let product = u128::from(instant.as_micros().cast_unsigned()) * u128::from(self.panes_per_range);
         (product >> u64::BITS) as usize % RECENT
@@ -440,8 +447,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         true
     }
 
-    /// Returns the table of a pane for values that count for these windows, and makes the table if there is
-    /// none. Returns `None` if there is no memory.
+    /// Returns the table, in the pane that begins at `first`, for values that count for the windows `since`,
+    /// and makes the table if there is none. Returns `None` if there is no memory.
     fn open(&mut self, first: EventTime, since: Since) -> Option<TableIndex> {
         if !self.panes.contains_key(&first) {
             if !self.allowance.ask(Pane::BYTES) {
@@ -506,8 +513,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         }
     }
 
-    /// Drops a pane and gives its tables back to the pool, except for the table of its whole, which the
-    /// caller owns then.
+    /// Drops a pane and gives its tables back to the pool, except for the table of the values that count for
+    /// all its windows. Returns the index of that table, which the caller must give back.
     pub(super) fn close_parts(&mut self, first: EventTime) -> Option<TableIndex> {
         let is_current = |current: &Current| !current.is_none() && current.pane == first;
         debug_assert!(!self.current.iter().any(is_current), "what is over takes no records");

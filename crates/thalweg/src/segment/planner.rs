@@ -194,13 +194,14 @@ impl Planner {
         }
     }
 
-    /// Returns true if a segment with these ways of sharing ends in several tasks, one per partition.
+    /// Returns true if a segment ends in several tasks, one per partition. `allowed` tells how several
+    /// workers may share the operators behind it.
     pub(crate) fn spreads(&self, allowed: Allowed) -> bool {
         self.is_parallel() && allowed.spread
     }
 
-    /// Returns true if a keyed operator behind a segment with these ways of sharing has an instance for each
-    /// worker, with keys of its own.
+    /// Returns true if a keyed operator behind a segment has an instance for each worker, with keys of its
+    /// own. `allowed` tells how several workers may share the operators behind the segment.
     pub(super) fn exchanges(&self, allowed: Allowed) -> bool {
         self.keyed_copies() > 1 && allowed.exchange
     }
@@ -281,8 +282,8 @@ impl Planner {
         matches!(self.parallel, Parallel::Epochs { .. })
     }
 
-    /// Returns the kind of edge for a shared stream. `all_gather` is true if a merging operator comes first
-    /// in all its branches.
+    /// Returns the kind of edge for a shared stream. `all_gather` is true if, in all its branches, a merging
+    /// operator comes before any keyed or serial one; see [`Gathers`](super::Gathers).
     pub(crate) fn kind_of_shared<T: Send + 'static>(
         &self,
         segment: &impl Segment<T>,
@@ -298,8 +299,8 @@ impl Planner {
         }
     }
 
-    /// Returns the number of workers that share an operator which writes to this output, if several workers
-    /// may share it.
+    /// Returns the number of workers that share an operator which writes to `output`; `None` if one task runs
+    /// it.
     fn sharing<P, T, X>(&self, output: &X) -> Option<usize>
     where
         P: Operator<T>,

@@ -76,8 +76,8 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
             return source.fuse(planner, tail, tail_name, output);
         }
         if matches!(P::SHARING, Sharing::Stateless) && output.kind() != EdgeKind::Ordered {
-            // A stateless operator in front of containers or partitions has an instance in the task of each
-            // split.
+            // A stateless operator in front of containers (blocks that any worker may claim) or partitions
+            // has an instance in the task of each split.
             let is_partition = output.kind() == EdgeKind::Partitions;
             for (source, number) in self.splits.into_iter().zip(0..) {
                 let output = output

@@ -32,7 +32,8 @@ pub type Parts<A, B> = (Stream<A, FromEdges<Part<A>>>, Stream<B, FromEdges<Part<
 pub struct SharedStream<T: Clone + Send + Sync + 'static> {
     draft: Rc<RefCell<Draft>>,
     edge: Slot<thalweg_runtime::graph::SharedEdge<T>>,
-    /// True if, in every branch so far, a merging operator comes before any keyed or serial one.
+    /// True if, in every branch so far, a merging operator (whose partial results of each worker are merged)
+    /// comes before any keyed or serial one.
     all_gather: Rc<Cell<bool>>,
 }
 
@@ -66,7 +67,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         let (filled, do_all_gather) = (edge.clone(), Rc::clone(&all_gather));
         let lower = move |planner: &mut Planner| {
             // The first stream is planned only after all branches have ended. So it is final by now whether,
-            // in every branch, a merging operator comes before any keyed or serial one.
+            // in every branch, a merging operator comes before any keyed or serial one (see `Gathers`).
             let kind = planner.kind_of_shared(&segment, do_all_gather.get());
             let (output, edge) = planner.graph.shared_edge(kind);
             planner.end(segment, output);

@@ -19,17 +19,19 @@ pub(super) struct Seen {
     pub(super) is_left: bool,
     pub(super) is_late: bool,
     pub(super) tag: Tag,
-    /// The bucket that the record itself is stored in.
+    /// Index of the bucket of time that the record itself is stored in.
     pub(super) own_place: u32,
-    /// The entry of the record's key in its own bucket; `NOWHERE` if `candidate` did not find it.
+    /// Index of the entry of the record's key in its own bucket; `NOWHERE` if
+    /// [`DenseTable::candidate`](crate::join::dense_table::DenseTable::candidate) did not find it.
     pub(super) own_entry: u32,
-    /// The word that the index of the record's own bucket has at the home slot of its key.
+    /// The word at the home slot of the record's key, in the index of the hash table of its own bucket.
     own_word: u64,
     /// The buckets of the other side where matches of the record may lie.
     pub(super) near: Near,
-    /// The entry of the record's key in each bucket of the other side.
+    /// Index of the entry of the record's key in each bucket of the other side that `near` names.
     pub(super) near_entries: [u32; NEAR_MAX],
-    /// The word that the index of each bucket of the other side has at the home slot of the record's key.
+    /// The word at the home slot of the record's key, in the index of the hash table of each bucket of the
+    /// other side.
     near_words: [u64; NEAR_MAX],
 }
 
@@ -67,13 +69,14 @@ impl Seen {
         }
     }
 
-    /// Marks the entries of the record's key as not looked up yet, in all buckets.
+    /// Sets the entries of the record's key, in the tables of all its buckets, to "not looked up yet".
     pub(super) fn forget_entries(&mut self) {
         self.own_entry = NOWHERE;
         self.near_entries = [NOWHERE; NEAR_MAX];
     }
 
-    /// Loads the index words at the home slots of the record's key in all its buckets.
+    /// Loads, from the index of the hash table of each of the record's buckets, the word at the home slot of
+    /// its key.
     #[inline(always)]
     pub(super) fn peek<K: Eq + Hash, V, N: Fate, W, M: Fate>(
         &mut self,

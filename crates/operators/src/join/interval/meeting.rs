@@ -12,13 +12,13 @@ use crate::join::funds::Funds;
 use crate::join::interval_side::{Near, Side};
 use crate::join::timeline::{Place, Row, Timeline};
 
-/// A record that is being compared with the rows of the other side, one bucket after the other.
+/// A record that is being compared with the rows of the other side, one bucket of time after the other.
 #[derive(Debug)]
 pub(super) struct Meeting<K, V, N> {
     row: Row<V, N>,
     tag: Tag,
     key: K,
-    /// Number of the bucket of the other side that the record has reached.
+    /// Number, in the order of time, of the bucket of the other side that the record has reached.
     bucket: i64,
     /// The place, among the rows of its key in the reached bucket, of the row with which the record is
     /// compared next. `None` if the search in that bucket has not begun.
@@ -33,8 +33,8 @@ pub(super) struct Fresh<'a, K> {
     pub(super) funds: &'a mut Funds,
 }
 
-/// Compares a record of the side `own` with the matching rows of `theirs`, and stores the record. Returns the
-/// record if there was no room for the results of all its matches.
+/// Compares a record of the side `own` with the matching rows of the other side, `theirs`, and stores the
+/// record in `own`. Returns the record if there was no room for the results of all its matches.
 #[inline(always)]
 pub(super) fn arrive_at<K, V, N, W, M, U, O>(
     own: &mut Side<K, V, N>,
@@ -134,7 +134,8 @@ where
     None
 }
 
-/// Emits results of a row and the matching rows of the other side, from `place` up to the instant `last`.
+/// Emits results of a row and the matching rows of the other side, from the position `place` among the rows
+/// of the key up to and including the instant `last`.
 #[inline(always)]
 fn meet_rows<V, N: Fate, W, M: Fate, U, O: Output<U>>(
     timeline: &mut Timeline<W, M>,

@@ -123,7 +123,8 @@ pub(super) fn end_of(last: EventTime) -> EventTime {
     last.plus(Span::from_micros(1))
 }
 
-/// The effects that merging sessions had, by which the owner corrects its counts.
+/// The effects that merging the sessions of a key had, by which the table of all sessions corrects its
+/// counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Merged {
     /// Number of sessions of a key that were merged into another session.
