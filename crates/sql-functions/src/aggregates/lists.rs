@@ -157,7 +157,8 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Lists<D, R, S> {
         Lists { domain, rendering, lists: Vec::new(), held_bytes: 0, kind: PhantomData }
     }
 
-    /// Calls a function with the list and the value of each row that counts.
+    /// Calls `visit` with the list of its group, its value and the counter of held bytes for each row that
+    /// counts: FILTER keeps the row, and NULL is not skipped.
     fn visit(
         &mut self,
         groups: &[u32],

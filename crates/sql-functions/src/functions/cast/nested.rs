@@ -75,7 +75,7 @@ fn map(
     let spans = Spans::of(map.value_offsets(), map.nulls());
     let mut inner = Failures::new(failures.is_try);
     let keys = key(&spans.cut(map.keys()), &mut inner)?;
-    // Keys of a map that could not be cast are NULL as well, but they are already reported.
+    // Keys of a map that could not be cast are NULL as well, but their failures are already in `inner`.
     let mut failed = inner.rows.clone();
     failed.sort_unstable();
     for place in (0..keys.len()).filter(|&place| keys.is_null(place)) {
@@ -167,8 +167,8 @@ impl<'a> Spans<'a> {
         self.offsets.first().copied().unwrap_or(0)
     }
 
-    /// Returns the items that belong to the rows of this column. If the column is a slice, `items` also has
-    /// those of the rows around it.
+    /// Returns the items that belong to the rows of this column. If the column is a slice of a longer one,
+    /// `items` also has the items of rows outside the slice.
     fn cut(&self, items: &ArrayRef) -> ArrayRef {
         let end = self.offsets.last().copied().unwrap_or(0);
         items.slice(self.start() as usize, (end - self.start()) as usize)
@@ -179,8 +179,8 @@ impl<'a> Spans<'a> {
         OffsetBuffer::new(ScalarBuffer::from_iter(self.offsets.iter().map(|offset| offset - start)))
     }
 
-    /// Reports the rows in which an item could not be cast, and returns the null mask that includes these
-    /// rows.
+    /// Adds the rows in which an item could not be cast to `failures`, and returns the null mask of the
+    /// column, in which these rows are NULL, too.
     fn nulls(&self, inner: Failures, failures: &mut Failures) -> Option<NullBuffer> {
         let row_of = |place: usize| {
             let offset = place as i32 + self.start();
