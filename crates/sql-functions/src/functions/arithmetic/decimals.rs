@@ -173,7 +173,7 @@ impl Operation {
 const QUOTIENT_DIGITS: u32 = 38;
 
 /// Returns `left / right` times 10 to the power of `shift`, rounded once half up. Returns `None` if rounding
-/// first to 38 digits might give another result, or if 128 bits do not suffice.
+/// first to 38 digits might give another result, if `shift` is negative, or if 128 bits do not suffice.
 ///
 /// Rounding to 38 digits first makes a difference only if the true quotient is nearer to a half than the 38th
 /// digit can show. The quotient is a multiple of 1 / divisor, so its distance from a half is zero or at least
