@@ -231,7 +231,7 @@ impl CsvDecoder {
         Ok(())
     }
 
-    /// Moves the position of the decoder behind bytes that were consumed.
+    /// Moves `at` and the decoder's position in the input behind bytes that were consumed.
     fn pass(&mut self, bytes: &[u8], at: &mut usize) {
         *at += bytes.len();
         self.position.offset += bytes.len() as u64;

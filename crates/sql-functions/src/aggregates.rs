@@ -2,9 +2,9 @@
 //! for many groups at once.
 //!
 //! A function is *bound* once, when a query is planned ([`aggregate`], [`AggregateFunction::bind`]). The bound
-//! function makes [`Accumulator`]s, one for each place where groups are kept. An accumulator holds one slot per group
-//! number (see [`KeyIndex`](crate::keys::KeyIndex)). It takes whole columns together with the group number of each
-//! row.
+//! function makes [`Accumulator`]s, one for each set of groups, such as the groups that one task of an operator
+//! keeps. An accumulator holds one slot per group number (see [`KeyIndex`](crate::keys::KeyIndex)). It takes whole
+//! columns together with the group number of each row.
 //!
 //! Results are those of Flink in streaming mode; the file of each function names its differences. All functions
 //! promise:
@@ -120,8 +120,8 @@ impl BoundAggregate {
 
 /// Accumulators of all groups of one aggregate call.
 ///
-/// In all methods `groups` holds the group number of each row. Argument columns have the types to which the
-/// call was bound, and one value per row.
+/// In methods that take rows, `groups` holds the group number of each row. Argument columns have the types to
+/// which the call was bound, and one value per row.
 pub trait Accumulator: Any + Send {
     /// Makes room for the accumulators of groups `0..groups`; new groups are empty. Never removes groups.
     fn resize(&mut self, groups: usize);

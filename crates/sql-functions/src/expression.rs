@@ -436,8 +436,8 @@ fn choose(
     // branch for its rows.
     let mut left: Vec<u32> = (0..rows as u32).collect();
     let mut pieces: Vec<ArrayRef> = Vec::new();
-    // For each row of the batch: which column of `pieces` contains its result, and the index of the result in
-    // that column.
+    // For each row of the batch: which column of `pieces` (the values of one branch of the CASE) contains the
+    // row's result, and the index of the result in that column.
     let mut from: Vec<(usize, usize)> = vec![(0, 0); rows];
     let mut add = |values: ArrayRef, of_rows: &[u32]| -> Result<(), EvaluationError> {
         let values = if values.data_type() == of {

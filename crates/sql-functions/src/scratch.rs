@@ -38,8 +38,8 @@ pub const ROW_PARTS: usize = 4;
 /// Bytes that each evaluation may use without asking the memory budget: 1 MiB. Most evaluations need less.
 const FREE_BYTES: usize = 1 << 20;
 
-/// A scalar that is repeated for all rows of a batch asks for memory only if the repetitions have more bytes
-/// than this together: 256 KiB.
+/// Number of bytes up to which a scalar is repeated for all rows of a batch without asking for memory: 256
+/// KiB for all repetitions together.
 pub(crate) const UNCHECKED_BYTES_MAX: usize = 256 << 10;
 
 /// Least number of bytes for which an intermediate result asks the memory budget at a time: 64 KiB.
@@ -60,8 +60,8 @@ struct Scope {
 }
 
 /// Runs the evaluation of a constant expression while a query is planned. An intermediate result above 1 MiB
-/// fails here, and the expression is computed again for each batch of rows instead: plans hold the result and
-/// are copied.
+/// fails here, and the expression is computed again for each batch of rows instead, because plans hold such
+/// results and are copied.
 pub fn folding<T>(run: impl FnOnce() -> T) -> T {
     scoped(Allowance::default(), FREE_BYTES, run)
 }

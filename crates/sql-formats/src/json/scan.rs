@@ -8,8 +8,8 @@ use memchr::memchr2;
 
 use crate::DEPTH_MAX;
 
-/// A JSON value found in a line: its kind, and its start and end as byte positions in the line. Those of a
-/// string are without its quotes.
+/// A JSON value found in a line: its kind, and its start and end as byte positions in the line. The quotes of
+/// a string lie outside of these positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Slot {
     pub(super) kind: Kind,

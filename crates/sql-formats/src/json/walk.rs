@@ -36,8 +36,8 @@ impl Walk {
     }
 
     /// Scans the JSON object at the current position; `depth` is the number of arrays and objects around it.
-    /// Each slot gets the value of the key with its index, or the last value if the key occurs several times;
-    /// a slot without a value is missing.
+    /// Each [`Slot`] in `slots` gets the value of the key with its index, or the last value if the key occurs
+    /// several times. The slot of a key that does not occur is [`Slot::MISSING`].
     #[inline]
     pub(in super::super) fn object(
         &mut self,

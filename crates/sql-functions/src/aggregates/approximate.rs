@@ -33,8 +33,8 @@ const REGISTERS: usize = 1 << INDEX_BITS;
 /// Greatest rank of a hash. The rank is the position of the first 1, counted from 1 at the highest bit, among
 /// the bits that do not select the register.
 const RANK_MAX: usize = (64 - INDEX_BITS + 1) as usize;
-/// A group of up to this many distinct values keeps their hashes and is counted exactly. The hashes take an
-/// eighth of the room of the registers.
+/// Greatest number of distinct values for which a group keeps all hashes and is counted exactly. The hashes
+/// take an eighth of the memory of the registers.
 const EXACT_MAX: usize = 256;
 
 /// Sketches of all groups of an APPROX_COUNT_DISTINCT.

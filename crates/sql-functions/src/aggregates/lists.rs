@@ -157,8 +157,8 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Lists<D, R, S> {
         Lists { domain, rendering, lists: Vec::new(), held_bytes: 0, kind: PhantomData }
     }
 
-    /// Calls `visit` with the list of its group, its value and the counter of held bytes for each row that
-    /// counts: FILTER keeps the row, and NULL is not skipped.
+    /// Calls `visit` for each row that FILTER keeps, except NULLs if the aggregate skips them. `visit` gets
+    /// the list of the row's group, the row's value, and the counter of held bytes.
     fn visit(
         &mut self,
         groups: &[u32],

@@ -131,7 +131,7 @@ impl Fold for Variance {
 }
 
 /// Converts decimals to doubles as Flink's `DecimalDataUtils.doubleValue` does: with up to 18 digits by
-/// dividing the unscaled number, with more by way of the text.
+/// dividing the unscaled number, with more digits by reading the number's text.
 fn decimals_as_doubles(argument: &ArrayRef) -> ScalarBuffer<f64> {
     let column = argument.as_primitive::<Decimal128Type>();
     let (precision, scale) = (column.precision(), column.scale());

@@ -41,7 +41,8 @@ pub enum ArithmeticOp {
 /// # Errors
 /// [`BindError`] if Flink has no such operation.
 pub fn bind_arithmetic(op: ArithmeticOp, left: &Argument, right: &Argument) -> Result<Bound, BindError> {
-    // A NULL operand takes the type of the other operand. Beside a time it may be a time or an interval.
+    // A NULL without a type takes the type of a number beside it. Beside a time, the function `times::bind`
+    // decides whether the NULL stands for a time or an interval.
     let left_type = if left.of == SqlType::Null { &right.of } else { &left.of };
     let right_type = if right.of == SqlType::Null { &left.of } else { &right.of };
     if left_type.is_numeric() && right_type.is_numeric() {

@@ -52,8 +52,8 @@ pub enum ComparisonOp {
 /// instant.
 ///
 /// # Errors
-/// [`BindError`] if Flink does not compare such operands, or if a text literal compared with a time is not
-/// one.
+/// [`BindError`] if Flink does not compare such operands, or if a text literal that is compared with a time
+/// cannot be read as a time.
 pub fn bind_comparison(
     op: ComparisonOp,
     left: &Argument,

@@ -148,7 +148,8 @@ fn row(
     Ok(Arc::new(result.map_err(over::of_arrow)?))
 }
 
-/// Ranges of the items of each row among the items of an array or map column.
+/// For each row of an array or map column, the range of its items (elements or entries) in the column of all
+/// items.
 struct Spans<'a> {
     offsets: &'a [i32],
     nulls: Option<&'a NullBuffer>,

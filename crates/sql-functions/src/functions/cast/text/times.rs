@@ -251,7 +251,8 @@ impl Reader<'_> {
     }
 }
 
-/// Reads a part of a time as a whole number without a sign; white space around it is ignored.
+/// Reads one part of a date or time, such as the hour, as a whole number without a sign; white space around
+/// it is ignored.
 fn whole(text: &str) -> Option<i64> {
     let text = text.trim_matches(|c| c <= ' ');
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
