@@ -1,8 +1,8 @@
 //! PERCENTILE(value, percentage [, frequency]): the value below which the given part of all values lies, interpolated
 //! between neighbours. For several percentages (an ARRAY), an ARRAY of such values.
 //!
-//! If there are `n` values in order, the percentile at the percentage `p`, from 0 to 1, lies at place `p * (n
-//! - 1)`, counted from 0. A value counts `frequency` times; it does not count if its frequency is NULL or not
+//! If there are `n` values in order, the percentile at the percentage `p`, from 0 to 1, lies at place
+//! `p * (n - 1)`, counted from 0. A value counts `frequency` times; it does not count if its frequency is NULL or not
 //! above 0. The result is NULL if there is no value. Values are compared and computed as DOUBLEs.
 //!
 //! Source: Flink, `PercentileAggFunction`.
