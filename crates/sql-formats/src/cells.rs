@@ -158,7 +158,8 @@ fn values<T: ArrowPrimitiveType>(array: &ArrayRef) -> &[T::Native] {
     array.values()
 }
 
-/// Prepares all columns of a batch for reading. The batch must have as many columns as the table.
+/// Prepares all columns of a batch for reading row by row. The batch must have as many columns as the table,
+/// whose column names are `names`.
 pub(super) fn cells_of<'a>(
     columns: &'a [ArrayRef],
     names: &[String],

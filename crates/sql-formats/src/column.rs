@@ -21,14 +21,15 @@ use thalweg_sql_functions::types::SqlType;
 use super::FormatColumn;
 
 /// The reason why a record is bad. If one value does not fit, `column` is the index of its column among the
-/// wanted ones.
+/// columns that are read.
 #[derive(Debug)]
 pub(super) struct Bad {
     pub(super) column: Option<usize>,
     pub(super) reason: String,
 }
 
-/// The wanted columns of the rows that are decoded and not yet fetched.
+/// The rows that are decoded and not yet returned as a batch. They have the columns that are read, which may
+/// be fewer than the record has.
 pub(super) struct Rows {
     schema: SchemaRef,
     columns: Vec<Column>,
@@ -36,7 +37,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Creates empty columns for the columns at `wanted`.
+    /// Creates empty columns for the columns of the table that are read; `wanted` holds their indexes in
+    /// `columns`.
     ///
     /// # Panics
     /// If a wanted column does not exist or is wanted twice.
@@ -105,7 +107,7 @@ pub(super) struct Column {
     values: Values,
 }
 
-/// The values of a column under construction. A row that is NULL may have any value here.
+/// The values of a column under construction. For a row that is NULL the value is arbitrary.
 pub(super) enum Values {
     None,
     Boolean(BooleanBufferBuilder),
@@ -172,8 +174,8 @@ impl Column {
         self.len().checked_sub(1).is_some_and(|last| self.validity.is_valid(last))
     }
 
-    /// Returns the type of the column and the vectors to which the parts of a value are appended;
-    /// [`Column::seal`] then completes the value.
+    /// Returns the type of the column and its vectors. The caller appends one value to the vectors, or the
+    /// items of a nested value; [`Column::seal`] then completes the value.
     #[inline]
     pub(super) fn parts(&mut self) -> (&SqlType, &mut Values) {
         (&self.of, &mut self.values)

@@ -25,7 +25,7 @@
 //! A quote which is never closed makes one bad record, its first line; reading continues with the next line.
 //!
 //! Sources: Flink's documentation, "CSV Format"; `CsvToRowDataConverters`, `CsvFormatOptions`, and Jackson's
-//! `CsvDecoder`. Differs from Flink: errors in fields of columns which are not wanted are ignored; empty lines are
+//! `CsvDecoder`. Differs from Flink: errors in fields of columns which are not read are ignored; empty lines are
 //! errors in Flink. Delimiters beyond ASCII are refused. Text which is not UTF-8, and NULL for a NOT NULL column,
 //! make a record bad.
 
@@ -179,7 +179,7 @@ fn check(of: &SqlType) -> Result<(), String> {
 /// A decoder of CSV records.
 pub(super) struct CsvDecoder {
     options: CsvOptions,
-    /// Positions of the wanted columns among the fields of a CSV record.
+    /// For each column that is read, the index of its field in a CSV record.
     wanted: Vec<usize>,
     /// Number of fields that a CSV record should have.
     count: usize,
@@ -188,7 +188,7 @@ pub(super) struct CsvDecoder {
     position: Position,
     /// Whether the next record is the first of an input and must be skipped as a header.
     has_header: bool,
-    /// Bytes of the CSV records whose rows are decoded and not yet fetched.
+    /// Bytes of the CSV records whose rows are decoded and not yet returned by [`Decoder::finish`].
     bytes: usize,
     ignored: Ignored,
 }
@@ -208,7 +208,8 @@ impl CsvDecoder {
         }
     }
 
-    /// Converts the fields of the record that was split last, and appends them as a row.
+    /// Converts the fields of the CSV record that was split last, and appends them as a row; `raw` holds the
+    /// record's bytes.
     fn append(&mut self, raw: &[u8]) -> Result<(), Bad> {
         let (fields, options) = (self.split.fields(), &self.options);
         let text = text_of(self.split.text(raw))?;
@@ -230,7 +231,7 @@ impl CsvDecoder {
         Ok(())
     }
 
-    /// Moves the position of the decoder behind bytes that were consumed.
+    /// Moves `at` and the decoder's position in the input behind bytes that were consumed.
     fn pass(&mut self, bytes: &[u8], at: &mut usize) {
         *at += bytes.len();
         self.position.offset += bytes.len() as u64;

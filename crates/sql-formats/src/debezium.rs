@@ -68,7 +68,8 @@ impl DebeziumDecoder {
 }
 
 pub(super) struct DebeziumRecords {
-    /// Finds the change (`payload`) inside an outer object, if the options say that there is one.
+    /// Finds the change under the key `payload` of an outer object; `None` unless the option `schema-include`
+    /// is set.
     outer: Option<Walk>,
     envelope: Walk,
     rows: JsonRows,

@@ -191,7 +191,7 @@ impl JsonRecords {
 pub(super) struct JsonRows {
     rules: ValueRules,
     walk: Walk,
-    /// The values found in the object that was scanned last, one for each wanted column.
+    /// The values found in the JSON object that was scanned last, one for each column that is read.
     slots: Vec<Slot>,
     rows: Rows,
     pub(super) ignored: u64,
@@ -204,8 +204,8 @@ impl JsonRows {
         JsonRows { rules, walk, slots: vec![Slot::MISSING; rows.width()], rows, ignored: 0 }
     }
 
-    /// Finds the wanted values of the object at the current position. `depth` is the number of arrays and
-    /// objects around it.
+    /// Finds the values of all columns that are read in the JSON object at the current position. `depth` is
+    /// the number of arrays and objects around it.
     #[inline]
     pub(super) fn scan(&mut self, text: &str, scan: &mut Scan<'_>, depth: usize) -> Result<(), Broken> {
         self.walk.object(text, scan, depth, &mut self.slots)

@@ -21,8 +21,8 @@
 //! * F2. The division of the input into calls makes no difference to rows, bad records and positions.
 //! * F3. No bytes make a decoder panic, wait or grow without bound. A record has at most [`RECORD_BYTES_MAX`] bytes,
 //!   and the pending rows come from at most [`BATCH_BYTES_MAX`] and one record more.
-//! * F4. Well-formedness of a record does not depend on the wanted columns. Whether values fit their types does,
-//!   because values of other columns are never converted.
+//! * F4. Well-formedness of a record does not depend on the wanted columns, which are those that the query reads.
+//!   Whether values fit their types does, because values of other columns are never converted.
 //!
 //! The caller of a decoder decides about bad records: it fails, skips or diverts them.
 //!
@@ -58,8 +58,8 @@ use thalweg_sql_functions::types::SqlType;
 /// one record of this length, not the file.
 pub const RECORD_BYTES_MAX: usize = 1 << 20;
 
-/// Greatest number of rows of one record. An object of an array takes only three bytes, but its row a slot in every
-/// column.
+/// Greatest number of rows of one record. An empty object in an array takes only three bytes, but its row
+/// takes a slot in every column.
 pub const RECORD_ROWS_MAX: usize = 1 << 16;
 
 /// Number of bytes of records which a decoder takes before [`Decoder::finish`] must be called: 64 MiB. This is far
@@ -135,7 +135,7 @@ pub struct Taken {
     /// next call.
     pub bytes: usize,
     /// Whether the remaining bytes are the beginning of a record, so that more bytes are needed. If false,
-    /// rows must be fetched before more are decoded.
+    /// [`Decoder::finish`] must be called before more records are decoded.
     pub wants_more: bool,
 }
 
@@ -166,7 +166,7 @@ pub struct Ignored {
 /// Rows that a decoder has made from records.
 #[derive(Clone, Debug)]
 pub struct Decoded {
-    /// The wanted columns of the rows, in the order of the request.
+    /// The rows, with the columns that [`Format::decoder`] was asked for, in the order in which it was asked.
     pub rows: RecordBatch,
     /// Kind of change of each row, if the format has changes; `None` if all rows are inserted.
     pub kinds: Option<Vec<RowKind>>,
@@ -174,8 +174,9 @@ pub struct Decoded {
 
 /// A decoder of the bytes of records to columns, one batch at a time.
 pub trait Decoder: Send {
-    /// Takes whole records from the front of `bytes` until `rows_max` rows are pending, and calls `bad` once for each
-    /// record which cannot be read. `is_last` says that no bytes follow, so an unfinished last record is whole.
+    /// Takes whole records from the front of `bytes` until `rows_max` rows are pending (decoded, and not yet
+    /// returned by [`finish`](Self::finish)), and calls `bad` once for each record which cannot be read.
+    /// `is_last` says that no bytes follow, so an unfinished last record is whole.
     ///
     /// A record with several rows is not divided: the last record may raise the pending rows above `rows_max`.
     fn take(
@@ -186,21 +187,22 @@ pub trait Decoder: Send {
         bad: &mut dyn FnMut(BadRecord<'_>),
     ) -> Taken;
 
-    /// Returns the number of rows that are decoded and not yet fetched.
+    /// Returns the number of pending rows: rows that are decoded and not yet returned by
+    /// [`finish`](Self::finish).
     fn rows(&self) -> usize;
 
-    /// Returns the decoded rows that were not yet fetched. Afterwards the decoder has none.
+    /// Returns the decoded rows that were not yet returned. Afterwards the decoder has none.
     fn finish(&mut self) -> Decoded;
 
     /// Returns the position of the next byte of the input that the decoder needs.
     fn position(&self) -> Position;
 
-    /// Moves the decoder to another position of its input, from which the next bytes will come. Rows that
-    /// were not fetched stay; bytes that were offered but not consumed are dropped. At offset 0 a new input
-    /// begins, and its byte order mark, if any, is skipped.
+    /// Moves the decoder to another position of its input, from which the next bytes will come. Decoded rows
+    /// stay until [`finish`](Self::finish) returns them; bytes that were offered but not consumed are
+    /// dropped. At offset 0 a new input begins, and its byte order mark, if any, is skipped.
     fn start(&mut self, at: Position);
 
-    /// Returns the numbers of errors that the decoder has skipped so far.
+    /// Returns how many values and records the decoder has ignored so far because of `ignore-parse-errors`.
     fn ignored(&self) -> Ignored;
 }
 
@@ -243,8 +245,8 @@ pub fn is_changelog(format: &str) -> bool {
 }
 
 impl Format {
-    /// Binds the format named `format` to `columns`. Its options are those whose keys begin with its name and a dot;
-    /// others are ignored.
+    /// Binds the format named `format` to `columns`. Its options are those whose keys begin with its name and
+    /// a dot; options with other keys are ignored.
     ///
     /// # Errors
     /// [`FormatError`] if the format does not exist, if an option is unknown or has a wrong value, or if the format
@@ -279,7 +281,8 @@ impl Format {
         &self.columns
     }
 
-    /// Returns the schema of the rows of a decoder of the wanted columns.
+    /// Returns the schema of the rows that a decoder of the columns at the positions `wanted`, from 0 on,
+    /// makes.
     ///
     /// # Panics
     /// If a wanted column does not exist.
@@ -287,7 +290,8 @@ impl Format {
         schema_of(&self.columns, wanted)
     }
 
-    /// Makes a decoder of the columns at the given positions, in this order.
+    /// Makes a decoder whose rows have the columns of the table at the given positions, from 0 on, in this
+    /// order.
     ///
     /// # Panics
     /// If a wanted column does not exist.

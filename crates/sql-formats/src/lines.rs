@@ -11,13 +11,13 @@ pub(super) trait Records: Send {
     /// Converts one line and appends all of its rows, or none if the line is bad; the reason is returned.
     fn read(&mut self, raw: &[u8]) -> Result<(), Bad>;
 
-    /// Returns the number of rows that are converted and not yet fetched.
+    /// Returns the number of rows that are converted and not yet returned by [`finish`](Self::finish).
     fn rows(&self) -> usize;
 
-    /// Returns the rows that were not yet fetched. Afterwards there are none.
+    /// Returns the converted rows that were not yet returned. Afterwards there are none.
     fn finish(&mut self) -> Decoded;
 
-    /// Returns the name of a wanted column, for error messages.
+    /// Returns the name of the column with an index among the columns that are read, for error messages.
     fn name(&self, column: usize) -> &str;
 
     /// Returns the number of values that became NULL because they did not fit their column.
@@ -40,7 +40,7 @@ pub(super) struct LineDecoder<R> {
     lines: Lines,
     records: R,
     rules: LineRules,
-    /// Bytes of the lines whose rows are not yet fetched.
+    /// Bytes of the lines whose rows are converted and not yet returned by [`Decoder::finish`].
     bytes: usize,
     ignored_records: u64,
 }
@@ -110,9 +110,9 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Finds the lines of an input whose bytes are offered in several parts.
 pub(super) struct Lines {
     position: Position,
-    /// Number of bytes after the position that were searched and have no line end. They are not searched
-    /// again when they are offered again with more bytes. So a long line in small pieces costs no more than
-    /// in one piece.
+    /// Number of bytes behind the decoder's position that were searched and have no line end. They are not
+    /// searched again when they are offered again with more bytes. So a long line in small pieces costs no
+    /// more than in one piece.
     searched: usize,
     /// Whether a byte order mark at the start of the input is skipped.
     has_mark: bool,

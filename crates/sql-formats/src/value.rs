@@ -21,7 +21,8 @@ use base64::engine::general_purpose::{GeneralPurpose, PAD};
 use thalweg_sql_functions::functions::cast::text::{NotANumber, read_decimal};
 use thalweg_sql_functions::functions::time::calendar::{DAY_SECONDS, days, month_length};
 
-/// Base64 of RFC 4648, section 4, with padding. Bits behind the last byte may be set.
+/// Base64 of RFC 4648, section 4, with padding. In texts that are decoded, the unused bits of the last digit
+/// may be set.
 static PADDED: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, PAD.with_decode_allow_trailing_bits(true));
 
@@ -104,7 +105,7 @@ pub(super) fn time_loose(text: &str) -> Option<i32> {
     time(text)
 }
 
-/// Reads a timestamp, or an instant if `is_instant`.
+/// Reads a timestamp, or an instant if `is_instant`, in the given form.
 ///
 /// Flink's formatters resolve fields in smart mode: a day beyond the end of the month becomes its last day, and
 /// `24:00:00` the following midnight.
@@ -141,11 +142,12 @@ pub(super) fn decode_base64(text: &[u8], to: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Converts an instant to a number of time units, and cuts off further digits. Returns `None` if the number
-/// is out of range.
+/// Converts an instant to a number of time units since 1970, and cuts off further digits of a second. Returns
+/// `None` if the number exceeds 64 bits.
 pub(super) fn in_unit((seconds, nanos): Instant, unit: TimeUnit) -> Option<i64> {
     let (per_second, nanos_per) = per_second(unit);
-    // Near the least nanosecond the product alone exceeds 64 bits although the sum does not, so 128 bits are used.
+    // Near the earliest instant that 64 bits of nanoseconds hold, the product alone exceeds 64 bits although
+    // the sum does not, so 128 bits are used.
     let value = i128::from(seconds) * i128::from(per_second) + i128::from(i64::from(nanos) / nanos_per);
     i64::try_from(value).ok()
 }

@@ -2,9 +2,9 @@
 //! for many groups at once.
 //!
 //! A function is *bound* once, when a query is planned ([`aggregate`], [`AggregateFunction::bind`]). The bound
-//! function makes [`Accumulator`]s, one for each place where groups are kept. An accumulator holds one slot per group
-//! number (see [`KeyIndex`](crate::keys::KeyIndex)). It takes whole columns together with the group number of each
-//! row.
+//! function makes [`Accumulator`]s, one for each set of groups, such as the groups that one task of an operator
+//! keeps. An accumulator holds one slot per group number (see [`KeyIndex`](crate::keys::KeyIndex)). It takes whole
+//! columns together with the group number of each row.
 //!
 //! Results are those of Flink in streaming mode; the file of each function names its differences. All functions
 //! promise:
@@ -15,9 +15,9 @@
 //!   functions which depend on the order of rows ([`AggregateFunction::is_ordered`]), the merged rows must have come
 //!   later. The last bits of float sums and of variances may differ; MIN and MAX of floats may differ if there are
 //!   NaNs or zeros of both signs.
-//! * A3. A retracted row leaves no trace, except for the rounding of floats. A row which is retracted before it came
-//!   is remembered until it comes. Functions which depend on the order remember it until it comes with a merge, as in
-//!   Flink.
+//! * A3. A retracted row leaves no trace, except for the rounding of floats. If a row's retraction arrives before the
+//!   row, the retraction is remembered until the row is added. Functions which depend on the order of rows remember
+//!   it until a merge brings the row, as in Flink.
 //! * A4. No value causes a panic. Misuse does: a group beyond those made by [`resize`](Accumulator::resize), or a
 //!   retraction where none is supported.
 
@@ -81,8 +81,8 @@ pub struct BoundAggregate {
     /// Type of the aggregate's result.
     pub result: SqlType,
     /// True if the result may be NULL. This holds for all aggregates that are NULL for a group without rows;
-    /// such groups exist without GROUP BY and with FILTER. It also holds for sums of decimals, which may be
-    /// too large.
+    /// such groups exist without GROUP BY and with FILTER. It also holds for sums of decimals, which are NULL
+    /// if they need more than 38 digits.
     pub is_nullable: bool,
     /// Creates accumulators that only add rows.
     pub create: Create,
@@ -96,7 +96,8 @@ pub struct BoundAggregate {
 
 impl BoundAggregate {
     /// Returns this aggregate over distinct values only: of the rows of a group that agree in the arguments,
-    /// only the first counts. The seed prevents senders of rows from choosing values whose hashes collide.
+    /// only the first counts. The hash seed prevents senders of rows from choosing values whose hashes
+    /// collide.
     ///
     /// As in Flink, all NaNs are one value, and -0.0 and 0.0 are two.
     #[must_use]
@@ -119,7 +120,8 @@ impl BoundAggregate {
 
 /// Accumulators of all groups of one aggregate call.
 ///
-/// Argument columns have the types to which the call was bound, and one value per entry of `groups`.
+/// In methods that take rows, `groups` holds the group number of each row. Argument columns have the types to
+/// which the call was bound, and one value per row.
 pub trait Accumulator: Any + Send {
     /// Makes room for the accumulators of groups `0..groups`; new groups are empty. Never removes groups.
     fn resize(&mut self, groups: usize);
@@ -147,15 +149,15 @@ pub trait Accumulator: Any + Send {
     /// Panics if `other` is of another call.
     fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError>;
 
-    /// Returns the aggregate results of groups `range`; their state does not change.
+    /// Returns the aggregate results of the groups whose numbers lie in `range`; their state does not change.
     ///
     /// # Errors
-    /// [`EvaluationError`] if a group has no result: SINGLE_VALUE of several rows, or more than 2 GiB of
-    /// text.
+    /// [`EvaluationError`] if a group has no result: SINGLE_VALUE of several rows, or results of more than 2
+    /// GiB of text together.
     fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError>;
 
-    /// Returns the bytes of the results of groups `range`, for aggregates whose results grow with the number
-    /// of added values; 0 for others.
+    /// Returns the bytes of the results of the groups whose numbers lie in `range`, for aggregates whose
+    /// results grow with the number of added values; 0 for others.
     fn result_bytes(&self, range: Range<usize>) -> usize {
         let _ = range;
         0

@@ -32,7 +32,7 @@ pub struct Typed {
 /// Computation of one column from the columns of a batch.
 #[derive(Clone)]
 pub enum Expression {
-    /// A column of the input, given by its index.
+    /// A column of the input batch, given by its index from 0 on.
     Column(usize),
     /// A literal, which has the same value for every row.
     Literal(ScalarValue),
@@ -267,8 +267,8 @@ impl Typed {
         }
     }
 
-    /// Evaluates an expression whose [first operand](Self::first_operand), if it has one, is already
-    /// evaluated.
+    /// Evaluates the expression for the rows of a batch. `first` is the value of its [first
+    /// operand](Self::first_operand), if it has one.
     fn evaluate_behind(
         &self,
         first: Option<ColumnarValue>,
@@ -436,8 +436,8 @@ fn choose(
     // branch for its rows.
     let mut left: Vec<u32> = (0..rows as u32).collect();
     let mut pieces: Vec<ArrayRef> = Vec::new();
-    // For each row of the batch: which column of `pieces` contains its result, and the index of the result in
-    // that column.
+    // For each row of the batch: which column of `pieces` (the values of one branch of the CASE) contains the
+    // row's result, and the index of the result in that column.
     let mut from: Vec<(usize, usize)> = vec![(0, 0); rows];
     let mut add = |values: ArrayRef, of_rows: &[u32]| -> Result<(), EvaluationError> {
         let values = if values.data_type() == of {
@@ -498,8 +498,8 @@ impl fmt::Debug for Typed {
     }
 }
 
-/// Formats an expression as SQL with the names of its columns. With `{:#}`, the expression is one of several
-/// conditions and stands in brackets if it needs them.
+/// Formats an expression as SQL with the names of its columns. With `{:#}`, an AND or OR stands in brackets,
+/// because the expression is one of several conditions.
 pub struct Named<'a, F>(pub &'a Typed, pub F);
 
 impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {
@@ -509,8 +509,8 @@ impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {
 }
 
 impl Typed {
-    /// Returns how tightly the outermost operator of the shown expression binds. An operand that binds less
-    /// tightly than its operator stands in brackets.
+    /// Returns how tightly the outermost operator of the shown expression binds: 0 for AND and OR, more for
+    /// tighter operators. An operand that binds less tightly than its operator stands in brackets.
     fn strength(&self) -> u8 {
         match &self.expression {
             Expression::And(_) | Expression::Or(_) => 0,

@@ -41,18 +41,19 @@ use bytes::BytesKeys;
 use whole::WholeKeys;
 
 /// Returns the bytes that the memory allocator takes for an allocation of `bytes`: it adds 8 bytes and rounds
-/// up to a multiple of 16.
+/// up to a multiple of 16, at least 32; 0 for 0 bytes.
 #[inline]
 pub fn heap_bytes(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
 }
 
 /// Returns the bytes that a hash table takes for a moment, beyond those it holds, while it grows for `more`
-/// entries of `entry_bytes` bytes each. They are the bytes of the larger table, and of the table from which
-/// its entries are copied if that is not the one held now. Returns 0 if the entries fit.
+/// entries of `entry_bytes` bytes each. They are the bytes of the final table. If the table doubles more than
+/// once, the bytes of the table before the last doubling are added, because its entries are copied. Returns 0
+/// if the entries fit.
 ///
-/// `capacity` is lower than the table's size suggests after entries were removed: their places are used up until the
-/// table is copied, and then it doubles.
+/// After entries were removed, `capacity` is lower than the size of the table suggests: the places of removed
+/// entries cannot be used until the table is copied, and then it doubles.
 pub fn growth_bytes(
     (len, capacity, held_bytes): (usize, usize, usize),
     entry_bytes: usize,
@@ -77,8 +78,9 @@ pub fn growth_bytes(
 }
 
 /// Returns the bytes that a vector takes for a moment, beyond those it holds, while it grows for `more` items
-/// of `item_bytes` bytes each, a few at a time. The items are copied into allocations of up to twice their number,
-/// and the last one is copied from one of at most their number. Returns 0 if the items fit.
+/// of `item_bytes` bytes each, a few at a time. Its last allocation has room for up to twice the items. While
+/// the items are copied, the allocation before exists, too, with room for at most the items. Returns 0 if the
+/// items fit.
 pub fn list_growth_bytes(len: usize, capacity: usize, item_bytes: usize, more: usize) -> usize {
     let items = len.saturating_add(more);
     if items <= capacity {
@@ -148,8 +150,8 @@ enum Keys {
     Whole(WholeKeys),
     /// The key is one column of text or bytes.
     Bytes(BytesKeys),
-    /// All other keys are stored as comparable rows. The rows of the last batch are kept to reuse their
-    /// memory.
+    /// All other keys are stored as comparable rows of arrow's `RowConverter`. The rows of the last batch are
+    /// kept to reuse their memory.
     Rows { converter: RowConverter, batch: Rows, keys: BytesKeys },
 }
 

@@ -1,9 +1,9 @@
 //! Memory for the intermediate results of expressions.
 //!
 //! Results of text and arrays may be far longer than their arguments. So a kernel asks for memory before it builds
-//! such a result, and an evaluation returns all its memory when it ends. An operator opens a scope by [`within`];
-//! evaluations inside are paid from the operator's allowance. Outside a scope, as in tests of single functions, only
-//! the bounds of the functions apply.
+//! such a result, and an evaluation returns all its memory when it ends. An operator opens a scope by [`within`]; the
+//! memory of evaluations inside is granted by the operator's [`Allowance`], which asks the memory budget. Outside a
+//! scope, as in tests of single functions, only the bounds of each single function apply.
 //!
 //! An evaluation of several rows may use [`EVALUATION_BYTES_MAX`]. Above that it fails with [`RESULT_TOO_LONG`], and
 //! the operator evaluates each half of the rows separately. The evaluation of a single row may use one of
@@ -35,13 +35,14 @@ pub const EVALUATION_BYTES_MAX: usize = 8 << 20;
 /// need the rest.
 pub const ROW_PARTS: usize = 4;
 
-/// Bytes that each evaluation may use without asking the memory budget; most evaluations need less.
+/// Bytes that each evaluation may use without asking the memory budget: 1 MiB. Most evaluations need less.
 const FREE_BYTES: usize = 1 << 20;
 
-/// Greatest size in bytes of a scalar, repeated over all rows of a batch, for which no memory is asked.
+/// Number of bytes up to which a scalar is repeated for all rows of a batch without asking for memory: 256
+/// KiB for all repetitions together.
 pub(crate) const UNCHECKED_BYTES_MAX: usize = 256 << 10;
 
-/// Least number of bytes for which an intermediate result asks the memory budget at a time.
+/// Least number of bytes for which an intermediate result asks the memory budget at a time: 64 KiB.
 const GRANT_BYTES_MIN: usize = 64 << 10;
 
 thread_local! {
@@ -50,7 +51,8 @@ thread_local! {
 
 struct Scope {
     allowance: Allowance,
-    /// Bytes that intermediate results use, including those that need no asking.
+    /// Bytes that intermediate results use, including the first 1 MiB, for which the memory budget is not
+    /// asked.
     used_bytes: usize,
     /// Bytes that the operator's memory allowance has granted.
     asked_bytes: usize,
@@ -58,7 +60,8 @@ struct Scope {
 }
 
 /// Runs the evaluation of a constant expression while a query is planned. An intermediate result above 1 MiB
-/// fails here and is left to the evaluation of rows, because plans are copied.
+/// fails here, and the expression is computed again for each batch of rows instead, because plans hold such
+/// results and are copied.
 pub fn folding<T>(run: impl FnOnce() -> T) -> T {
     scoped(Allowance::default(), FREE_BYTES, run)
 }
@@ -140,8 +143,8 @@ pub fn check(bytes: usize) -> Result<(), EvaluationError> {
     Room::default().take(bytes)
 }
 
-/// Takes the memory of a computed value until the evaluation ends. Values of a fixed width are not counted, because a
-/// batch has few of them.
+/// Takes the memory of a computed value until the evaluation ends. Columns of numbers and other values of
+/// fixed width are not counted, because they are short: a batch has few rows.
 ///
 /// # Errors
 /// [`RESULT_TOO_LONG`] if it does not fit.
@@ -190,8 +193,8 @@ fn bytes_of_values(array: &ArrayData) -> usize {
     }
     let nulls = array.nulls().map_or(0, |_| array.len().div_ceil(8));
     match array.data_type() {
-        // The library counts all items of the underlying lists, and not only those of this slice, so the
-        // items are counted here.
+        // Arrow's own count includes all items of the underlying lists, and not only those of this slice, so
+        // the items are counted here.
         DataType::List(_) | DataType::Map(..) => {
             let offsets =
                 &array.buffers()[0].typed_data::<i32>()[array.offset()..=array.offset() + array.len()];

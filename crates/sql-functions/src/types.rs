@@ -132,7 +132,8 @@ impl SqlType {
         }
     }
 
-    /// Returns an Arrow field of this SQL type; the field's metadata holds what the Arrow type does not.
+    /// Returns an Arrow field of this SQL type; the field's metadata holds the SQL type if it does not follow
+    /// from the Arrow type.
     pub fn field(&self, name: &str, is_nullable: bool) -> FieldRef {
         let field = Field::new(name, self.arrow(), is_nullable);
         if SqlType::of_arrow(field.data_type()).as_ref() == Some(self) {
@@ -220,8 +221,8 @@ impl SqlType {
         matches!(self, SqlType::Timestamp(_) | SqlType::TimestampLtz(_))
     }
 
-    /// Returns the precision and scale that an integer type has as a decimal: as many digits as the type has
-    /// in Flink.
+    /// Returns the precision and scale of an integer type as a decimal (3 to 19 digits, as in Flink), or
+    /// those of a DECIMAL; `None` for other types.
     pub fn as_decimal(&self) -> Option<(u8, u8)> {
         Some(match *self {
             SqlType::TinyInt => (3, 0),

@@ -53,7 +53,8 @@ impl Convert<'_> {
         self.options.null.as_deref() == Some(text) || (self.options.empty_is_null && text.is_empty())
     }
 
-    /// Appends the parts of one value to the vectors of its column. Returns false if the value is NULL.
+    /// Converts the text of a CSV field and appends the value, or its elements, to the vectors of its column.
+    /// Returns false if the value is NULL.
     fn value(&mut self, text: &str, of: &SqlType, values: &mut Values) -> Result<bool, String> {
         match values {
             Values::Bytes { bytes, .. } if of.is_text() => bytes.extend_from_slice(text.as_bytes()),

@@ -27,7 +27,7 @@ const SEARCHED_MAX: usize = 24;
 pub(in super::super) struct CsvEncoder {
     options: CsvOptions,
     names: Vec<String>,
-    /// Lowest character that needs no quotes in a field.
+    /// Lowest character that needs no quotes: a field with a character below it is quoted.
     safe: u8,
     /// The text of the field being written, until it is known whether the field needs quotes.
     field: Vec<u8>,

@@ -20,7 +20,8 @@ pub(super) struct Marks {
     pub(super) has_comments: bool,
 }
 
-/// The next CSV record of the input. `len` is its length without the line end, `taken` the length with it.
+/// The next CSV record of the input. `len` is its length in bytes without the line end, `taken` the length
+/// with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Record {
     /// A complete record, whose fields are in [`Split::fields`].
@@ -40,7 +41,7 @@ pub(super) enum Record {
 /// Splits one CSV record after the other into fields.
 pub(super) struct Split {
     marks: Marks,
-    /// Start and end of each field of the record in [`Split::text`].
+    /// Start and end of each field of the record, as byte positions in [`Split::text`].
     fields: Vec<(usize, usize)>,
     /// The fields of a record that has quotes or escapes, without these characters, one field behind the
     /// other.
@@ -102,8 +103,8 @@ impl Split {
                 Ok((len, taken)) => self.done(Record::Fields { len, taken }),
                 Err(Open::Broken(reason)) => self.done(Record::Broken { len, taken, reason }),
                 Err(Open::Unfinished) => {
-                    // The end of the first line is known. When there are more bytes, the search for the end
-                    // of the record starts from there.
+                    // The first line ends at `len`. When the record is offered again with more bytes, they
+                    // are searched for line ends only from `len` on.
                     self.searched = len;
                     Record::Unfinished
                 }

@@ -53,8 +53,8 @@ pub(in super::super) struct Convert<'a> {
 impl Convert<'_> {
     /// Converts a JSON value and appends it to a column; on an error the column stays unchanged.
     ///
-    /// Inside arrays, maps and rows, an ignored value becomes NULL at its own position, and the value around it
-    /// stays.
+    /// If values that do not fit are ignored, such a value inside an array, map or row becomes NULL at its
+    /// own position, and the value around it stays.
     #[inline]
     pub(in super::super) fn append(&mut self, slot: Slot, column: &mut Column) -> Result<(), String> {
         match slot.kind {
@@ -81,8 +81,8 @@ impl Convert<'_> {
         Ok(())
     }
 
-    /// Appends the parts of a JSON value that is not missing to the vectors of its column. Returns false if
-    /// the value is NULL.
+    /// Converts a JSON value, which must not be missing, and appends the value, or its items, to the vectors
+    /// of its column. Returns false if the value is NULL.
     #[inline]
     fn value(&mut self, slot: Slot, of: &SqlType, values: &mut Values) -> Result<bool, String> {
         // Text without escapes is the most frequent case, so it is handled first.
@@ -227,8 +227,8 @@ fn scalar(text: &str, kind: Kind, of: &SqlType, values: &mut Values, form: Times
     (!is_word || *of == SqlType::Boolean).then_some(true)
 }
 
-/// Reads a whole number from a JSON value. An unquoted number with a point or an exponent is cut off, if it
-/// is in the range of `T`.
+/// Reads a whole number from a JSON value. An unquoted number with a point or an exponent is cut toward zero.
+/// `None` if the number is not in the range of `T`.
 fn whole<T: FromStr + Into<i64> + Bounds>(text: &str, kind: Kind) -> Option<i64> {
     if kind != Kind::Float {
         return value::integer::<T>(trim(text)).map(T::into);
@@ -258,7 +258,7 @@ fn instant(text: &str, of: &SqlType, form: TimestampForm, is_instant: bool) -> O
     value::in_unit(value::timestamp(text, form, is_instant)?, unit(of))
 }
 
-/// Returns the time unit in which a column of this timestamp type is stored.
+/// Returns the time unit (milliseconds to nanoseconds) in which a column of this timestamp type is stored.
 pub(in super::super) fn unit(of: &SqlType) -> TimeUnit {
     match of.arrow() {
         DataType::Timestamp(unit, _) => unit,

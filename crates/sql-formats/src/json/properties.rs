@@ -16,7 +16,8 @@ fn value() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
-        // Other doubles are left out, because serde_json reads them slightly inexactly.
+        // Doubles other than eighths of whole numbers are left out, because serde_json reads them slightly
+        // inexactly.
         any::<i32>().prop_map(|eighths| Value::from(f64::from(eighths) / 8.0)),
         ".{0,8}".prop_map(Value::from),
         "[\\\\\"/\u{8}\n\u{7f}é😀]{0,5}".prop_map(Value::from),
@@ -30,7 +31,8 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Writes a JSON document as text, in a style with other blanks or with unnecessary escapes.
+/// Writes a JSON document as text. Bit 0 of `style` adds blanks between the tokens; bit 1 writes characters
+/// beyond ASCII as escapes.
 fn text(value: &Value, style: u8) -> String {
     let text = if style & 1 == 0 {
         value.to_string()
@@ -40,7 +42,7 @@ fn text(value: &Value, style: u8) -> String {
     if style & 2 == 0 {
         return text;
     }
-    // In this style every character beyond ASCII is written as an escape.
+    // Bit 1 of the style is set, so every character beyond ASCII is written as an escape.
     let mut escaped = String::new();
     for letter in text.chars() {
         if letter.is_ascii() {
@@ -55,7 +57,8 @@ fn text(value: &Value, style: u8) -> String {
     escaped
 }
 
-/// Returns a JSON value as text like Java does; a string becomes its content.
+/// Returns the text which a STRING column gets for a JSON value: the content of a string, the JSON text of
+/// any other value, and NULL (`None`) for `null` and for a missing key.
 fn as_text(value: Option<&Value>) -> Option<String> {
     match value {
         None | Some(Value::Null) => None,
@@ -64,8 +67,8 @@ fn as_text(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// Reads a JSON line with the text columns `a`, `b` and `c`. Returns each value as a document, or `None` if
-/// the line is bad.
+/// Reads a JSON line with the text columns `a`, `b` and `c`. Returns the text of each column as a JSON
+/// string, NULL as `None`; returns `None` for all if the line is bad.
 fn scanned(line: &str) -> Option<Vec<Option<Value>>> {
     let format = bind("json", "a STRING, b STRING, c STRING").expect("it is bound");
     let mut decoder = format.decoder(&[0, 1, 2]);
@@ -84,8 +87,8 @@ fn scanned(line: &str) -> Option<Vec<Option<Value>>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The wanted values of a JSON object are found whatever surrounds them, and nested documents equal those
-    /// of serde_json.
+    /// The values of the keys that are read are found in a JSON object whatever surrounds them, and nested
+    /// documents equal those of serde_json.
     #[test]
     fn values_agree(entries in prop::collection::vec(("[a-d]", value()), 0..6), style in 0_u8..4) {
         let document = Value::Object(entries.into_iter().collect());
@@ -148,8 +151,8 @@ proptest! {
         }
     }
 
-    /// A line is read in the same way whatever the line before it was: the kept gaps between values only make
-    /// reading faster.
+    /// A line is read in the same way whatever the line before it was: the text between values, which is kept
+    /// from line to line, only makes reading faster.
     #[test]
     fn lines_do_not_lean_on_each_other(
         lines in prop::collection::vec((prop::collection::vec(("[a-d]{1,2}", value()), 0..5), 0_u8..4, 0_usize..12), 1..6)

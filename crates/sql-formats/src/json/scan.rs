@@ -8,7 +8,8 @@ use memchr::memchr2;
 
 use crate::DEPTH_MAX;
 
-/// A value found in a line: its kind and its position. The position of a string is without its quotes.
+/// A JSON value found in a line: its kind, and its start and end as byte positions in the line. The quotes of
+/// a string lie outside of these positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Slot {
     pub(super) kind: Kind,
@@ -91,7 +92,7 @@ impl<'a> Scan<'a> {
         Scan { text: text.as_bytes(), at: 0 }
     }
 
-    /// Creates a scanner of the inside of a value that was found before.
+    /// Creates a scanner of the text of one value of a line, which a scan of the line has found.
     pub(in super::super) fn within(text: &'a str, slot: Slot) -> Self {
         Scan { text: &text.as_bytes()[..slot.end as usize], at: slot.start as usize }
     }
@@ -101,7 +102,7 @@ impl<'a> Scan<'a> {
         self.text.get(self.at).copied()
     }
 
-    /// Returns the bytes of the line from a position up to the current one.
+    /// Returns the bytes of the line from position `start` up to the current one.
     pub(super) fn since(&self, start: usize) -> &'a [u8] {
         &self.text[start..self.at]
     }

@@ -50,7 +50,8 @@ fn escape(text: &str) -> (char, usize) {
             if !(0xD800..0xE000).contains(&first) {
                 return (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 5);
             }
-            // The scan has checked that both halves of a surrogate pair are there, as in `uD83D\uDE00`.
+            // The scan has checked that both halves of a surrogate pair are there, as in `uD83D\uDE00` behind
+            // the backslash that is already read.
             let second = unit(7).unwrap_or(0);
             let code = 0x1_0000 + ((first & 0x3FF) << 10 | second & 0x3FF);
             return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 11);

@@ -13,9 +13,9 @@
 use super::scan::{Broken, Kind, Scan, Slot};
 use super::text;
 
-/// Bounds on the number and the length of kept gaps. A gap is the text between two values of an object, such
-/// as `, "key": `; gaps are kept to recognise them in the next object. They need bounds, because keys come
-/// from outside. An object with more or longer keys is read without kept gaps from that point on.
+/// Bounds on the number of kept gaps and on the bytes of each. A gap is the text between two values of an
+/// object, such as `, "key": `; gaps are kept to recognise them in the next object. They need bounds, because
+/// keys come from outside. An object with more or longer keys is read without kept gaps from that point on.
 const GAPS_MAX: usize = 1_024;
 const GAP_BYTES_MAX: usize = 256;
 
@@ -36,7 +36,8 @@ impl Walk {
     }
 
     /// Scans the JSON object at the current position; `depth` is the number of arrays and objects around it.
-    /// Each slot gets the value of its key, and the last value if the key occurs several times.
+    /// Each [`Slot`] in `slots` gets the value of the key with its index, or the last value if the key occurs
+    /// several times. The slot of a key that does not occur is [`Slot::MISSING`].
     #[inline]
     pub(in super::super) fn object(
         &mut self,
@@ -52,7 +53,7 @@ impl Walk {
         for place in 0.. {
             let key = match self.gaps.get(place) {
                 Some(gap) if scan.passes(&gap.bytes) => {
-                    // The text between the values is the same as in the object before, but more blanks may
+                    // The gap before this value is the same as in the object before, but more blanks may
                     // follow it here.
                     scan.pass_blanks();
                     gap.key
@@ -70,8 +71,9 @@ impl Walk {
         Ok(())
     }
 
-    /// Reads the text between two values (a gap): a comma, the next key and a colon. Keeps it for the next
-    /// object. Returns `None` at the end of the object.
+    /// Reads the text between two values (a gap): a comma, the next key and a colon. Keeps the gap for the
+    /// next object. Returns the index of the key, or `Some(None)` if its value is not looked for; `None` at
+    /// the end of the object.
     fn gap(
         &mut self,
         text: &str,

@@ -27,8 +27,8 @@ pub(in super::super) fn write_f32(value: f32, to: &mut Vec<u8>) {
     write_float(value, &mut Text(to));
 }
 
-/// Writes a decimal as Jackson writes a `BigDecimal`: without trailing zeros. Unless `is_plain`, it has an exponent
-/// if it ends in zeros before the point or is below 10^-6.
+/// Writes a decimal as Jackson writes a `BigDecimal`: without trailing zeros. Unless `is_plain`, it has an
+/// exponent if it is a multiple of 10 or lies between -10^-6 and 10^-6.
 ///
 /// Source: `JsonNodeFactory.numberNode(BigDecimal)`, which removes the zeros, `BigDecimal.toString`, `toPlainString`.
 pub(in super::super) fn write_decimal(value: i128, scale: u8, is_plain: bool, to: &mut Vec<u8>) {
@@ -89,13 +89,15 @@ pub(in super::super) fn write_date(days: i64, to: &mut Vec<u8>) {
     }
 }
 
-/// Writes a time of day in milliseconds: `HH:mm:ss`, and the digits of a second without trailing zeros.
+/// Writes a time of day in milliseconds: `HH:mm:ss`, and the fraction of a second without trailing zeros, if
+/// it is not 0.
 pub(in super::super) fn write_time(millis: i32, to: &mut Vec<u8>) {
     let (seconds, millis) = (i64::from(millis).div_euclid(1_000), i64::from(millis).rem_euclid(1_000));
     write_clock(seconds.rem_euclid(DAY_SECONDS), (millis * 1_000_000) as u32, to);
 }
 
-/// Writes a timestamp, or an instant if `is_instant`, with the digits of a second without trailing zeros.
+/// Writes a timestamp, or an instant if `is_instant`, with the fraction of a second without trailing zeros,
+/// if it is not 0. `value` counts units since 1970.
 pub(in super::super) fn write_timestamp(
     value: i64,
     unit: TimeUnit,

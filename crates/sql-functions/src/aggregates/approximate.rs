@@ -8,8 +8,9 @@
 //! estimate follows Ertl, "New cardinality estimation algorithms for HyperLogLog sketches", arXiv:1702.01284, 2017,
 //! algorithm 6, which needs no table of corrections.
 //!
-//! Differs from Flink: results differ within the error, because the hash, the estimate and the exact start are others
-//! (`ApproxCountDistinctAggFunctions` is HyperLogLog++ over XXH64 with as many registers).
+//! Differs from Flink: results differ within the error, because the hash and the formula of the estimate differ, and
+//! small groups are counted exactly here (Flink's `ApproxCountDistinctAggFunctions` is HyperLogLog++ over XXH64 with
+//! as many registers).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,11 +30,11 @@ use crate::keys::{ByteSlices, hash_of};
 const INDEX_BITS: u32 = 14;
 /// Number of registers of a HyperLogLog sketch.
 const REGISTERS: usize = 1 << INDEX_BITS;
-/// Greatest rank of a hash. The rank is the position of the first 1 among the bits that do not select the
-/// register.
+/// Greatest rank of a hash. The rank is the position of the first 1, counted from 1 at the highest bit, among
+/// the bits that do not select the register.
 const RANK_MAX: usize = (64 - INDEX_BITS + 1) as usize;
-/// A group of up to this many distinct values keeps their hashes and is counted exactly. The hashes take an
-/// eighth of the room of the registers.
+/// Greatest number of distinct values for which a group keeps all hashes and is counted exactly. The hashes
+/// take an eighth of the memory of the registers.
 const EXACT_MAX: usize = 256;
 
 /// Sketches of all groups of an APPROX_COUNT_DISTINCT.
@@ -48,7 +49,7 @@ pub(super) struct Approximate {
 enum Sketch {
     /// Hashes of all values of the group, sorted.
     Exact(Vec<u64>),
-    /// Greatest rank among the hashes that select each register.
+    /// For each register, the greatest rank (position of the first 1 bit) among the hashes that select it.
     Registers(Vec<u8>),
 }
 
@@ -104,7 +105,8 @@ impl Sketch {
     }
 }
 
-/// Estimates the number of distinct values by Ertl's algorithm 6; `counts[k]` is the number of registers of rank `k`.
+/// Estimates the number of distinct values by Ertl's algorithm 6; `counts[k]` is the number of registers that
+/// hold the rank `k`.
 fn estimate(registers: &[u8]) -> f64 {
     let mut counts = [0u32; RANK_MAX + 1];
     registers.iter().for_each(|&rank| counts[usize::from(rank).min(RANK_MAX)] += 1);
@@ -153,7 +155,8 @@ fn tau(x: f64) -> f64 {
 /// are merged and saved.
 fn hashes(column: &ArrayRef) -> Vec<u64> {
     const SEED: u64 = 0x243f_6a88_85a3_08d3;
-    // Values are hashed twice, because the estimate depends on single bits of the hash.
+    // Values are hashed twice, because the estimate depends on single bits of the hash, so all bits must be
+    // well mixed.
     let mixed = |word: i64| hash_of(hash_of(word, SEED) as i64, !SEED);
     match Kind::of(column.data_type()) {
         Kind::Whole => i64::read(column).iter().map(|&value| mixed(value)).collect(),

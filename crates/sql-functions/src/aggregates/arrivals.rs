@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// A sequence of the values of a group, to which values are appended and from which equal values may be
-/// removed.
+/// A sequence of the values of a group, to which values are appended and from which a value equal to a given
+/// one may be removed.
 pub(super) trait Sequence<V: 'static>:
     Default + Serialize + DeserializeOwned + Send + 'static
 {
@@ -17,7 +17,8 @@ pub(super) trait Sequence<V: 'static>:
     fn push(&mut self, value: V);
 
     /// Removes the oldest value of the sequence that equals `value` and returns true. If there is none,
-    /// returns false, and the next equal value that a merge brings is removed instead.
+    /// returns false, and the next equal value that a merge brings (see [`append`](Self::append)) is removed
+    /// instead.
     fn take(&mut self, value: V) -> bool;
 
     /// Appends all values of another sequence, as a merge of two groups does.
@@ -68,17 +69,18 @@ where
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "V: Ord + Clone + Serialize + DeserializeOwned", from = "Saved<V>", into = "Saved<V>")]
 pub(super) struct Arrivals<V: Ord + Clone> {
-    /// Values of the sequence by their number of arrival.
+    /// Values of the sequence, each under its arrival number, which rises with every appended value.
     values: BTreeMap<u64, V>,
-    /// Pairs of a value and its number of arrival, sorted by value, so that the oldest of equal values is
-    /// found.
+    /// Pairs of a value and its arrival number, sorted by value, so that the oldest of equal values is found.
     places: BTreeSet<(V, u64)>,
     next: u64,
-    /// Values that were retracted before they came; a later merge brings them and removes both.
+    /// Values that were retracted before they came. When a later merge brings one, the value and its entry
+    /// here are both removed.
     owed: Vec<V>,
 }
 
-/// Saved form of [`Arrivals`]: the values, and the values that were retracted before they came.
+/// Saved form of [`Arrivals`]: the values in order of arrival, and the values that were retracted before they
+/// came.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Saved<V>(Vec<V>, Vec<V>);
 
@@ -142,7 +144,7 @@ where
 
     fn held_bytes(&self) -> usize {
         let entry = size_of::<(u64, V)>() + size_of::<(V, u64)>();
-        // The bytes of each entry are counted twice, because the nodes of the trees may be only half full.
+        // The bytes of each entry are counted twice, because the nodes of the B-trees may be only half full.
         2 * self.values.len() * entry + self.owed.capacity() * size_of::<V>()
     }
 

@@ -6,11 +6,12 @@ use arrow::datatypes::i256;
 
 use super::sum::fitting;
 
-/// Number of digits to which the quotient of a decimal mean is rounded first (Java's
-/// `MathContext(38, HALF_UP)`).
+/// Number of significant digits to which a decimal mean is rounded before it is rounded to its scale, as by
+/// Java's `MathContext(38, HALF_UP)`.
 const QUOTIENT_DIGITS: u32 = 38;
 
-/// Returns the scale that the mean of decimals with scale `scale` has.
+/// Returns the scale (number of digits behind the point) of the mean of decimals with scale `scale`: at least
+/// 6.
 pub(super) fn average_scale(scale: u8) -> u8 {
     scale.max(6)
 }
@@ -24,8 +25,8 @@ pub(super) fn decimal_average(sum: i128, scale: u8, count: i64) -> Option<i128> 
     }
     let digits = |number: u128| number.checked_ilog10().map_or(1, |log| log + 1);
     let (sum_digits, count_digits) = (digits(sum.unsigned_abs()), digits(u128::from(count.unsigned_abs())));
-    // `shift` zeros are appended to the sum. The quotient then has 38 or 39 digits; if it has 39, one zero
-    // less is appended.
+    // `shift` zeros are appended to the sum before it is divided by the count. The quotient then has 38 or 39
+    // digits; if it has 39, one zero less is appended.
     let mut shift = QUOTIENT_DIGITS + count_digits - sum_digits;
     let count = i256::from_i128(i128::from(count));
     let quotient =
@@ -50,7 +51,8 @@ pub(super) fn decimal_of_double(value: f64, scale: u8) -> Option<i128> {
     let number: i128 = digits.replace('.', "").parse().ok()?;
     let given_scale = behind - exponent;
     if given_scale >= 0 {
-        // A double has at most 17 significant digits, so digits at scale 75 or beyond round to zero.
+        // A double has at most 17 significant digits. With 75 or more digits behind the point it lies below
+        // 10^-57 and rounds to zero, so 75 stands for all greater scales.
         let given_scale = given_scale.min(75) as u32;
         rescaled(i256::from_i128(number), given_scale, u32::from(scale))
     } else {
@@ -59,7 +61,8 @@ pub(super) fn decimal_of_double(value: f64, scale: u8) -> Option<i128> {
     }
 }
 
-/// Converts a decimal with `from` digits behind the point to a decimal with `to` digits behind it.
+/// Converts a decimal with `from` digits behind the point to a decimal with `to` digits behind it, rounded
+/// half away from zero. `None` if the result has more than 38 digits.
 fn rescaled(number: i256, from: u32, to: u32) -> Option<i128> {
     let number = if from > to {
         rounded_quotient(number, power_of_ten(from - to)?)?

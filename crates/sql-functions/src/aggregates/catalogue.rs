@@ -316,7 +316,8 @@ fn creating<A: Accumulator + 'static>(create: impl Fn() -> A + Send + Sync + 'st
     Arc::new(move || Box::new(create()))
 }
 
-/// Creates accumulators over values of any one type, for aggregates that take all types.
+/// An aggregate that takes arguments of every SQL type: creates accumulators for the type whose values the
+/// [`Domain`] `D` stores.
 trait InDomain: Send + Sync + 'static {
     fn create<D: Domain>(&self, domain: D) -> Box<dyn Accumulator>;
 }

@@ -1,8 +1,9 @@
-//! DISTINCT: an aggregate that sees each value of a group once, however often it comes.
+//! DISTINCT: an aggregate that passes each value of a group to its inner aggregate once, however often the
+//! value comes.
 //!
-//! Each pair of a group and a value has a count. A row is passed on when the count of its pair rises above 0, and
-//! retracted when the count falls to 0 again. NULL is a value here; the inner aggregate ignores it. All NaNs are one
-//! value, and -0.0 and 0.0 are two, as in `java.lang.Double.equals`.
+//! Each pair of a group and a value has a count. A row is added to the inner aggregate when the count of its pair
+//! rises above 0, and retracted from it when the count falls to 0 again. NULL is a value here; the inner aggregate
+//! ignores it. All NaNs are one value, and -0.0 and 0.0 are two, as in `java.lang.Double.equals`.
 //!
 //! ```text
 //!  values ──► value numbers ──► counts of (group, value number) ──► rows that are first, or last ──► the aggregate inside
@@ -31,8 +32,8 @@ use crate::types::SqlType;
 /// Number of pairs of a group and a value that a merge passes from one accumulator to another at a time.
 const PAIRS_PER_STEP: usize = 1_024;
 
-/// Values that are gone keep their numbers until there are more of them than this, plus twice the number of
-/// pairs. Then the remaining values are renumbered.
+/// A value that is in no group any more keeps its number at first. Values are renumbered when the number of
+/// numbered values reaches this bound plus twice the number of (group, value) pairs.
 const GONE_VALUES_MIN: usize = 1_024;
 
 /// A DISTINCT aggregate: the inner aggregate, and the values that each group has seen.
@@ -43,7 +44,8 @@ pub(super) struct Distinct {
     /// Types of the arguments that DISTINCT compares, to which the call was bound.
     over: Arc<[SqlType]>,
     hash_seed: u64,
-    /// Error that made DISTINCT leave out values. Updates return no errors, so the results return this error.
+    /// Error that made DISTINCT leave out values. Adding and retracting rows cannot return errors, so reading
+    /// the results returns this error.
     failure: Option<EvaluationError>,
 }
 
@@ -59,7 +61,7 @@ enum Numbering {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 struct Pair {
     is_null: bool,
-    /// The value itself, or its number; 0 if the value is NULL.
+    /// The value itself if values are whole numbers, or else its number in the index of values; 0 for NULL.
     value: i64,
     group: u32,
     count: i64,
@@ -94,8 +96,8 @@ impl Distinct {
         Distinct { inner, numbering, pairs: HashTable::new(), over: over.clone(), hash_seed, failure: None }
     }
 
-    /// Represents the values of the rows of a batch by numbers. Returns `None` if there are no more free
-    /// numbers, and then all later results fail.
+    /// Represents the values of the rows of a batch by numbers. Returns `None` if all numbers of 32 bits are
+    /// in use; all later results fail then.
     fn number(&mut self, arguments: &[ArrayRef], rows: usize) -> Option<Values> {
         Some(match &mut self.numbering {
             Numbering::Itself(_) => {
@@ -120,8 +122,9 @@ impl Distinct {
         self.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Adds to the row counts of the values of a batch. Rows whose value appears or disappears in its group
-    /// are passed to the inner aggregate.
+    /// Adds `numbers(row)`, which is negative for a retraction, to the row count of each row's value in its
+    /// group. Rows whose value is new in its group are added to the inner aggregate; rows whose value has
+    /// disappeared are retracted.
     fn add(&mut self, groups: &[u32], arguments: &[ArrayRef], numbers: impl Fn(usize) -> i64) {
         let rows = groups.len();
         let Some(values) = self.number(&arguments[..self.over.len()], rows) else { return };
@@ -146,7 +149,8 @@ impl Distinct {
         }
     }
 
-    /// Adds to the row count of a pair of a group and a value, and returns the count before.
+    /// Adds `pair.count` to the row count of a pair of a group and a value, and returns the count that the
+    /// pair had before.
     #[inline]
     fn add_one(&mut self, pair: Pair) -> i64 {
         let seed = self.hash_seed;
@@ -183,8 +187,8 @@ impl Distinct {
         self.add(&groups, &arguments, |_| number);
     }
 
-    /// Returns all pairs of a group and a value, sorted by NULL, then by value number. For indexed values the
-    /// number is the order of arrival.
+    /// Returns all pairs of a group and a value, sorted with NULLs last, then by value number, then by group.
+    /// Numbers of indexed values follow their order of arrival.
     fn sorted(&self) -> Vec<Pair> {
         let mut pairs: Vec<Pair> = self.pairs.iter().copied().collect();
         pairs.sort_unstable();
@@ -205,7 +209,7 @@ impl Distinct {
         }
     }
 
-    /// Renumbers the values of DISTINCT if most numbered values are gone.
+    /// Renumbers the values of DISTINCT if most numbered values are in no group any more.
     fn renumber(&mut self) {
         let Numbering::Index(index) = &self.numbering else { return };
         if index.len() < GONE_VALUES_MIN + 2 * self.pairs.len() {
@@ -215,7 +219,8 @@ impl Distinct {
         let mut fresh = KeyIndex::new(&self.over, self.hash_seed);
         let mut numbers = Vec::new();
         for pairs in pairs.chunks_mut(PAIRS_PER_STEP) {
-            // If the remaining values have too much text for a column, all values keep their numbers.
+            // If the remaining values have too much text for one column (2 GiB), all values keep their
+            // numbers.
             let Ok(columns) = self.columns(pairs) else { return };
             fresh.index(&columns, pairs.len(), &mut numbers);
             pairs.iter_mut().zip(&numbers).for_each(|(pair, &number)| pair.value = i64::from(number));

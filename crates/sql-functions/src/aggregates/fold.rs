@@ -17,13 +17,13 @@ use crate::functions::EvaluationError;
 pub(super) trait Fold: Send + Sync + 'static {
     /// Rust type as which the argument of the aggregate is read.
     type Value: ArrowNativeType;
-    /// State of one group of the aggregate; the default is the state without values.
+    /// State of one group of the aggregate; the default is the state of a group without values.
     type State: Copy + Default + Serialize + DeserializeOwned + Send + Sync + 'static;
     /// True if the aggregate can retract values, so that [`remove`](Self::remove) undoes
     /// [`add`](Self::add).
     const RETRACTS: bool;
 
-    /// Returns the values of the argument column; where it is NULL, any value.
+    /// Returns one value for each row of the argument column; for a NULL the value is arbitrary.
     fn read(&self, argument: &ArrayRef) -> ScalarBuffer<Self::Value>;
 
     /// Adds a value to the state of a group.

@@ -157,7 +157,8 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Lists<D, R, S> {
         Lists { domain, rendering, lists: Vec::new(), held_bytes: 0, kind: PhantomData }
     }
 
-    /// Calls a function with the list and the value of each row that counts.
+    /// Calls `visit` for each row that FILTER keeps, except NULLs if the aggregate skips them. `visit` gets
+    /// the list of the row's group, the row's value, and the counter of held bytes.
     fn visit(
         &mut self,
         groups: &[u32],

@@ -1,9 +1,9 @@
 //! PERCENTILE(value, percentage [, frequency]): the value below which the given part of all values lies, interpolated
 //! between neighbours. For several percentages (an ARRAY), an ARRAY of such values.
 //!
-//! If there are `n` values in order, the percentile at `p` lies at place `p * (n - 1)`, counted from 0. A
-//! value counts `frequency` times; it does not count if that is NULL or not above 0. The result is NULL if
-//! there is no value. Values are compared and computed as DOUBLEs.
+//! If there are `n` values in order, the percentile at the percentage `p`, from 0 to 1, lies at place
+//! `p * (n - 1)`, counted from 0. A value counts `frequency` times; it does not count if its frequency is NULL or not
+//! above 0. The result is NULL if there is no value. Values are compared and computed as DOUBLEs.
 //!
 //! Source: Flink, `PercentileAggFunction`.
 //!
@@ -64,7 +64,8 @@ impl Summary<Numbers<f64>> for Percentiles {
     }
 }
 
-/// Returns the percentile of the values of a group with a count above 0; `None` if there are none.
+/// Returns the percentile at `percentage`, from 0 to 1, of the values of a group. A value counts as often as
+/// its count says, and not at all if that is not above 0. `None` if no value counts.
 fn percentile(counts: &Counts<Numbers<f64>>, percentage: f64) -> Option<f64> {
     let there = || counts.iter().filter(|&(_, &count)| count > 0);
     let total: i128 = there().map(|(_, &count)| i128::from(count)).sum();

@@ -1,5 +1,5 @@
-//! Selection of the rows of a batch that count for an aggregate, and loops over them. If all rows count, no
-//! mask is read.
+//! Selection of the rows of a batch that count for an aggregate, because FILTER keeps them and no argument is
+//! NULL, and loops over them. If all rows count, no mask is read.
 
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::buffer::BooleanBuffer;
@@ -21,7 +21,8 @@ pub(super) fn kept(keep: &BooleanArray) -> BooleanBuffer {
     }
 }
 
-/// Folds the value of each row that counts into the state of its group.
+/// Folds the value of each row that counts into the state of its group. `counted` is the mask of these rows;
+/// `None` stands for all rows.
 #[inline(always)]
 pub(super) fn fold_values<S, V: Copy>(
     states: &mut [S],
@@ -44,7 +45,8 @@ pub(super) fn fold_values<S, V: Copy>(
     }
 }
 
-/// Calls `visit` for each row that counts, in order, with its row number and its group number.
+/// Calls `visit` for each row in the mask `counted` (for all rows if it is `None`), in order, with its row
+/// number and its group number.
 #[inline(always)]
 pub(super) fn for_each(groups: &[u32], counted: Option<&BooleanBuffer>, mut visit: impl FnMut(usize, usize)) {
     match counted {

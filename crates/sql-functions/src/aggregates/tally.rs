@@ -1,13 +1,15 @@
 //! Aggregates that keep a count of each value of each group: MIN and MAX with retraction, COLLECT and
 //! PERCENTILE.
 //!
-//! A value that was retracted more often than added has a count below zero until it comes. NULLs are ignored.
+//! A value that was retracted more often than added has a count below zero until its rows are added. NULLs
+//! are ignored.
 //!
 //! Source: Flink, `MinWithRetractAggFunction`, `MaxWithRetractAggFunction`, `CollectAggFunction`.
 //!
 //! Differs from Flink: floats compare as in `java.lang.Double.compare` (-0.0 below 0.0, NaN above all); MIN and MAX
-//! without retraction compare otherwise. A multiset lists its values in order; Flink's has no order. COLLECT returns
-//! a MAP<T, INT>, as there is no type MULTISET. A count which INT does not hold is an error; Flink's wraps.
+//! without retraction compare as in IEEE 754 (`extreme.rs`). A multiset lists its values in order; Flink's has no
+//! order. COLLECT returns a MAP<T, INT>, as there is no type MULTISET. A count which INT does not hold is an error;
+//! Flink's wraps.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -33,8 +35,8 @@ pub(super) trait Summary<D: Domain>: Send + Sync + 'static {
     /// Returns the aggregate's results, one per group.
     fn results(&self, domain: &D, groups: &[Counts<D>]) -> Result<ArrayRef, EvaluationError>;
 
-    /// Returns how often each row's value counts, if that is not always once. Rows with a weight that is not
-    /// above 0 are ignored.
+    /// Returns a function from the number of a row to its weight: how often the row's value counts. `None` if
+    /// every row counts once. Rows with a weight that is not above 0 are ignored.
     fn weights(&self, _arguments: &[ArrayRef]) -> Option<Box<dyn Fn(usize) -> i64>> {
         None
     }
@@ -126,7 +128,8 @@ impl<D: Domain, S: Summary<D>> Tally<D, S> {
     }
 }
 
-/// Adds to the count of a value in a group. A count that becomes 0 is removed.
+/// Adds `number`, which is negative for a retraction, to the count of a value in a group. A count that
+/// becomes 0 is removed.
 fn add<D: Domain>(counts: &mut Counts<D>, value: D::Value, number: i64, held_bytes: &mut usize) {
     match counts.entry(value) {
         Entry::Vacant(entry) => {

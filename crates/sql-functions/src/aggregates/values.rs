@@ -1,4 +1,5 @@
-//! Values of SQL types outside of columns: reading, storing, ordering and writing back.
+//! Single values of SQL types, as aggregates keep them outside of Arrow columns: reading, storing, ordering
+//! and writing back.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::keys::{
 pub(super) trait Domain: Clone + Send + Sync + 'static {
     /// Rust type of one stored value.
     type Value: Clone + Ord + Serialize + DeserializeOwned + Send + Sync + 'static;
-    /// Form of a column from which values are read.
+    /// An Arrow column in a form from which values can be read row by row.
     type Column;
 
     /// Prepares a column of the SQL type for reading values.
@@ -53,12 +54,14 @@ pub(super) trait Domain: Clone + Send + Sync + 'static {
         0
     }
 
-    /// Saves the version of arrow's row format, if the values of this type are stored in that format.
+    /// Saves the version of the comparable rows of arrow's `RowConverter`, if the values of this type are
+    /// stored in that format.
     fn save_format(_state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
     }
 
-    /// Checks that the saved values that follow are in a format that can be read back.
+    /// Reads the version that [`save_format`](Self::save_format) wrote, and checks that the values saved
+    /// behind it can be read.
     fn check_format(_state: &mut StateReader<'_>) -> Result<(), StateError> {
         Ok(())
     }
@@ -86,12 +89,12 @@ impl Kind {
     }
 }
 
-/// A Rust number type as which numbers of several SQL types are read.
+/// A Rust number type to which the numbers of several SQL types are converted when they are read.
 pub(super) trait Number: ArrowNativeType + Serialize + DeserializeOwned {
     /// Wrapper of the number that has a total order, so that values can be sorted.
     type Ordered: Copy + Ord + Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// Returns the numbers of a column; where the column is NULL, any number.
+    /// Returns one number for each row of a column; for a NULL the number is arbitrary.
     fn read(column: &ArrayRef) -> ScalarBuffer<Self>;
 
     /// Builds a column of type `of` from numbers.
@@ -163,7 +166,7 @@ impl Number for f64 {
     }
 
     fn ordered(self) -> TotalF64 {
-        // All NaNs become the same NaN, because Java treats them as equal.
+        // All NaNs become the same NaN, because Java's `Double.compare` treats them as equal.
         TotalF64(if self.is_nan() { f64::NAN } else { self })
     }
 
@@ -180,7 +183,7 @@ pub(super) fn number_column<N: Number>(of: &DataType, numbers: impl Iterator<Ite
     N::write(of, numbers, nulls)
 }
 
-/// Storage of numbers, which are read as `N`.
+/// Storage of numbers of an SQL type as values of the Rust type `N`.
 #[derive(Clone)]
 pub(super) struct Numbers<N> {
     of: DataType,
@@ -259,7 +262,7 @@ impl Domain for Bytes {
     }
 }
 
-/// Storage of nested values (arrays, maps and rows) as comparable rows.
+/// Storage of nested values (arrays, maps and rows) as comparable rows of arrow's `RowConverter`.
 #[derive(Clone)]
 pub(super) struct Nested {
     converter: Arc<RowConverter>,

@@ -15,8 +15,8 @@
 //!
 //! Differs from Flink: rounding after retractions can make the sum of squares fall below zero when the values
 //! have become equal. Here it is 0 then; Flink's result is NULL. The deviation is a square root, where Flink
-//! raises to the power of 0.5. A NaN or infinity becomes NULL as a decimal, where Flink fails. As in Flink,
-//! only the count of rows that are retracted before they came is remembered.
+//! raises to the power of 0.5. A NaN or infinity becomes NULL as a decimal, where Flink fails. As in Flink, a
+//! row that is retracted before it comes lowers the count and changes nothing else.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::ScalarBuffer;
@@ -123,14 +123,15 @@ impl Fold for Variance {
             DataType::Int64 => {
                 number_column(&self.of, results.map(|result| result.map(|result| result as i64)))
             }
-            // Results for small integer types are narrowed as in Java: saturated to 32 bits, then cut to the
-            // lowest bits of those.
+            // Results for TINYINT to INT are narrowed as in Java: saturated to 32 bits, then cut to the
+            // lowest bits of these that the type holds.
             _ => number_column(&self.of, results.map(|result| result.map(|result| i64::from(result as i32)))),
         }
     }
 }
 
-/// Converts decimals to doubles as Flink's `DecimalDataUtils.doubleValue` does.
+/// Converts decimals to doubles as Flink's `DecimalDataUtils.doubleValue` does: with up to 18 digits by
+/// dividing the unscaled number, with more digits by reading the number's text.
 fn decimals_as_doubles(argument: &ArrayRef) -> ScalarBuffer<f64> {
     let column = argument.as_primitive::<Decimal128Type>();
     let (precision, scale) = (column.precision(), column.scale());
@@ -138,7 +139,7 @@ fn decimals_as_doubles(argument: &ArrayRef) -> ScalarBuffer<f64> {
         let divisor = 10f64.powi(i32::from(scale));
         return column.values().iter().map(|&value| value as f64 / divisor).collect();
     }
-    // A decimal of many digits becomes the double that is nearest to its text.
+    // A decimal type of more than 18 digits: each number becomes the double that is nearest to its text.
     let double = |&value: &i128| format!("{value}e-{scale}").parse().unwrap_or(f64::NAN);
     column.values().iter().map(double).collect()
 }

@@ -12,7 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A wide number as two doubles. If the first is infinite or NaN, it stands alone, and operations are those
+/// A wide number as two doubles. If the first is infinite or NaN, the second is 0, and operations are those
 /// of doubles.
 #[derive(Clone, Copy, Default, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Wide {
@@ -30,7 +30,7 @@ impl Wide {
         self.high
     }
 
-    /// Returns the wide number `high + low`, where `low` is small compared with `high`.
+    /// Returns the wide number `high + low`, where the magnitude of `low` is at most that of `high`.
     #[inline(always)]
     fn of_parts(high: f64, low: f64) -> Self {
         let sum = high + low;

@@ -1,8 +1,8 @@
 //! The SQL operators `+`, `-`, `*`, `/` and `%` of numbers, times and intervals.
 //!
-//! Whole numbers become the wider of both types and wrap in it. Their quotients are cut, and a divisor of
-//! zero is an error. If one operand is a float, the result is a float, of 64 bits if the other is a decimal,
-//! and follows IEEE 754. Decimals are in `decimals`, times in `times`.
+//! Whole numbers become the wider of both types and wrap in it. Their quotients are cut toward zero, and a
+//! divisor of zero is an error. If one operand is a float, the result is a float, of 64 bits if the other is
+//! a decimal, and follows IEEE 754. Decimals are in `decimals`, times in `times`.
 //!
 //! Source: Flink, `ScalarOperatorGens`, `FlinkTypeSystem`; Calcite, `SqlStdOperatorTable` (the allowed
 //! operands: `%` takes no floats, and its result has the type of the divisor).
@@ -41,7 +41,8 @@ pub enum ArithmeticOp {
 /// # Errors
 /// [`BindError`] if Flink has no such operation.
 pub fn bind_arithmetic(op: ArithmeticOp, left: &Argument, right: &Argument) -> Result<Bound, BindError> {
-    // A NULL operand takes the type of the other operand. Beside a time it may be a time or an interval.
+    // A NULL without a type takes the type of a number beside it. Beside a time, the function `times::bind`
+    // decides whether the NULL stands for a time or an interval.
     let left_type = if left.of == SqlType::Null { &right.of } else { &left.of };
     let right_type = if right.of == SqlType::Null { &left.of } else { &right.of };
     if left_type.is_numeric() && right_type.is_numeric() {
@@ -97,8 +98,8 @@ fn numbers(op: ArithmeticOp, left: &SqlType, right: &SqlType, is_nullable: bool)
     Ok(Bound { arguments: vec![common.clone(), common.clone()], result: common, is_nullable, kernel })
 }
 
-/// Binds a kernel whose whole-number result is narrowed to the type of the divisor; a remainder always fits
-/// into it.
+/// Binds the kernel of `%`, whose whole-number result is narrowed to the type of the divisor. A remainder
+/// always fits this type.
 fn narrow(wide: &SqlType, result: &SqlType, is_nullable: bool, kernel: Arc<dyn Kernel>) -> Bound {
     let (from, to) = (wide.arrow(), result.clone());
     let narrowed = move |arguments: &[ColumnarValue], rows: usize| -> Evaluated {

@@ -99,8 +99,8 @@ pub fn implicit(from: &SqlType, to: &SqlType) -> bool {
     }
 }
 
-/// Function that casts a column. Rows that cannot be cast are NULL in the result and are reported in
-/// [`Failures`].
+/// Function that casts a column. Rows that cannot be cast are NULL in the result and are added to the
+/// [`Failures`] that it is given.
 type Caster = Box<dyn Fn(&ArrayRef, &mut Failures) -> Result<ArrayRef, EvaluationError> + Send + Sync>;
 
 /// Returns the function that casts one type to another; `None` if Flink has no such cast.
@@ -125,7 +125,8 @@ fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
 /// Rows of a column that could not be cast.
 struct Failures {
     is_try: bool,
-    /// Indexes of the rows that could not be cast, in ascending order, unless they come from several columns.
+    /// Indexes of the rows that could not be cast. They ascend, unless failures of several columns, such as
+    /// the fields of a ROW, follow each other.
     rows: Vec<usize>,
     /// Error of each row that could not be cast; empty for TRY_CAST, which does not report errors.
     errors: Vec<EvaluationError>,
@@ -144,7 +145,8 @@ impl Failures {
     }
 
     /// Adds a failure for each row of arrays, maps or rows in which an item could not be cast. `row_of`
-    /// returns the row that an item belongs to, or `None` if the failure of the item does not count.
+    /// returns the row that an item belongs to, or `None` if the failure of the item is ignored because the
+    /// row is NULL anyway.
     fn take(&mut self, items: Failures, row_of: impl Fn(usize) -> Option<usize>) {
         let mut errors = items.errors.into_iter();
         for item in items.rows {
@@ -156,7 +158,8 @@ impl Failures {
         }
     }
 
-    /// Returns the error of the first row that could not be cast, if errors are kept.
+    /// Returns the error of the first row that could not be cast; `None` if there is none, and always for
+    /// TRY_CAST.
     fn into_error(self) -> Option<EvaluationError> {
         self.rows.into_iter().zip(self.errors).min_by_key(|(row, _)| *row).map(|(_, error)| error)
     }
@@ -167,7 +170,8 @@ fn may_overflow(from: &SqlType, to: &SqlType) -> bool {
     use SqlType::*;
     match (from, to) {
         (_, &Decimal { precision, scale }) => match from.as_decimal() {
-            // Rounding a decimal to fewer digits behind the point may carry into a further digit before it.
+            // Rounding a decimal to fewer digits behind the point may carry into one more digit before the
+            // point, as 9.9 becomes 10.
             Some((from_precision, from_scale)) => {
                 let carry = u8::from(scale < from_scale);
                 precision - scale < from_precision - from_scale + carry

@@ -1,8 +1,8 @@
 //! Functions of arrays and maps, which Flink's documentation lists under "Collection functions", and element access.
 //!
 //! Positions count from 1 on. Functions which compare elements treat values as equal if their bits are equal, and
-//! NULL as equal to NULL. Kernels compute positions in the columns of elements and take the elements at the end, so
-//! that elements may be of any type.
+//! NULL as equal to NULL. Kernels compute the positions of the resulting elements in the columns of elements, and
+//! copy all elements in one step at the end, so that elements may be of any type.
 //!
 //! Source: Flink documentation, "Collection Functions"; where that is silent, the classes of
 //! `org.apache.flink.table.runtime.functions.scalar`.
@@ -64,7 +64,7 @@ const fn function(name: &'static str, usage: &'static str, bind: Bind) -> Functi
     Function { name, usage, is_deterministic: true, bind }
 }
 
-/// Argument of type ARRAY of a function, opened for reading.
+/// Argument of type ARRAY of a function, as an Arrow column that is read row by row.
 struct Lists {
     array: ListArray,
     stride: usize,
@@ -90,7 +90,7 @@ impl Lists {
     }
 }
 
-/// Argument of type MAP of a function, opened for reading.
+/// Argument of type MAP of a function, as an Arrow column that is read row by row.
 struct Maps {
     array: MapArray,
     stride: usize,
@@ -111,7 +111,7 @@ impl Maps {
     }
 }
 
-/// Converts columns of elements to rows of bytes that compare as the elements do.
+/// Converts columns of elements to byte strings, one per element, that compare as the elements do.
 fn comparable(columns: &[&ArrayRef]) -> Result<Vec<Rows>, EvaluationError> {
     let Some(first) = columns.first() else { return Ok(Vec::new()) };
     let converter = RowConverter::new(vec![SortField::new(first.data_type().clone())]);
@@ -152,7 +152,7 @@ fn check_count(given: &[Argument], expected: std::ops::RangeInclusive<usize>) ->
     if expected.contains(&given.len()) { Ok(()) } else { Err(BindError::count(given.len())) }
 }
 
-/// Returns the elements at the given positions of a column; NULL where there is no position.
+/// Returns the elements at the given positions of a column; NULL where a position is `None`.
 fn taken(values: &ArrayRef, places: Vec<Option<usize>>) -> Result<ArrayRef, EvaluationError> {
     let places: UInt32Array = places.into_iter().map(|place| Some(place? as u32)).collect();
     take(values, &places, None).map_err(|error| failure(&error))
@@ -170,7 +170,8 @@ fn joined(columns: &[&ArrayRef]) -> Result<ArrayRef, EvaluationError> {
     concat(&all).map_err(|error| failure(&error))
 }
 
-/// Builds a column of arrays, row by row, from positions in the elements `values`.
+/// Builds a column of arrays. For each row, the function `row` appends the positions of the array's elements
+/// in `values`; `None` makes the array NULL.
 fn lists(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -207,7 +208,8 @@ fn list_array(
     ListArray::try_new(field, offsets, values, nulls).map_err(|error| failure(&error))
 }
 
-/// Builds a column of maps from columns of keys and values.
+/// Builds a column of maps from columns of keys and values; `offsets` says where the entries of each map
+/// begin and end.
 pub(super) fn map_array(
     of: &SqlType,
     offsets: OffsetBuffer<i32>,

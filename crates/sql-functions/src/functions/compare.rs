@@ -52,8 +52,8 @@ pub enum ComparisonOp {
 /// instant.
 ///
 /// # Errors
-/// [`BindError`] if Flink does not compare such operands, or if a text literal compared with a time is not
-/// one.
+/// [`BindError`] if Flink does not compare such operands, or if a text literal that is compared with a time
+/// cannot be read as a time.
 pub fn bind_comparison(
     op: ComparisonOp,
     left: &Argument,
@@ -207,7 +207,8 @@ fn arrow_kernel(op: ComparisonOp) -> Arc<dyn Kernel> {
     })
 }
 
-/// Returns a comparison kernel for other types, which converts both operands to values that Rust can order.
+/// Returns a comparison kernel for other types, which converts both operands to Rust values of one ordered
+/// type.
 fn ordered<L, R, V>(
     op: ComparisonOp,
     left_of: impl Fn(L::Native) -> V + Copy + Send + Sync + 'static,
@@ -257,7 +258,7 @@ fn distinct(
 }
 
 /// Returns a comparison kernel that first reads the text operand, at index `text_place`, as a time of the
-/// other operand's type.
+/// other operand's type (DATE, TIME or a timestamp).
 fn reading(
     op: ComparisonOp,
     types: [&SqlType; 2],

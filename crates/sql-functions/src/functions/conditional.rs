@@ -91,7 +91,7 @@ fn instead_of_null(known: ColumnarValue, next: &ColumnarValue) -> Evaluated {
 }
 
 /// Binds NULLIF: the first value, or NULL if it equals the other. The result has the type of the first value,
-/// whatever type the two are compared in.
+/// even if both are compared as values of a wider type.
 fn bind_nullif(arguments: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let [value, other] = arguments else { return Err(BindError::count(arguments.len())) };
     let comparison = bind_comparison(ComparisonOp::Eq, value, other, context)?;

@@ -1,9 +1,9 @@
 //! Helpers for kernels: arguments read by row, results written by row, and signatures checked at binding.
 //!
-//! A kernel opens its arguments as [`Input`]s and passes a closure over row numbers to [`text`], [`primitive`],
-//! [`boolean`] or another writer. [`Input::at`] returns `None` for NULL, so a strict function needs only `?`, and a
-//! slot which is NULL is never read. If all arguments are scalars, the closure runs once and the result is a scalar
-//! (rules K1 and K2 of `functions.rs`).
+//! A kernel reads its arguments through [`Input`]s and passes a closure over row numbers to [`text`], [`primitive`],
+//! [`boolean`] or another writer. [`Input::at`] returns `None` for NULL, so a function which is NULL for any NULL
+//! argument needs only `?`, and a slot which is NULL is never read. If all arguments are scalars, the closure runs
+//! once and the result is a scalar (rules K1 and K2 of `functions.rs`).
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl<T: ArrowPrimitiveType> Values for T {
     }
 }
 
-/// Argument of a kernel, opened for reading row by row.
+/// Argument of a kernel, a column or a scalar, which is read row by row.
 #[derive(Debug)]
 pub struct Input<V: Values> {
     array: V::Array,
@@ -127,7 +127,7 @@ impl<V: Values> Input<V> {
     }
 }
 
-/// Argument of text or bytes of a kernel, opened for reading as bytes.
+/// Argument of a kernel, text or bytes, which is read as bytes.
 #[derive(Debug)]
 pub enum Octets {
     /// The argument is text, whose bytes are UTF-8.
@@ -157,8 +157,8 @@ impl Octets {
     }
 }
 
-/// Returns an argument of a kernel as a column, and the step from row to row in it. A scalar becomes a column
-/// of one row with step 0.
+/// Returns an argument of a kernel as a column, and the step from the value of one row to that of the next: 1
+/// for a column. A scalar becomes a column of one row with step 0.
 ///
 /// # Errors
 /// [`EvaluationError`] if a scalar cannot be made into a column.
@@ -273,7 +273,7 @@ pub fn bytes<O: Outcome<()>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Builder of the items of a column of text arrays.
+/// Builder of a column of text arrays: collects the items of all arrays, one array after the other.
 #[derive(Default)]
 pub struct TextItems {
     builder: StringBuilder,
@@ -299,7 +299,7 @@ impl TextItems {
         Ok(())
     }
 
-    /// Appends items that are not NULL to the current text array.
+    /// Appends several items, none of which is NULL, to the current text array.
     ///
     /// # Errors
     /// Fails as [`push`](Self::push) does.
@@ -371,7 +371,7 @@ pub fn boolean<O: Outcome<bool>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Returns how often a kernel computes a row: once if all arguments are scalars, or else `rows` times.
+/// Returns for how many rows a kernel computes its function: 1 if all arguments are scalars, or else `rows`.
 pub fn row_count(arguments: &[ColumnarValue], rows: usize) -> usize {
     if are_scalars(arguments) { 1 } else { rows }
 }

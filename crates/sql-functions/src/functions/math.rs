@@ -141,7 +141,8 @@ fn reals(arguments: &[Argument], function: fn(f64, f64) -> f64) -> Result<Bound,
     })
 }
 
-/// Returns a power as Java does: 1 to the power of NaN or infinity is NaN, where C returns 1.
+/// Returns a power as Java does: 1 to the power of NaN, and 1 or -1 to the power of an infinity, are NaN,
+/// where C returns 1.
 fn power(base: f64, exponent: f64) -> f64 {
     if exponent.is_nan() || (base.abs() == 1.0 && exponent.is_infinite()) {
         return f64::NAN;
@@ -159,7 +160,7 @@ fn constant(arguments: &[Argument], value: f64) -> Result<Bound, BindError> {
     Ok(Bound { arguments: Vec::new(), result: SqlType::Double, is_nullable: false, kernel: Arc::new(kernel) })
 }
 
-/// Binds a function of a number whose result has the type of its argument.
+/// Binds a function of one number, whose result has the type of the argument.
 fn kept(argument: &Argument, is_nullable: bool, kernel: Arc<dyn Kernel>) -> Bound {
     Bound { arguments: vec![argument.of.clone()], result: argument.of.clone(), is_nullable, kernel }
 }

@@ -293,8 +293,8 @@ pub fn null(of: &DataType) -> Evaluated {
     ScalarValue::try_from(of).map(ColumnarValue::Scalar).map_err(|error| internal(&error))
 }
 
-/// Gives a column a type that differs only in its parameters: the digits of a decimal number, or a zone. If
-/// the type differs in more, the column stays unchanged.
+/// Gives a column the type `of`, which may differ from its own only in parameters: the digits of a decimal
+/// number, or a zone. If the type differs in more, the column stays unchanged.
 pub fn typed<T: ArrowPrimitiveType>(array: PrimitiveArray<T>, of: &DataType) -> ArrayRef {
     if array.data_type() == of || !PrimitiveArray::<T>::is_compatible(of) {
         return Arc::new(array);
@@ -308,8 +308,8 @@ pub fn of_arrow(error: ArrowError) -> EvaluationError {
     internal(&error)
 }
 
-/// Checks that a column of text or bytes has room for `more` bytes. Arrow counts the bytes of a column in 31
-/// bits and panics beyond.
+/// Checks that a column of text or bytes, which has `used` bytes, has room for `more` bytes. Arrow counts the
+/// bytes of a column in 31 bits and panics beyond.
 ///
 /// # Errors
 /// [`EvaluationError`] if there is no room.

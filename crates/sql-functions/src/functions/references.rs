@@ -206,7 +206,8 @@ proptest! {
         }
     }
 
-    /// TO_TIMESTAMP_LTZ of a number in any unit is the instant that lies so long after 1970.
+    /// TO_TIMESTAMP_LTZ of a number in any unit, from seconds to nanoseconds, is the instant that many units
+    /// after 1970-01-01 00:00:00 UTC.
     #[test]
     fn epochs(number in prop_oneof![any::<i64>(), -1_000_000_000_000..1_000_000_000_000_i64], digits in 0..=9_i32) {
         let found = called("TO_TIMESTAMP_LTZ", &[(SqlType::BigInt, ScalarValue::Int64(Some(number))), int(digits)], Tz::UTC);

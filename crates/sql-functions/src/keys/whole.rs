@@ -148,7 +148,7 @@ pub(super) fn next_number(keys: usize) -> u32 {
 /// by XOR. Both factors depend on the seed, so without knowing it nobody can choose keys that collide.
 #[inline]
 pub(crate) fn hash_of(key: i64, seed: u64) -> u64 {
-    // An odd factor with the bits of the golden ratio gives neighbouring keys hashes that are far apart.
+    // An odd factor with the bits of the golden ratio gives consecutive keys hashes that are far apart.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let factor = (FACTOR ^ seed.rotate_left(32)) | 1;
     let product = u128::from(key as u64 ^ seed) * u128::from(factor);
@@ -156,8 +156,8 @@ pub(crate) fn hash_of(key: i64, seed: u64) -> u64 {
 }
 
 /// Returns whether a hash table with the given seed finds nearly all whole numbers from 0 on in the first
-/// step of a look-up. This is the case if at most one key of 50 lies beyond the first group of places that a
-/// look-up reads, in hash tables of 64 to 1,024 places that are as full as they may be.
+/// step of a look-up. This is the case if at most one key of 50 lies beyond the first group of 16 places that
+/// a look-up reads, in hash tables of 64 to 1,024 places that are as full as they may be.
 ///
 /// The worst of 20 random seeds leaves one key of 8 beyond the first group, which doubles the time of a
 /// look-up.

@@ -100,7 +100,8 @@ fn adjusted(precision: i32, scale: i32) -> (u8, u8) {
     (DECIMAL_PRECISION_MAX, (most - whole).max(scale.min(SCALE_KEPT)) as u8)
 }
 
-/// Scales of both operands of a decimal operation, and the digits of its result.
+/// Scales (digits behind the point) of both operands of a decimal operation, and the precision and scale of
+/// its result.
 #[derive(Clone, Copy)]
 struct Operation {
     left_scale: u8,
@@ -137,8 +138,7 @@ impl Operation {
         if left == 0 {
             return Some(0);
         }
-        // The quotient of the unscaled numbers, times 10 to the power of `shift`, has the scale of the
-        // decimal result.
+        // The quotient of both unscaled numbers, times 10 to the power of `shift`, is the unscaled result.
         let shift = i32::from(self.scale) + i32::from(self.right_scale) - i32::from(self.left_scale);
         if let Some(quotient) = narrow_quotient(left, right, shift) {
             return Some(quotient).filter(|&quotient| fits(quotient, self.precision));
@@ -154,7 +154,7 @@ impl Operation {
         self.fitted(left.checked_rem(right)?, i32::from(common))
     }
 
-    /// Returns both unscaled numbers of a decimal operation with the larger of the two scales.
+    /// Returns both operands of a decimal operation as unscaled numbers at the larger of their two scales.
     fn aligned(&self, left: i128, right: i128) -> Option<(i256, i256)> {
         let common = self.left_scale.max(self.right_scale);
         let scaled = |value: i128, scale: u8| {
@@ -168,14 +168,17 @@ impl Operation {
     }
 }
 
-/// Greatest number of digits of a decimal quotient before it is rounded to its scale: Flink's `MC_DIVIDE`.
+/// Number of significant digits to which a decimal quotient is rounded before it is rounded to its scale, as
+/// by Flink's `MC_DIVIDE`.
 const QUOTIENT_DIGITS: u32 = 38;
 
-/// Returns a quotient times 10 to the power of `shift`, rounded once, if rounding twice gives an equal result.
+/// Returns `left / right` times 10 to the power of `shift`, rounded once half up. Returns `None` if rounding
+/// first to 38 digits might give another result, if `shift` is negative, or if 128 bits do not suffice.
 ///
-/// Rounding to 38 digits first makes a difference only if the true quotient is nearer to a half than the 38th digit
-/// can show. The quotient is a multiple of 1 / divisor, so its distance from a half is at least half of 1 / divisor.
-/// If quotient and divisor have no more than 38 digits together, that distance is too large to make a difference.
+/// Rounding to 38 digits first makes a difference only if the true quotient is nearer to a half than the 38th
+/// digit can show. The quotient is a multiple of 1 / divisor, so its distance from a half is zero or at least
+/// half of 1 / divisor. If quotient and divisor have no more than 38 digits together, that distance is too
+/// large to make a difference.
 fn narrow_quotient(left: i128, right: i128, shift: i32) -> Option<i128> {
     let factor = power_of_ten(u32::try_from(shift).ok()?)?;
     let quotient = divide_half_up(left.checked_mul(factor)?, right);
@@ -183,11 +186,11 @@ fn narrow_quotient(left: i128, right: i128, shift: i32) -> Option<i128> {
     (count <= QUOTIENT_DIGITS).then_some(quotient)
 }
 
-/// Returns the first 38 digits of a decimal quotient, rounded half up, and how many of them lie behind the
-/// point.
+/// Returns `left / right` as a number of 38 digits, rounded half up, and how many of these digits lie behind
+/// the point.
 fn rounded_quotient(left: i128, right: i128) -> Option<(i128, i32)> {
     let (dividend, divisor) = (left.unsigned_abs(), right.unsigned_abs());
-    // So many zeros are appended to the dividend that the quotient has 38 or 39 digits.
+    // As many zeros are appended to the dividend as give the quotient 38 or 39 digits.
     let zeros = QUOTIENT_DIGITS + digits(divisor) - digits(dividend);
     let wide = i256::from_parts(dividend, 0).checked_mul(wide_power_of_ten(zeros)?)?;
     let by = i256::from_parts(divisor, 0);

@@ -1,8 +1,8 @@
 //! Arithmetic of days, times, timestamps and intervals.
 //!
 //! An interval of days to seconds is a number of milliseconds. An interval of months moves along the calendar and
-//! stops at the end of a month (January 31 and a month is February 28 or 29). Instants are moved by the calendar of
-//! UTC, as in Flink. Times of day wrap at midnight.
+//! stops at the last day of a month (January 31 plus one month is February 28 or 29). Instants are moved by the
+//! calendar of UTC, as in Flink. Times of day wrap at midnight.
 //!
 //! Source: Flink, `ScalarOperatorGens.generateTemporalPlusMinus`, `DateTimeUtils.addMonths`; Calcite, `OperandTypes`
 //! (`PLUS_OPERATOR`, `MINUS_OPERATOR`, `MULTIPLY_OPERATOR`).
@@ -191,7 +191,8 @@ where
     })
 }
 
-/// Returns the bound arithmetic function with its operands in reverse order.
+/// Returns the bound function for operands in reverse order: the new function passes its second operand
+/// first.
 fn swapped(bound: Bound) -> Bound {
     let Bound { mut arguments, result, is_nullable, kernel } = bound;
     arguments.reverse();

@@ -75,7 +75,7 @@ fn map(
     let spans = Spans::of(map.value_offsets(), map.nulls());
     let mut inner = Failures::new(failures.is_try);
     let keys = key(&spans.cut(map.keys()), &mut inner)?;
-    // Keys of a map that could not be cast are NULL as well, but they are already reported.
+    // Keys of a map that could not be cast are NULL as well, but their failures are already in `inner`.
     let mut failed = inner.rows.clone();
     failed.sort_unstable();
     for place in (0..keys.len()).filter(|&place| keys.is_null(place)) {
@@ -148,7 +148,8 @@ fn row(
     Ok(Arc::new(result.map_err(over::of_arrow)?))
 }
 
-/// Ranges of the items of each row among the items of an array or map column.
+/// For each row of an array or map column, the range of its items (elements or entries) in the column of all
+/// items.
 struct Spans<'a> {
     offsets: &'a [i32],
     nulls: Option<&'a NullBuffer>,
@@ -167,8 +168,8 @@ impl<'a> Spans<'a> {
         self.offsets.first().copied().unwrap_or(0)
     }
 
-    /// Returns the items that belong to the rows of this column. If the column is a slice, `items` also has
-    /// those of the rows around it.
+    /// Returns the items that belong to the rows of this column. If the column is a slice of a longer one,
+    /// `items` also has the items of rows outside the slice.
     fn cut(&self, items: &ArrayRef) -> ArrayRef {
         let end = self.offsets.last().copied().unwrap_or(0);
         items.slice(self.start() as usize, (end - self.start()) as usize)
@@ -179,8 +180,8 @@ impl<'a> Spans<'a> {
         OffsetBuffer::new(ScalarBuffer::from_iter(self.offsets.iter().map(|offset| offset - start)))
     }
 
-    /// Reports the rows in which an item could not be cast, and returns the null mask that includes these
-    /// rows.
+    /// Adds the rows in which an item could not be cast to `failures`, and returns the null mask of the
+    /// column, in which these rows are NULL, too.
     fn nulls(&self, inner: Failures, failures: &mut Failures) -> Option<NullBuffer> {
         let row_of = |place: usize| {
             let offset = place as i32 + self.start();

@@ -1,7 +1,8 @@
 //! Casts among days, times of day, timestamps, instants and intervals.
 //!
 //! Excess digits are cut off, toward the past. Instants are converted to and from local time in the session's zone. A
-//! time of day becomes one of 1970-01-01. INT is a number of months, BIGINT a number of milliseconds.
+//! time of day becomes that time on 1970-01-01. An INT is cast to and from an interval as a number of months, a
+//! BIGINT as a number of milliseconds.
 //!
 //! Source: Flink, `TimestampToTimestampCastRule`, `DateToTimestampCastRule`, `TimeToTimestampCastRule`,
 //! `TimestampToDateCastRule`, `TimestampToTimeCastRule`, `TimeToTimeCastRule`; notes 5 and 6 of the table of casts.
@@ -47,7 +48,8 @@ pub(super) fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     }))
 }
 
-/// Function that converts a stored time to one of another type; `None` if the other type cannot hold it.
+/// Function that converts a time, as its column stores it, to a stored time of another type; `None` if the
+/// other type cannot hold it.
 type Conversion = Box<dyn Fn(i64) -> Option<i64> + Send + Sync>;
 
 fn conversion(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Conversion> {
@@ -109,13 +111,13 @@ fn rescale(value: i64, from: u8, to: u8) -> Option<i64> {
     cut(value, held, to)
 }
 
-/// Cuts a time that is stored with `held` digits of a second to `digits` of them.
+/// Cuts a time that is stored in units of 10^-`held` seconds to `digits` digits of a second; the unit stays.
 fn cut(value: i64, held: u8, digits: u8) -> Option<i64> {
     let step = 10_i64.pow(u32::from(held.saturating_sub(digits)));
     value.checked_sub(value.rem_euclid(step))
 }
 
-/// Returns the values of a column of times as plain 64-bit numbers.
+/// Returns the values of a column of times or intervals as 64-bit numbers in the units of the column.
 fn plain(array: &ArrayRef, from: &SqlType) -> Result<Int64Array, EvaluationError> {
     let widen = |values: Int32Array| values.unary::<_, Int64Type>(i64::from);
     Ok(match from.arrow() {
@@ -137,7 +139,8 @@ fn plain(array: &ArrayRef, from: &SqlType) -> Result<Int64Array, EvaluationError
     })
 }
 
-/// Builds a column of times from plain numbers. Numbers for columns of 32 bits must have been checked to fit.
+/// Builds a column of times or intervals from numbers in the units of the column. Numbers for columns of 32
+/// bits must have been checked to fit.
 fn stored(values: &Int64Array, to: &SqlType) -> ArrayRef {
     let narrow = || values.unary::<_, Int32Type>(|value| value as i32);
     let of = to.arrow();

@@ -71,7 +71,7 @@ fn cast(array: &dyn Array, writer: &Writer, fit: &Fit) -> Result<ArrayRef, Evalu
     Ok(Arc::new(builder.finish()))
 }
 
-/// Length that a text type allows, and whether shorter text is padded with spaces.
+/// Length in characters that a text type allows, and whether shorter text is padded with spaces.
 #[derive(Clone, Copy)]
 struct Fit {
     length: u32,

@@ -9,8 +9,8 @@ use chrono_tz::Tz;
 
 use super::text::ticks_per_second;
 
-/// Returns the local time in a zone at an instant; both in units of a column with `digits` digits. `None` if it does
-/// not fit.
+/// Returns the local time in a zone at an instant. Both count the units since 1970 that a TIMESTAMP(`digits`)
+/// column stores, see [`ticks_per_second`]. `None` beyond 64 bits.
 #[inline]
 pub fn local_of_instant(value: i64, digits: u8, zone: Tz) -> Option<i64> {
     if zone == Tz::UTC {
@@ -21,8 +21,8 @@ pub fn local_of_instant(value: i64, digits: u8, zone: Tz) -> Option<i64> {
     value.checked_add(i64::from(offset).checked_mul(ticks)?)
 }
 
-/// Returns the instant of a local time in a zone; both in units of a column with `digits` digits. `None` if it does
-/// not fit.
+/// Returns the instant of a local time in a zone. Both count the units since 1970 that a TIMESTAMP(`digits`)
+/// column stores, see [`ticks_per_second`]. `None` beyond 64 bits.
 pub fn instant_of_local(value: i64, digits: u8, zone: Tz) -> Option<i64> {
     if zone == Tz::UTC {
         return Some(value);
@@ -41,8 +41,8 @@ fn offset_of_reading(local: NaiveDateTime, zone: Tz) -> i64 {
         let offset = match zone.offset_from_local_datetime(&before) {
             chrono::LocalResult::Single(offset) => offset,
             // If a local time occurs twice, the greater offset belongs to the earlier instant, which is
-            // chosen. In the search back from a gap, the offset of the later instant is chosen, because it
-            // was the last in force.
+            // chosen. If the search moved back from a skipped time to here, the offset of the later instant
+            // is chosen, because it was the last in force before the skip.
             chrono::LocalResult::Ambiguous(one, other) => {
                 let (one_seconds, other_seconds) =
                     (one.fix().local_minus_utc(), other.fix().local_minus_utc());
@@ -55,8 +55,8 @@ fn offset_of_reading(local: NaiveDateTime, zone: Tz) -> i64 {
     0
 }
 
-/// Returns the date and time at a number of seconds since 1970. Times further than a quarter of a million
-/// years away use the zone's offset at that end.
+/// Returns the date and time at a number of seconds since 1970. Times more than about 253,500 years from 1970
+/// are limited to that distance, so that a zone has an offset there.
 fn reading(seconds: i64) -> NaiveDateTime {
     const FARTHEST_SECONDS: i64 = 8_000_000_000_000;
     DateTime::from_timestamp(seconds.clamp(-FARTHEST_SECONDS, FARTHEST_SECONDS), 0)

@@ -139,14 +139,15 @@ pub(super) fn position(given: &[Argument], _: &Context) -> Result<Bound, BindErr
     }))
 }
 
-/// Checks an array argument and a value that is compared with its elements; returns the types in which both
-/// are passed.
+/// Checks an array argument and a value that is compared with its elements; returns the types to which both
+/// are cast.
 pub(super) fn with_element(given: &[Argument]) -> Result<Vec<SqlType>, BindError> {
     check_count(given, 2..=2)?;
     let item = item_of(given, 0)?;
     check_comparable(&item)?;
     match common_type(&item, &given[1].of) {
-        // The elements of the array are not widened; the value is cast to their type.
+        // The elements of the array keep their type, even if it is the narrower one, and the value is cast to
+        // it.
         Some(_) => Ok(vec![given[0].of.clone(), item]),
         None => Err(BindError::of_type(2, &given[1].of)),
     }

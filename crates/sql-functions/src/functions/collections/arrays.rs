@@ -99,8 +99,8 @@ pub(super) fn reverse(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Binds ARRAY_SLICE: the elements of an array from one position to another, or to the end. Position 0 counts
-/// as 1, negative positions count from the end.
+/// Binds ARRAY_SLICE: the elements of an array from one position to another, both included, or to the end.
+/// Position 0 counts as 1, negative positions count from the end.
 ///
 /// Source: Flink, `ArraySliceFunction`.
 pub(super) fn slice(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -224,8 +224,8 @@ pub(super) fn intersect(given: &[Argument], _: &Context) -> Result<Bound, BindEr
 
 type Keeps = for<'a> fn(&Row<'a>, &HashSet<Row<'a>>) -> bool;
 
-/// Binds ARRAY_UNION, ARRAY_EXCEPT or ARRAY_INTERSECT. The predicates select elements of the first and of the
-/// second array, given all elements of the other.
+/// Binds ARRAY_UNION, ARRAY_EXCEPT or ARRAY_INTERSECT. `keeps_first` says which elements of the first array
+/// are kept, `keeps_second` which of the second array; both see the elements of the other array.
 fn of_two(given: &[Argument], keeps_first: Keeps, keeps_second: Keeps) -> Result<Bound, BindError> {
     check_count(given, 2..=2)?;
     let of = common(given)?;
@@ -257,7 +257,7 @@ fn of_two(given: &[Argument], keeps_first: Keeps, keeps_second: Keeps) -> Result
     }))
 }
 
-/// Returns the array type that holds the elements of all array arguments.
+/// Returns the array type to which all array arguments can be cast.
 fn common(given: &[Argument]) -> Result<SqlType, BindError> {
     let mut of: Option<SqlType> = None;
     for (place, argument) in given.iter().enumerate() {

@@ -109,7 +109,8 @@ pub(super) fn union(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     }))
 }
 
-/// Builds a column of maps, row by row, from positions of keys and values; of equal keys the last counts.
+/// Builds a column of maps. For each row, the function `row` appends the positions of the map's keys and
+/// values in `keys` and `values`; of equal keys the last counts.
 pub(super) fn maps(
     arguments: &[ColumnarValue],
     rows: usize,

@@ -81,8 +81,8 @@ pub(super) fn bind_rand_integer(arguments: &[Argument]) -> Result<Bound, BindErr
             let hashes = Hashes::new();
             Arc::new(move |arguments: &[ColumnarValue], rows: usize| {
                 let mut hashes = hashes.take(rows);
-                // A number below the bound is the upper half of the 64-bit product of the bound and 32 random
-                // bits.
+                // The upper 32 bits of the 64-bit product of the bound and 32 random bits are a number from 0
+                // up to but without the bound.
                 drawn(arguments, rows, |bound| {
                     let hash = hashes.next().unwrap_or_default() >> 32;
                     ((hash * u64::from(bound.unsigned_abs())) >> 32) as i32
@@ -160,7 +160,7 @@ fn doubles(values: impl Iterator<Item = f64>) -> ColumnarValue {
     ColumnarValue::Array(Arc::new(Float64Array::from_iter_values(values)))
 }
 
-/// Draws one random number for each row, below the bound in the last argument.
+/// Draws one random number for each row with `draw`, which gets the row's bound from the last argument.
 fn drawn(arguments: &[ColumnarValue], rows: usize, mut draw: impl FnMut(i32) -> i32) -> Evaluated {
     let Some(bound) = arguments.last() else { return null(&DataType::Int32) };
     // A scalar bound becomes a column, because each row still needs a random number of its own.
@@ -184,7 +184,8 @@ fn positive(bound: i32) -> Result<(), EvaluationError> {
     })
 }
 
-/// Random numbers as hashes of a counter; each value of the counter is used once.
+/// Random numbers of 64 bits: hashes of a counter by a random key. Workers share the counter, and each value
+/// is used once.
 struct Hashes {
     key: RandomState,
     used: Mutex<u64>,
@@ -216,7 +217,8 @@ impl JavaRandom {
         JavaRandom { state: (seed as u64 ^ Self::MULTIPLIER) & Self::MASK }
     }
 
-    /// Returns the upper bits of the generator's next state, as a signed number of 32 bits.
+    /// Returns the upper `count` bits, at most 32, of the generator's next state of 48 bits, as a signed
+    /// number.
     fn bits(&mut self, count: u32) -> i32 {
         self.state = self.state.wrapping_mul(Self::MULTIPLIER).wrapping_add(0xB) & Self::MASK;
         (self.state >> (48 - count)) as i32
@@ -228,14 +230,14 @@ impl JavaRandom {
         ((high << 27) + low) as f64 * (0.5_f64).powi(53)
     }
 
-    /// Returns a pseudo-random number below a bound, which must be above zero.
+    /// Returns a pseudo-random number from 0 up to but without a bound, which must be above zero.
     fn below(&mut self, bound: i32) -> i32 {
         let mut drawn = self.bits(31);
         if bound & (bound - 1) == 0 {
             return ((i64::from(bound) * i64::from(drawn)) >> 31) as i32;
         }
-        // Numbers beyond the last multiple of the bound are drawn again, because they would make small
-        // results more frequent.
+        // Numbers of 31 bits from the last multiple of the bound on are drawn again, because they would make
+        // small results more frequent.
         loop {
             let rest = drawn % bound;
             if 0 <= drawn.wrapping_sub(rest).wrapping_add(bound - 1) {

@@ -164,7 +164,8 @@ fn decimals(
     })
 }
 
-/// Rounds a decimal to `digits` digits behind the point; its scale stays unchanged.
+/// Rounds a decimal, given as an unscaled number of scale `scale`, to `digits` digits behind the point; the
+/// scale stays unchanged.
 fn decimal(value: i128, scale: i32, digits: i64, mode: Mode) -> Option<i128> {
     let lost = i64::from(scale) - digits;
     if lost <= 0 {
@@ -183,7 +184,8 @@ fn whole(value: i64, digits: i64, mode: Mode) -> i64 {
     decimal(i128::from(value), 0, digits, mode).unwrap_or(0) as i64
 }
 
-/// Rounds a float to `digits` digits behind the point, by the digits with which the float is shown.
+/// Rounds a float to `digits` digits behind the point. It rounds the shortest decimal form that identifies
+/// the float, not the exact binary value.
 fn float(value: f64, digits: i64, mode: Mode) -> f64 {
     let mut form = Form::default();
     if !value.is_finite() || write!(form, "{value:e}").is_err() {
@@ -191,7 +193,7 @@ fn float(value: f64, digits: i64, mode: Mode) -> f64 {
     }
     let (mantissa, exponent) = form.text().split_once('e').unwrap_or((form.text(), "0"));
     let exponent: i64 = exponent.parse().unwrap_or(0);
-    // The shortest form of a float has at most 17 digits, so they fit a whole number.
+    // The shortest form of a float has at most 17 digits, so they fit a whole number of 128 bits.
     let mut significand = 0_i128;
     let mut count = 0;
     for digit in mantissa.bytes().filter(u8::is_ascii_digit) {

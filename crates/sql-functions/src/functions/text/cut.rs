@@ -36,8 +36,8 @@ fn part(text: &str, start: i64, length: i64) -> Option<&str> {
     let begin = match start {
         0 => Some(0),
         1.. => byte_of(text, start as u64 - 1),
-        // A negative position counts from the end: the part begins at the character with this many characters
-        // from it to the end.
+        // A negative position -n counts from the end: the part begins where the last n characters of the text
+        // begin.
         _ => byte_from_end(text, start.unsigned_abs()),
     };
     let Some(rest) = begin.and_then(|begin| text.get(begin..)) else { return Some("") };
@@ -45,7 +45,7 @@ fn part(text: &str, start: i64, length: i64) -> Option<&str> {
     rest.get(..end)
 }
 
-/// Returns the byte position of the character of a text at an index; `None` if the text is shorter.
+/// Returns the byte position of the character of a text at an index from 0 on; `None` if the text is shorter.
 fn byte_of(text: &str, index: u64) -> Option<usize> {
     let index = usize::try_from(index).ok()?;
     if text.is_ascii() {

@@ -8,7 +8,8 @@ use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Octets, Text, boun
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
-/// The alphabet of RFC 4648, section 4, without padding. Bits behind the last byte may be set.
+/// Base64 of RFC 4648, section 4, without padding. In texts that are decoded, the unused bits of the last
+/// digit may be set.
 static UNPADDED: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, NO_PAD.with_decode_allow_trailing_bits(true));
 
@@ -28,7 +29,8 @@ pub(super) fn to_base64(given: &[Argument], _: &Context) -> Result<Bound, BindEr
 
 /// Binds FROM_BASE64: decodes text or bytes to text.
 ///
-/// Differs from Flink: bytes which are not UTF-8 are replaced at once, in Flink when they are shown.
+/// Differs from Flink: decoded bytes which are not UTF-8 are replaced by U+FFFD at once; Flink keeps them and
+/// replaces them only when the text is shown.
 pub(super) fn from_base64(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::TextOrBytes], &[])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
@@ -57,8 +59,9 @@ fn base64_of(digits: &[u8]) -> Option<Vec<u8>> {
     UNPADDED.decode(plain).ok()
 }
 
-/// Binds UNHEX: the bytes for which pairs of hexadecimal digits stand, or NULL if there is another character. If the
-/// number of digits is odd, the first digit becomes a byte of zero, but it must be a digit, too.
+/// Binds UNHEX: the bytes for which pairs of hexadecimal digits stand, or NULL if there is another character.
+/// If the number of digits is odd, the first byte is 0 whatever the first digit, which must still be
+/// hexadecimal.
 ///
 /// Source: Flink, `UnhexFunction`.
 pub(super) fn unhex(given: &[Argument], _: &Context) -> Result<Bound, BindError> {

@@ -41,7 +41,8 @@ pub(super) fn locate(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// Returns the first position of `needle` in `text` at or behind `start`; 0 if there is none.
+/// Returns the first position, in characters from 1 on, of `needle` in `text` at or behind `start`; 0 if
+/// there is none.
 fn found(needle: &str, text: &str, start: i64) -> i64 {
     if needle.is_empty() {
         return 1;

@@ -62,7 +62,7 @@ pub(super) fn sha2(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
     }))
 }
 
-/// Appends the hash of a message to a text.
+/// Function that appends the hash of a message (the bytes of a text, or bytes) to an output text.
 type Hash = fn(&[u8], &mut String);
 
 fn sha2_of(bits: i64) -> Option<Hash> {

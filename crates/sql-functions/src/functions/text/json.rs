@@ -100,8 +100,9 @@ pub fn quote(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Writes a JSON number as Java shows it. Whole numbers stay unchanged; others are written as `BigDecimal.toString`
-/// does, which keeps their digits but has its own rules for exponents.
+/// Writes a JSON number as Flink does. A number without point and exponent stays unchanged; others are
+/// written as Java's `BigDecimal.toString` does, which keeps their digits but has its own rules for
+/// exponents.
 pub fn write_number(number: &str, out: &mut String) {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("-", digits));
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
@@ -112,7 +113,7 @@ pub fn write_number(number: &str, out: &mut String) {
         return;
     }
     // `all` holds the digits of the number without the point; `scale` says how many of them stand behind the
-    // point.
+    // point, after the exponent is applied.
     let all = format!("{whole}{fraction}");
     let digits = all.trim_start_matches('0');
     let digits = if digits.is_empty() { "0" } else { digits };
@@ -125,8 +126,8 @@ pub fn write_number(number: &str, out: &mut String) {
     out.push_str(sign);
     if scale >= 0 && adjusted >= -6 {
         let scale = scale as usize;
-        // Missing zeros, at most six, are added in front of the digits. A format's width would not do: it has
-        // 16 bits, and there may be more digits.
+        // Missing zeros, at most six, are added in front of the digits. The width in a Rust format string
+        // would not do: it has 16 bits, and there may be more digits.
         let zeros = (scale + 1).saturating_sub(digits.len());
         let padded = "0".repeat(zeros) + digits;
         let (before, behind) = padded.split_at(padded.len() - scale);
@@ -333,7 +334,7 @@ enum Step {
     All,
 }
 
-/// Values of a JSON document to which a path leads.
+/// One or several values of a JSON document to which a path leads.
 #[derive(Debug)]
 pub enum Found<'j, 'a> {
     /// The only value to which a path without wildcards leads.

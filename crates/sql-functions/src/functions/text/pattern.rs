@@ -57,7 +57,8 @@ pub fn check_literal(argument: &Argument, invalid: Invalid) -> Result<(), BindEr
     }
 }
 
-/// Bounded cache of values by text, for the regular expressions in a column.
+/// Bounded cache of values that are compiled from texts, such as the regular expressions in a column. A value
+/// is found by its text.
 #[derive(Debug)]
 pub struct Cache<V>(Mutex<HashMap<String, V>>);
 
@@ -69,7 +70,7 @@ impl<V> Default for Cache<V> {
 
 impl<V: Clone> Cache<V> {
     /// Returns the cached value of a text, and computes it if it is missing. Workers share the cache but do
-    /// not wait for each other.
+    /// not wait for each other: if it is locked, the value is computed without it.
     pub fn get(&self, text: &str, make: impl FnOnce(&str) -> V) -> V {
         let Ok(mut known) = self.0.try_lock() else { return make(text) };
         if let Some(value) = known.get(text) {

@@ -153,8 +153,8 @@ fn prepare(given: &[Argument], more: &[Kind]) -> Result<(Vec<SqlType>, Patterns)
 struct Cases<'a> {
     text: Input<Text>,
     pattern: Input<Text>,
-    /// Cursor over the compiled regular expressions. The cell allows slices of the text to outlive the borrow
-    /// of the cursor.
+    /// Cursor over the compiled regular expressions. The cell lets a method with `&self` use the cursor, so
+    /// that it can also return slices of the text.
     cursor: RefCell<Cursor<'a>>,
 }
 

@@ -49,7 +49,7 @@ pub fn days(year: i64, month: i64, day: i64) -> i64 {
     // computation overflows.
     let bound = |number: i64| number.clamp(-(1 << 40), 1 << 40);
     let (year, month, day) = (bound(year), bound(month), bound(day));
-    // The year begins in March, as in `civil`, so that a leap day is its last day.
+    // Years begin in March here, so that a leap day is the last day of its year.
     let month = month - 3;
     let (year, month) = (year + month.div_euclid(12), month.rem_euclid(12));
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -68,7 +68,8 @@ pub fn month_length(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Moves a day by a number of months, to the last day of the month if the month is too short.
+/// Moves a day, counted from 1970-01-01, by a number of months. If the month reached is too short, the result
+/// is its last day.
 pub fn add_months(day: i64, months: i64) -> i64 {
     let Civil { year, month, day } = civil(day);
     let month = months.saturating_add(month - 1);

@@ -125,8 +125,7 @@ fn part(
 fn of_moment(unit: Unit, moment: Moment) -> i64 {
     let day = moment.day();
     let Civil { year, month, day: day_of_month } = civil(day);
-    // For decades, centuries and millennia, years count from 1 in both directions, so that there is no
-    // century 0.
+    // For centuries and millennia, years count from 1 in both directions, so that there is no century 0.
     let started = |count: i64| if year > 0 { (year + count - 1) / count } else { (year - count + 1) / count };
     match unit {
         Unit::Millennium => started(1_000),

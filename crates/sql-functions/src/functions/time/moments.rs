@@ -1,4 +1,5 @@
-//! Points in time, which functions of times read from columns of any time type and write to them.
+//! Points in time: SQL functions of times read them from columns of type DATE, TIME, TIMESTAMP or
+//! TIMESTAMP_LTZ, and write them to such columns.
 //!
 //! A [`Moment`] is a local date and time. Instants are converted to local time in the given zone, and back.
 
@@ -54,7 +55,7 @@ impl Moment {
     }
 }
 
-/// Argument of a function of type DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ, opened for reading.
+/// Argument of a function, of type DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ, which is read row by row.
 pub(super) struct Moments {
     numbers: PrimitiveArray<Int64Type>,
     stride: usize,
@@ -63,7 +64,7 @@ pub(super) struct Moments {
     zone: Option<Zone>,
 }
 
-/// Unit in which the numbers of a column of times count.
+/// Unit of the numbers in a column of days, times or timestamps: days, or a number of units per second.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scale {
     Days,
@@ -123,7 +124,7 @@ impl Moments {
 }
 
 /// Builds a column of a time type from local dates and times; one that does not fit the type becomes NULL.
-/// For TIMESTAMP_LTZ, local times become instants by a zone.
+/// For TIMESTAMP_LTZ, the local times are those of `zone` and are converted to instants.
 pub(super) fn write<O: Outcome<Moment>>(
     arguments: &[ColumnarValue],
     rows: usize,

@@ -44,7 +44,8 @@ fn now(given: &[Argument], context: &Context, of: SqlType) -> Result<Bound, Bind
     if !given.is_empty() {
         return Err(BindError::count(given.len()));
     }
-    // For a TIMESTAMP_LTZ, which is an instant, the current time is written as local time in UTC.
+    // A TIMESTAMP_LTZ is an instant, stored in UTC. So the time of the clock is not converted to the zone of
+    // the session.
     let zone = if of == SqlType::TimestampLtz(3) { Zone::UTC } else { Zone::Named(context.zone) };
     let clock = Arc::clone(&context.clock);
     Ok(bound(Vec::new(), given, of.clone(), Nulls::Never, move |arguments, rows| {

@@ -1,8 +1,8 @@
 //! Patterns of days and times as in Java: `yyyy-MM-dd HH:mm:ss`.
 //!
-//! Java has two kinds of formatters, and Flink uses both, so each pattern belongs to one. `SimpleDateFormat` is
-//! lenient: text may follow the part which is read, numbers may be out of range, and `S` is milliseconds.
-//! `DateTimeFormatter` is strict: the whole text is read, and `S` is digits of the fraction.
+//! Java has two kinds of formatters, and Flink uses both, so each pattern follows the rules of one of them
+//! ([`Style`]). `SimpleDateFormat` is lenient: text may follow the part which is read, numbers may be out of range,
+//! and `S` is milliseconds. `DateTimeFormatter` is strict: the whole text is read, and `S` is digits of the fraction.
 //!
 //! Letters: `y u M d D H k K h m s S a E z Z X`, with their meaning in Java; literal text stands in quotes, and `''`
 //! is a quote. Other letters are refused, and so are the brackets of optional sections. Names of months and days are
@@ -94,8 +94,8 @@ impl Pattern {
         Ok(Pattern { style, items })
     }
 
-    /// Writes a date and time by the pattern. `moment` is the local time in `zone` of `instant`, in seconds
-    /// since 1970.
+    /// Writes a date and time by the pattern. `instant` is in seconds since 1970 in UTC, and `moment` is its
+    /// local time in `zone`.
     pub(super) fn format(&self, moment: Moment, zone: Zone, instant: i64, out: &mut String) {
         let day = moment.day();
         let Civil { year, month, day: day_of_month } = civil(day);
@@ -203,8 +203,8 @@ const MONTHS: [&str; 12] = [
 
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// Returns the name of a month or weekday: its first three letters, the full name for 4 pattern letters, or
-/// its first letter for 5.
+/// Returns the name of a month or weekday: its first three letters for 3 pattern letters, its first letter
+/// for 5, and the full name for any other number.
 fn name_of(names: &[&'static str], index: i64, count: usize) -> &'static str {
     let name = names.get(index as usize).copied().unwrap_or_default();
     let length = match count {

@@ -2,7 +2,8 @@
 //! FROM_UNIXTIME, UNIX_TIMESTAMP, CONVERT_TZ.
 //!
 //! Text which cannot be read gives NULL, or the least BIGINT in UNIX_TIMESTAMP. An invalid pattern is refused if it
-//! is a literal, and otherwise fails its row. Each function names the kind of Java's formatter which reads or writes.
+//! is a literal, and otherwise fails its row. Patterns are those of one of Java's formatters, which each function
+//! names: the strict `DateTimeFormatter` or the lenient `SimpleDateFormat`.
 //!
 //! Source: Flink documentation, "Temporal functions"; Flink, `DateTimeUtils`.
 
@@ -24,7 +25,8 @@ use crate::values::ScalarValue;
 
 const TIMESTAMP: &str = "yyyy-MM-dd HH:mm:ss";
 
-/// Binds DATE_FORMAT: writes a timestamp by a pattern (strict), or a text in the default form by a pattern (lenient).
+/// Binds DATE_FORMAT: writes a timestamp by a pattern of Java's `DateTimeFormatter`. A text of the form
+/// `yyyy-MM-dd HH:mm:ss` is read as a timestamp and written by a pattern of `SimpleDateFormat`.
 pub(super) fn date_format(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let [time, pattern] = given else { return Err(BindError::count(given.len())) };
     let is_text = time.of.is_text() || time.of == SqlType::Null;
@@ -62,7 +64,8 @@ pub(super) fn date_format(given: &[Argument], context: &Context) -> Result<Bound
     }))
 }
 
-/// Binds TO_DATE: reads a DATE in the form `yyyy-MM-dd`, or by a pattern (lenient).
+/// Binds TO_DATE: reads a DATE in the form `yyyy-MM-dd`, or by a pattern of Java's lenient
+/// `SimpleDateFormat`.
 pub(super) fn to_date(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text], &[Kind::Text])?;
     let patterns = Patterns::of(given.get(1), Style::Lenient, Purpose::Parse)?;
@@ -80,17 +83,17 @@ pub(super) fn to_date(given: &[Argument], context: &Context) -> Result<Bound, Bi
     }))
 }
 
-/// Binds TO_TIMESTAMP: reads a TIMESTAMP(3) in the default form, or by a pattern (strict) and then, if that does not
-/// fit, in the default form.
+/// Binds TO_TIMESTAMP: reads a TIMESTAMP(3) in the form `yyyy-MM-dd[ HH:mm:ss[.fraction]]`, or by a pattern
+/// of Java's strict `DateTimeFormatter`. A text that does not fit the pattern is read in that form, too.
 pub(super) fn to_timestamp(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text], &[Kind::Text])?;
     of_text(types, given, SqlType::Timestamp(3))
 }
 
-/// Binds TO_TIMESTAMP_LTZ of a text or of a number. A text is read as by [`to_timestamp`], in a zone (default UTC),
-/// and gives a TIMESTAMP_LTZ(3). A number counts units of 10^-p seconds, where p is the second argument, from 0 to 9,
-/// default 3. It gives a TIMESTAMP_LTZ(p) if p is a literal above 3, and a TIMESTAMP_LTZ(3) otherwise. Years are 0 to
-/// 9999.
+/// Binds TO_TIMESTAMP_LTZ of a text or of a number. A text is read as by [`to_timestamp`], as local time of
+/// the zone in the third argument (default UTC), and gives a TIMESTAMP_LTZ(3). A number counts units of 10^-p
+/// seconds, where p is the second argument, from 0 to 9, default 3. The result is a TIMESTAMP_LTZ(p) if p is
+/// a literal above 3, and a TIMESTAMP_LTZ(3) otherwise. Years are 0 to 9999.
 ///
 /// Source: Flink 2.3, `ToTimestampLtzFunction`, `ToTimestampLtzTypeStrategy` (FLINK-39244), `DateTimeUtils.toTimestampData`.
 pub(super) fn to_timestamp_ltz(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -190,8 +193,8 @@ fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
             let digits = precision.as_ref().map_or(Some(DIGITS_DEFAULT), |precision| precision.at(row));
             let Some(digits) = digits.filter(|_| !numbers.is_null(row * stride)) else { return Ok(None) };
             let digits = second_digits(digits)?;
-            // Numbers of units below a millisecond are whole; numbers of larger units may have fractions down
-            // to a millisecond.
+            // A number of seconds to hundredths may have a fraction, of which whole milliseconds are kept. A
+            // number of milliseconds or smaller units is cut to a whole one.
             let Some(units) = scaled(row * stride, 3_u32.saturating_sub(digits)) else { return Ok(None) };
             let per_second = 10_i128.pow(digits.max(3));
             let seconds = units.div_euclid(per_second);
@@ -214,8 +217,8 @@ fn second_digits(digits: i64) -> Result<u32, EvaluationError> {
     })
 }
 
-/// Binds FROM_UNIXTIME: writes seconds since 1970 in the zone of the session, in the default form or by a pattern
-/// (lenient).
+/// Binds FROM_UNIXTIME: writes seconds since 1970 as local time in the zone of the session, in the form
+/// `yyyy-MM-dd HH:mm:ss` or by a pattern of Java's lenient `SimpleDateFormat`.
 pub(super) fn from_unixtime(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let (first, rest) = given.split_first().ok_or_else(|| BindError::count(0))?;
     if !first.of.is_numeric() && first.of != SqlType::Null {
@@ -241,8 +244,9 @@ pub(super) fn from_unixtime(given: &[Argument], context: &Context) -> Result<Bou
     }))
 }
 
-/// Binds UNIX_TIMESTAMP: the seconds since 1970, a BIGINT, of the current time or of text. Text is read in the zone
-/// of the session, in the default form or by a pattern (lenient); text which cannot be read gives the least BIGINT.
+/// Binds UNIX_TIMESTAMP: the seconds since 1970, a BIGINT, of the current time or of text. Text is read as
+/// local time in the zone of the session, in the form `yyyy-MM-dd HH:mm:ss` or by a pattern of Java's lenient
+/// `SimpleDateFormat`; text which cannot be read gives the least BIGINT.
 pub(super) fn unix_timestamp(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let clock = Arc::clone(&context.clock);
     if given.is_empty() {
@@ -266,7 +270,8 @@ pub(super) fn unix_timestamp(given: &[Argument], context: &Context) -> Result<Bo
     }))
 }
 
-/// Binds CONVERT_TZ: reads a text in the default form in one zone and writes it in another (lenient). An unknown zone
+/// Binds CONVERT_TZ: reads a text of the form `yyyy-MM-dd HH:mm:ss`, as Java's lenient `SimpleDateFormat`
+/// does, as local time in one zone, and writes the local time in another zone in that form. An unknown zone
 /// is refused if it is a literal, and is GMT otherwise, as in Java.
 pub(super) fn convert_tz(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text, Kind::Text, Kind::Text], &[])?;
@@ -297,7 +302,8 @@ fn compiled(pattern: &str) -> Result<Pattern, BindError> {
     Pattern::compile(pattern, Style::Lenient, Purpose::Parse).map_err(BindError)
 }
 
-/// Returns the first of the hundred years for which two digits of a year may stand: eighty years ago, as in Java.
+/// Returns the first of the hundred years within which a year of two digits lies: the year 80 years before
+/// the present one, as in Java.
 fn first_year(context: &Context) -> i64 {
     civil(present(context.clock.as_ref()).seconds.div_euclid(DAY_SECONDS)).year - 80
 }
@@ -313,7 +319,7 @@ struct Patterns {
 
 impl Patterns {
     fn of(argument: Option<&Argument>, style: Style, purpose: Purpose) -> Result<Self, BindError> {
-        // If the call has no argument for a pattern, the default form of a timestamp is used.
+        // If the call has no argument for a pattern, the pattern is `yyyy-MM-dd HH:mm:ss`.
         let text = argument.map_or(Some(TIMESTAMP), Argument::text);
         let literal = match text {
             None => None,

@@ -93,9 +93,9 @@ fn units_between(first: Moment, second: Moment, unit: Unit) -> i64 {
     millis / unit.nanos().map_or(1, |nanos| nanos / 1_000_000)
 }
 
-/// Returns the number of whole months from `from` to `to`, counted by days. If adding them to the day of
-/// `from` gives the day of `to`, and the time of day of `to` is earlier, the result is one less. Flink does
-/// so also if `to` is earlier.
+/// Returns the number of whole months from `from` to `to`, negative if `to` is the earlier one, counted from
+/// their days. If adding these months to the day of `from` gives the day of `to`, and the time of day of `to`
+/// lies before that of `from`, the result is one less, as in Flink even for a negative number.
 fn months_between(to: Moment, from: Moment) -> i64 {
     let months = months_of_days(to.day(), from.day());
     let is_same_day = add_months(from.day(), months) == to.day();

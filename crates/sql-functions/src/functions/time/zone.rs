@@ -23,7 +23,7 @@ pub enum Zone {
 pub enum Overlap {
     /// The earlier of both instants is chosen, as in java.time.
     Earlier,
-    /// The later of both instants is chosen, as in Java's older calendar.
+    /// The later of both instants is chosen, as in `java.util.GregorianCalendar`.
     Later,
 }
 
@@ -47,7 +47,7 @@ impl Zone {
         }
     }
 
-    /// Returns the zone's offset ahead of UTC at an instant, both in seconds (the instant since 1970).
+    /// Returns the zone's offset ahead of UTC in seconds, at an instant in seconds since 1970.
     pub fn offset_at(&self, seconds: i64) -> i32 {
         match self {
             Zone::Named(Tz::UTC) => 0,
@@ -61,7 +61,8 @@ impl Zone {
         seconds.saturating_add(i64::from(self.offset_at(seconds)))
     }
 
-    /// Returns the instant of a local time of the zone, both in seconds since 1970.
+    /// Returns the instant of a local time of the zone, both in seconds since 1970. `overlap` decides between
+    /// two instants with that local time.
     pub fn instant_of(&self, local: i64, overlap: Overlap) -> i64 {
         let offset = match self {
             Zone::Named(Tz::UTC) => 0,
@@ -139,8 +140,8 @@ fn offset_of(text: &str) -> Option<i32> {
     Some(sign * (number(hours, 23)? * 3_600 + number(minutes, 59).filter(|_| is_whole)? * 60))
 }
 
-/// Converts seconds since 1970 to a date of chrono, limited to its range of 262,000 years. Beyond that range,
-/// the offset at its ends is used.
+/// Converts seconds since 1970 to a date and time of chrono, limited to about 253,500 years before and after
+/// 1970, as chrono holds few more. Beyond, a zone has the offset of that limit.
 fn naive(seconds: i64) -> NaiveDateTime {
     const EDGE: i64 = 8_000_000_000_000;
     DateTime::from_timestamp(seconds.clamp(-EDGE, EDGE), 0).unwrap_or_default().naive_utc()

@@ -1,5 +1,5 @@
-//! Conversion of numbers and booleans to text: floats as Java shows them, decimals in plain digits. Also the
-//! readers for the texts that Flink accepts as numbers and booleans.
+//! Conversion of numbers and booleans to text: floats as Java's `toString` shows them, decimals in plain
+//! digits. Also the readers for the texts that Flink accepts as numbers and booleans.
 //!
 //! Source: Flink, `BinaryStringDataUtil` (`toLong`, `toDouble`, `toDecimal`, `toBooleanSQL`); Java 19 and later,
 //! `Double.toString`: the shortest digits which are read as the same number, with an exponent outside 0.001 to 10
@@ -10,7 +10,8 @@ use std::str::FromStr;
 
 use crate::functions::decimal;
 
-/// Appends a DOUBLE as Java shows it: `1.0`, `0.001`, `1.0E10`, `NaN`, `Infinity`. Errors of `out` are ignored.
+/// Appends a DOUBLE as Java's `Double.toString` shows it: `1.0`, `0.001`, `1.0E10`, `NaN`, `Infinity`. Errors
+/// of `out` are ignored.
 pub fn write_double(value: f64, out: &mut impl Write) {
     let _ = if !value.is_finite() {
         out.write_str(name_of(value))
@@ -24,7 +25,7 @@ pub fn write_double(value: f64, out: &mut impl Write) {
     };
 }
 
-/// Appends a FLOAT as Java shows it: `1.0`, `1.4E-45`. Errors of `out` are ignored.
+/// Appends a FLOAT as Java's `Float.toString` shows it: `1.0`, `1.4E-45`. Errors of `out` are ignored.
 pub fn write_float(value: f32, out: &mut impl Write) {
     if !value.is_finite() || (value.fract() == 0.0 && value.abs() < 1e7) {
         return write_double(f64::from(value), out);
@@ -60,8 +61,7 @@ pub fn parse_integer(text: &str) -> Option<i64> {
     if digits.is_empty() {
         return None;
     }
-    // The digits are added up as a negative number, because negative numbers reach one further than positive
-    // ones.
+    // The digits are added up as a negative number, because an i64 holds -2^63 but not 2^63.
     let mut value = 0_i64;
     let mut rest = digits.iter();
     for &digit in rest.by_ref() {
@@ -129,7 +129,8 @@ pub fn read_decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>
     if (whole.is_empty() && part.is_empty()) || !are_digits(whole) || !are_digits(part) {
         return Err(NotANumber);
     }
-    // Digits of the number from this position on lie beyond the scale of the decimal and are dropped.
+    // Digits of the number from this position on, counted from its first digit, lie beyond the scale of the
+    // decimal and are dropped.
     let kept = whole.len() as i64 + exponent + i64::from(scale);
     let mut value = 0_i128;
     let mut place = 0_i64;
@@ -228,8 +229,8 @@ fn literal(text: &str) -> Option<Literal<'_>> {
     Some(Literal::Digits(text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text)))
 }
 
-/// Reads the exponent of a number. Exponents beyond what any number can use are limited, so that sums with
-/// them do not overflow.
+/// Reads the exponent of a number. Exponents beyond 2^40 in either direction are limited to it, so that sums
+/// with them do not overflow.
 fn exponent_of(text: &str) -> Result<i64, NotANumber> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -250,7 +251,7 @@ fn name_of(value: f64) -> &'static str {
     }
 }
 
-/// Appends the shortest digits which are read as the same float.
+/// Appends the shortest digits which are read as the same float, in the notation of Java.
 fn write_shortest<T: LowerExp + FromStr + PartialEq>(
     value: T,
     is_nearly_zero: bool,
@@ -258,7 +259,8 @@ fn write_shortest<T: LowerExp + FromStr + PartialEq>(
 ) -> fmt::Result {
     let mut form = Form::default();
     if is_nearly_zero {
-        // Near zero one digit may identify the float; Java still looks for the nearest form of two digits.
+        // Near zero one digit may identify the float. Java still writes the two digits that are nearest to
+        // it, as in `4.9E-324`.
         write!(form, "{value:.1e}")?;
         if form.text().parse::<T>().is_ok_and(|read| read == value) {
             return write_as_java(form.text(), out);
@@ -269,8 +271,8 @@ fn write_shortest<T: LowerExp + FromStr + PartialEq>(
     write_as_java(form.text(), out)
 }
 
-/// Rewrites Rust's form of a float, `-1.25e-7`, as Java's `-1.25E-7`, or as `-0.00125` for exponents near
-/// zero.
+/// Rewrites Rust's form of a float, `-1.25e-7`, as Java's `-1.25E-7`, or as `-0.00125` if the number lies
+/// between 0.001 and 10 million.
 fn write_as_java(form: &str, out: &mut impl Write) -> fmt::Result {
     let (mantissa, exponent) = form.split_once('e').unwrap_or((form, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);

@@ -12,8 +12,8 @@ use crate::functions::time::calendar::{Civil, DAY_SECONDS, civil, days, month_le
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Returns the number of units per second in which a column of timestamps with `digits` digits of a second
-/// counts.
+/// Returns how many units of a column of timestamps make a second: 1,000 for types with up to 3 digits of a
+/// second, 1,000,000 up to 6, 10^9 beyond.
 #[inline]
 pub fn ticks_per_second(digits: u8) -> i64 {
     match digits {
@@ -30,8 +30,8 @@ pub fn write_date(days: i32, out: &mut String) {
     write_civil(i64::from(days), out);
 }
 
-/// Appends a time of day: `12:34:56`. If the type has digits, a point follows and the milliseconds without trailing
-/// zeros, at least one digit.
+/// Appends a time of day: `12:34:56`. If the type has digits of a second, a point and the milliseconds
+/// follow, without trailing zeros but with at least one digit.
 pub fn write_time(milliseconds: i32, digits: u8, out: &mut String) {
     let milliseconds = i64::from(milliseconds).rem_euclid(DAY_SECONDS * 1_000);
     write_clock(milliseconds / 1_000, out);
@@ -58,14 +58,14 @@ pub fn write_timestamp_iso(value: i64, digits: u8, out: &mut String) {
     write_instant(value, digits, 'T', out);
 }
 
-/// Appends an interval of years and months: `+10-03`.
+/// Appends an interval of years and months, given in months: `+10-03`.
 pub fn write_year_month(months: i32, out: &mut String) {
     let size = months.unsigned_abs();
     let sign = if months < 0 { '-' } else { '+' };
     let _ = write!(out, "{sign}{}-{:02}", size / 12, size % 12);
 }
 
-/// Appends an interval of days to seconds: `+1 10:17:36.789`.
+/// Appends an interval of days to seconds, given in milliseconds: `+1 10:17:36.789`.
 pub fn write_day_time(milliseconds: i64, out: &mut String) {
     let size = milliseconds.unsigned_abs();
     let sign = if milliseconds < 0 { '-' } else { '+' };
@@ -216,7 +216,7 @@ fn parse_instant(text: &str, digits: u8, separator: char) -> Option<i64> {
     (days * DAY_SECONDS + seconds).checked_mul(ticks)?.checked_add(nanos / (NANOS_PER_SECOND / ticks))
 }
 
-/// Rest of the text of a timestamp, which is read from its front.
+/// Part of the text of a timestamp that is not read yet; reading removes characters from its front.
 struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -251,7 +251,8 @@ impl Reader<'_> {
     }
 }
 
-/// Reads a part of a time as a whole number without a sign; white space around it is ignored.
+/// Reads one part of a date or time, such as the hour, as a whole number without a sign; white space around
+/// it is ignored.
 fn whole(text: &str) -> Option<i64> {
     let text = text.trim_matches(|c| c <= ' ');
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

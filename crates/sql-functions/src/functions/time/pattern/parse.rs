@@ -42,8 +42,9 @@ impl Pattern {
         strict(&fields)
     }
 
-    /// Reads an instant from a text by a lenient pattern, in milliseconds since 1970. Missing fields are those of
-    /// 1970-01-01 00:00:00 in `zone`. Years of two digits lie within the hundred years which begin with `since`.
+    /// Reads an instant from a text by a lenient pattern, in milliseconds since 1970. Missing fields are
+    /// those of 1970-01-01 00:00:00 in `zone`. A year of two digits is the one within the hundred years from
+    /// the year `since` on.
     pub(in crate::functions::time) fn instant(&self, text: &str, zone: Zone, since: i64) -> Option<i64> {
         let mut cursor = Cursor { rest: text, style: Style::Lenient, since };
         let mut fields = Fields::default();
@@ -105,7 +106,7 @@ fn strict(fields: &Fields) -> Option<Moment> {
 struct Cursor<'a> {
     rest: &'a str,
     style: Style,
-    /// First of the hundred years for which a year of two digits may stand.
+    /// First year of the hundred years within which a year of two digits lies.
     since: i64,
 }
 
@@ -180,8 +181,8 @@ impl Cursor<'_> {
         if self.style == Style::Lenient {
             let is_negative = self.rest.starts_with('-');
             self.rest = self.rest.strip_prefix('-').unwrap_or(self.rest);
-            // In lenient patterns, the number of pattern letters limits the digits only if another field
-            // follows at once.
+            // In lenient patterns, the number of pattern letters limits the digits that are read only if
+            // another field follows without a literal between.
             let most = if matches!(following.first(), Some(Item::Field { .. })) { count } else { 18 };
             let most = if is_negative { most.checked_sub(1)? } else { most };
             let number = self.digits(1, most)?;
@@ -209,7 +210,7 @@ impl Cursor<'_> {
         let number = self.digits(least, most.min(taken))?;
         let width = most.min(taken);
         // If the pattern has four or more letters for the year, a year of more digits than letters must have
-        // a sign. A year of fewer digits must have none.
+        // a sign. A year of at most as many digits must have no plus sign.
         let is_marked = is_year && count >= 4;
         match sign {
             Some('-') => Some(-number),
