@@ -137,7 +137,9 @@ fn copies(graph: Graph) -> Vec<u32> {
     let builder = Engine::builder().workers(2).clock(of_engine).policy(Box::new(Spy(Arc::clone(&shown))));
     let mut stepped = builder.build_stepped().unwrap();
     let _query = stepped.engine.submit(graph).unwrap();
+    // A round comes every millisecond.
     for _ in 0..4 {
+        clock.advance_to(clock.now().plus_nanos(1_000_000));
         while stepped.growth.step() {}
         stepped.workers[0].step(clock.as_ref());
     }
