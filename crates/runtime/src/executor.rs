@@ -222,6 +222,7 @@ impl Executor {
             meter: Arc::clone(&seen.meter),
             horizon: task.horizon.clone(),
             downstream: task.downstream.clone(),
+            copies: task.copies,
         };
         let new: Vec<NewTask> = tasks.iter().zip(&seen).map(new).collect();
         let meters: Vec<Arc<Meter>> = seen.iter().map(|seen| Arc::clone(&seen.meter)).collect();

@@ -131,6 +131,8 @@ struct View {
     /// The first event time after `watermark` at which the task has something to do, such as the end of a
     /// window.
     frontier: Option<EventTime>,
+    /// Number of copies among which the records of the task's input are divided; 1 if the task is no copy.
+    copies: u32,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -157,6 +159,8 @@ pub(crate) struct NewTask {
     pub(crate) horizon: Horizon,
     /// Tasks that read the output of this task, by their numbers within the query.
     pub(crate) downstream: Vec<usize>,
+    /// Number of copies among which the records of the task's input are divided; 1 if the task is no copy.
+    pub(crate) copies: u32,
 }
 
 impl Ranker {
@@ -229,10 +233,11 @@ impl Ranker {
         let query = shared.id;
         let ids: Vec<OperatorId> = tasks.iter().map(|_| self.place()).collect();
         let downstream: Vec<Vec<usize>> = tasks.iter().map(|task| task.downstream.clone()).collect();
-        for (id, NewTask { probe, meter, horizon, downstream }) in ids.iter().zip(tasks) {
+        for (id, NewTask { probe, meter, horizon, downstream, copies }) in ids.iter().zip(tasks) {
             let place = id.0 as usize;
             self.snapshot.downstream[place] = downstream.into_iter().map(|index| ids[index]).collect();
-            let view = View::new(probe, meter, (query, shared.serial()), horizon, now);
+            let alone = View::new(probe, meter, (query, shared.serial()), horizon, now);
+            let view = View { copies, ..alone };
             self.snapshot.operators[place] =
                 Some(view.state(self.reads, self.snapshot.block_records, now, false));
             self.views[place] = Some(view);
@@ -412,6 +417,7 @@ impl Ranker {
 }
 
 impl View {
+    /// Makes the view of a task that is no copy and has not run yet.
     fn new(
         probe: Arc<Probe>,
         meter: Arc<Meter>,
@@ -433,6 +439,7 @@ impl View {
             horizon: has_windows.then_some(horizon),
             watermark: None,
             frontier: None,
+            copies: 1,
         }
     }
 
@@ -508,6 +515,7 @@ impl View {
                 EpochWork::Unknown
             },
             open_containers: if reads.contain(Fields::CONTAINERS) { probe.open_containers() } else { 0 },
+            copies: self.copies,
         }
     }
 

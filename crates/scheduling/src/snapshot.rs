@@ -110,6 +110,10 @@ pub struct OperatorState {
     /// its inputs together if that is later (Cameo, section 4.3, p_F). None if the
     /// operator does not wait for a watermark; `EventTime::MAX` if no window ends before the end of the stream.
     pub frontier: Option<EventTime>,
+    /// Number of parallel copies among which the records of the operator's input are divided, this operator
+    /// included: each record goes to one of the copies only, by its key or because the copy claims its block. 1 if the
+    /// operator takes every record of its input, so that it is a branch and no copy.
+    pub copies: u32,
 }
 
 impl OperatorState {
@@ -141,7 +145,16 @@ impl OperatorState {
             open_containers: 0,
             head: Context { observed: submitted, token: None },
             frontier: None,
+            copies: 1,
         }
+    }
+
+    /// Returns the share of the records of its input that the operator takes: 1 over its number of
+    /// [`copies`](Self::copies), as if the records were divided evenly. So the sum over all copies of a cost times this
+    /// share is the mean cost of the copies. A number of zero counts as 1.
+    #[inline]
+    pub fn share_of_input(&self) -> f64 {
+        1.0 / f64::from(self.copies.max(1))
     }
 
     /// Returns true if a run would make progress: something is pending, and the output has room.
@@ -321,8 +334,8 @@ impl Snapshot {
 /// with `|`.
 ///
 /// Some fields are always gathered: instants, the number of workers, records per block, bytes of memory, the
-/// settings of a query, and the fields of an operator that the executor itself needs. The latter are its
-/// query, its kind, whether it runs, `pending` and `can_output`.
+/// settings of a query, the number of copies of an operator, and the fields of an operator that the executor
+/// itself needs. The latter are its query, its kind, whether it runs, `pending` and `can_output`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fields(u32);
 

@@ -34,6 +34,14 @@ pub(crate) fn graph(rows: &[Row<'_>]) -> Snapshot {
     }
 }
 
+/// Sets for each operator of a test graph among how many copies the records of its input are divided.
+pub(crate) fn with_copies(mut snapshot: Snapshot, copies: &[u32]) -> Snapshot {
+    for (state, copies) in snapshot.operators.iter_mut().flatten().zip(copies) {
+        state.copies = *copies;
+    }
+    snapshot
+}
+
 /// Returns the scores of all operators after a round of ranking. Each operator must have a rank.
 pub(crate) fn scores(policy: &mut dyn Policy, snapshot: &Snapshot) -> Vec<f64> {
     policy.prepare(snapshot);

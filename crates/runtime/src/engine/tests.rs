@@ -16,6 +16,7 @@ use crate::error::QueryError;
 use crate::graph::SinkPlan;
 use crate::query::QueryState;
 
+mod copies;
 mod costs;
 mod diamond;
 mod metrics;

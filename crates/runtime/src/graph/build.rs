@@ -76,6 +76,9 @@ pub(crate) struct BuiltTask {
     pub(crate) peers: Vec<usize>,
     /// Number of the task among the copies that share an operator; `None` if the task is not a copy.
     pub(crate) copy: Option<u32>,
+    /// Number of tasks among which the records of this task's input are divided, by key or because each task claims
+    /// blocks, this task included; 1 if the task takes every record that its inputs carry.
+    pub(crate) copies: u32,
     /// The preferred worker of the task, if the plan of the query sets one.
     pub(crate) preferred_worker: Option<u32>,
     /// Maximum number of rows in a record, if a record stands for several rows. The number is requested when
@@ -130,14 +133,21 @@ impl Graph {
         }
         let refused = |(edge, error)| refusal(&names, edge, error, queue.is_some());
         let mut edges = open_edges(&self.edges, pool, limits, queue).map_err(refused)?;
+        let exchange_widths: Vec<u32> = self.edges.iter().map(|edge| edge.exchange_width).collect();
         let Graph { name, aims, mut tasks, .. } = self;
         let horizon = tasks.iter().fold(Horizon::NONE, |all, task| all.and(task.horizon.clone()));
         open_containers(&mut tasks, &mut edges, pool, (limits, ablations), &horizon).map_err(refused)?;
 
         let delivered = Delivered::new(horizon, aims.latency_target_ns());
         let paths: Vec<Path> = tasks.iter().map(Path::of).collect();
-        let making =
-            MakeTasks { pool, aims, is_queued: queue.is_some(), edges: &edges, delivered: &delivered };
+        let making = MakeTasks {
+            pool,
+            aims,
+            is_queued: queue.is_some(),
+            edges: &edges,
+            exchange_widths: &exchange_widths,
+            delivered: &delivered,
+        };
         let (mut built, made) = making.make_tasks(tasks, entropy);
         wire(&mut built, &paths, &made);
         note_waiting_sources(&mut built);
@@ -209,6 +219,8 @@ struct MakeTasks<'a> {
     aims: Aims,
     is_queued: bool,
     edges: &'a [OpenedEdge],
+    /// Number of edges to which the writer of each edge distributes its records by key; 1 for other edges.
+    exchange_widths: &'a [u32],
     delivered: &'a Arc<Delivered>,
 }
 
@@ -232,6 +244,7 @@ impl MakeTasks<'_> {
                     let task = build(&opened);
                     let mut task = opened.finish(plan.name, task, self.pool, entropy);
                     (task.preferred_worker, task.horizon) = (plan.preferred_worker, plan.horizon);
+                    task.copies = self.copies_at(&plan.inputs);
                     built.push(task);
                 }
                 Making::Stage(stage) => {
@@ -244,6 +257,13 @@ impl MakeTasks<'_> {
             made.push(Made { all: first..built.len(), writers: first + others..built.len() });
         }
         (built, made)
+    }
+
+    /// Returns the number of tasks among which the records of these inputs of a task are divided by key. If the
+    /// inputs differ in that number, the least counts, so that no record counts less than it costs. It is 1 if some
+    /// input is not part of an exchange, and for a source.
+    fn copies_at(&self, inputs: &[ReaderOf]) -> u32 {
+        inputs.iter().map(|of| self.exchange_widths[of.edge].max(1)).min().unwrap_or(1)
     }
 
     /// Adds the tasks of an operator that several workers share: its copies, then the task that closes their
@@ -263,6 +283,8 @@ impl MakeTasks<'_> {
             let name = copy.map_or(name.to_owned(), |copy| format!("{name}#{}", copy + 1));
             let mut part = self.opened(probe).finish(name, task, self.pool, entropy);
             (part.copy, part.preferred_worker, part.horizon) = (copy, copy, horizon.clone());
+            // The task that closes epochs stands behind all copies, so it is none of them.
+            part.copies = if copy.is_some() { copies as u32 } else { 1 };
             built.push(part);
         }
         let closing = first + copies..built.len();
@@ -493,6 +515,7 @@ impl Opened {
             further,
             peers,
             copy: None,
+            copies: 1,
             preferred_worker: None,
             rows_max,
             is_deferred,

@@ -137,7 +137,7 @@ fn admit(ranker: &mut Ranker, serial: u64, now: ProcessingTime) -> (QueryId, Ope
     let shared = QueryShared::new(id, "query".to_owned(), entry, Vec::new(), delivered, Vec::new());
     let probe = Arc::new(Probe::new(Box::default(), Box::default()));
     let meter = Arc::new(Meter::new(Vec::new(), now));
-    let task = NewTask { probe, meter, horizon, downstream: Vec::new() };
+    let task = NewTask { probe, meter, horizon, downstream: Vec::new(), copies: 1 };
     (id, ranker.admit(shared, vec![task], now)[0])
 }
 

@@ -8,8 +8,9 @@
 //! Quantum    one block, which is a batch here
 //! Starves    an operator that puts out little for its cost, while the others keep the workers busy: by definition.
 //!            The variant `highest_rate+ageing` bounds the wait
-//! Differs    a selectivity below 1/1000 counts as 1/1000: a window that did not fire in an interval would have no
-//!            rate at all
+//! Differs    each of n parallel copies of an operator adds 1/n of its S and C to the sums of i, since a record goes to
+//!            one copy only; the paper has no copies. A selectivity below 1/1000 counts as 1/1000: a window that did
+//!            not fire in an interval would have no rate at all
 
 use crate::parameters::Parameter;
 use crate::policy::downstream::Downstream;
@@ -40,6 +41,8 @@ struct Rate {
     selectivity: f64,
     /// The paper's C: nanoseconds spent on a record from this operator down to the sinks.
     cost_ns: f64,
+    /// Share of the records in front of the operator that it takes: below 1 if it is one of several copies.
+    share: f64,
     /// Place of the operator in the topological order, counted from its end (0 is the last), so that
     /// downstream operators come first.
     place: u32,
@@ -52,6 +55,7 @@ impl Rate {
         Rate {
             selectivity: (own * selectivity_behind).clamp(1.0 / MOST, MOST),
             cost_ns: (cost_ns(state) + own * cost_behind_ns).min(MOST),
+            share: state.share_of_input(),
             place,
         }
     }
@@ -87,7 +91,7 @@ impl Policy for HighestRate {
             let Some(state) = snapshot.operator(operator) else { continue };
             let sum = |sum: Option<(f64, f64)>, of: &Rate| {
                 let (selectivity, cost_ns) = sum.unwrap_or_default();
-                Some((selectivity + of.selectivity, cost_ns + of.cost_ns))
+                Some((selectivity + of.share * of.selectivity, cost_ns + of.share * of.cost_ns))
             };
             let behind = self.operators.of_readers(snapshot, operator).fold(None, sum);
             let (selectivity, cost_ns) = behind.unwrap_or((1.0, 0.0));
@@ -108,7 +112,7 @@ impl Policy for HighestRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_bed::{graph, scores};
+    use crate::test_bed::{Row, graph, scores, with_copies};
 
     /// The output rate of an operator includes everything downstream. By hand, rate is records out per time:
     /// D 1/4; C .5/10; B .2 * (1 + .5) = .3 for 2 + .2 * (4 + 10) = 4.8; A 2 * .3 = .6 for 1 + 2 * 4.8 =
@@ -122,6 +126,22 @@ mod tests {
             found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12),
             "{found:?}"
         );
+    }
+
+    /// The first operator stands in front of so many others, each of which is one of `copies` copies. By hand, with
+    /// any number of copies: S is .5 * .5, C is 1 + .5 * 4. With two branches, S is .5 * (.5 + .5) and C is 1 + .5 * 8.
+    #[test]
+    fn copies_count_as_one_operator() {
+        let first = |count: u32, copies: u32| {
+            let (readers, none): (Vec<u32>, &[u32]) = ((1..=count).collect(), &[]);
+            let mut rows: Vec<Row<'_>> = vec![(1.0, 0.5, &readers[..])];
+            rows.extend((0..count).map(|_| (4.0, 0.5, none)));
+            let mut copies_of = vec![copies; rows.len()];
+            copies_of[0] = 1;
+            scores(&mut HighestRate::default(), &with_copies(graph(&rows), &copies_of))[0]
+        };
+        assert_eq!([1, 2, 4].map(|count| first(count, count)), [0.25 / 3.0; 3]);
+        assert_eq!(first(2, 1), 0.5 / 5.0);
     }
 
     /// An operator that did not fire in an interval has an output rate above zero. An operator with costs

@@ -52,7 +52,10 @@
 //! * An evaluation does not wait for the end of a cycle when a watermark sweeps or a query is submitted: ours.
 //! * Workers take operators one by one in the order of their ranks, so several queries, and several operators of one
 //!   query, run at once; the paper gives a worker a query.
-//! * In memory mode the pipeline of a query is all of its operators in topological order, also where it branches.
+//! * A record in front of the parallel copies of an operator goes to one of them. It costs the mean of the copies, as
+//!   if records were divided evenly; the paper does not say how it counts them.
+//! * In memory mode the pipeline of a query is all of its operators in topological order, also where it branches, and
+//!   where it has copies.
 //!
 //! **Ablations** by name: `klink_no_memory` has no memory mode. In memory mode `klink_memory_slack` takes the
 //! query with the least slack, where `klink` takes the one that releases the most (see `klink/memory.rs`).
@@ -144,13 +147,14 @@ struct Standing {
     query: QueryId,
     /// Number of operators of the same query that come later in topological order.
     place: u32,
-    /// The paper's G: cost in ns of a record from this operator down to the sinks.
-    cost_ns: f64,
+    /// Cost in ns that this operator and everything behind it add to a record in front of it: the paper's G, the cost
+    /// of a record from this operator down to the sinks, times the share of the records that the operator takes.
+    share_ns: f64,
 }
 
 impl Default for Standing {
     fn default() -> Self {
-        Standing { query: QueryId(u32::MAX), place: 0, cost_ns: 0.0 }
+        Standing { query: QueryId(u32::MAX), place: 0, share_ns: 0.0 }
     }
 }
 
@@ -266,15 +270,18 @@ impl Klink {
         !snapshot.streams.iter().enumerate().all(is_seen)
     }
 
-    /// Computes for each query its pending work, the age of that work, and the cost of processing it.
+    /// Computes for each query its pending work, the age of that work, and the cost of processing it. A record in front
+    /// of several branches costs as much as all of them. A record in front of the copies of one operator goes to one of
+    /// them, so it costs the mean of the copies.
     fn weigh(&mut self, snapshot: &Snapshot) {
         let Klink { queries, operators, .. } = self;
         operators.begin(snapshot);
         for &operator in snapshot.order.iter().rev() {
             let Some(state) = snapshot.operator(operator) else { continue };
-            let behind_ns: f64 = operators.of_readers(snapshot, operator).map(|reader| reader.cost_ns).sum();
+            let behind_ns: f64 = operators.of_readers(snapshot, operator).map(|reader| reader.share_ns).sum();
             let cost_ns = (cost_ns(state) + selectivity(state, 0.0) * behind_ns).min(MOST);
-            let mut standing = Standing { query: state.query, place: 0, cost_ns };
+            let share_ns = cost_ns * state.share_of_input();
+            let mut standing = Standing { query: state.query, place: 0, share_ns };
             if let Some(plan) = queries.get_mut(state.query.0 as usize) {
                 standing.place = plan.operators;
                 plan.operators += 1;

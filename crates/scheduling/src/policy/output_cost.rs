@@ -5,10 +5,20 @@
 //!   S(i) = s(i) * max over readers k of S(k)         records out of the query per record into i; at a sink s(i)
 //!   own(i) = c(i) / S(i)                             cost of i itself per such record
 //!
-//!   Path      C(i) = own(i) + sum of own(k) over every k downstream, each once
-//!   Printed   C(i) = own(i) + sum of own(k) over the readers k of i
-//!   Code      C(i) = own(i) + sum of CUM(k) over the readers k of i,   CUM(i) = C(i) + the same sum
+//!   Path      C(i) = own(i) + sum of w(k) own(k) over every k downstream, each once
+//!   Printed   C(i) = own(i) + sum of own(k) / copies(k) over the readers k of i
+//!   Code      C(i) = own(i) + sum of CUM(k) / copies(k) over the readers k of i,   CUM(i) = C(i) + the same sum
+//!
+//!   w(i) = 1,   w(k) = the lesser of 1 and the sum of w(j) / copies(k) over the writers j of k, from i on
 //! ```
+//!
+//! The papers have no copies: copies(k) and w(k) are ours, and are 1 where no operator has parallel copies. A record
+//! goes to one of the copies of an operator only, and a copy is not another operator, so the operator counts with the
+//! mean of its copies. With `Path` and with `Code`, C(i) is at least own(i) and the C of the costliest reader, so a copy
+//! that costs far more than the others counts in full. w(k) is the share of the records into i that lead to k. Where
+//! branches meet again, and where all copies meet, it is 1. If branches of one copy meet again before the copies do, it
+//! is too large, at most by the number of these branches. S takes the largest of the copies, as of branches: copies run
+//! the same chain.
 //!
 //! Source: Enjima (SIGMOD 2025), section 3.2.1, Eq. 1 for S and Eq. 2 for `Printed`; its published program for
 //! `Code`, which counts a shared downstream operator once per path to it and twice per step; Carney et al., "Operator
@@ -23,13 +33,15 @@
 //! cost infinitely much, though it is no further from its next result than one that has just fired. With the bound,
 //! both cost about the same.
 
+use std::collections::BinaryHeap;
+
 use crate::policy::downstream::Downstream;
 use crate::snapshot::{OperatorId, OperatorState, Snapshot};
 
 /// The way in which costs are summed from an operator to the sink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OutputCost {
-    /// In the sum of costs, every downstream operator counts once, as in Aurora.
+    /// In the sum of costs, every downstream operator counts once, as in Aurora; its copies count together.
     #[default]
     Path,
     /// In the sum of costs, only the direct readers count, as Eq. 2 is printed in the Enjima paper.
@@ -59,8 +71,9 @@ pub(crate) struct OutputCosts {
     min_selectivity: f64,
     operators: Downstream<OutputCostOf>,
     walk: u64,
-    /// Buffer for the walk over downstream operators, kept between walks to save allocations.
-    to_visit: Vec<OperatorId>,
+    /// Buffer for the walk over downstream operators, kept between walks to save allocations: operators with their
+    /// places, of which the one furthest upstream comes out first.
+    to_visit: BinaryHeap<(u32, OperatorId)>,
 }
 
 /// Output cost of one operator, with the values from which the costs of its writers are computed.
@@ -75,8 +88,13 @@ pub(crate) struct OutputCostOf {
     pub(crate) place: u32,
     own_ns: f64,
     cumulative_ns: f64,
+    /// Share of the records in front of the operator that it takes: below 1 if it is one of several copies.
+    share: f64,
     /// Number of the last walk over downstream operators that visited this operator.
     walk: u64,
+    /// Share of the records of the operator at which the last walk began that lead to this operator; above 1 if
+    /// several branches lead there.
+    weight: f64,
 }
 
 impl OutputCosts {
@@ -84,7 +102,8 @@ impl OutputCosts {
     pub(crate) fn new(form: OutputCost, min_selectivity: f64) -> Self {
         let least = *OUTPUT_SELECTIVITY.start();
         let min_selectivity = if min_selectivity > least { min_selectivity.min(1.0) } else { least };
-        OutputCosts { form, min_selectivity, operators: Downstream::default(), walk: 0, to_visit: Vec::new() }
+        let (operators, to_visit) = (Downstream::default(), BinaryHeap::new());
+        OutputCosts { form, min_selectivity, operators, walk: 0, to_visit }
     }
 
     /// Returns the output cost of `operator`; `None` if there was no such operator at the last update.
@@ -113,8 +132,8 @@ impl OutputCosts {
             reader_count += 1;
             best_selectivity = best_selectivity.max(reader.selectivity);
             largest_ns = largest_ns.max(reader.cost_ns);
-            own_sum_ns += reader.own_ns;
-            cumulative_sum_ns += reader.cumulative_ns;
+            own_sum_ns += reader.share * reader.own_ns;
+            cumulative_sum_ns += reader.share * reader.cumulative_ns;
         }
         let best_selectivity = if reader_count == 0 { 1.0 } else { best_selectivity };
         let (least, most) = OUTPUT_SELECTIVITY.into_inner();
@@ -122,31 +141,46 @@ impl OutputCosts {
         let own_ns = cost_ns(state) / selectivity;
         let downstream_ns = match self.form {
             OutputCost::Path if reader_count <= 1 => largest_ns,
-            // The walk adds the costs in another order than was done for the readers of the operator. So
-            // rounding could make the sum less than the cost of a reader; the greater of the two is taken.
+            // The mean of copies may be less than the cost of one of them. And the walk adds the costs in another
+            // order than was done for the readers of the operator, so rounding could make the sum less than the
+            // cost of a reader. The greater of the two is taken, so that a reader never costs more.
             OutputCost::Path => self.walk_ns(snapshot, operator).max(largest_ns),
             OutputCost::Printed => own_sum_ns,
-            OutputCost::Code => cumulative_sum_ns,
+            OutputCost::Code => cumulative_sum_ns.max(largest_ns),
         };
         let cost_ns = (own_ns + downstream_ns).min(MAX_OUTPUT_COST_NS);
         let cumulative_ns = (cost_ns + cumulative_sum_ns).min(MAX_OUTPUT_COST_NS);
-        OutputCostOf { cost_ns, selectivity, place: 0, own_ns, cumulative_ns, walk: 0 }
+        let share = state.share_of_input();
+        OutputCostOf { cost_ns, selectivity, place: 0, own_ns, cumulative_ns, share, walk: 0, weight: 0.0 }
     }
 
-    /// Returns the sum of the costs of all operators downstream of `operator`, each counted once.
+    /// Returns the sum of the costs of all operators downstream of `operator`, each counted once, with the share of
+    /// the records that lead to it.
     fn walk_ns(&mut self, snapshot: &Snapshot, operator: OperatorId) -> f64 {
         self.walk += 1;
         let mut sum_ns = 0.0;
-        self.to_visit.extend_from_slice(snapshot.readers(operator));
-        while let Some(operator) = self.to_visit.pop() {
-            let Some(of) = self.operators.of_mut(operator) else { continue };
-            if of.walk < self.walk {
-                of.walk = self.walk;
-                sum_ns += of.own_ns;
-                self.to_visit.extend_from_slice(snapshot.readers(operator));
-            }
+        self.reach(snapshot.readers(operator), 1.0);
+        // Writers come out of the heap before their readers, so a weight is complete when it is used.
+        while let Some((_, operator)) = self.to_visit.pop() {
+            let Some(of) = self.operators.of(operator) else { continue };
+            let weight = of.weight.min(1.0);
+            sum_ns += weight * of.own_ns;
+            self.reach(snapshot.readers(operator), weight);
         }
         sum_ns
+    }
+
+    /// Notes that a walk over downstream operators has come to an operator with the given weight, and so comes to its
+    /// readers.
+    fn reach(&mut self, readers: &[OperatorId], weight: f64) {
+        for &reader in readers {
+            let Some(of) = self.operators.of_mut(reader) else { continue };
+            if of.walk < self.walk {
+                (of.walk, of.weight) = (self.walk, 0.0);
+                self.to_visit.push((of.place, reader));
+            }
+            of.weight += weight * of.share;
+        }
     }
 
     /// Returns the output cost of an operator that was absent at the last update: it counts as a sink.

@@ -7,10 +7,12 @@
 //! ```
 //!
 //! The encoding depends on the order of fields, so a trace can be read only by versions whose fields are the same. The
-//! number in the first line changes whenever a field does. Version 2 has the same calls as version 3 and no entry for
-//! the settings, so its traces are read too, without settings.
+//! number in the first line changes whenever a field does. Traces of version 2 are read too. They have no entry for the
+//! settings, and their operators have no number of copies; `version_2.rs` has the older form of a call.
 //!
 //! Bounds: an entry has at most `ENTRY_BYTES_MAX` bytes; a trace takes at most [`TRACE_BYTES_MAX`] in memory.
+
+mod version_2;
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -18,6 +20,7 @@ use std::io::{self, Read, Write};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::version_2::CallOf2;
 use super::{Call, TRACE_BYTES_MAX, Trace};
 use crate::settings::Settings;
 use crate::snapshot::OperatorId;
@@ -25,8 +28,15 @@ use crate::snapshot::OperatorId;
 /// The first bytes of a file with a trace.
 const HEAD: &[u8] = b"thalweg trace 3\n";
 
-/// The first bytes of a file with a trace that was written before traces had settings.
-const HEAD_WITHOUT_SETTINGS: &[u8; HEAD.len()] = b"thalweg trace 2\n";
+/// The first bytes of a file with a trace of version 2, which has neither settings nor numbers of copies.
+const HEAD_OF_2: &[u8; HEAD.len()] = b"thalweg trace 2\n";
+
+/// Version of the format of a file with a trace.
+#[derive(Clone, Copy)]
+enum Version {
+    Two,
+    Three,
+}
 
 /// Greatest length in bytes of an entry of the file. A snapshot of 10,000 operators takes a fifth of it. An
 /// absent operator takes one byte in the file and about a hundred times as much in memory.
@@ -106,19 +116,22 @@ impl Trace {
     /// [`TraceError`]: a trace that is damaged or cut short is refused as a whole.
     pub fn read(input: &mut dyn Read, calls_max: usize) -> Result<Self, TraceError> {
         let mut head = [0; HEAD.len()];
-        let has_settings = match input.read_exact(&mut head) {
-            Ok(()) if head == HEAD => true,
-            Ok(()) if head == *HEAD_WITHOUT_SETTINGS => false,
+        let version = match input.read_exact(&mut head) {
+            Ok(()) if head == HEAD => Version::Three,
+            Ok(()) if head == *HEAD_OF_2 => Version::Two,
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error.into()),
             _ => return Err(TraceError::NotATrace),
         };
         let mut entries = Entries { index: 0, bytes: Vec::new() };
         let policy = entries.read_one(input)?;
-        let settings: Option<Settings> = if has_settings { entries.read_one(input)? } else { None };
+        let settings: Option<Settings> = match version {
+            Version::Two => None,
+            Version::Three => entries.read_one(input)?,
+        };
         settings.map_or(Ok(()), |settings| settings.check()).map_err(|why| entries.damaged(why))?;
         let trace = Trace::new(calls_max);
         let mut calls = trace.calls();
-        while let Some(call) = entries.read::<Call>(input)? {
+        while let Some(call) = entries.read_call(input, version)? {
             call.check().map_err(|why| entries.damaged(why))?;
             if !calls.keep(call) {
                 return Err(TraceError::TooLong(calls_max));
@@ -213,6 +226,14 @@ impl Entries {
         Ok(Some(value))
     }
 
+    /// Reads the next call from a file of this version; returns `None` for an empty entry.
+    fn read_call(&mut self, input: &mut dyn Read, version: Version) -> Result<Option<Call>, TraceError> {
+        match version {
+            Version::Two => Ok(self.read::<CallOf2>(input)?.map(Call::from)),
+            Version::Three => self.read(input),
+        }
+    }
+
     fn read_one<T: DeserializeOwned>(&mut self, input: &mut dyn Read) -> Result<T, TraceError> {
         self.read(input)?.ok_or_else(|| self.damaged("it is empty"))
     }
@@ -226,6 +247,8 @@ impl Entries {
 mod tests {
     use super::*;
     use crate::policy::{by_name, configured, names};
+    use crate::snapshot::OperatorState;
+    use crate::trace::Asked;
     use crate::trace::tests::recorded;
 
     fn written(trace: &Trace) -> Vec<u8> {
@@ -276,25 +299,69 @@ mod tests {
         assert_eq!(told(&early), "entry 0 of the trace is damaged: the file ends in it");
     }
 
-    /// The settings of the recorded policy are read again. A file of version 2, which has no entry for them, is
-    /// read without settings. A setting that is outside of its range is told as damage.
+    /// The settings of the recorded policy are read again. A setting that is outside of its range is told as damage.
     #[test]
-    fn settings_are_read_again_and_old_files_have_none() {
+    fn settings_are_read_again() {
         let settings = Settings { klink_cycle_ns: 7, ..Settings::default() };
         let trace = recorded("klink", 5, 100).with_settings(settings);
         assert_eq!(read(&written(&trace)).expect("it is whole").settings(), Some(settings));
         let without = written(&recorded("klink", 5, 100));
         assert_eq!(read(&without).expect("it is whole").settings(), None);
-        // The first entry has 4 bytes of length, one of the name's length and the name; the second one, which
-        // version 2 lacks, has 4 bytes of length and one that says that there are no settings.
-        let (name, calls) = without[HEAD.len()..].split_at(4 + 1 + "klink".len());
-        assert_eq!(calls[..5], [1, 0, 0, 0, 0]);
-        let old = read(&[&HEAD_WITHOUT_SETTINGS[..], name, &calls[5..]].concat()).expect("it is whole");
-        assert_eq!((old.policy(), old.settings(), old.len()), ("klink".to_owned(), None, 100));
-        assert_eq!(old.replay(&mut *by_name("klink").unwrap()), Ok(()));
         let wrong = recorded("klink", 5, 1).with_settings(Settings { klink_epochs: 0, ..settings });
         let told = read(&written(&wrong)).err().expect("it is out of range").to_string();
         assert_eq!(told, "entry 2 of the trace is damaged: klink_epochs is 0, but must be from 1 to 400");
+    }
+
+    /// Writes a trace as version 2 did.
+    fn written_of_2(trace: &Trace) -> Vec<u8> {
+        let calls = trace.calls();
+        let mut bytes = HEAD_OF_2.to_vec();
+        let mut entries = Entries { index: 0, bytes: Vec::new() };
+        entries.write(&mut bytes, &calls.policy).expect("memory takes everything");
+        for call in &calls.kept {
+            entries.write(&mut bytes, &CallOf2::from(call)).expect("memory takes everything");
+        }
+        bytes.extend([0; 4]);
+        entries.write(&mut bytes, &calls.left_out).expect("memory takes everything");
+        bytes
+    }
+
+    /// A file of version 2 has no entry for settings, which has 5 bytes here, and no number of copies, which has one
+    /// byte in each state of an operator. The file is read without settings, and its operators are no copies, so it
+    /// becomes the file that version 3 writes of the same calls.
+    #[test]
+    fn files_of_version_2_are_read() {
+        for policy in ["enjima", "klink"] {
+            let trace = recorded(policy, 5, 100);
+            let states = |call: &Call| match call {
+                Call::Prepare(snapshot) => snapshot.operators.iter().flatten().count(),
+                Call::Rank { asked, .. } | Call::Quantum { asked, .. } => usize::from(asked.state.is_some()),
+                Call::Feedback(_) => 0,
+            };
+            let states: usize = trace.calls().kept.iter().map(states).sum();
+            let (old_file, file) = (written_of_2(&trace), written(&trace));
+            assert_eq!(file.len() - old_file.len(), 5 + states);
+            let old = read(&old_file).expect("it is whole");
+            assert_eq!((old.policy(), old.settings(), old.len()), (policy.to_owned(), None, 100));
+            assert_eq!(written(&old), file);
+            assert_eq!(old.replay(&mut *by_name(policy).unwrap()), Ok(()));
+        }
+    }
+
+    /// The number of copies of an operator is read again.
+    #[test]
+    fn copies_are_read_again() {
+        let state = OperatorState { copies: 4, ..OperatorState::default() };
+        let asked = |now| Asked { now, round_end: now, operator: OperatorId(0), state: Some(state) };
+        let trace = Trace::new(1);
+        trace.note(|| Call::Rank { asked: asked(state.oldest_pending), rank: None });
+        let again = read(&written(&trace)).expect("it is whole");
+        let calls = again.calls();
+        let copies = |call: &Call| match call {
+            Call::Rank { asked, .. } => asked.state.map(|state| state.copies),
+            Call::Prepare(_) | Call::Quantum { .. } | Call::Feedback(_) => None,
+        };
+        assert_eq!(calls.kept.iter().map(copies).collect::<Vec<_>>(), [Some(4)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use thalweg_model::{Entropy, SeededEntropy};
 
 use super::*;
 use crate::snapshot::QueryId;
-use crate::test_bed::{Row, graph};
+use crate::test_bed::{Row, graph, with_copies};
 
 const FORMS: [OutputCost; 3] = [OutputCost::Path, OutputCost::Printed, OutputCost::Code];
 
@@ -57,6 +57,80 @@ fn branches_that_meet_again_are_counted_once() {
     assert_eq!(counts, [8.0, 6.0, 6.0, 5.0, 2.0, 3.0, 1.0, 1.0]);
 }
 
+/// Checks the output costs of operators in the three forms of [`FORMS`]. All selectivities are 1. An operator is
+/// written as its cost, its number of copies and its readers.
+#[track_caller]
+fn check_copies(operators: &[(f64, u32, &[u32])], costs_ns: [&[f64]; 3]) {
+    let rows: Vec<Row<'_>> =
+        operators.iter().map(|(cost_ns, _, readers)| (*cost_ns, 1.0, *readers)).collect();
+    let copies: Vec<u32> = operators.iter().map(|operator| operator.1).collect();
+    for (form, costs_ns) in FORMS.into_iter().zip(costs_ns) {
+        let computed = computed(form, &with_copies(graph(&rows), &copies));
+        assert_eq!(computed.iter().map(|of| of.cost_ns).collect::<Vec<_>>(), costs_ns, "{form:?}");
+    }
+}
+
+/// An operator, whose output costs 1, in front of 1, 2 and 4 copies of another, and a third operator that reads from
+/// all copies. The copies count as one operator, in all forms. By hand, with `Code`, CUM is 2 for the third operator
+/// and 10 + 2 for a copy.
+#[test]
+fn copies_count_as_one_operator() {
+    check_copies(
+        &[(1.0, 1, &[1]), (8.0, 1, &[2]), (2.0, 1, &[])],
+        [&[11.0, 10.0, 2.0], &[9.0, 10.0, 2.0], &[13.0, 10.0, 2.0]],
+    );
+    check_copies(
+        &[(1.0, 1, &[1, 2]), (8.0, 2, &[3]), (8.0, 2, &[3]), (2.0, 1, &[])],
+        [&[11.0, 10.0, 10.0, 2.0], &[9.0, 10.0, 10.0, 2.0], &[13.0, 10.0, 10.0, 2.0]],
+    );
+    check_copies(
+        &[
+            (1.0, 1, &[1, 2, 3, 4]),
+            (8.0, 4, &[5]),
+            (8.0, 4, &[5]),
+            (8.0, 4, &[5]),
+            (8.0, 4, &[5]),
+            (2.0, 1, &[]),
+        ],
+        [
+            &[11.0, 10.0, 10.0, 10.0, 10.0, 2.0],
+            &[9.0, 10.0, 10.0, 10.0, 10.0, 2.0],
+            &[13.0, 10.0, 10.0, 10.0, 10.0, 2.0],
+        ],
+    );
+}
+
+/// The readers are two branches, which both take every record. So the costs of both count.
+#[test]
+fn branches_are_no_copies() {
+    let costs: &[f64] = &[13.0, 8.0, 4.0];
+    check_copies(&[(1.0, 1, &[1, 2]), (8.0, 1, &[]), (4.0, 1, &[])], [costs, costs, costs]);
+}
+
+/// Two copies stand behind two copies. In the first graph each copy feeds one copy, in the second each feeds both by
+/// key. The second operator counts once in both.
+#[test]
+fn copies_behind_copies_count_as_one_operator() {
+    let path: &[f64] = &[13.0, 12.0, 12.0, 4.0, 4.0];
+    let printed: &[f64] = &[9.0, 12.0, 12.0, 4.0, 4.0];
+    let code: &[f64] = &[1.0 + 12.0 + 4.0, 12.0, 12.0, 4.0, 4.0];
+    let graphs: [(u32, [&[u32]; 2]); 2] = [(1, [&[3], &[4]]), (2, [&[3, 4], &[3, 4]])];
+    for (copies, [first, second]) in graphs {
+        check_copies(
+            &[(1.0, 1, &[1, 2]), (8.0, 2, first), (8.0, 2, second), (4.0, copies, &[]), (4.0, copies, &[])],
+            [path, printed, code],
+        );
+    }
+}
+
+/// One copy costs 30, the other 2. Their mean is 16, but no operator costs less than one of its readers, except as
+/// printed in the paper.
+#[test]
+fn a_costly_copy_counts_in_full() {
+    let (whole, mean): (&[f64], &[f64]) = (&[31.0, 2.0, 30.0], &[17.0, 2.0, 30.0]);
+    check_copies(&[(1.0, 1, &[1, 2]), (2.0, 2, &[]), (30.0, 2, &[])], [whole, mean, whole]);
+}
+
 /// A reader that has ended adds no cost, and its writer counts as a sink. Numbers of readers that were never
 /// used add no cost either.
 #[test]
@@ -74,11 +148,12 @@ fn what_has_ended_costs_nothing() {
     }
 }
 
-/// With windows that did not fire, costs measured as zero, and NaN, every output cost stays finite and above
+/// With windows that did not fire, costs measured as zero, NaN, and any number of copies, every output cost stays finite and above
 /// zero. A downstream operator always has the lower output cost, or an equal one and a place further ahead.
 #[test]
 fn no_measurement_breaks_the_order() {
     const ODD: [f64; 8] = [0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-300, 1e300, 7.5];
+    const COPIES: [u32; 6] = [1, 1, 2, 7, 0, u32::MAX];
     for seed in 0..300 {
         let mut entropy = SeededEntropy::new(seed);
         let count = 2 + entropy.below(30) as u32;
@@ -95,8 +170,10 @@ fn no_measurement_breaks_the_order() {
             .zip(&readers)
             .map(|((cost, selectivity), to)| (*cost, *selectivity, &to[..]))
             .collect();
+        let copies: Vec<u32> =
+            (0..count).map(|_| COPIES[entropy.below(COPIES.len() as u64) as usize]).collect();
         for form in FORMS {
-            let computed = computed(form, &graph(&rows));
+            let computed = computed(form, &with_copies(graph(&rows), &copies));
             for (id, of) in computed.iter().enumerate() {
                 assert!(
                     of.cost_ns > 0.0 && of.cost_ns <= MAX_OUTPUT_COST_NS,

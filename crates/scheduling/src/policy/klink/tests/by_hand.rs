@@ -1,6 +1,7 @@
 //! Tests of slack computed by hand, in each of its cases and along the two figures of the Klink paper.
 
 use super::*;
+use crate::test_bed::{Row, with_copies};
 
 /// Checks the slack of a query in s at `now_s` seconds, under the default settings of Klink.
 #[track_caller]
@@ -96,6 +97,43 @@ fn all_that_is_held_costs_what_it_takes_down_to_the_sinks() {
     let mut policy = Klink::default();
     policy.prepare(&snapshot);
     assert_eq!(slack_s(&policy, &snapshot, 0) * 1e9, -(160.0 + 60.0 + 2.0));
+}
+
+/// Returns the cost in ns of all pending work of a query, which is minus its slack. An operator with 20 records
+/// pending, 2 ns and the selectivity .5 stands in front of operators with these costs, each of which is one of
+/// `copies` copies. Eight records wait for them together. They feed one operator of 3 ns, for which two records wait.
+fn held_ns(costs_ns: &[f64], copies: u32) -> f64 {
+    let count = costs_ns.len() as u32;
+    let (readers, last): (Vec<u32>, [u32; 1]) = ((1..=count).collect(), [count + 1]);
+    let mut rows: Vec<Row<'_>> = vec![(2.0, 0.5, &readers[..])];
+    rows.extend(costs_ns.iter().map(|cost_ns| (*cost_ns, 1.0, &last[..])));
+    rows.push((3.0, 1.0, &[]));
+    let copies_of = |place: usize| if (1..=costs_ns.len()).contains(&place) { copies } else { 1 };
+    let all_copies: Vec<u32> = (0..rows.len()).map(copies_of).collect();
+    let mut snapshot = with_copies(graph(&rows), &all_copies);
+    snapshot.queries = vec![Some(QueryState::default())];
+    let pending = [20].into_iter().chain(costs_ns.iter().map(|_| 8 / u64::from(count))).chain([2]);
+    for (state, pending) in snapshot.operators.iter_mut().flatten().zip(pending) {
+        state.pending = pending;
+    }
+    let mut policy = Klink::default();
+    policy.prepare(&snapshot);
+    policy.rank(&snapshot, OperatorId(0)).expect("it can run").score
+}
+
+/// A record in front of copies goes to one of them, so it costs the same for every number of copies. By hand, a
+/// record costs 2 + .5 * (4 + 3) = 5.5 from the first operator on, 7 from a copy on, and 3 from the last operator on.
+/// Copies with unequal costs count with their mean. Branches take every record, so the costs of all branches count: a
+/// record costs 2 + .5 * 14 = 9 and 2 + .5 * 28 = 16 from the first operator on.
+#[test]
+fn a_record_in_front_of_copies_costs_what_one_of_them_takes() {
+    let one = 20.0 * 5.5 + 8.0 * 7.0 + 2.0 * 3.0;
+    assert_eq!(held_ns(&[4.0], 1), one);
+    assert_eq!(held_ns(&[4.0; 2], 2), one);
+    assert_eq!(held_ns(&[4.0; 4], 4), one);
+    assert_eq!(held_ns(&[2.0, 6.0], 2), one);
+    assert_eq!(held_ns(&[4.0; 2], 1), 20.0 * 9.0 + 8.0 * 7.0 + 2.0 * 3.0);
+    assert_eq!(held_ns(&[4.0; 4], 1), 20.0 * 16.0 + 8.0 * 7.0 + 2.0 * 3.0);
 }
 
 /// Costs stay bounded in a chain of 100 operators, each of which makes a million records out of one.

@@ -22,6 +22,7 @@ fn hostile(entropy: &mut SeededEntropy) -> Snapshot {
                 last_run_ended: ProcessingTime::from_nanos(MOMENTS[pick(6)]),
                 cost_ns_per_record: NUMBERS[pick(10)],
                 selectivity: NUMBERS[pick(10)],
+                copies: [0, 1, 4, u32::MAX][pick(4)],
                 ..OperatorState::default()
             })
         })
