@@ -56,8 +56,8 @@ impl Comparison {
             .map_or(Vec::new(), |run| run.figures.groups.iter().map(|group| group.name).collect())
     }
 
-    /// Returns the median of a figure of one group of queries, over all runs of a policy or mode with this
-    /// value of the parameter.
+    /// Returns the median of a figure of one group of queries, over all runs of a policy or mode with the
+    /// given value of the varied parameter.
     pub fn median_of_group(
         &self,
         label: &str,

@@ -18,7 +18,8 @@ use super::rows::WriteRow;
 /// the reference.
 const DIGESTS_MAX: usize = 1_000_000;
 
-/// The digests of a query's results, by time, after the query has ended; `None` if there were too many.
+/// The digests of a query's results, each under the time of its second or window. They are there once the
+/// query has ended; `None` if there were too many.
 pub struct Digests<D>(Arc<Mutex<Option<BTreeMap<i64, D>>>>);
 
 /// A sink that computes digests of type `D` of results of type `T`.
@@ -35,8 +36,8 @@ pub struct Digested<T, D> {
 }
 
 impl<T, D> Digested<T, D> {
-    /// Creates a sink of digests, and access to the digests. The sink adds each result to the digest at the
-    /// time that `of` returns for it; `empty` makes a new digest.
+    /// Creates a sink of digests, and access to the digests. Function `of` returns the time of the digest to
+    /// which a result is added; `empty` makes the digest of a given time.
     pub fn new(
         of: fn(&Record<T>) -> i64,
         empty: fn(i64) -> D,

@@ -1,4 +1,5 @@
-//! `bench lrb`: Linear Road's short form, or its hand-written loop, from generated or recorded traffic.
+//! `bench lrb`: Linear Road's short form (speed, toll and accidents per segment and minute), or its
+//! hand-written loop, from generated or recorded traffic.
 
 use std::path::Path;
 use std::sync::Arc;

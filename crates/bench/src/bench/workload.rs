@@ -220,8 +220,8 @@ const JOIN: Facts = Facts {
     windows: None,
     nominal_rate_per_s: 2 * join::RECORDS_PER_S,
     streams: 2,
-    // The join keeps one second of either stream, and with two workers also the lead of one stream: 130 to
-    // 240 MiB.
+    // The join keeps one second of either stream, and with two workers also the records by which one stream
+    // is ahead of the other: 130 to 240 MiB.
     memory_budget_bytes: 512 << 20,
     has_cycle: false,
     has_selectivity: false,

@@ -36,7 +36,7 @@ where
     Ok((graph, KeptMeans { rows: kept_rows, windows: kept_windows }))
 }
 
-/// A result of netmon's query: the mean round-trip time of a pair in a window.
+/// A result of netmon's query: the mean round-trip time between a pair of machines in a window.
 pub type Mean = Windowed<IpPair, f64>;
 
 /// The sink of netmon's results. It keeps result rows while there are not too many, and always a digest of
