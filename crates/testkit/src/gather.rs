@@ -32,7 +32,8 @@ pub enum Expects {
 }
 
 impl Expects {
-    /// Returns the rule for the results of windows of a keyed operator under this layout.
+    /// Returns the rule for the results of windows of a keyed operator: whether one worker runs the operator
+    /// or several have copies of it follows from `layout`.
     pub fn keyed_results(layout: Layout) -> Self {
         match layout.parallel {
             Parallel::Serial => Expects::WindowResults,

@@ -63,7 +63,7 @@ pub struct Manner {
     pub room: usize,
     /// Largest number of records in a batch of input.
     pub batch: usize,
-    /// Largest number of arrivals of an input before another input has its turn.
+    /// Largest number of arrivals (records and watermarks) of an input before another input has its turn.
     pub turn: usize,
     /// Index of the input that gets about every second turn, besides its share of the other turns.
     pub favourite: usize,

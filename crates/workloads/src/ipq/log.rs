@@ -1,9 +1,9 @@
 //! Events that jobs log, from a seed: events of a level (IPQ3), and requests with the errors that some of them
 //! end in (IPQ4).
 //!
-//! Values are computed on access; nothing is cached. Errors and requests draw from as many request numbers as a
-//! stream has events in a window. So each meets one of the other stream on average, often none and sometimes
-//! several, as the records of [`crate::join`] do, and for the same reason.
+//! Values are computed on access; nothing is cached. Errors and requests draw from as many request numbers as
+//! a stream has events in a window. So at any rate each meets one of the other stream on average, often none
+//! and sometimes several, like the records of [`crate::join`].
 
 use std::num::NonZeroU64;
 

@@ -63,7 +63,7 @@ impl Generate for JoinGenerator {
     #[inline]
     fn value(&self, index: u64, _event_time: EventTime) -> Number {
         let drawn = at(self.draws, index).below(self.key_count);
-        // Mixing is injective, so different numbers have different keys.
+        // SplitMix64 mixes a 64-bit number injectively, so different numbers have different keys.
         Number { key: at(self.keys, drawn).next_u64(), number: index }
     }
 

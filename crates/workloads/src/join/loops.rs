@@ -53,7 +53,8 @@ pub struct LoopOptions {
     pub seed: u64,
 }
 
-/// Distance between the numbers of the first events of two workers' streams.
+/// Distance between the numbers of the first events of workers `n` and `n + 1`, so that no two workers read
+/// the same events.
 const APART: usize = 1 << 40;
 
 /// Runs the hand-written join on `workers` new threads, from a common start, and waits for all of them.

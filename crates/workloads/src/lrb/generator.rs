@@ -173,7 +173,8 @@ struct Address {
     period: u32,
     /// Round of the record within the period, below [`ROUNDS`].
     round: u64,
-    /// Slot of the record within its round, below [`SLOTS`], in the order of the first expressway.
+    /// Slot of the record within its round, below [`SLOTS`], in the order in which the cars of the first
+    /// expressway report.
     slot: u64,
     xway: u64,
 }

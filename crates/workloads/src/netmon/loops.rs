@@ -139,7 +139,7 @@ fn add(rows: &[Record<Probe>], open: &mut OpenWindow) {
         let count = if last.event_time < end {
             rest.len()
         } else {
-            // The run has at least the first row, which opened the window.
+            // The run of rows in the open window has at least the first row, which opened this window.
             rest.partition_point(|row| row.event_time < end).max(1)
         };
         let (run, behind) = rest.split_at(count);

@@ -159,8 +159,8 @@ pub fn lrb_rows_in(sizes: LrbSizes, input: impl Iterator<Item = LrbInput>) -> Lr
         }
     }
     minutes.insert(open_minute, open);
-    // The counts of a minute belong to the last window that has the minute's last instant. No two minutes have the
-    // same, because last windows are not longer.
+    // The counts of a minute belong to the last window that has the minute's last instant. No two minutes
+    // belong to one last window, because last windows are at most as long as the windows of tolls.
     let last_of = |end_us: i64| (end_us - 1).div_euclid(sizes.last_us);
     let mut lasts: BTreeMap<i64, Vec<Counted>> = minutes
         .into_iter()
