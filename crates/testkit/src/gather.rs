@@ -61,7 +61,7 @@ struct Seen<T> {
     broken_rule: Option<String>,
 }
 
-/// How far the end of the sink's input has come.
+/// The steps in which the input of a sink ends: it is open, its last mark has come, `finish` was called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
     Open,

@@ -40,7 +40,7 @@ pub enum Feature {
     /// There are runs of records of one key, each one session gap after the record before it, or a
     /// microsecond more or less.
     GapBorders,
-    /// There are consecutive watermarks without a record between them. Only arrivals show this feature,
+    /// There are consecutive watermarks without a record between them. Only [`Arrival`]s show this feature,
     /// because lists of records have no watermarks.
     EmptyEpochs,
 }

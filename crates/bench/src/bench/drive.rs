@@ -393,7 +393,7 @@ struct Moment {
     event_latencies: Vec<Latencies>,
     /// Number of watermarks of each query, since its start, that close windows and have no output delay.
     unmeasured: Vec<u64>,
-    /// Work of the operators of each query since its start.
+    /// Records processed by the operators of each query, and their time, since the start of the query.
     work: Vec<Work>,
     /// Samples of the lengths of all queues since the previous moment.
     queues: QueueSamples,

@@ -75,7 +75,7 @@ pub fn check(args: &BenchArgs) -> Result<()> {
         .map_or(Ok(()), |problem| Err(WrongOption(problem).into()))
 }
 
-/// Returns why the mechanisms to be switched off do not fit the policy; `None` if they fit.
+/// Returns why the mechanisms that `--ablate` switches off do not fit the policy; `None` if they fit.
 fn of_ablate(args: &BenchArgs) -> Option<String> {
     let other = args.policy.iter().find(|policy| *policy != streambox::NAME);
     let policy = other.filter(|_| args.ablate.contains(&Ablate::NoPriority))?;

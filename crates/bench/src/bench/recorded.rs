@@ -37,8 +37,8 @@ use super::files;
 use super::plain_lines::{LINE_BYTES_MAX, plain_lines, raw_lines};
 use crate::values::OnBadOption;
 
-/// Number of copies of the text that a reference counts for: the buffer of the text is up to twice as long as the
-/// text, and some references convert it to a text of their own.
+/// Number of copies of the text by which the memory of a reference is estimated: the buffer of the text is up
+/// to twice as long as the text, and some references convert it to a text of their own.
 const TEXT_COPIES: usize = 3;
 
 /// Bytes that a reference needs for each line besides its text: places of the line in lists, and the row of numbers

@@ -7,7 +7,7 @@ use thalweg_model::{Counts, Either};
 use crate::case::{first_difference, in_order_difference};
 use crate::oracle::Row;
 
-/// The input and the output of an operator that the bed has driven.
+/// The input and the output of an operator that the test bed has driven.
 #[derive(Clone, Debug)]
 pub struct Ran<In, Out> {
     /// All input records in the order of arrival, each with the watermark of its own input; oracles read them.

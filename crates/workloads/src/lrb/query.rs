@@ -114,8 +114,8 @@ where
                 toll: if count > 0 { 0 } else { toll.toll },
                 accidents: count,
             });
-            // A segment with accidents may have no toll report. Its result then has the number of accidents
-            // only.
+            // A segment with accidents may have no toll report, which needs reports from at least one car in
+            // the minute. Its result then has the number of accidents only.
             let report =
                 report.or((count > 0).then_some(SegmentReport { accidents: count, ..Default::default() }));
             report.map(|report| Windowed::on_time(window, *segment, report))
