@@ -19,7 +19,7 @@ pub use sides::{SideFeature, Sides};
 /// Largest distance of an event time from the epoch, in microseconds.
 const STAMP_US_MAX: i64 = 1 << 61;
 
-/// A way in which a stream of test records is hostile.
+/// A way in which a stream of test records is hostile, that is, difficult for an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
     /// There are runs of records with the same event time.
@@ -32,8 +32,8 @@ pub enum Feature {
     EmptySpans,
     /// There are runs of records whose event times lie several windows behind the records before them.
     LateBursts,
-    /// There are single records that lie at most one window behind. They are late for some of the windows
-    /// that overlap.
+    /// There are single records that lie at most one window size behind the records before them. They are
+    /// late for some of the overlapping windows, and not for all.
     Stragglers,
     /// There is an event time centuries ahead, after which every record in the present is late.
     FarFuture,

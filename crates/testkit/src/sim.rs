@@ -225,7 +225,7 @@ impl Simulation {
         }
     }
 
-    /// Returns how far a query is.
+    /// Returns the progress of a query, such as its numbers of records.
     ///
     /// # Panics
     /// If its outcome was taken.

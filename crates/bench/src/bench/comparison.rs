@@ -27,7 +27,7 @@ pub struct Comparison {
 /// One of the benchmark runs that are compared.
 #[derive(Serialize)]
 pub struct Run {
-    /// Name of the policy or mode that ran.
+    /// Name of the policy that ran, or of the mode: the kinds of threads and of memory.
     pub label: String,
     /// Value of the varied parameter in this run, if there is such a parameter.
     pub at: Option<f64>,

@@ -27,8 +27,8 @@ pub struct Digested<T, D> {
     of: fn(&Record<T>) -> i64,
     empty: fn(i64) -> D,
     add: fn(&mut D, &Record<T>),
-    /// Digest of the current second. It is held apart because results of one second mostly come one after the
-    /// other.
+    /// Time and digest of the second or window of the latest result. It is held apart because results of one
+    /// second mostly come one after the other.
     current: Option<(i64, D)>,
     others: BTreeMap<i64, D>,
     done: Digests<D>,

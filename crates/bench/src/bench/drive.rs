@@ -269,7 +269,7 @@ pub fn drive(
         moments,
         targets,
         rss_peak_bytes: system::rss_peak_bytes(),
-        // The time in steps includes the time in which the task was chosen.
+        // The time that tasks spend in their steps includes the time in which the task was chosen.
         scheduling_share: engine.scheduling_ns() as f64 / (busy_ns as f64).max(1.0),
         is_interrupted,
         reports,
@@ -383,7 +383,7 @@ fn queue_lengths(queries: &[QueryHandle]) -> Vec<u64> {
 struct Moment {
     at: Instant,
     cpu_s: f64,
-    /// Number of events of each query since its start.
+    /// Number of events that the sources of each query have made since its start.
     events: Vec<u64>,
     /// Latencies of each query since the previous moment.
     latencies: Vec<Latencies>,

@@ -149,7 +149,8 @@ fn difference(answer: &LrbAnswer, found: &[LrbRow], report: &QueryReport) -> Opt
     wrong.or_else(|| rows::difference(&answer.rows, found))
 }
 
-/// Converts a row of the traffic to the reference's input, with the fields that the short form reads.
+/// Converts a row of the traffic to the reference's input, with the fields that Linear Road's short form
+/// reads.
 fn input_of(
     &[kind, time_s, vehicle, speed, xway, lane, direction, segment, position, ..]: &LrbColumns,
 ) -> LrbInput {

@@ -83,8 +83,8 @@ impl Offered {
         let disorder = Disorder::new(args.out_of_order, rate_per_s, args.seed).with_early(args.early());
         let held_up = match pace {
             Pace::Drain { .. } => Span::ZERO,
-            // Shuffled records are sent up to `bound` after their event time. So event times begin earlier
-            // than the load, by this greatest delay.
+            // Shuffled records are sent up to the bound of the disorder after their event time. So event
+            // times begin earlier than the load, by this bound.
             Pace::Rate { .. } => disorder.bound(),
         };
         let shares = match &load {
@@ -253,7 +253,7 @@ impl Offered {
 }
 
 /// Returns the records per second that were offered to all queries together, on average over the measured
-/// time; `None` if the generator was drained.
+/// time; `None` if records came as fast as they were taken.
 pub fn per_s(offered: &[Offered], args: &BenchArgs, driven: &Driven) -> Option<u64> {
     let last = offered.iter().map(|offered| offered.after).max().unwrap_or_default();
     per_s_behind(offered, args, driven.measured.seconds, last)

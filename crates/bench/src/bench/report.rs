@@ -123,7 +123,8 @@ pub struct OverdueFigures {
     /// their query were on their way. They count in no output delay, event latency or success rate, in no
     /// latency of delivered results, and not in [`closings`](Self::closings).
     pub unmeasured_closings: u64,
-    /// Output delays, overdue closings included with the time since their watermark was taken in.
+    /// Output delays. Watermarks that have not reached all sinks are included, with the time since a source
+    /// emitted them.
     pub output_delay_us: Option<Latency>,
     /// Latency of results, overdue results included; `null` where the latency without them is `null`.
     pub result_latency_us: Option<Latency>,

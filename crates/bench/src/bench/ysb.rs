@@ -133,8 +133,8 @@ where
     Ok((args.plan(query)?, kept))
 }
 
-/// Adds the counts of the events that were made without gaps. If the share of views changes, the events of
-/// each share are counted apart.
+/// Adds the counts of the events in the range without gaps that all splits have made. If the share of views
+/// changes, the events of each share are counted apart.
 fn add_whole(
     counts: &mut Counts,
     args: &BenchArgs,

@@ -59,9 +59,9 @@ enum Room {
 #[derive(Clone, Copy)]
 enum Way {
     Batch,
-    /// The records are passed through `Stages`, as for a chain whose operators are measured one by one.
+    /// The records are passed through [`Stages`], as for a chain whose operators are measured one by one.
     Staged,
-    /// The records are passed one by one, as from a neighbour in the same chain.
+    /// The records are passed one by one, as by the operator before it in a chain.
     OneByOne,
 }
 

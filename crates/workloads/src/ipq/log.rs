@@ -126,7 +126,8 @@ impl Generate for RequestGenerator {
 /// is odd, so that no two states are equal.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the state of a random sequence from which its number at `index` comes next.
+/// Returns the state of a SplitMix64 generator whose next number is the one at `index` of the sequence that
+/// starts from the given state.
 #[inline]
 fn at(start: u64, index: u64) -> SeededEntropy {
     SeededEntropy::new(start.wrapping_add(index.wrapping_mul(APART)))

@@ -72,7 +72,8 @@ impl Generate for JoinGenerator {
     }
 }
 
-/// Returns the state of a random sequence from which its number at `index` comes next.
+/// Returns the state of a SplitMix64 generator whose next number is the one at `index` of the sequence that
+/// starts from the given state.
 #[inline]
 fn at(start: u64, index: u64) -> SeededEntropy {
     SeededEntropy::new(start.wrapping_add(index.wrapping_mul(APART)))

@@ -47,8 +47,8 @@ where
     segment_tolls_in(query, splits, strategy, LrbWindows::default(), sink)
 }
 
-/// Adds the short form of Linear Road in chosen windows to `query`: a row for each segment and last window that has
-/// a toll or an accident goes to `sink`.
+/// Adds the short form of Linear Road in chosen windows to `query`: a row for each segment and window of the
+/// last operator, if it has a toll or an accident, goes to `sink`.
 ///
 /// # Errors
 /// [`WindowError`]: a size or a slide is not above zero, or a report belongs to too many windows of accidents.

@@ -52,7 +52,8 @@ pub struct LrbInput {
 /// One row of the results of Linear Road's short form; the fields are the columns of `lrb.csv`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LrbRow {
-    /// Start of the minute, or of the last window, in seconds from the start of the run.
+    /// Start of the minute, or of the window that joins tolls and accidents if windows were chosen, in
+    /// seconds from the start of the run.
     pub window_start_s: i64,
     /// Number that identifies the expressway of the row.
     pub xway: u16,
@@ -110,7 +111,7 @@ pub struct LrbSizes {
     pub last_us: i64,
 }
 
-/// Windows of 120 s every 30 s, and minutes.
+/// Windows of 120 s every 30 s for accidents, and of one minute for tolls and for the last windows.
 const USUAL: LrbSizes = LrbSizes {
     accidents_us: 120_000_000,
     accidents_slide_us: 30_000_000,

@@ -43,8 +43,8 @@ impl Numbers {
 pub(super) struct View {
     /// Distance in slots from the cache's first slot to this expressway's first slot.
     pub(super) turn: u32,
-    /// Mask for an exclusive or with position and segment: no bits, or all bits, which counts them from the
-    /// other end.
+    /// Mask for an exclusive or with position and segment. It has no bit set, or all bits, so that position
+    /// and segment count from the other end of the road.
     mirror: u32,
     /// Number of feet added to the position of a car, after mirroring.
     position_offset: u32,

@@ -93,8 +93,8 @@ fn produce(source: &mut Source<'_>, records: &mut [Record<LrbRecord>]) {
     source.stamps = stamps;
 }
 
-/// Filter: copies every row, and advances only if the row is a report, so there is no branch. Returns the
-/// number of reports.
+/// Filter: copies every row, and advances the write position only if the row is a report, so there is no
+/// branch. Returns the number of reports.
 #[inline(never)]
 fn keep_reports(records: &[Record<LrbRecord>], reports: &mut [Record<LrbRecord>]) -> usize {
     let mut count = 0;

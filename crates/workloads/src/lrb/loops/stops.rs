@@ -21,7 +21,8 @@ const _: () = assert!(ACCIDENT_WINDOW.as_micros() == PANES as i64 * ACCIDENT_SLI
 pub(super) struct Stops {
     /// Place and car of each row, by pane of 30 s; the last pane is the open one.
     panes: [Vec<(u64, u32)>; PANES],
-    /// Scratch space used when a pane ends: each place gets a number, in the order of the first rows.
+    /// Scratch space used when a pane ends: each place gets a number, in the order in which places first
+    /// occur in the rows.
     numbers: Table<u64, u32>,
     /// Scratch space used when a pane ends: number of rows by place number and car.
     reports: Table<u64, u32>,
