@@ -44,8 +44,8 @@ pub struct LoopOptions {
     /// Tells when a worker stops. A number of events must be even, because half of the records are of each
     /// stream.
     pub stop: LoopStop,
-    /// Rate of each stream: the record at `index` is stamped `start + index / rate_per_s`, rounded down to a
-    /// microsecond.
+    /// Rate of each stream: the record at `index` is stamped `start` plus `index / rate_per_s` seconds,
+    /// rounded down to a microsecond.
     pub rate_per_s: NonZeroU64,
     /// Event time of the first record of each stream.
     pub start: EventTime,

@@ -50,9 +50,9 @@ pub struct LoopOptions<'a> {
     pub block_records: NonZeroUsize,
     /// Tells when a worker ends its loop: after some events, or after some time.
     pub stop: LoopStop,
-    /// Rate of event time: the record at `index` of a worker's stream is stamped `start + index /
-    /// nominal_rate_per_s`, rounded down to a microsecond. It should equal the generator's own rate; at another
-    /// rate, cars do not report every 30 s.
+    /// Rate of event time: the record at `index` of a worker's stream is stamped `start` plus `index /
+    /// nominal_rate_per_s` seconds, rounded down to a microsecond. It should equal the generator's own rate;
+    /// at another rate, cars do not report every 30 s.
     pub nominal_rate_per_s: NonZeroU64,
     /// Event time of the first record of each stream.
     pub start: EventTime,

@@ -210,7 +210,8 @@ pub fn netmon_window(rows: &[NetmonRow]) -> Option<NetmonWindow> {
     Some(window)
 }
 
-/// Sums `count` probes, from `first` on, of a period that repeats.
+/// Sums `count` consecutive probes of an endless sequence in which `period` repeats, from the index `first`
+/// on.
 fn pairs_of(period: &[(u32, u32, f64)], first: usize, count: u64) -> Pairs {
     let mut pairs = Pairs::new();
     let length = period.len() as u64;

@@ -54,8 +54,8 @@ pub struct LoopOptions<'a> {
     pub block_records: NonZeroUsize,
     /// Tells when a worker ends its loop: after some events, or after some time.
     pub stop: LoopStop,
-    /// Rate of event time: the event at `index` of a worker's stream is stamped `start + index /
-    /// nominal_rate_per_s`, rounded down to a microsecond.
+    /// Rate of event time: the event at `index` of a worker's stream is stamped `start` plus `index /
+    /// nominal_rate_per_s` seconds, rounded down to a microsecond.
     pub nominal_rate_per_s: NonZeroU64,
     /// Event time of the first event of each stream.
     pub start: EventTime,
@@ -67,7 +67,7 @@ pub struct LoopOptions<'a> {
 /// them.
 ///
 /// A worker's event `index` is the cache's `(first_event + index) % CACHE_EVENTS`. Workers start at equal
-/// distances, so that they do not read the same memory at the same time.
+/// distances in the cache, so that they do not read the same memory at the same time.
 ///
 /// # Panics
 /// If the stamps leave the range of [`EventTime`] (in builds with overflow checks).

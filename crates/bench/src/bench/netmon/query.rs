@@ -14,8 +14,8 @@ use crate::bench::digests::{Digested, Digests};
 use crate::bench::rows::{self, Kept, Rows};
 use crate::bench::windows;
 
-/// Number of result rows of a query up to which the rows themselves are kept, 160 MB. If there are more, they
-/// are compared with the reference by digests of windows.
+/// Number of result rows of a query up to which the rows themselves are kept, which then take 160 MB. If
+/// there are more, they are compared with the reference by digests of windows.
 const ROWS_MAX: u64 = 5_000_000;
 
 pub fn plan<S>(
