@@ -87,8 +87,8 @@ use workload::{Facts, Workload};
 pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     fit::check(args)?;
     fit::idle_options(args, given).iter().for_each(|note| console::note(note));
-    // A hand-written loop has no source that could be asked to end. So it has no handler, and Ctrl-C ends the
-    // process, as it does by default.
+    // A hand-written loop has no source that could be asked to end. So no handler of Ctrl-C is installed for
+    // it, and Ctrl-C ends the process, as it does by default.
     let interrupt = if args.api.loop_kind().is_none() { Some(Interrupt::listen()?) } else { None };
     let interrupt = interrupt.as_ref();
     if let Target::Experiment(experiment) = args.target {
@@ -101,8 +101,8 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
         return experiment::run(experiment, &args, folder, interrupt, |args| run_once(args, interrupt));
     }
     let args = &tenants::with_rate(args, interrupt)?;
-    // The options are checked only now. If the load of the bulk queries of `tenants` was given as a multiple
-    // of their capacity, it has become a rate by now, which has bounds.
+    // The options are checked a second time. If the load of the bulk queries of `tenants` was given as a
+    // multiple of their capacity, it is now a rate in records per second, which has bounds.
     fit::check(args)?;
     let mut runs = Vec::new();
     for args in by_turns(args) {

@@ -1,4 +1,5 @@
-//! `thalweg replay`: repeats the calls to a policy in a run, and reports where its answers differ.
+//! `thalweg replay`: repeats the calls to a scheduling policy in a recorded run, and reports where the
+//! policy's answers differ.
 
 use std::fs::File;
 use std::io::BufReader;

@@ -32,7 +32,8 @@ pub enum Expects {
 }
 
 impl Expects {
-    /// Returns the rule for the results of windows of a keyed operator under this layout.
+    /// Returns the rule for the results of windows of a keyed operator: whether one worker runs the operator
+    /// or several have copies of it follows from `layout`.
     pub fn keyed_results(layout: Layout) -> Self {
         match layout.parallel {
             Parallel::Serial => Expects::WindowResults,
@@ -60,7 +61,7 @@ struct Seen<T> {
     broken_rule: Option<String>,
 }
 
-/// How far the end of the sink's input has come.
+/// The steps in which the input of a sink ends: it is open, its last mark has come, `finish` was called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
     Open,

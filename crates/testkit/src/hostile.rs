@@ -19,7 +19,7 @@ pub use sides::{SideFeature, Sides};
 /// Largest distance of an event time from the epoch, in microseconds.
 const STAMP_US_MAX: i64 = 1 << 61;
 
-/// A way in which a stream of test records is hostile.
+/// A way in which a stream of test records is hostile, that is, difficult for an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
     /// There are runs of records with the same event time.
@@ -32,15 +32,15 @@ pub enum Feature {
     EmptySpans,
     /// There are runs of records whose event times lie several windows behind the records before them.
     LateBursts,
-    /// There are single records that lie at most one window behind. They are late for some of the windows
-    /// that overlap.
+    /// There are single records that lie at most one window size behind the records before them. They are
+    /// late for some of the overlapping windows, and not for all.
     Stragglers,
     /// There is an event time centuries ahead, after which every record in the present is late.
     FarFuture,
     /// There are runs of records of one key, each one session gap after the record before it, or a
     /// microsecond more or less.
     GapBorders,
-    /// There are consecutive watermarks without a record between them. Only arrivals show this feature,
+    /// There are consecutive watermarks without a record between them. Only [`Arrival`]s show this feature,
     /// because lists of records have no watermarks.
     EmptyEpochs,
 }

@@ -39,7 +39,7 @@ use driver::{Driver, Ended};
 pub use copies::Copies;
 pub use ran::{Emitted, Ran};
 
-/// Times at which the bed replaces the operator by a fresh one that loads its state.
+/// Times at which the test bed replaces the operator by a fresh one that loads its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restore {
     /// The operator is never replaced.
@@ -56,14 +56,14 @@ impl Restore {
     pub const ALL: [Restore; 3] = [Restore::Never, Restore::AtWatermarks, Restore::Anywhere];
 }
 
-/// Settings by which the bed drives an operator.
+/// Settings by which the test bed drives an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manner {
     /// Number of records for which the output has room in one call of the operator.
     pub room: usize,
     /// Largest number of records in a batch of input.
     pub batch: usize,
-    /// Largest number of arrivals of an input before another input has its turn.
+    /// Largest number of arrivals (records and watermarks) of an input before another input has its turn.
     pub turn: usize,
     /// Index of the input that gets about every second turn, besides its share of the other turns.
     pub favourite: usize,
@@ -88,7 +88,7 @@ impl Manner {
     }
 }
 
-/// Inputs of an operator, and the settings by which the bed drives it through them.
+/// Inputs of an operator, and the settings by which the test bed drives it through them.
 #[derive(Clone, Debug)]
 pub struct Bed<In> {
     inputs: Vec<Vec<Arrival<In>>>,
@@ -96,7 +96,7 @@ pub struct Bed<In> {
     seed: u64,
 }
 
-/// One input while the bed reads it.
+/// One input while the test bed reads it.
 struct Lane<In> {
     rest: IntoIter<Arrival<In>>,
     /// The watermark of this input; the end of time once the input is over.
@@ -109,12 +109,12 @@ impl<In: Clone> Bed<In> {
         Bed { inputs, manner, seed: entropy.next_u64() }
     }
 
-    /// Returns the settings by which the bed drives its operator.
+    /// Returns the settings by which the test bed drives its operator.
     pub fn manner(&self) -> Manner {
         self.manner
     }
 
-    /// Returns the bed with a limit on the bytes of state that are granted.
+    /// Returns the test bed with a limit on the bytes of state that are granted to the operator.
     pub fn with_bounded_grant(self, bytes: usize) -> Self {
         Bed { manner: Manner { bounded_grant_bytes: Some(bytes), ..self.manner }, ..self }
     }

@@ -72,7 +72,8 @@ impl Place {
 pub struct Sabotage {
     at: Option<(Place, u64)>,
     /// Number of visits so far to the place of the query where the failure is injected. Relaxed ordering is
-    /// enough: the counter protects no other data, and the runs of a task are ordered by its task cell.
+    /// enough: the counter protects no other data, and the engine orders the steps of one task, whichever
+    /// worker runs them.
     visits: AtomicU64,
 }
 

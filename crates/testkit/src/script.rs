@@ -21,14 +21,14 @@ const PAUSE_NS_MAX: u64 = 5_000_000;
 pub enum Beat<T> {
     /// The source emits this record.
     Record(Record<T>),
-    /// The source is idle for this number of nanoseconds.
+    /// The source is idle for this number of nanoseconds of processing time.
     Pause(u64),
     /// The source is ready, but emits nothing when it is polled.
     Nothing,
 }
 
-/// Source that emits the records of its script, with a latency marker in each poll that makes a fifth record.
-/// Its state cannot be saved.
+/// Source that emits the records of its script, with a latency marker in each poll that makes the fifth,
+/// tenth or any later fifth record. Its state cannot be saved.
 pub struct Script<T> {
     beats: VecDeque<Beat<T>>,
     /// Time at which the current pause of the script ends, if there is one.
@@ -50,7 +50,7 @@ impl<T> Script<T> {
         self.then_pause(u64::MAX)
     }
 
-    /// Appends a pause of this number of nanoseconds to the script.
+    /// Appends a pause of this number of nanoseconds of processing time to the script.
     pub fn then_pause(mut self, pause_ns: u64) -> Self {
         self.beats.push_back(Beat::Pause(pause_ns));
         self

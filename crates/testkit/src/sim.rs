@@ -31,7 +31,8 @@ pub use setup::{Setup, draw_layout};
 use crate::seed::entropy_for;
 
 /// Number of actions after which a run without progress counts as stuck. A record costs a few actions per
-/// task, and so does a mark. No input of these tests needs nearly so many actions between two records.
+/// task, and so does a mark, such as a watermark. No input of these tests needs nearly so many actions
+/// between two records.
 pub const ACTIONS_WITHOUT_PROGRESS_MAX: u64 = 1 << 16;
 
 /// Number of actions of the simulation between two checks of the progress of all queries.
@@ -224,7 +225,7 @@ impl Simulation {
         }
     }
 
-    /// Returns how far a query is.
+    /// Returns the progress of a query, such as its numbers of records.
     ///
     /// # Panics
     /// If its outcome was taken.
@@ -307,7 +308,8 @@ impl Simulation {
         }
     }
 
-    /// Returns a worker that may have something to do: often the favourite worker, otherwise any.
+    /// Returns a worker that may have something to do: often the favourite worker of the setup, otherwise
+    /// any.
     fn next_worker(&mut self) -> Option<usize> {
         let favourite = self.setup.favourite;
         if self.schedule.below(8) < self.setup.favour && self.idle[favourite].is_none() {

@@ -50,7 +50,8 @@ impl SplitRuns {
         parts
     }
 
-    /// Returns the rows of all splits, where split `n` has made `made[n]` records, all with the same promise.
+    /// Returns the rows of all splits, where split `n` has made `made[n]` records, all under one promise
+    /// about the order of records.
     ///
     /// # Panics
     /// If `made` has another length than the number of splits.
@@ -59,7 +60,8 @@ impl SplitRuns {
     }
 }
 
-/// Returns the rows of `splits`, where split `n` has made `made[n]` of its records, all with the same promise.
+/// Returns the rows of `splits`, where split `n` has made `made[n]` of its records, all under one promise
+/// about the order of records.
 ///
 /// # Panics
 /// If `made` has another length than `splits`.

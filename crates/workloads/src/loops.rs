@@ -49,8 +49,8 @@ impl LoopKind {
 pub enum LoopStop {
     /// The worker stops after exactly this many of its events.
     Events(u64),
-    /// The worker stops at the first reading of the clock after this time. The clock is read every
-    /// [`CLOCK_STRIDE_EVENTS`].
+    /// The worker stops at the first reading of the clock at which this time has passed since it started. The
+    /// clock is read every [`CLOCK_STRIDE_EVENTS`].
     After(Duration),
 }
 
@@ -67,8 +67,8 @@ pub struct LoopOptions<G> {
     pub block_records: NonZeroUsize,
     /// Tells when a worker ends its loop: after some events, or after some time.
     pub stop: LoopStop,
-    /// Rate of event time: the record at `index` of a worker's stream is stamped `start + index /
-    /// nominal_rate_per_s`, rounded down to a microsecond.
+    /// Rate of event time: the record at `index` of a worker's stream is stamped `start` plus `index /
+    /// nominal_rate_per_s` seconds, rounded down to a microsecond.
     pub nominal_rate_per_s: NonZeroU64,
     /// Event time of the first record of each stream.
     pub start: EventTime,
@@ -91,8 +91,8 @@ pub struct WorkerReport<R> {
     pub events: u64,
     /// Time that the worker took to process the events.
     pub seconds: f64,
-    /// Result rows, by window, then key. They include the last windows, although their end was never reached.
-    /// Grows with event time.
+    /// Result rows, ordered by window, then key. They include the last windows, although their end was never
+    /// reached. Their number grows with event time.
     pub results: Vec<R>,
 }
 
@@ -149,8 +149,8 @@ pub(crate) fn run_workers<R: Send>(
     })
 }
 
-/// Runs a hand-written loop until it is time to stop. This function is compiled once per loop and makes all
-/// decisions, so that the loops make none.
+/// Runs a hand-written loop until it is time to stop. This function is compiled once per loop and decides
+/// when to read the clock and when to stop, so that the loop itself decides nothing.
 pub(crate) fn drive<F: Fed>(
     mut body: F,
     first_event: usize,

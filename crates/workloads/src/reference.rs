@@ -40,8 +40,8 @@ pub trait Row: fmt::Debug + Clone + PartialEq {
     /// Returns the key that identifies the result row.
     fn key(&self) -> Self::Key;
 
-    /// Returns whether `found`, which has the same key, is the same result: integers exactly, doubles within a
-    /// relative 1e-9. By default all columns must be equal, which suits rows without doubles.
+    /// Returns whether `found`, which has the key of this row, is the same result: integers exactly, doubles
+    /// within a relative 1e-9. By default all columns must be equal, which suits rows without doubles.
     fn agrees(&self, found: &Self) -> bool {
         self == found
     }

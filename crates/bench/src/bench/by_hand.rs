@@ -44,8 +44,8 @@ impl Settings {
     }
 }
 
-/// Runs a hand-written loop of this kind twice: to warm up, and to be measured. `wrong` returns the first
-/// difference of a worker's results from the reference.
+/// Runs a hand-written loop of the given kind twice by calls of `run`: to warm up, and to be measured.
+/// `wrong` returns the first difference of a worker's results from the reference.
 pub fn figures<R>(
     args: &BenchArgs,
     kind: LoopKind,

@@ -1,4 +1,5 @@
-//! The calls to the policy in a run, kept in a file for [`replay`](crate::replay).
+//! The calls to the scheduling policy in a benchmark run, kept in a file, for [`replay`](crate::replay) to
+//! repeat them.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -12,8 +13,8 @@ use thalweg_scheduling::Trace;
 /// worker.
 pub const CALLS_MAX: usize = 1 << 18;
 
-/// Writes the recorded calls to a policy into `file`, which gets its name only when it is complete.
-/// Prints how many calls there are.
+/// Writes the recorded calls to a scheduling policy into `file`, which gets its name only when it is
+/// complete. Prints how many calls there are.
 pub fn write(trace: &Trace, file: &Path) -> Result<()> {
     let unfinished = PathBuf::from(format!("{}.inprogress", file.display()));
     let written = File::create(&unfinished)

@@ -27,7 +27,7 @@ pub struct Comparison {
 /// One of the benchmark runs that are compared.
 #[derive(Serialize)]
 pub struct Run {
-    /// Name of the policy or mode that ran.
+    /// Name of the policy that ran, or of the mode: the kinds of threads and of memory.
     pub label: String,
     /// Value of the varied parameter in this run, if there is such a parameter.
     pub at: Option<f64>,
@@ -56,8 +56,8 @@ impl Comparison {
             .map_or(Vec::new(), |run| run.figures.groups.iter().map(|group| group.name).collect())
     }
 
-    /// Returns the median of a figure of one group of queries, over all runs of a policy or mode with this
-    /// value of the parameter.
+    /// Returns the median of a figure of one group of queries, over all runs of a policy or mode with the
+    /// given value of the varied parameter.
     pub fn median_of_group(
         &self,
         label: &str,

@@ -18,7 +18,8 @@ use super::rows::WriteRow;
 /// the reference.
 const DIGESTS_MAX: usize = 1_000_000;
 
-/// The digests of a query's results, by time, after the query has ended; `None` if there were too many.
+/// The digests of a query's results, each under the time of its second or window. They are there once the
+/// query has ended; `None` if there were too many.
 pub struct Digests<D>(Arc<Mutex<Option<BTreeMap<i64, D>>>>);
 
 /// A sink that computes digests of type `D` of results of type `T`.
@@ -26,8 +27,8 @@ pub struct Digested<T, D> {
     of: fn(&Record<T>) -> i64,
     empty: fn(i64) -> D,
     add: fn(&mut D, &Record<T>),
-    /// Digest of the current second. It is held apart because results of one second mostly come one after the
-    /// other.
+    /// Time and digest of the second or window of the latest result. It is held apart because results of one
+    /// second mostly come one after the other.
     current: Option<(i64, D)>,
     others: BTreeMap<i64, D>,
     done: Digests<D>,
@@ -35,8 +36,8 @@ pub struct Digested<T, D> {
 }
 
 impl<T, D> Digested<T, D> {
-    /// Creates a sink of digests, and access to the digests. The sink adds each result to the digest at the
-    /// time that `of` returns for it; `empty` makes a new digest.
+    /// Creates a sink of digests, and access to the digests. Function `of` returns the time of the digest to
+    /// which a result is added; `empty` makes the digest of a given time.
     pub fn new(
         of: fn(&Record<T>) -> i64,
         empty: fn(i64) -> D,

@@ -24,7 +24,8 @@ const LOOK: Duration = Duration::from_millis(2);
 /// measurement of an idle engine.
 const SELDOM_LOOK: Duration = Duration::from_millis(50);
 
-/// Largest number of overdue markers counted per query, the oldest first: those of 8 minutes, at one per 50 ms.
+/// Largest number of overdue latency markers counted per query, the oldest first: those of 8 minutes at one
+/// per 50 ms.
 const OVERDUE_MARKERS_MAX: u64 = 10_000;
 
 /// Shortest measured time. If the run is stopped so early that less would be measured, throughput and
@@ -59,17 +60,19 @@ pub struct Measured {
     /// CPU time that the process took, in seconds.
     pub cpu_s: f64,
     pub latency: Option<LatencySummary>,
-    /// Latency of markers from the intake of the record before them.
+    /// Latency of latency markers from the instant at which the source took in the record before the marker.
     pub processing_latency: Option<LatencySummary>,
-    /// Delay from the intake of a watermark that closes a window until the sinks have seen this watermark.
+    /// Delay from the instant at which a source emits a watermark that closes a window until the sinks have
+    /// seen this watermark.
     pub output_delay: Option<LatencySummary>,
     /// Delay from the end of a window, by the event times of records, until the sinks have seen the watermark
     /// that closes it.
     pub result_latency: Option<LatencySummary>,
     /// Delay from the arrival of the last event that a result was made of until the result was out.
     pub event_latency: Option<LatencySummary>,
-    /// Share of results that were out within the latency target of their query. Results are those closed by
-    /// watermarks if there are any, counted from the arrival of the last event, else latency markers.
+    /// Share of results that were out within the latency target of their query. The results of windows are
+    /// counted, from the arrival of their last event on. A query without such results has its latency markers
+    /// counted instead.
     pub deadlines_met: Option<f64>,
     /// Share of results that were out within the latency target of their query, from the arrival of the last
     /// event, of queries with a target. Counted are the results that were out and those that are overdue for
@@ -101,10 +104,12 @@ pub struct Overdue {
     /// Number of watermarks that close windows and were taken in, but had not reached all sinks.
     pub closings: u64,
     /// Number of watermarks that close windows, were taken in during the measured time, and have no output
-    /// delay, because too many others were on their way. They are not among `closings`.
+    /// delay, because too many other watermarks of their query were on their way. They are not counted in
+    /// [`closings`](Self::closings).
     pub unmeasured_closings: u64,
-    /// Output delays (from the intake of a watermark that closes a window until all sinks have seen it).
-    /// Watermarks that have not reached all sinks are included with the time since their intake.
+    /// Output delays (from the instant at which a source emits a watermark that closes a window until all
+    /// sinks have seen it). Watermarks that have not reached all sinks are included with the time since that
+    /// instant.
     pub output_delay: Option<LatencySummary>,
     /// Latency of results, including overdue results with their age.
     pub result_latency: Option<LatencySummary>,
@@ -264,7 +269,7 @@ pub fn drive(
         moments,
         targets,
         rss_peak_bytes: system::rss_peak_bytes(),
-        // The time in steps includes the time in which the task was chosen.
+        // The time that tasks spend in their steps includes the time in which the task was chosen.
         scheduling_share: engine.scheduling_ns() as f64 / (busy_ns as f64).max(1.0),
         is_interrupted,
         reports,
@@ -276,11 +281,12 @@ pub fn drive(
 #[derive(Default)]
 struct Due {
     results: Latencies,
-    /// Results with their age since the last event that they are made of arrived.
+    /// Results, each with the time since the arrival of the last event that it is made of.
     events: Latencies,
     /// Output delays so far of watermarks that close windows and are on their way to the sinks.
     output_delays: Latencies,
-    /// `None` if markers come at irregular intervals, so that it is not known how many are missing.
+    /// Latency markers, each with the time since it was due. `None` if markers come at irregular intervals,
+    /// so that the number of missing ones is not known.
     markers: Option<Latencies>,
 }
 
@@ -292,7 +298,8 @@ impl Due {
             let every_ns = nanos(every).max(1);
             let mut markers = Latencies::new();
             let last = query.last_marker().unwrap_or(since);
-            // The latest marker that is due may be on its way, so it is counted as missing for 0 ns.
+            // Markers are counted as missing from the instant at which they are due, even if they are on
+            // their way.
             let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
             (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
             markers
@@ -303,9 +310,9 @@ impl Due {
     }
 }
 
-/// Samples the lengths of queues while a run goes on and, for the observer, if there is one, its latencies
-/// and pending records. A sample for the observer removes latencies from the queries, so they are kept here
-/// for the next moment of measurement.
+/// Samples the lengths of queues while a run goes on and, if there is an observer, latencies and pending
+/// records for it. A sample for the observer removes latencies from the queries, so they are kept here for
+/// the next moment of measurement.
 struct Watch<'a> {
     observer: Option<&'a Observer>,
     /// Time of the next sample of the run.
@@ -319,7 +326,7 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Creates the sampling of a run, when all queries run.
+    /// Creates the sampling of a run. It is called when all queries run, and the warm-up counts from then on.
     fn new(until: &'a Until, queries: usize) -> Self {
         let (observer, timeline_at) = match until {
             Until::End => (None, None),
@@ -376,7 +383,7 @@ fn queue_lengths(queries: &[QueryHandle]) -> Vec<u64> {
 struct Moment {
     at: Instant,
     cpu_s: f64,
-    /// Number of events of each query since its start.
+    /// Number of events that the sources of each query have made since its start.
     events: Vec<u64>,
     /// Latencies of each query since the previous moment.
     latencies: Vec<Latencies>,
@@ -386,7 +393,7 @@ struct Moment {
     event_latencies: Vec<Latencies>,
     /// Number of watermarks of each query, since its start, that close windows and have no output delay.
     unmeasured: Vec<u64>,
-    /// Work of the operators of each query since its start.
+    /// Records processed by the operators of each query, and their time, since the start of the query.
     work: Vec<Work>,
     /// Samples of the lengths of all queues since the previous moment.
     queues: QueueSamples,
@@ -430,7 +437,7 @@ impl Moment {
 
 impl Measured {
     /// Returns the measurements (throughput, latencies and the like) of a run between the first and the last
-    /// of some moments. `targets` has the latency target of each query.
+    /// of the given moments. `targets` has the latency target of each query.
     fn between(moments: &[Moment], targets: &[Option<Duration>]) -> Self {
         Measured::among(moments, targets, &(0..targets.len()).collect::<Vec<_>>())
     }
@@ -482,7 +489,8 @@ impl Measured {
         let targets: Vec<_> = targets.filter_map(|(query, target)| Some((query, target?))).collect();
         let event_latencies = merged(|moment| &moment.event_latencies);
         // The share of results that were out in time. Results that are overdue for longer than the target are
-        // late. It is not known whether younger ones will be, so these are left out.
+        // late. It is not known whether results that are overdue for less will be late, so these are left
+        // out.
         let in_time = |delivered: fn(&Moment) -> &Vec<Latencies>, overdue: fn(&Due) -> &Latencies| {
             share(targets.iter().map(|&(query, target)| {
                 let (met, all) = within(&moments[1..], query, target, delivered);
@@ -565,7 +573,7 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns how many latencies of a query are within a target, and how many there are.
+/// Returns how many latencies of a query are at most as long as a target, and how many latencies there are.
 fn within(
     moments: &[Moment],
     query: usize,
@@ -613,7 +621,8 @@ impl Driven {
         self.all().first_wrong(wrong)
     }
 
-    /// Returns whether the reference can compute the expected results, if it takes up to `records_max` records.
+    /// Returns whether the reference can compute the expected results: no record was late, and all queries
+    /// together have read at most `records_max` records.
     pub fn is_comparable(&self, records_max: u64) -> bool {
         self.all().is_comparable(records_max)
     }
@@ -639,9 +648,9 @@ impl Reports<'_> {
         Some(if self.query_count == 1 { wrong } else { format!("query {query}: {wrong}") })
     }
 
-    /// Returns whether the reference can compute the expected results, if it takes up to `records_max`
-    /// records. The reference knows no watermarks, so it would count records that came too late for their
-    /// windows.
+    /// Returns whether the reference can compute the expected results: no record was late, and all queries
+    /// together have read at most `records_max` records. The reference knows no watermarks, so it would count
+    /// records that came too late for their windows.
     pub fn is_comparable(&self, records_max: u64) -> bool {
         let late = self.total(|report| report.total(|counts| counts.late));
         late == 0 && self.total(|report| report.events_in) <= records_max

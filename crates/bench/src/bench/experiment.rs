@@ -43,8 +43,9 @@ use super::target::{Experiment, Target};
 use super::verdict::Claim;
 use crate::values::Rate;
 
-/// The four modes of Enjima's ablation under its literal policy, and modes that the paper does not have: queues
-/// that pass batches, and our own form of the policy.
+/// The four modes of Enjima's ablation (threads or workers, queues or blocks) under its policy in the paper's
+/// literal form, and modes that the paper does not have: queues that pass batches of records, and our own
+/// form of the policy.
 const MODES: [(&str, ExecutionOption, MemoryOption, &str); 7] = [
     ("TQ", ExecutionOption::Threads, MemoryOption::Queue, enjima::STRICT_NAME),
     ("SQ", ExecutionOption::Workers, MemoryOption::Queue, enjima::STRICT_NAME),
@@ -55,8 +56,8 @@ const MODES: [(&str, ExecutionOption, MemoryOption, &str); 7] = [
     (OURS, ExecutionOption::Workers, MemoryOption::Blocks, enjima::NAME),
 ];
 
-/// Label of this project's form of Enjima's policy, which has even shares and ageing, and a work-conserving
-/// pool.
+/// Label of this project's form of Enjima's policy, in which queries of about equal priority share evenly, no
+/// operator starves, and no worker idles while an operator could run.
 const OURS: &str = "Thalweg";
 
 /// The policies of Enjima's Figure 5 under the paper's names, each in its literal form, and this project's
@@ -109,11 +110,12 @@ impl Experiment {
     /// Returns the seconds of event time that pass in one second of the clock.
     const fn time_scale(self) -> u64 {
         match self {
-            // Windows have 10 s, so one ends every 50 ms if all records are taken. At 1 M events/s a window
-            // has 50,000 events.
+            // Windows have 10 s of event time, so one ends every 50 ms of the clock if all records are taken.
+            // At 1 M events/s a window has 50,000 events.
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => 200,
-            // Windows have 60 s, so one ends every 120 ms if all records are taken. An expressway has 1,000
-            // reports a second of event time, which are 500,000 a second here.
+            // Windows have 60 s of event time, so one ends every 120 ms of the clock if all records are
+            // taken. An expressway has 1,000 reports a second of event time, which are 500,000 a second of
+            // the clock.
             Experiment::EnjimaFig9a => 500,
             Experiment::CameoFig8 | Experiment::CameoFig8b | Experiment::CameoFig8c => 1,
         }
@@ -141,8 +143,8 @@ impl Experiment {
     fn too_short(self, run: &Run) -> Option<TooShort> {
         let seconds = run.figures.seconds;
         let taken = share_taken(&run.figures);
-        // `per_s` is the number of firings of a window per second of the clock, since event time advances
-        // with the records taken.
+        // `per_s` is the number of firings of the longest window per second of the clock. Event time advances
+        // only with the records taken, so it is proportional to the share of records taken.
         let per_s = taken * self.time_scale() as f64 / self.longest_firing_s();
         let (firings, adaptations) = (seconds * per_s, seconds / ADAPTATION_S);
         let needed_s = (FIRINGS_MIN / per_s).max(ADAPTATIONS_MIN * ADAPTATION_S);
@@ -330,8 +332,8 @@ impl Experiment {
                 let middle = middle(found);
                 vec![
                     throughput(runs, None, "Enjima's highest throughput is 6.3 times that of TQ", 6.3, "TQ"),
-                    // The paper's text also says "2.7 times". This contradicts its figures of 17.2 M/s and
-                    // 12.7 M/s more, by which the claim is judged.
+                    // The paper's text also says "2.7 times". This contradicts its own figures, 17.2 M/s for
+                    // TM and 12.7 M/s more for Enjima, by which the claim is judged.
                     throughput(
                         runs,
                         None,

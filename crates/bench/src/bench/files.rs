@@ -8,9 +8,10 @@ use thalweg_cli::failure::WrongOption;
 
 use super::args::BenchArgs;
 
-/// Refuses result files that would replace a file that is read, or that the file of bad lines would
-/// replace. `results` are file names in the folder of results. Also refuses a file of bad lines that would
-/// replace the tolls or the lexicon. The input file is checked by the source itself.
+/// Refuses result files that would replace a file that is read, or that the file of bad lines would replace.
+/// `results` are file names in the folder of results. Also refuses a file of bad lines that would replace the
+/// file of historical tolls (`--tolls`) or the one of word scores (`--lexicon`). The input file is checked by
+/// the source itself.
 pub fn refuse_one_for_two(args: &BenchArgs, results: &[String], diverted: Option<&Path>) -> Result<()> {
     let refuse = |problem: String| Err(WrongOption(problem).into());
     let beside = [("--tolls", &args.tolls), ("--lexicon", &args.lexicon)];

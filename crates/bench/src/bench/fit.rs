@@ -75,7 +75,7 @@ pub fn check(args: &BenchArgs) -> Result<()> {
         .map_or(Ok(()), |problem| Err(WrongOption(problem).into()))
 }
 
-/// Returns why the mechanisms to be switched off do not fit the policy; `None` if they fit.
+/// Returns why the mechanisms that `--ablate` switches off do not fit the policy; `None` if they fit.
 fn of_ablate(args: &BenchArgs) -> Option<String> {
     let other = args.policy.iter().find(|policy| *policy != streambox::NAME);
     let policy = other.filter(|_| args.ablate.contains(&Ablate::NoPriority))?;
@@ -268,8 +268,8 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let (option, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
     let (name, queries) = (facts.name, args.queries());
     if args.api.loop_kind().is_some() {
-        // A hand-written loop has no rate. An earlier check has refused options for a load, together with
-        // `--rate`.
+        // A hand-written loop has no rate. The check of the options of hand-written loops has already refused
+        // these options and `--rate`.
         return None;
     }
     if args.input.is_some() {
@@ -321,7 +321,8 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     Some(format!("--arrivals: {error}: bursts have up to {PARETO_TIMES_MAX} times as many"))
 }
 
-/// Returns the problem with `--time-scale`, if event time has to run as fast as the clock.
+/// Returns the problem with `--time-scale`, if another option or the workload requires that event time runs
+/// as fast as the clock.
 fn of_time_scale(args: &BenchArgs) -> Option<String> {
     let scale = args.time_scale;
     if scale == 1 {

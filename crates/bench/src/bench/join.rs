@@ -37,7 +37,8 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 
 fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
-    // Each query has one load per stream. The generator draws from as many keys as its rate requires.
+    // Each query has one load per stream. The generator draws from as many different keys as the stream has
+    // records in a second of event time.
     let of_query = |offered: &Offered| {
         let sides = [Side::Left, Side::Right];
         let sides = sides.map(|side| Arc::new(generator(args, side, offered.stamps_from(0).0)));

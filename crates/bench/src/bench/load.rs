@@ -26,7 +26,7 @@ pub struct QueryLoad {
     pub load: Load,
 }
 
-/// Returns the load of each query; empty if the generator is drained without a rate.
+/// Returns the load of each query; empty if no rate is given, so that records come as fast as they are taken.
 pub fn of_queries(args: &BenchArgs) -> Vec<QueryLoad> {
     let Rate::PerSecond(rate_per_s) = args.rate else { return Vec::new() };
     let steps = args.rate_steps.iter().flat_map(|steps| &steps.0);
@@ -79,8 +79,8 @@ pub fn until(args: &BenchArgs) -> Until {
     until_with(args, markers_every(args))
 }
 
-/// Returns how long a generated workload runs whose queries have latency markers at these intervals, in the
-/// order of deployment.
+/// Returns how long a generated workload runs whose queries have latency markers at the given intervals, one
+/// for each query in the order of deployment.
 pub fn until_with(args: &BenchArgs, marker_every: Vec<Option<Duration>>) -> Until {
     let [warmup, measured] = [args.warmup, args.seconds].map(Duration::from_secs_f64);
     let observer = args.observer.clone();

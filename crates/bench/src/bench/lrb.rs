@@ -1,4 +1,5 @@
-//! `bench lrb`: Linear Road's short form, or its hand-written loop, from generated or recorded traffic.
+//! `bench lrb`: Linear Road's short form (speed, toll and accidents per segment and minute), or its
+//! hand-written loop, from generated or recorded traffic.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -141,7 +142,8 @@ fn difference(answer: &LrbAnswer, found: &[LrbRow], report: &QueryReport) -> Opt
     wrong.or_else(|| rows::difference(&answer.rows, found))
 }
 
-/// Converts a row of the traffic to the reference's input, with the fields that the short form reads.
+/// Converts a row of the traffic to the reference's input, with the fields that Linear Road's short form
+/// reads.
 fn input_of(
     &[kind, time_s, vehicle, speed, xway, lane, direction, segment, position, ..]: &LrbColumns,
 ) -> LrbInput {

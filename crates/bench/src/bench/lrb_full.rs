@@ -37,7 +37,7 @@ const RESULTS: [&str; 4] = ["type0_toll", "type1_accident", "type2_balance", "ty
 const UNANSWERED: [&str; 2] = ["answerable", "daily expenditures"];
 
 /// Number of records of all queries above which a generated run is only checked for lost records: the
-/// reference keeps 200 bytes per record and takes 2.4 us, and it should not take longer than a run of 5 s.
+/// reference needs 200 bytes and 2.4 us of time per record, and it should not take longer than a run of 5 s.
 const GENERATED_RECORDS_MAX: u64 = 2_000_000;
 
 /// Number of records above which a recorded run is only checked for lost records; three hours of one
@@ -231,7 +231,8 @@ fn balance_of(record: &Record<Balance>) -> LrbBalance {
 
 fn write_balance(record: &Record<Balance>, row: &mut RowWriter) {
     let LrbBalance { time_s, query, balance, .. } = balance_of(record);
-    // The time of the result is written as if the answer had been known at once.
+    // The column of the result's time repeats the time of the request, as if the answer had been known at
+    // once.
     let result_time_s = time_s;
     [2, time_s.into(), result_time_s.into(), query.into(), balance]
         .into_iter()

@@ -1,10 +1,10 @@
 //! Load that generators offer to their queries: sources with the pace and the disorder that the options ask
 //! for; and, for the references, the records that these sources make, with their stamps.
 //!
-//! A query's sources may be splits, of which one has made more than another when a run ends. So the references
-//! get the number of records that each has made (`QueryReport::made`). The places of these records in the
-//! generator's sequence begin with a range without gaps, which holds nearly all of them; some more places
-//! follow.
+//! A query's sources may be splits, of which one has made more than another when a run ends. So the
+//! references get the number of records that each has made (`QueryReport::made`). In the generator's sequence
+//! nearly all of these records form one range without gaps, from the first place on. A few places behind that
+//! range were made by some splits, while other splits have not come so far.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -83,8 +83,8 @@ impl Offered {
         let disorder = Disorder::new(args.out_of_order, rate_per_s, args.seed).with_early(args.early());
         let held_up = match pace {
             Pace::Drain { .. } => Span::ZERO,
-            // Shuffled records are sent up to `bound` after their event time. So event times begin earlier
-            // than the load, by this greatest delay.
+            // Shuffled records are sent up to the bound of the disorder after their event time. So event
+            // times begin earlier than the load, by this bound.
             Pace::Rate { .. } => disorder.bound(),
         };
         let shares = match &load {
@@ -112,8 +112,8 @@ impl Offered {
         }
     }
 
-    /// Returns the load offered to another stream of the query than the first. Streams at a steady rate are
-    /// all alike.
+    /// Returns the load offered to the query's stream of the given number; this load is that of stream 0.
+    /// Streams at a steady rate are all alike; at a changing rate each has a seed of its own.
     pub fn of_stream(&self, stream: u64) -> Self {
         let load = self.load.clone().map(|load| Load { seed: load.seed.wrapping_add(stream), ..load });
         Offered { load, ..self.clone() }
@@ -155,15 +155,16 @@ impl Offered {
         })
     }
 
-    /// Returns index and event time of the first records that a stream's splits have made, `made[n]` by split
-    /// `n`, in the order in which one source would make them.
+    /// Returns index and event time of the records that a stream's splits have made, in the order in which
+    /// one source would make them. Split `n` has made its first `made[n]` records.
     pub fn records(&self, made: &[u64]) -> impl Iterator<Item = (u64, EventTime)> + use<> {
         self.stamped(self.at_places(self.shares.places(made)))
     }
 
     /// Returns the range of indexes, without gaps, that most of the records made by a stream's splits have.
-    /// The range lacks the records by which some splits are ahead of others, the rest of a shuffled run, and
-    /// the early records of two epochs. It is empty if event times have no [closed form](Self::stamps_from).
+    /// The range lacks the records by which some splits are ahead of others, those of a group that was
+    /// shuffled together and is incomplete, and the records of two epochs that are sent early. It is empty if
+    /// event times have no [closed form](Self::stamps_from).
     pub fn whole(&self, made: &[u64]) -> Range<u64> {
         if self.load.is_some() { 0..0 } else { self.disorder.whole(self.first_places(made).0) }
     }
@@ -231,35 +232,36 @@ impl Offered {
         }
     }
 
-    /// Returns the event time of the generator's first record. If this record is sent late, it is the time at
-    /// which it would have happened.
+    /// Returns the event time of the generator's first record. It may lie before the time at which this
+    /// record is sent, by the greatest delay of shuffled records.
     pub fn start(&self) -> EventTime {
         EventTime::from_micros(self.start_us)
     }
 
-    /// Returns the start of the query's windows, a whole number of milliseconds after 1970, if the start may
-    /// be chosen.
+    /// Returns the start of one of the query's windows, as a whole number of milliseconds after 1970. It is
+    /// zero unless queries are deployed one after the other.
     pub fn windows_from(&self) -> Span {
         self.windows_from
     }
 
     /// Returns the records per second of event time, and the event time in microseconds of the record at
-    /// `index`, the beginning of [`whole`](Self::whole). The event times of all later records follow from
-    /// these two numbers.
+    /// `index`, with which the range [`whole`](Self::whole) begins. The event times of all later records
+    /// follow from these two numbers.
     pub fn stamps_from(&self, index: u64) -> (u64, i64) {
         (self.rate_per_s, stamp(self.rate_per_s, self.start_us, index).as_micros())
     }
 }
 
 /// Returns the records per second that were offered to all queries together, on average over the measured
-/// time; `None` if the generator was drained.
+/// time; `None` if records came as fast as they were taken.
 pub fn per_s(offered: &[Offered], args: &BenchArgs, driven: &Driven) -> Option<u64> {
     let last = offered.iter().map(|offered| offered.after).max().unwrap_or_default();
     per_s_behind(offered, args, driven.measured.seconds, last)
 }
 
 /// Returns the records per second that were offered to some queries together, on average over `seconds` after
-/// the warm-up. The warm-up begins when the `last` query is deployed.
+/// the warm-up. The warm-up begins `last` after the first of all queries was deployed, when the last one is
+/// deployed.
 pub fn per_s_behind(offered: &[Offered], args: &BenchArgs, seconds: f64, last: Duration) -> Option<u64> {
     if args.rate == Rate::Max {
         return None;

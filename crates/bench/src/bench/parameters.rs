@@ -22,14 +22,14 @@ impl PolicyParameters {
     }
 }
 
-/// Writes an object with a member for each parameter, in their order.
+/// Writes a JSON object with a member for each parameter, in their order.
 impl Serialize for PolicyParameters {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|Parameter { name, value }| (name, Member(*value))))
     }
 }
 
-/// The value of a parameter as a member of the object.
+/// The value of a parameter as a member of the JSON object.
 struct Member(ParameterValue);
 
 impl Serialize for Member {

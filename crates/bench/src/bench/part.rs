@@ -1,5 +1,5 @@
-//! Queries that run at once, ready to be submitted, with their check against the reference. They are those of
-//! one workload, or parts of several that share an engine and alternate.
+//! Queries that run at once, ready to be submitted, with their check against the reference. The queries are
+//! those of one workload, or of several workloads that share an engine and are deployed in alternation.
 
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ struct Ran {
 
 impl Ran {
     /// Returns the measurements of the part: of the queries at these places among all queries of the run. The
-    /// warm-up begins when the `last` of all queries is deployed.
+    /// warm-up begins `last` after the first of all queries was deployed, when the last one is deployed.
     fn figures(&self, driven: &Driven, places: &[usize], last: Duration) -> GroupFigures {
         let measured = driven.measured_of(places);
         let offered_per_s = offered::per_s_behind(&self.offered, &self.args, measured.seconds, last);

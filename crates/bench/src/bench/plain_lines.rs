@@ -11,7 +11,8 @@ use thalweg_connectors::Header;
 /// Length in bytes of the longest line that the CSV dialect allows, without its `\n`.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Returns the first `lines_max` lines of data of a file in plain form, without quotes.
+/// Returns the first `lines_max` lines of data of a file in plain form: fields separated by commas, without
+/// quotes. A line that breaks a rule of the CSV dialect is `None`.
 pub fn plain_lines(file: &[u8], header: Header, lines_max: u64) -> impl Iterator<Item = Option<String>> {
     let count = usize::try_from(lines_max).unwrap_or(usize::MAX);
     framed(file).into_iter().skip(usize::from(header == Header::Expect)).take(count).map(unquoted)
@@ -60,8 +61,8 @@ fn unquoted(line: &[u8]) -> Option<String> {
                 At::Quoted
             }
             (At::Quoted, c) => {
-                // A comma inside quotes is replaced. No column that a query reads can hold a comma, and its
-                // replacement is not valid there either.
+                // A comma inside quotes is replaced by `_`. No column that a query reads can hold a comma,
+                // and its replacement is not valid there either.
                 plain.push(if c == ',' { '_' } else { c });
                 At::Quoted
             }

@@ -38,8 +38,8 @@ use super::plain_lines::{LINE_BYTES_MAX, plain_lines, raw_lines};
 use super::report::{Checked, Figures};
 use crate::values::OnBadOption;
 
-/// Number of copies of the text that a reference counts for: the buffer of the text is up to twice as long as the
-/// text, and some references convert it to a text of their own.
+/// Number of copies of the text by which the memory of a reference is estimated: the buffer of the text is up
+/// to twice as long as the text, and some references convert it to a text of their own.
 const TEXT_COPIES: usize = 3;
 
 /// Bytes that a reference needs for each line besides its text: places of the line in lists, and the row of numbers
@@ -134,9 +134,9 @@ impl<'a> Recorded<'a> {
         Figures { diverted, ..Figures::of_engine(args, driven, None, checked) }
     }
 
-    /// Calls `use_lines` with the lines in plain form that a run on `engine` has read. A line that breaks a rule
-    /// of the dialect is `None`. Returns `None` if the reference does not fit into what the engine's memory
-    /// budget has left.
+    /// Calls `use_lines` with the lines that a run on `engine` has read, as fields separated by commas,
+    /// without quotes. A line that breaks a rule of the CSV dialect is `None`. Returns `None` if the
+    /// reference does not fit into what the engine's memory budget has left.
     pub fn with_lines<A>(
         &self,
         engine: &Engine,
@@ -162,13 +162,14 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// Returns the number of results of a run, which bounds the rows of its reference if both are equal.
+/// Returns the number of results of a run. If the results are right, the reference has no more rows than
+/// this.
 fn results_of(driven: &Driven) -> usize {
     let results = driven.total(|report| report.results_out);
     usize::try_from(results).unwrap_or(usize::MAX)
 }
 
-/// Returns the number of lines that a run has read if it was interrupted, else the greatest number.
+/// Returns the number of lines that a run has read if it was interrupted, else `u64::MAX`, for all lines.
 fn lines_max(driven: &Driven) -> u64 {
     let read = || driven.total(|report| report.events_in + report.bad);
     if driven.is_interrupted { read() } else { u64::MAX }

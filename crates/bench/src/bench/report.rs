@@ -53,8 +53,8 @@ pub struct Figures {
     /// Length of the measured time in seconds.
     pub seconds: f64,
     pub latency_us: Option<Latency>,
-    /// Delay from the intake of a watermark that closes a window until the sinks have seen this watermark;
-    /// `null` if no window was closed during the measured time.
+    /// Delay from the instant at which a source emits a watermark that closes a window until the sinks have
+    /// seen this watermark; `null` if no window was closed during the measured time.
     pub output_delay_us: Option<Latency>,
     /// Bound of the mean output delay in microseconds, if the rate was found by this bound.
     pub target_delay_us: Option<i64>,
@@ -69,8 +69,9 @@ pub struct Figures {
     /// Overdue results, watermarks that close windows, and latency markers, as in [`Overdue`]; `null` if
     /// records came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
-    /// Latency of the markers of `latency_us` from the intake of the record before them, without its wait in
-    /// front of the engine; `null` if no rate is offered.
+    /// Latency of latency markers from the instant at which a source took in the record before the marker.
+    /// Unlike `latency_us`, it leaves out the wait of this record in front of the engine; `null` if no rate
+    /// is offered.
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
     /// Share of results that were out within the latency target from the arrival of their last event, of
@@ -90,7 +91,7 @@ pub struct Figures {
     pub queue_cv: Option<f64>,
     pub cpu_s: f64,
     pub rss_peak_bytes: u64,
-    /// Share of the time during which workers did not sleep that was spent choosing tasks.
+    /// Time that workers spent choosing tasks, as a share of the time during which they did not sleep.
     pub scheduling_share: Option<f64>,
     pub ok: bool,
     /// The way in which the results were checked: `oracle-equal`, `conservation` or `none`.
@@ -119,10 +120,11 @@ pub struct OverdueFigures {
     /// of them are followed in a query.
     pub closings: u64,
     /// Number of watermarks that close windows and were taken in during the measured time, while 64 others of
-    /// their query were on their way. They are in no output delay, event latency or success rate, in no
-    /// latency of results without overdue ones, and not among `closings`.
+    /// their query were on their way. They count in no output delay, event latency or success rate, in no
+    /// latency of delivered results, and not in [`closings`](Self::closings).
     pub unmeasured_closings: u64,
-    /// Output delays, overdue closings included with the time since their watermark was taken in.
+    /// Output delays. Watermarks that have not reached all sinks are included, with the time since a source
+    /// emitted them.
     pub output_delay_us: Option<Latency>,
     /// Latency of results, overdue results included; `null` where the latency without them is `null`.
     pub result_latency_us: Option<Latency>,
@@ -170,7 +172,8 @@ pub struct GroupFigures {
     pub query_throughput_per_s: Option<[f64; 2]>,
     /// Latency from the intended send time of a record to the sink, measured by latency markers.
     pub latency_us: Option<Latency>,
-    /// Delay from the intake of a watermark that closes a window until the sinks have seen this watermark.
+    /// Delay from the instant at which a source emits a watermark that closes a window until the sinks have
+    /// seen this watermark.
     pub output_delay_us: Option<Latency>,
     /// Latency from the end of a window, by the event times of records, until its results are out.
     pub result_latency_us: Option<Latency>,

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use thalweg::{QueryMetrics, QueryReport, TaskMetrics};
 
-/// Work of a query's operators since its start.
+/// Work of a query's operators since the query's start: records that they have processed, and their time.
 #[derive(Clone, Default, Debug)]
 pub struct Work {
     /// Time and records of the tasks of the query, with copies put together. Empty if only the report of the
@@ -31,7 +31,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Returns the work of a query up to the moment of its metrics.
+    /// Returns the work of a query's operators up to the moment at which the metrics were read.
     pub fn of(metrics: &QueryMetrics) -> Self {
         let read: u64 = metrics.operators().map(|operator| operator.counts.read).sum();
         let mut spent: BTreeMap<Operators, Spent> = BTreeMap::new();
@@ -43,8 +43,8 @@ impl Work {
         Work { spent, records: metrics.events_in + read + metrics.results_out }
     }
 
-    /// Returns the work of a query that has ended. Its report has no times of single tasks, so no cost of a
-    /// record follows from it.
+    /// Returns the work of the operators of a query that has ended. Its report has no times of single tasks,
+    /// so no cost of a record follows from it.
     pub fn of_ended(report: &QueryReport) -> Self {
         let read = report.total(|counts| counts.read);
         Work { spent: BTreeMap::new(), records: report.events_in + read + report.results_out }

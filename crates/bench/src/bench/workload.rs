@@ -1,4 +1,4 @@
-//! The workloads, and which of the options that only some accept each of them accepts.
+//! The workloads, and for each of them the options that it accepts, of those that not all workloads accept.
 
 use clap::ValueEnum;
 use thalweg::Span;
@@ -59,9 +59,10 @@ pub struct Facts {
     pub nominal_rate_per_s: u64,
     /// Number of streams of the workload, which share the rate equally.
     pub streams: u64,
-    /// Memory budget of edges, state and buffers, unless `--memory-budget` is given.
+    /// Memory budget of edges, state and buffers, in bytes, unless `--memory-budget` is given.
     pub memory_budget_bytes: u64,
-    /// Additional budget for each further split of the generator, which has a cache of its own.
+    /// Additional memory budget, in bytes, for each further split of the generator, which has a cache of its
+    /// own.
     pub split_bytes: u64,
     /// Highest `--rate` of the workload, if it is lower than a generator's highest rate.
     pub rate_per_s_max: Option<u64>,
@@ -198,8 +199,8 @@ const JOIN: Facts = Facts {
     windows: None,
     nominal_rate_per_s: 2 * join::RECORDS_PER_S,
     streams: 2,
-    // The join keeps one second of either stream, and with two workers also the lead of one stream: 130 to
-    // 240 MiB.
+    // The join keeps one second of either stream, and with two workers also the records by which one stream
+    // is ahead of the other: 130 to 240 MiB.
     memory_budget_bytes: 512 << 20,
     has_cycle: false,
     has_selectivity: false,

@@ -132,8 +132,8 @@ where
     Ok((args.plan(query)?, kept))
 }
 
-/// Adds the counts of the events that were made without gaps. If the share of views changes, the events of
-/// each share are counted apart.
+/// Adds the counts of the events in the range without gaps that all splits have made. If the share of views
+/// changes, the events of each share are counted apart.
 fn add_whole(
     counts: &mut Counts,
     args: &BenchArgs,
@@ -145,7 +145,8 @@ fn add_whole(
     let (rate_per_s, start_us) = offered.stamps_from(whole.start);
     let total = whole.end - whole.start;
     let steps = args.selectivity_steps.iter().flat_map(|steps| &steps.0);
-    // Returns the index of the first event at or after an instant, computed as `ysb_counts_of_drain` does.
+    // Returns the number of events of the range that come before the instant `from` after the start: the time
+    // from the range's first event to that instant, times the rate, rounded up.
     let first_from = |from: Span| {
         let behind_us = offered.start().plus(from).as_micros().saturating_sub(start_us).max(0);
         let index = (u128::from(behind_us.unsigned_abs()) * u128::from(rate_per_s)).div_ceil(1_000_000);
@@ -159,8 +160,9 @@ fn add_whole(
         // The reference's windows start at the Unix epoch, so the first event time is shifted by the start
         // of the query's windows.
         let start_us = start_us - offered.windows_from().as_micros();
-        // The views of this part are the views from the first event to the end of the part, less those from
-        // the first event to its beginning. So all event times are computed from the first event on.
+        // The counts of this part are the counts from the range's first event to the end of the part, less
+        // those from the first event to the beginning of the part. So all event times are computed from the
+        // first event on.
         let of_first =
             |events| ysb_counts_of_drain(YsbDrain { period: &period, events, rate_per_s, start_us, windows });
         counts.add(of_first(end));
@@ -168,8 +170,9 @@ fn add_whole(
     }
 }
 
-/// Returns one period of the generator's events, beginning with the given index, in the form that the
-/// reference takes. With a `view_share`, the events are views to this share instead of the generator's own.
+/// Returns one period of the generator's repeating events, beginning with the event at the given index, in
+/// the form that the reference takes. With a `view_share`, the events are views to this share instead of the
+/// generator's own.
 fn period_from(generator: &YsbGenerator, index: u64, view_share: Option<f64>) -> Vec<(u64, u64)> {
     let cache = generator.cache();
     let first = (index % cache.len() as u64) as usize;
@@ -199,7 +202,7 @@ impl Counts {
         }
     }
 
-    /// Subtracts the counts of a part that were added before.
+    /// Subtracts counts of views, which were added before as part of greater counts.
     fn subtract(&mut self, rows: &[YsbCount]) {
         for YsbCount { window_start_ms, campaign, count } in rows {
             let left =
@@ -209,7 +212,8 @@ impl Counts {
         self.0.retain(|_, count| *count > 0);
     }
 
-    /// Returns the result rows for windows that begin this many milliseconds later.
+    /// Returns the counts as result rows, with the start of each window moved later by `later_ms`
+    /// milliseconds.
     fn rows(&self, later_ms: i64) -> Vec<YsbCount> {
         let row = |(&(window_start_ms, campaign), &count)| YsbCount {
             window_start_ms: window_start_ms + later_ms,

@@ -34,7 +34,7 @@ pub struct Confluence {
 }
 
 impl Confluence {
-    /// Draws a random test case with hostile streams of about `count` records in all.
+    /// Draws a random test case with [hostile](crate::hostile) streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let confluent = pick(entropy, &[Confluent::Sources(2), Confluent::Sources(3), Confluent::Branches]);
         let source_count = match confluent {

@@ -111,8 +111,8 @@ impl Exchanged {
         }
     }
 
-    /// Injects a failure into the next plan of this case and all later ones. Not every operation has every
-    /// [`Place`].
+    /// Injects a failure into the next plan of this case and all later ones. Not every operation runs user
+    /// code at every [`Place`].
     pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)

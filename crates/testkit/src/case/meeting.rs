@@ -34,7 +34,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Draws a random test case with two hostile streams of about `count` records in all.
+    /// Draws a random test case with two [hostile](crate::hostile) streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let keeps = pick(entropy, &Keeps::KINDS);
         let way = pick(entropy, &[Way::InWindows(keeps), Way::Within(keeps), Way::InGroups]);
@@ -127,7 +127,8 @@ fn pair(left: Option<&Reading>, right: Option<&Reading>) -> Met {
     met((left.copied(), right.copied()))
 }
 
-/// Ends a pair of matched streams in a sink. Each kind of join has a method and a type of its own.
+/// Adds a join of the given kind, which is inner, left, right or full, to two streams that are matched by
+/// key, and a sink for its results. A macro does this, because each kind has a method and a type of its own.
 macro_rules! joined {
     ($matched:expr, $keeps:expr, $end:expr) => {
         match $keeps {

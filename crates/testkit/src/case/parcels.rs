@@ -35,7 +35,7 @@ struct Parcel {
 }
 
 impl Parcels {
-    /// Draws a random test case with a hostile stream of `count` parcels.
+    /// Draws a random test case with a [hostile](crate::hostile) stream of `count` parcels.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);

@@ -22,7 +22,7 @@ pub enum Shape {
     Straight,
     /// The query has two filters, of which the first keeps few records, and a map.
     Filters,
-    /// A map and a filter, then an edge under any chaining, and a map.
+    /// A map and a filter, then an edge between two tasks, which no chaining removes, and a map.
     Boxed,
     /// Two streams in one query, each with a map, a filter and a map as in [`Shape::Straight`].
     TwoStreams,
@@ -38,7 +38,7 @@ pub struct Passing {
 }
 
 impl Passing {
-    /// Draws a random test case with a hostile stream of `count` records.
+    /// Draws a random test case with a [hostile](crate::hostile) stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let shapes = [Shape::Bare, Shape::Straight, Shape::Filters, Shape::Boxed, Shape::TwoStreams];
         let shape = pick(entropy, &shapes);

@@ -42,7 +42,7 @@ impl Quirk {
 /// Readings of several splits of one source, and the ways in which these splits are hostile to each other.
 pub(super) struct Quirky {
     quirks: Vec<Quirk>,
-    /// Index of the split to which the quirks of one split apply.
+    /// Index of the split to which those quirks apply that concern only one split.
     odd: usize,
     promise: Promise,
     pub(super) inputs: Vec<Vec<(i64, Reading)>>,

@@ -31,7 +31,7 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// Draws a random test case with a hostile stream of `count` records.
+    /// Draws a random test case with a [hostile](crate::hostile) stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);

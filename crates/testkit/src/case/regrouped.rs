@@ -19,7 +19,7 @@ use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Reading, Sides, sliding, tumbling};
 use crate::oracle::{self, Row, Windows};
 
-/// Result of a window or a session: its tally of readings.
+/// Result of a window or a session: number, sum, least and largest amount of its readings.
 type Tallied = Windowed<u64, TallyResult>;
 
 /// The results of windows and of sessions that ended within a longer window.

@@ -76,8 +76,8 @@ impl Spread {
         }
     }
 
-    /// Injects a failure into the next plan of this case and all later ones. Not every query has every
-    /// [`Place`].
+    /// Injects a failure into the next plan of this case and all later ones. Not every query runs user code
+    /// at every [`Place`].
     pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)

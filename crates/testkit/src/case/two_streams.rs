@@ -1,5 +1,5 @@
-//! Two hostile streams as the sources of a query, each followed by a map whose count tells how many records
-//! were made.
+//! Two [hostile](crate::hostile) streams as the sources of a query, each followed by a map whose count of
+//! records tells how many records its source has made.
 
 use std::sync::Arc;
 

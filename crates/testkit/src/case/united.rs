@@ -21,7 +21,7 @@ pub struct United {
 }
 
 impl United {
-    /// Draws a random test case with hostile streams of about `count` records in all.
+    /// Draws a random test case with [hostile](crate::hostile) streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(2 + entropy.below(2) as usize, entropy);
         let inputs = sides.readings(count, entropy);

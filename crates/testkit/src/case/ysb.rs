@@ -31,7 +31,7 @@ pub struct Ysb {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum YsbPace {
     /// The source generates events as fast as they are taken. Event times begin at the epoch, with this
-    /// number of events per second.
+    /// number of events per second of event time.
     Drained(u64),
     /// The source generates this number of events per second of processing time, the first at this instant.
     AtRate(u64, ProcessingTime),

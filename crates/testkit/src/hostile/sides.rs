@@ -8,27 +8,28 @@ use crate::arrival::Arrival;
 use crate::oracle::{Counting, Interval, Promise, Windows};
 use crate::seed::pick;
 
-/// Distance in microseconds by which the watermarks of a slow side are behind: longer than any stream in the
-/// present lasts.
+/// Distance in microseconds by which slow watermarks are behind the records of their stream: longer than the
+/// event times of any stream span, apart from a record in the far future.
 const SLOW_US: i64 = 1 << 40;
 
-/// A way in which several streams are hostile to an operator that reads them together. A feature of one side
-/// only applies to a side that is drawn, called the odd side.
+/// A way in which several streams are hostile to an operator that reads them together. Some features concern
+/// only one side, which is drawn at random. A side is one of the streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SideFeature {
-    /// The odd side has no record: it has watermarks only, or nothing.
+    /// One randomly drawn stream has no record: it has watermarks only, or nothing.
     Empty,
-    /// Nine in ten records of every side have the same key.
+    /// Nine in ten records of every stream have the same key.
     HotKey,
-    /// Only the odd side has runs of late records.
+    /// Only one randomly drawn stream has runs of late records.
     LateBursts,
-    /// The odd side ends after the first third of its records.
+    /// One randomly drawn stream ends after the first third of its records.
     EndsEarly,
-    /// The odd side lacks the first two thirds of its records.
+    /// One randomly drawn stream lacks the first two thirds of its records.
     StartsLate,
-    /// The odd side's watermarks are far behind its records.
+    /// The watermarks of one randomly drawn stream are far behind its records.
     SlowWatermarks,
-    /// The odd side has the event times and keys of its neighbour, but watermarks of its own.
+    /// One randomly drawn stream has the event times and keys of the stream after it, but watermarks of its
+    /// own.
     Echo,
 }
 
@@ -54,7 +55,7 @@ pub struct Sides {
     pub sides: Vec<Hostile>,
     /// Interval of event time around a left record in which right records match it.
     pub interval: Interval,
-    /// Index of the odd side, to which the features of one side apply.
+    /// Index of the randomly drawn stream to which the features of only one stream apply.
     odd: usize,
 }
 
@@ -65,8 +66,8 @@ impl Sides {
     /// If `side_count` is zero.
     pub fn draw(side_count: usize, entropy: &mut dyn Entropy) -> Self {
         let mut features = SideFeature::ALL.to_vec();
-        // Fewer features are drawn than for a single stream, because together they leave few records on the
-        // odd side.
+        // Fewer features are drawn than for a single stream, because together they leave few records in the
+        // stream that they concern.
         features.retain(|_| entropy.below(4) == 0);
         let odd = entropy.below(side_count as u64) as usize;
         let first = Hostile::draw(entropy);
@@ -94,7 +95,8 @@ impl Sides {
     }
 
     /// Returns streams that are hostile in every way at once, always in the same ways. Excluded are features
-    /// that leave little to compare: a stamp in the far future, and a side that lacks records or watermarks.
+    /// that leave little to compare: a stamp in the far future, and a stream that lacks records or
+    /// watermarks.
     pub fn at_their_worst(side_count: usize) -> Self {
         let is_visible = |feature: &Feature| *feature != Feature::FarFuture;
         let features: Vec<Feature> = Feature::ALL.into_iter().filter(is_visible).collect();
@@ -105,7 +107,8 @@ impl Sides {
             gap_us: 10,
             counting: Counting { size: 2, slide: 3 },
             allowed_us: 150,
-            // The watermarks of each side are further behind its records than those of the previous side.
+            // The watermarks of each stream are further behind its records than those of the stream before
+            // it.
             promise: Promise { bound_us: 40 + 20 * side as i64, step_us: 10 },
             spread_us: 8,
             keys: 5,
@@ -115,7 +118,7 @@ impl Sides {
         Sides { features: vec![SideFeature::HotKey], sides, interval, odd: 0 }
     }
 
-    /// Makes `count` records in all, as event times in microseconds and values, one list per side.
+    /// Makes `count` records in all, as event times in microseconds and values, one list per stream.
     pub fn readings(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Vec<(i64, Reading)>> {
         let start_us = self.sides[0].start_us(entropy);
         let count = count / self.sides.len();
@@ -152,13 +155,14 @@ impl Sides {
         self.features.contains(&feature)
     }
 
-    /// Returns the index of the side next to the odd one; with one side only, that side itself.
+    /// Returns the index of the stream after the one drawn for the features of only one stream; if there is
+    /// only one stream, its own index.
     fn neighbour(&self) -> usize {
         (self.odd + 1) % self.sides.len()
     }
 
-    /// Removes records from the odd side (the stream to which features of one side apply), if a feature says
-    /// that this side has no records, or lacks the first or the last of them.
+    /// Removes records from the stream drawn for the features of only one stream, if such a feature says that
+    /// it has no records, or lacks the first or the last of them.
     fn cut<T>(&self, made: &mut Vec<T>) {
         let third = made.len() / 3;
         if self.has(SideFeature::Empty) {

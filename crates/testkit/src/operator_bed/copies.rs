@@ -1,5 +1,5 @@
-//! An operator that several workers share, for the bed: its records go to random copies, and the copies' state
-//! is merged at each watermark, before the operator itself sees it.
+//! An operator that several workers share, for the test bed: its records go to random copies, and the copies'
+//! state is merged at each watermark, before the operator itself sees it.
 
 use thalweg_model::{
     Allowance, Counts, Entropy, EventTime, Flow, Input, Mark, Operator, Output, Record, SeededEntropy,
@@ -7,7 +7,7 @@ use thalweg_model::{
 };
 
 /// An operator and its copies: the operator gets the watermarks, the copies get the records. State is saved
-/// right after a watermark, when no copy has any.
+/// right after a watermark, when no copy has any state.
 pub struct Copies<P> {
     whole: P,
     copies: Vec<P>,
@@ -22,7 +22,8 @@ pub struct Copies<P> {
 }
 
 impl<P> Copies<P> {
-    /// Creates an operator with `count` copies, which are made when it is seeded.
+    /// Creates an operator with `count` copies, which are made later, when the operator gets its seed for
+    /// random numbers.
     ///
     /// # Panics
     /// If `count` is zero, or the operator does not merge.

@@ -20,7 +20,7 @@ const FRUITLESS_MAX: u32 = 3;
 /// Result of a step of the driver: an error ends the run, because the operator was refused memory.
 pub(super) type Ended = Result<(), Starved>;
 
-/// The operator was refused memory, and is not called again.
+/// Error: the operator was refused memory, and is not called again.
 #[derive(Debug)]
 pub(super) struct Starved;
 
@@ -33,7 +33,7 @@ pub(super) struct Driver<In, P: Operator<In>, Make> {
     bounded_grant: Arc<BoundedGrant>,
     /// Bytes of state that the operator reported after the last call.
     state_bytes: usize,
-    /// Counts of the operators that the current one has replaced, added up.
+    /// Counts of records (read, late and so on) of the operators that the current one has replaced, added up.
     earlier: Vec<Counts>,
     watermark: EventTime,
     /// The watermark of a single input that was announced last, and whether it was announced to the current
@@ -46,11 +46,12 @@ pub(super) struct Driver<In, P: Operator<In>, Make> {
     ran: Ran<In, P::Out>,
 }
 
-/// Room of the output for one call of the operator.
+/// Room of the output, in records, for one call of the operator.
 #[derive(Clone, Copy)]
 enum Room {
     Exactly(usize),
-    /// The output has at most this room: it may close early, but not before it has taken one record.
+    /// The output has room for at most this number of records: it may close early, but not before it has
+    /// taken one record.
     AtMost(usize),
 }
 
@@ -58,9 +59,9 @@ enum Room {
 #[derive(Clone, Copy)]
 enum Way {
     Batch,
-    /// The records are passed through `Stages`, as for a chain whose operators are measured one by one.
+    /// The records are passed through [`Stages`], as for a chain whose operators are measured one by one.
     Staged,
-    /// The records are passed one by one, as from a neighbour in the same chain.
+    /// The records are passed one by one, as by the operator before it in a chain.
     OneByOne,
 }
 
@@ -93,8 +94,8 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
     }
 
     /// Passes records of one input, whose own watermark is `own`, to the operator. If there are several
-    /// inputs, `told` is `own` too, and it is announced to the operator if it differs from the last one
-    /// announced.
+    /// inputs, `told` is this watermark too, and it is announced to the operator if it differs from the last
+    /// watermark announced.
     pub(super) fn batch(&mut self, batch: Vec<Record<In>>, own: EventTime, told: Option<EventTime>) -> Ended {
         if batch.is_empty() {
             return Ok(());
@@ -140,13 +141,14 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         self.between()
     }
 
-    /// Passes a mark to the operator until the operator is done with it, and notes how the operator forwards
-    /// it.
+    /// Passes a mark (a [`Mark`], such as a watermark or the end of the stream) to the operator until the
+    /// operator is done with it, and notes how the operator forwards it.
     pub(super) fn mark(&mut self, mark: Mark) -> Ended {
         if let Mark::InputWatermark(own) = mark {
             (self.told, self.is_told) = (own, true);
         }
-        // The output may have no room at all when a mark comes, as it may be in a chain of operators.
+        // The output may have no room at all when a watermark or another mark comes, as it may be in a chain
+        // of operators.
         let room = self.any_room();
         let mut flow = self.call(room, |operator, output| operator.on_mark(mark, output))?;
         let mut fruitless = 0;
@@ -160,7 +162,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         Ok(())
     }
 
-    /// Returns the results of the run, after a last check of the counts.
+    /// Returns the operator's input and output, after a last check of its counts of records.
     pub(super) fn finish(mut self, is_starved: bool) -> Ran<In, P::Out> {
         self.check_counts();
         self.add_counts();
@@ -232,13 +234,14 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         Ok(flow)
     }
 
-    /// Returns the room of the output for a call without records, such as a mark. The operator may stop in
-    /// this call and continue later, so there may be no room at all.
+    /// Returns the room of the output, in records, for a call that passes no record, such as one with a
+    /// watermark. The operator may stop in this call and continue later, so there may be no room at all.
     fn any_room(&mut self) -> Room {
         if self.entropy.below(4) == 0 { Room::Exactly(0) } else { Room::AtMost(self.manner.room) }
     }
 
-    /// Returns the room for a call with records. An operator that cannot stop in between gets the whole room.
+    /// Returns the room of the output, in records, for a call that passes records. An operator that cannot
+    /// stop in between gets exactly the largest room.
     fn room_for_records(&self) -> Room {
         if P::EXPANDS { Room::AtMost(self.manner.room) } else { Room::Exactly(self.manner.room) }
     }
@@ -302,7 +305,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         });
     }
 
-    /// Adds the counts of the current operator to those of the operators that it has replaced.
+    /// Adds the current operator's counts of records to those of the operators that it has replaced.
     fn add_counts(&mut self) {
         let mut place = 0;
         self.operator.visit_counts(&mut |_, counts| {

@@ -1,4 +1,4 @@
-//! The output of an operator on the bed: it has little room, and may close after any push.
+//! The output of an operator on the test bed: it has room for a few records, and may close after any push.
 
 use thalweg_model::{Entropy, Output, Record};
 

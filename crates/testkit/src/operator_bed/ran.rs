@@ -7,7 +7,7 @@ use thalweg_model::{Counts, Either};
 use crate::case::{first_difference, in_order_difference};
 use crate::oracle::Row;
 
-/// The input and the output of an operator that the bed has driven.
+/// The input and the output of an operator that the test bed has driven.
 #[derive(Clone, Debug)]
 pub struct Ran<In, Out> {
     /// All input records in the order of arrival, each with the watermark of its own input; oracles read them.
@@ -16,7 +16,8 @@ pub struct Ran<In, Out> {
     pub emitted: Vec<Emitted<Out>>,
     /// All watermarks that the operator was given, in microseconds.
     pub watermarks_us: Vec<i64>,
-    /// The counts of each operator of a chain, added up over all operators that replaced each other.
+    /// Counts of records (read, late and so on) of each operator of a chain. The counts of operators that
+    /// replaced each other are added up.
     pub counts: Vec<Counts>,
     /// Tells whether the operator was refused memory and then not called any more.
     pub is_starved: bool,
@@ -44,7 +45,7 @@ impl<In, Out> Ran<In, Out> {
         self.emitted.iter().map(|emitted| emitted.row.clone()).collect()
     }
 
-    /// Keeps only the output records for which `is_asked` returns true.
+    /// Returns the run with only those output records for which `is_asked` returns true.
     #[must_use]
     pub fn only(mut self, is_asked: impl Fn(&Row<Out>) -> bool) -> Self {
         self.emitted.retain(|emitted| is_asked(&emitted.row));

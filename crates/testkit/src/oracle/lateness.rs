@@ -24,14 +24,15 @@ pub struct Leniently<K, A> {
     pub on_time: Vec<Result<K, A>>,
     /// Last updates: for each key and window with updates, the aggregate of all its records.
     pub last: Vec<Result<K, A>>,
-    /// All updates of one input, whose watermarks follow each other: one for each watermark before which
-    /// records came that change a result.
+    /// All updates, if the rows are those of a single input, whose watermarks ascend: one for each key,
+    /// window and watermark with updates, the aggregate of all records up to then.
     pub updates: Vec<Result<K, A>>,
     /// Number of records that came too late for all their windows.
     pub late: u64,
 }
 
-/// Aggregates the values of each key and window with `aggregate`, on time and late.
+/// Aggregates the values of each key and window with `aggregate`: the results on time, and the updates by
+/// late records.
 pub fn lenient<T: Clone, K: Ord, A>(
     rows: &[Row<T>],
     Lenient { windows, allowed_us }: Lenient,

@@ -35,8 +35,8 @@ pub fn sessions<T, K: Ord, A>(
 }
 
 /// Aggregates sessions with allowed lateness: returns the results on time, and the updates by late rows. The
-/// last updates are the final groups that are connected through late rows. The list of all updates holds for
-/// one input, in the order in which they come.
+/// last updates are the final groups that are connected through late rows. The list of all updates is right
+/// only for the rows of a single input; it has them in the order in which they come.
 pub fn lenient_sessions<T, K: Ord, A>(
     rows: &[Row<T>],
     gap_us: i64,

@@ -54,7 +54,8 @@ pub(super) fn pair((left, right): &Joined<String, String>) -> String {
     side(left) + &side(right)
 }
 
-/// Returns those results in the text of a full join that another kind of join emits as well.
+/// Takes the results of a full outer join as text, and returns those that the kind of join `keeps` emits as
+/// well.
 pub(super) fn kept(full: &str, keeps: Keeps) -> String {
     let value = |word: &str| word.split(['=', '@']).find(|part| part.contains('_')).map(str::to_owned);
     let is_kept = |word: &&str| {

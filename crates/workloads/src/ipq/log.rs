@@ -1,9 +1,9 @@
 //! Events that jobs log, from a seed: events of a level (IPQ3), and requests with the errors that some of them
 //! end in (IPQ4).
 //!
-//! Values are computed on access; nothing is cached. Errors and requests draw from as many request numbers as a
-//! stream has events in a window. So each meets one of the other stream on average, often none and sometimes
-//! several, as the records of [`crate::join`] do, and for the same reason.
+//! Values are computed on access; nothing is cached. Errors and requests draw from as many request numbers as
+//! a stream has events in a window. So at any rate each meets one of the other stream on average, often none
+//! and sometimes several, like the records of [`crate::join`].
 
 use std::num::NonZeroU64;
 
@@ -126,7 +126,8 @@ impl Generate for RequestGenerator {
 /// is odd, so that no two states are equal.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the state of a random sequence from which its number at `index` comes next.
+/// Returns the state of a SplitMix64 generator whose next number is the one at `index` of the sequence that
+/// starts from the given state.
 #[inline]
 fn at(start: u64, index: u64) -> SeededEntropy {
     SeededEntropy::new(start.wrapping_add(index.wrapping_mul(APART)))

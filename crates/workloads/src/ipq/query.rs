@@ -53,7 +53,7 @@ where
     let mut ads = (1..).zip(inputs).map(input);
     match ads.next() {
         Some(first) => add_revenue(first.union_all(ads), windows, sink),
-        // A query without inputs is refused when it is planned, as one without splits is.
+        // Without inputs, a source without splits is added, so that the query is refused when it is planned.
         None => revenue_per_window(query, std::iter::empty::<S>(), strategy, windows, sink),
     }
 }
@@ -164,7 +164,7 @@ pub fn events_of_inputs<S, K>(
     let mut events = (1..).zip(inputs).map(input);
     match events.next() {
         Some(first) => add_events(first.union_all(events), windows, sink),
-        // A query without inputs is refused when it is planned, as one without splits is.
+        // Without inputs, a source without splits is added, so that the query is refused when it is planned.
         None => events_per_job(query, std::iter::empty::<S>(), strategy, windows, sink),
     }
 }

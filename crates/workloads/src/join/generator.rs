@@ -63,7 +63,7 @@ impl Generate for JoinGenerator {
     #[inline]
     fn value(&self, index: u64, _event_time: EventTime) -> Number {
         let drawn = at(self.draws, index).below(self.key_count);
-        // Mixing is injective, so different numbers have different keys.
+        // SplitMix64 mixes a 64-bit number injectively, so different numbers have different keys.
         Number { key: at(self.keys, drawn).next_u64(), number: index }
     }
 
@@ -72,7 +72,8 @@ impl Generate for JoinGenerator {
     }
 }
 
-/// Returns the state of a random sequence from which its number at `index` comes next.
+/// Returns the state of a SplitMix64 generator whose next number is the one at `index` of the sequence that
+/// starts from the given state.
 #[inline]
 fn at(start: u64, index: u64) -> SeededEntropy {
     SeededEntropy::new(start.wrapping_add(index.wrapping_mul(APART)))

@@ -44,8 +44,8 @@ pub struct LoopOptions {
     /// Tells when a worker stops. A number of events must be even, because half of the records are of each
     /// stream.
     pub stop: LoopStop,
-    /// Rate of each stream: the record at `index` is stamped `start + index / rate_per_s`, rounded down to a
-    /// microsecond.
+    /// Rate of each stream: the record at `index` is stamped `start` plus `index / rate_per_s` seconds,
+    /// rounded down to a microsecond.
     pub rate_per_s: NonZeroU64,
     /// Event time of the first record of each stream.
     pub start: EventTime,
@@ -53,7 +53,8 @@ pub struct LoopOptions {
     pub seed: u64,
 }
 
-/// Distance between the numbers of the first events of two workers' streams.
+/// Distance between the numbers of the first events of workers `n` and `n + 1`, so that no two workers read
+/// the same events.
 const APART: usize = 1 << 40;
 
 /// Runs the hand-written join on `workers` new threads, from a common start, and waits for all of them.

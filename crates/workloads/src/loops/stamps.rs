@@ -17,7 +17,7 @@ pub(crate) struct Stamps {
     step_us: i64,
     /// The fraction of a microsecond that `next_us` lacks, in units of `1 / rate` microseconds; below `rate`.
     remainder: u64,
-    /// The increase of `remainder` with each event, in the same units; below `rate`.
+    /// The increase of `remainder` with each event, in units of `1 / rate` microseconds; below `rate`.
     remainder_step: u64,
     rate: u64,
 }
@@ -38,7 +38,8 @@ impl Stamps {
     #[inline(always)]
     pub(crate) fn next_stamp(&mut self) -> EventTime {
         let stamp = self.next_us;
-        // The remainder is compared before the addition, so that no rate can cause an overflow.
+        // The remainder is compared before the step's remainder is added, so that no rate can cause an
+        // overflow.
         let wrap = self.rate - self.remainder_step;
         let carry = self.remainder >= wrap;
         self.remainder = if carry { self.remainder - wrap } else { self.remainder + self.remainder_step };

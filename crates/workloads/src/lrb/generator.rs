@@ -47,8 +47,8 @@ const ROUND_S: u64 = super::report::REPORT_PERIOD_S as u64;
 pub struct LrbOptions {
     /// Seed of the random numbers; equal seeds give equal traffic.
     pub seed: u64,
-    /// Records per second of event time. The record at `index` is meant for the event time `start + index /
-    /// rate_per_s`.
+    /// Records per second of event time. The record at `index` is meant for the event time `start` plus
+    /// `index / rate_per_s` seconds.
     pub rate_per_s: NonZeroU64,
 }
 
@@ -173,7 +173,8 @@ struct Address {
     period: u32,
     /// Round of the record within the period, below [`ROUNDS`].
     round: u64,
-    /// Slot of the record within its round, below [`SLOTS`], in the order of the first expressway.
+    /// Slot of the record within its round, below [`SLOTS`], in the order in which the cars of the first
+    /// expressway report.
     slot: u64,
     xway: u64,
 }

@@ -47,8 +47,8 @@ where
     segment_tolls_in(query, splits, strategy, LrbWindows::default(), sink)
 }
 
-/// Adds the short form of Linear Road in chosen windows to `query`: a row for each segment and last window that has
-/// a toll or an accident goes to `sink`.
+/// Adds the short form of Linear Road in chosen windows to `query`: a row for each segment and window of the
+/// last operator, if it has a toll or an accident, goes to `sink`.
 ///
 /// # Errors
 /// [`WindowError`]: a size or a slide is not above zero, or a report belongs to too many windows of accidents.
@@ -114,8 +114,8 @@ where
                 toll: if count > 0 { 0 } else { toll.toll },
                 accidents: count,
             });
-            // A segment with accidents may have no toll report. Its result then has the number of accidents
-            // only.
+            // A segment with accidents may have no toll report, which needs reports from at least one car in
+            // the minute. Its result then has the number of accidents only.
             let report =
                 report.or((count > 0).then_some(SegmentReport { accidents: count, ..Default::default() }));
             report.map(|report| Windowed::on_time(window, *segment, report))

@@ -5,9 +5,10 @@
 
 use thalweg_model::Span;
 
-/// The window in which speeds and reports are counted, and in which accidents are joined to them, unless windows are chosen.
+/// The window in which speeds and reports are counted, and in which accidents are joined to them, unless a
+/// run chooses other windows.
 pub const WINDOW: Span = Span::from_secs(60);
-/// The window in which accidents are detected, unless windows are chosen.
+/// The window in which accidents are detected, unless a run chooses other windows.
 pub const ACCIDENT_WINDOW: Span = Span::from_secs(120);
 /// Distance between the starts of two windows in which accidents are detected.
 pub const ACCIDENT_SLIDE: Span = Span::from_secs(30);
@@ -29,7 +30,8 @@ pub struct LrbWindows {
 }
 
 impl Default for LrbWindows {
-    /// Returns the windows of the Enjima paper: 120 s every 30 s, and 60 s for both others.
+    /// Returns the windows of the Enjima paper: 120 s every 30 s for accidents, and 60 s for tolls and for
+    /// their join with accidents.
     fn default() -> Self {
         LrbWindows {
             accidents: ACCIDENT_WINDOW,

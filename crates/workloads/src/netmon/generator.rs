@@ -24,7 +24,8 @@ pub const PAIR_COUNT: usize = (MACHINE_COUNT * (MACHINE_COUNT - 1)) as usize;
 /// The address 10.0.0.0 as a number, which is the one before the first machine.
 const NETWORK: u32 = 10 << 24;
 
-/// Quantiles of the round-trip time: shares, and the time that such a share of probes does not exceed.
+/// Quantiles of the round-trip time: shares, and the time that such a share of probes does not exceed, in the
+/// recording's unnamed unit.
 const RTT_QUANTILES: [(f64, f64); 12] = [
     (0.0, 0.01),
     (0.01, 0.01),

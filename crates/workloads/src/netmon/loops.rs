@@ -34,8 +34,8 @@ pub type LoopOptions<'a> = loops::LoopOptions<&'a NetmonGenerator>;
 /// them.
 ///
 /// A worker's probe `index` is the cache's `(first_event + index) % CACHE_PROBES`. Workers start at equal
-/// distances, so that they do not read the same memory at the same time. Results are ordered by window, then
-/// pair.
+/// distances in the cache, so that they do not read the same memory at the same time. Results are ordered by
+/// window, then pair.
 ///
 /// # Panics
 /// If there is no loop of this kind, or the stamps leave the range of [`EventTime`] (in builds with overflow checks).
@@ -118,7 +118,7 @@ fn add(rows: &[Record<Probe>], open: &mut OpenWindow) {
         let count = if last.event_time < end {
             rest.len()
         } else {
-            // The run has at least the first row, which opened the window.
+            // The run of rows in the open window has at least the first row, which opened this window.
             rest.partition_point(|row| row.event_time < end).max(1)
         };
         let (run, behind) = rest.split_at(count);

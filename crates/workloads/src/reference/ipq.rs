@@ -77,7 +77,7 @@ pub struct Revenues {
     sums: BTreeMap<i64, (u64, u64)>,
 }
 
-/// A run of a generator's ads, which repeat and are stamped at a steady rate.
+/// A benchmark run over a generator's ads, which repeat and are stamped at a steady rate.
 #[derive(Clone, Copy, Debug)]
 pub struct RevenueDrain<'a> {
     /// Revenue of each ad of one period, which repeats. It must not be empty.

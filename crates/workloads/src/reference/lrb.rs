@@ -52,7 +52,8 @@ pub struct LrbInput {
 /// One row of the results of Linear Road's short form; the fields are the columns of `lrb.csv`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LrbRow {
-    /// Start of the minute, or of the last window, in seconds from the start of the run.
+    /// Start of the minute, or of the window that joins tolls and accidents if windows were chosen, in
+    /// seconds from the start of the run.
     pub window_start_s: i64,
     /// Number that identifies the expressway of the row.
     pub xway: u16,
@@ -108,7 +109,7 @@ pub struct LrbSizes {
     pub last_us: i64,
 }
 
-/// Windows of 120 s every 30 s, and minutes.
+/// Windows of 120 s every 30 s for accidents, and of one minute for tolls and for the last windows.
 const USUAL: LrbSizes = LrbSizes {
     accidents_us: 120_000_000,
     accidents_slide_us: 30_000_000,
@@ -157,8 +158,8 @@ pub fn lrb_rows_in(sizes: LrbSizes, input: impl Iterator<Item = LrbInput>) -> Lr
         }
     }
     minutes.insert(open_minute, open);
-    // The counts of a minute belong to the last window that has the minute's last instant. No two minutes have the
-    // same, because last windows are not longer.
+    // The counts of a minute belong to the last window that has the minute's last instant. No two minutes
+    // belong to one last window, because last windows are at most as long as the windows of tolls.
     let last_of = |end_us: i64| (end_us - 1).div_euclid(sizes.last_us);
     let mut lasts: BTreeMap<i64, Vec<Counted>> = minutes
         .into_iter()

@@ -83,7 +83,7 @@
 //!   balance is above 0, else 0.
 //! * Type 3, daily expenditure: row `3, time, query, toll` with the historical toll of `(vehicle, day, xway)`. A
 //!   request for which there is none has no row *(ours)*. Today's charges play no part.
-//! * Type 4, travel time: no row, as everywhere.
+//! * Type 4, travel time: no row, as in all other implementations.
 //!
 //! Requests are answered whether or not the car is on the road, and one at a time: a question asked twice is
 //! answered twice.
@@ -256,7 +256,7 @@ struct Road {
     cars: BTreeMap<i32, Car>,
     /// Reports and cars of each segment in each minute.
     traffic: BTreeMap<(Segment, i32), Traffic>,
-    /// The cars that are stopped at a place, in the order in which they became so.
+    /// The cars that are stopped at a place, in the order in which they stopped.
     stopped: BTreeMap<Place, Vec<i32>>,
     accidents: BTreeMap<Segment, Vec<Accident>>,
     answer: LrbFullAnswer,

@@ -96,7 +96,7 @@ impl Row for NetmonWindow {
     }
 }
 
-/// A run of a generator's probes, which repeat and are stamped at a steady rate.
+/// A benchmark run over a generator's probes, which repeat and are stamped at a steady rate.
 #[derive(Clone, Debug)]
 pub struct NetmonDrain<'a> {
     /// Source, destination and round-trip time of the probes of one period, which repeats.
@@ -105,7 +105,7 @@ pub struct NetmonDrain<'a> {
     pub indexes: Range<u64>,
     /// Event rate: probe `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
     pub rate_per_s: u64,
-    /// Time of the first measurement of a round-trip time, in microseconds since the Unix epoch.
+    /// Event time of the probe with index 0, in microseconds since the Unix epoch.
     pub start_us: i64,
 }
 
@@ -121,8 +121,8 @@ pub struct NetmonSums {
 type Pairs = BTreeMap<(u32, u32), Sum>;
 
 impl NetmonSums {
-    /// Creates sums without probes for these windows. A plain number is the size in microseconds of
-    /// back-to-back windows.
+    /// Creates sums without probes for these windows. The windows may be given as a plain number, the size in
+    /// microseconds of back-to-back windows.
     ///
     /// # Panics
     /// If size and slide are not positive numbers of whole milliseconds.
@@ -157,7 +157,7 @@ impl NetmonSums {
         let (rate, length) = (i128::from(rate_per_s), period.len() as u64);
         let stamp = |index: u64| i128::from(start_us) + i128::from(index) * 1_000_000 / rate;
         // Returns the index of the first probe at or after an instant (the start or the end of a window),
-        // computed as in `ysb.rs`.
+        // within the range: the least index with `floor(index * 1e6 / rate) >= border - start`.
         let index_at = |border: i128| {
             let index = ((border - i128::from(start_us)).max(0) * rate + 999_999) / 1_000_000;
             index.clamp(indexes.start.into(), indexes.end.into()) as u64
@@ -208,7 +208,8 @@ pub fn netmon_window(rows: &[NetmonRow]) -> Option<NetmonWindow> {
     Some(window)
 }
 
-/// Sums `count` probes, from `first` on, of a period that repeats.
+/// Sums `count` consecutive probes of an endless sequence in which `period` repeats, from the index `first`
+/// on.
 fn pairs_of(period: &[(u32, u32, f64)], first: usize, count: u64) -> Pairs {
     let mut pairs = Pairs::new();
     let length = period.len() as u64;

@@ -71,8 +71,8 @@ pub struct NytAnswer {
     pub bad: u64,
 }
 
-/// Returns the results of `trips`, which may be in any order, for these windows. A plain number is the size
-/// in microseconds of back-to-back windows.
+/// Returns the results of `trips`, which may be in any order, for these windows. The windows may be given as
+/// a plain number, the size in microseconds of back-to-back windows.
 ///
 /// # Panics
 /// If size and slide are not positive numbers of whole seconds.

@@ -40,7 +40,7 @@ impl Row for YsbCount {
 }
 
 /// Returns the results of YSB for `events`, which may be in any order; the rows are ordered by window and
-/// campaign. A plain number is the size in microseconds of back-to-back windows.
+/// campaign. The windows may be given as a plain number, the size in microseconds of back-to-back windows.
 ///
 /// # Panics
 /// If size and slide are not positive numbers of whole milliseconds.
@@ -57,7 +57,7 @@ pub fn ysb_counts(events: impl Iterator<Item = YsbInput>, windows: impl Into<Win
     counts.into_iter().map(|((start_us, campaign), count)| row(start_us, campaign, count)).collect()
 }
 
-/// A run over a generator's events in order, stamped at a steady rate.
+/// A benchmark run over a generator's events in order, stamped at a steady rate.
 #[derive(Clone, Copy, Debug)]
 pub struct YsbDrain<'a> {
     /// Event type and ad of the events of one period, which repeats.

@@ -49,8 +49,8 @@ impl YsbGenerator {
         let mut entropy = SeededEntropy::new(options.seed);
         let events: Vec<YsbEvent> =
             (0..CACHE_EVENTS as u64).map(|n| event(options, n, &mut entropy)).collect();
-        // Built through a vector, because an array of 48 MiB must not pass over the stack. Its length is part
-        // of its type, so that masking an index is the only bounds check.
+        // The array is built through a vector, because an array of 48 MiB must not pass over the stack. Its
+        // length is part of its type, so that masking an index is the only bounds check.
         let cache =
             events.into_boxed_slice().try_into().expect("as many events as the cache holds were made");
         YsbGenerator { cache }

@@ -47,7 +47,7 @@ pub type LoopOptions<'a> = loops::LoopOptions<&'a YsbGenerator>;
 /// them.
 ///
 /// A worker's event `index` is the cache's `(first_event + index) % CACHE_EVENTS`. Workers start at equal
-/// distances, so that they do not read the same memory at the same time.
+/// distances in the cache, so that they do not read the same memory at the same time.
 ///
 /// # Panics
 /// If the stamps leave the range of [`EventTime`](thalweg_model::EventTime) (in builds with overflow checks).

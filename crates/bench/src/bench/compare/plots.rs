@@ -28,8 +28,8 @@ impl Plot {
     }
 }
 
-/// Returns the plot of the 99th percentile of each group of queries, against the varied parameter, or by
-/// policy or mode if no parameter was varied.
+/// Returns the plot of the 99th percentile of the latency of each group of queries, against the varied
+/// parameter, or by policy or mode if no parameter was varied.
 fn groups(comparison: &Comparison) -> Option<Plot> {
     let value = |run: &Run| {
         let (label, at) = (run.label.clone(), run.at);

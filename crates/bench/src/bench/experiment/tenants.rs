@@ -2,9 +2,10 @@
 //! more (a), beside more and more bulk jobs (b), and with fewer and fewer workers (c).
 //!
 //! In the paper the bulk jobs' sources become faster, up to 50,000 tuples/s each on 32 machines, and overload
-//! shows where latencies bend. Here the capacity of bulk alone is measured first, and loads are multiples of
-//! it. In (b) each bulk job is offered a twelfth of it, since up to twelve jobs all policies are alike in the
-//! paper; in (c) all are offered the whole.
+//! shows where latencies bend. Here the capacity of the bulk jobs alone, in records per second, is measured
+//! first, and loads are multiples of this capacity. In (b) each bulk job is offered a twelfth of it, since up
+//! to twelve bulk jobs all policies are alike in the paper; in (c) all bulk jobs together are offered the
+//! whole.
 //!
 //! Latency is result latency: from the end of a window, by the records' own stamps, until its results are out.
 //! The paper counts from the arrival of the last event of the window (section 4.1). That event comes up to 16
@@ -62,8 +63,8 @@ const KEPT: f64 = 0.975;
 /// Number of latency-sensitive jobs in every run of the experiment.
 const SENSITIVE_JOBS: u64 = 4;
 
-/// Number of bulk jobs up to which their load is not too high, in the experiment with more and more bulk
-/// jobs.
+/// Number of bulk jobs that together are offered just the measured capacity, in the experiment with more and
+/// more bulk jobs.
 const BULK_JOBS: f64 = 12.0;
 
 /// A panel of Cameo's Figure 8, by the parameter that it varies.

@@ -27,8 +27,8 @@ const REFERENCE_EVENTS_MAX: u64 = 50_000_000;
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let size_us = windows::reference_windows(args).size_us;
-    // Each query has one load per stream. The generator draws from as many request numbers as its rate
-    // requires.
+    // Each query has one load per stream. The generator draws from as many different request numbers as the
+    // stream has events in a window.
     let of_query = |offered: &Offered| {
         let sides = [Side::Requests, Side::Errors];
         let sides = sides.map(|side| Arc::new(generator(args, side, offered.stamps_from(0).0, size_us)));

@@ -90,7 +90,8 @@ fn checker(
     })
 }
 
-/// Returns the revenues of the ads of one period of the generator, beginning with the given index.
+/// Returns the revenues of the ads of one period of the generator, after which its ads repeat, beginning with
+/// the ad at the given index.
 fn period_from(generator: &AdGenerator, index: u64) -> Vec<u64> {
     let cache = generator.cache();
     let (before, behind) = cache.split_at((index % cache.len() as u64) as usize);

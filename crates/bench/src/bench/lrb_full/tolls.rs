@@ -35,8 +35,8 @@ impl<'a> Tolls<'a> {
         let rows = read(path)?;
         let reserved = engine.budget().reserve(rows.len() * TOLL_BYTES);
         let reserved = reserved.context("BUDGET_TOO_SMALL: --tolls does not fit into --memory-budget")?;
-        // Each row gets its line number, because all lines are rows, counted from 1. A repeated equal row is
-        // redundant and is dropped.
+        // Every line of the file is a row, so the number of a row, counted from 1, is its line number. A row
+        // that repeats an equal one is dropped.
         let mut distinct: Vec<(TollRow, usize)> = rows.into_iter().zip(1..).collect();
         distinct.sort_unstable();
         distinct.dedup_by_key(|(row, _)| *row);
@@ -60,8 +60,8 @@ impl<'a> Tolls<'a> {
     }
 
     /// Returns the historical tolls for the reference, read once more from the file: vehicle, day, xway,
-    /// toll. With them comes their text, which holds what the memory budget has paid for them. Returns `None` if
-    /// they do not fit into what the budget has left.
+    /// toll. Also returns the text of the file, which keeps their memory reserved in the budget until it is
+    /// dropped. Returns `None` if they do not fit into what the budget has left.
     pub fn for_the_reference(&self, engine: &Engine) -> Result<Option<ReferenceTolls>> {
         let Some((path, _)) = &self.file else { return Ok(Some((Vec::new(), None))) };
         let toll = |line: Option<String>| {

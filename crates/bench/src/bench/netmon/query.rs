@@ -14,8 +14,8 @@ use crate::bench::digests::{Digested, Digests};
 use crate::bench::rows::{self, Kept, Rows};
 use crate::bench::windows;
 
-/// Number of result rows of a query up to which the rows themselves are kept, 160 MB. If there are more, they
-/// are compared with the reference by digests of windows.
+/// Number of result rows of a query up to which the rows themselves are kept, which then take 160 MB. If
+/// there are more, they are compared with the reference by digests of windows.
 const ROWS_MAX: u64 = 5_000_000;
 
 pub fn plan<S>(
@@ -36,7 +36,7 @@ where
     Ok((graph, KeptMeans { rows: kept_rows, windows: kept_windows }))
 }
 
-/// A result of netmon's query: the mean round-trip time of a pair in a window.
+/// A result of netmon's query: the mean round-trip time between a pair of machines in a window.
 pub type Mean = Windowed<IpPair, f64>;
 
 /// The sink of netmon's results. It keeps result rows while there are not too many, and always a digest of

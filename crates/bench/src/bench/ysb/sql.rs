@@ -87,7 +87,8 @@ fn query(args: &BenchArgs, options: &str, select: &str) -> Result<(Query, Collec
     Ok((assembled.query, collected))
 }
 
-/// Returns event type and ad of the events of one period, by a query over the connector.
+/// Returns event type and ad of the events of one period, after which the connector's events repeat, by a
+/// query over the connector.
 fn period(args: &BenchArgs) -> Result<Vec<(u64, u64)>> {
     let (query, collected) =
         query(args, &format!(", 'events.num' = '{PERIOD}'"), "SELECT event_type, ad_id FROM events")?;

@@ -24,7 +24,7 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 struct Link {
     time_us: i64,
     value: Number,
-    /// Number of the record before this one in its chain.
+    /// Number of the record that precedes this one in the chain of its hash slot.
     before: u32,
 }
 

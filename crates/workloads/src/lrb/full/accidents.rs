@@ -29,8 +29,8 @@ pub struct Standing {
     accident: Option<[u32; 2]>,
 }
 
-/// Detects accidents at each place. The input is keyed by place, with changes in the order of their
-/// times.
+/// Detects accidents at each place. The input is keyed by place, with the stops and departures of cars there
+/// in the order of their times.
 #[derive(Clone, Copy, Debug)]
 pub struct Accidents;
 

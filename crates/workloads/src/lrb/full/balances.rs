@@ -55,7 +55,7 @@ pub struct Balance {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Account {
     balance: u64,
-    /// The toll announced last; 0 if none is announced, since both charge nothing.
+    /// The toll announced last; 0 if none is announced, since a toll of 0 and no toll charge the same.
     announced: u64,
     /// Events of the car that wait for the watermark.
     waiting: Vec<(EventTime, BalanceEvent)>,

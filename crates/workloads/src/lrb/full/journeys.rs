@@ -28,7 +28,7 @@ pub enum CarEvent {
     Stop(StopChange),
 }
 
-/// A report of a car that counts for the traffic.
+/// A report of a car, which counts for the average speed and the number of cars of its segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Sighting {
     /// Number that identifies the car that reports.
@@ -68,10 +68,10 @@ pub struct StopChange {
 /// The state that the operator of journeys keeps for each car.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Car {
-    /// Time and place of the last report of the car that counts.
+    /// Time and place of the car's last report that was not ignored.
     last: Option<(EventTime, Place)>,
-    /// Number of consecutive reports from the place of the last one. Numbers above [`STOPPED_REPORTS`] are
-    /// not distinguished.
+    /// Number of consecutive reports from the place of the last report, the last one included. Numbers above
+    /// [`STOPPED_REPORTS`] are not distinguished.
     reports_there: u8,
     is_off_road: bool,
     /// Number of entries of the car at the time of the last report.

@@ -87,8 +87,8 @@ pub struct Announcement {
 /// The state that the toll operator keeps for each segment of the road.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Known {
-    /// The traffic of the segment, with the minute for which it holds. There is one minute, or two for a
-    /// short time.
+    /// The traffic of the segment, each with the minute for which it holds, counted from the origin of time.
+    /// Usually one minute is kept, and for a short time two.
     traffic: Vec<(i64, Traffic)>,
     /// Accidents ahead of the segment. An accident is forgotten when traffic comes after its last
     /// minute. In a segment without traffic it is kept.

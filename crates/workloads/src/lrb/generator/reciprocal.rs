@@ -14,8 +14,8 @@ impl Reciprocal {
     pub(super) fn of(divisor: u64) -> Self {
         assert!(divisor > 0, "nothing is divided by zero");
         let inverse = (1u128 << 64) / u128::from(divisor);
-        // The reciprocal of 1 would be 2^64, which needs 65 bits. One less is stored, and corrected as for
-        // any other number.
+        // The reciprocal of 1 would be 2^64, which needs 65 bits. So 2^64 - 1 is stored, and the correction
+        // of the quotient makes up for the difference.
         Reciprocal { divisor, inverse: u64::try_from(inverse).unwrap_or(u64::MAX) }
     }
 

@@ -114,8 +114,8 @@ impl Road {
         self.drive(slot, vehicle + u32::from(!is_reentry), next.begin_round, &next_track);
     }
 
-    /// Writes the reports of a journey. Rounds after the end of the period become its first rounds, as rounds
-    /// of the next period.
+    /// Writes the reports of a journey. Reports after the last round of the period are written into its first
+    /// rounds, as those of a car of the previous period.
     fn drive(&mut self, slot: usize, vehicle: u32, begin_round: usize, track: &Track) {
         for (round, spot) in (begin_round..).zip(&track.spots) {
             let vehicle = if round < ROUNDS { vehicle + VEHICLES } else { vehicle };

@@ -4,10 +4,10 @@
 use super::traffic::{QUERIES, SLOTS, VEHICLES};
 use crate::lrb::report::{Direction, PositionReport, SEGMENT_COUNT, SEGMENT_FEET};
 
-/// Number of slots by which the order of cars is turned from one expressway to the next. It is a prime, so that
-/// an order returns only after as many expressways as there are slots. It is small enough for a row to be in
-/// the processor's cache when the next expressway reads it, and large enough that no branch predictor remembers
-/// it: 10,000 records at a hundred expressways.
+/// Number of slots by which the order of the cars' reports is rotated from one expressway to the next. It is
+/// a prime, so that an order returns only after as many expressways as there are slots. It is small enough
+/// for a row to be in the processor's cache when the next expressway reads it, and large enough that no
+/// branch predictor remembers it: 10,000 records at a hundred expressways.
 const TURN: u64 = 101;
 
 /// Computes the numbers of the cars and requests of one expressway in one period.
@@ -43,8 +43,8 @@ impl Numbers {
 pub(super) struct View {
     /// Distance in slots from the cache's first slot to this expressway's first slot.
     pub(super) turn: u32,
-    /// Mask for an exclusive or with position and segment: no bits, or all bits, which counts them from the
-    /// other end.
+    /// Mask for an exclusive or with position and segment. It has no bit set, or all bits, so that position
+    /// and segment count from the other end of the road.
     mirror: u32,
     /// Number of feet added to the position of a car, after mirroring.
     position_offset: u32,

@@ -93,8 +93,8 @@ fn produce(source: &mut Source<'_>, records: &mut [Record<LrbRecord>]) {
     source.stamps = stamps;
 }
 
-/// Filter: copies every row, and advances only if the row is a report, so there is no branch. Returns the
-/// number of reports.
+/// Filter: copies every row, and advances the write position only if the row is a report, so there is no
+/// branch. Returns the number of reports.
 #[inline(never)]
 fn keep_reports(records: &[Record<LrbRecord>], reports: &mut [Record<LrbRecord>]) -> usize {
     let mut count = 0;
@@ -163,8 +163,8 @@ impl OpenWindows {
         }
     }
 
-    /// Splits `rows` into the longest runs that lie in one pane, and calls `each` with each run while its pane
-    /// is open.
+    /// Splits `rows` into the longest runs that lie in one pane, and calls `each` with each of these runs of
+    /// rows while its pane is open.
     #[inline(always)]
     fn each_run(
         &mut self,
@@ -182,8 +182,8 @@ impl OpenWindows {
             let count = if last.event_time < end {
                 rest.len()
             } else {
-                // The run has at least the first row, which opened the pane. At the end of time no instant is
-                // before the end of a pane, so the search alone could find an empty run.
+                // The run has at least the first row, which opened the pane. The pane with the maximum event
+                // time ends at that time, so the search alone could find an empty run there.
                 rest.partition_point(|row| row.event_time < end).max(1)
             };
             let (run, behind) = rest.split_at(count);

@@ -59,7 +59,8 @@ pub(super) struct Counts(Table<u32, u32>);
 /// The average speed of each segment, with which the numbers of reports are joined.
 struct Join(Table<u32, f64>);
 
-/// Toll reports and accidents of each segment, co-grouped.
+/// Toll reports (number of reports, average speed and toll) and number of accidents of each segment,
+/// co-grouped.
 pub(super) struct Segments(Table<u32, SegmentReport>);
 
 #[derive(Clone, Copy, Default)]
@@ -155,7 +156,7 @@ fn join_counts(rows: &[Record<SegmentCount>], join: &Join, tolls: &mut Vec<Recor
     }
 }
 
-/// Co-group, left side: stores the toll report of each segment.
+/// Co-group, left side: stores the toll report (number of reports, average speed and toll) of each segment.
 #[inline(never)]
 fn group_tolls(rows: &[Record<TollReport>], segments: &mut Segments) {
     for row in rows {

@@ -1,10 +1,10 @@
 //! The sliding window of the hand-written loop for Linear Road: the places at which two cars stopped within
 //! 120 s, every 30 s.
 //!
-//! It is computed by panes of 30 s, four to a window. A pane keeps its rows: a car reports once in it, so
-//! that counts per pane would be as long as the rows. When a pane ends, the window of the last four panes
-//! ends too, and their rows are counted. Each row is counted four times, but few cars stand: one report in a
-//! hundred.
+//! It is computed by panes of 30 s, four to a window. A pane keeps its rows and not the number of rows per
+//! car, which would take as much memory, because a car reports only once in a pane. When a pane ends, the
+//! window of the last four panes ends too, and their rows are counted. Each row is counted four times, but
+//! few cars stand: one report in a hundred.
 
 use thalweg_model::{EventTime, Record};
 
@@ -21,7 +21,8 @@ const _: () = assert!(ACCIDENT_WINDOW.as_micros() == PANES as i64 * ACCIDENT_SLI
 pub(super) struct Stops {
     /// Place and car of each row, by pane of 30 s; the last pane is the open one.
     panes: [Vec<(u64, u32)>; PANES],
-    /// Scratch space used when a pane ends: each place gets a number, in the order of the first rows.
+    /// Scratch space used when a pane ends: each place gets a number, in the order in which places first
+    /// occur in the rows.
     numbers: Table<u64, u32>,
     /// Scratch space used when a pane ends: number of rows by place number and car.
     reports: Table<u64, u32>,

@@ -8,7 +8,8 @@
 /// Source: Knuth, "The Art of Computer Programming" vol. 3, section 6.4, "Fibonacci hashing".
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Another odd number, unrelated to the golden ratio: the first multiplier of SplitMix64.
+/// An odd number for the second hash, unrelated to the golden ratio of the first: the first multiplier of
+/// SplitMix64.
 const SECOND_MULTIPLIER: u64 = 0xbf58_476d_1ce4_e5b9;
 
 /// Integer types that serve as keys of the table.
@@ -61,9 +62,9 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
     /// Creates a table without entries, whose keys will come in the order in which another table is
     /// [drained](Self::drain).
     ///
-    /// It uses another hash. With the same hash the table would fill from one end while it grows, and each key
-    /// would be placed after a search past all earlier ones: two million keys took minutes, not a fraction of a
-    /// second.
+    /// The new table uses another hash than the drained one. With the same hash it would fill from one end
+    /// while it grows, and each key would be placed after a search past all earlier ones: two million keys
+    /// took minutes, not a fraction of a second.
     pub(super) fn fed_by_table() -> Self {
         Self::with_slots(1 << 6, SECOND_MULTIPLIER)
     }

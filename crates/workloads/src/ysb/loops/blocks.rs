@@ -78,8 +78,8 @@ pub(super) fn stamp(events: &[YsbEvent], stamps: &mut Stamps, rows: &mut [Record
     *stamps = local;
 }
 
-/// Filter: copies every row, and advances only after a view: a branch taken for a random third of the rows
-/// cannot be predicted. Returns the number of views.
+/// Filter: copies every row, and advances the write position only after a view: a branch taken for a random
+/// third of the rows cannot be predicted. Returns the number of views.
 #[inline(never)]
 fn keep_views(rows: &[Record<YsbEvent>], views: &mut [Record<YsbEvent>]) -> usize {
     let mut count = 0;

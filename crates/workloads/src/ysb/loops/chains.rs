@@ -37,8 +37,8 @@ impl Loop for Chains {
     }
 }
 
-/// Source, filter and map in one loop: writes a row for every event, and advances only after a view, so there
-/// is no branch. Returns the number of views.
+/// Source, filter and map in one loop: writes a row for every event, and advances the write position only
+/// after a view, so there is no branch. Returns the number of views.
 #[inline(never)]
 fn take_viewed_ads(events: &[YsbEvent], stamps: &mut Stamps, ads: &mut [Record<AdInfo>]) -> usize {
     let mut local = *stamps;

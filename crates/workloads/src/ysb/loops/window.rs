@@ -55,9 +55,9 @@ impl OpenWindow {
         }
     }
 
-    /// Splits `rows` into the longest runs that lie in one window, and calls `each` with each run while its
-    /// window is open. So the window is looked up once per run, which is once per block except for blocks on a
-    /// border.
+    /// Splits `rows` into the longest runs that lie in one window, and calls `each` with each of these runs
+    /// of rows while its window is open. So the window is looked up once per run: once per block, except for
+    /// blocks in which a window ends.
     #[inline(always)]
     pub(super) fn each_run<T>(
         &mut self,
@@ -71,8 +71,8 @@ impl OpenWindow {
             let count = if last.event_time < end {
                 rest.len()
             } else {
-                // The run has at least the first row, which opened the window. At the end of time no instant
-                // is before the end of a window, so the search alone could find an empty run.
+                // The run has at least the first row, which opened the window. The window with the maximum
+                // event time ends at that time, so the search alone could find an empty run there.
                 rest.partition_point(|row| row.event_time < end).max(1)
             };
             let (run, behind) = rest.split_at(count);

@@ -122,8 +122,8 @@ impl Track {
         self.spots.len()
     }
 
-    /// Stops the car during these rounds of its journey, at its position in the first of them. Afterwards
-    /// the car drives on from there.
+    /// Stops the car during the given rounds, counted from the start of its journey, at its position in the
+    /// first of them. Afterwards the car drives on from there.
     pub(super) fn stand(&mut self, rounds: Range<usize>) {
         let place = Spot { speed_mph: 0, ..self.spots[rounds.start] };
         let resumed = self.spots[rounds.end - 1].position_feet;
