@@ -25,7 +25,7 @@ pub trait Files: Disk {
     /// Returns the kind of entry at `path` itself; links are not followed.
     ///
     /// # Errors
-    /// The error of the operating system, except that the path does not exist.
+    /// The error of the operating system. A path that does not exist is no error.
     fn standing(&self, path: &Path) -> io::Result<Standing>;
 
     /// Resolves links and `..` in a path.
@@ -79,7 +79,7 @@ pub enum Standing {
 /// Publishing renames, and a rename replaces a pipe, a device or a link by a regular file without asking.
 ///
 /// # Errors
-/// The error of the operating system, except that the path does not exist.
+/// The error of the operating system. A path that does not exist is no error.
 pub(super) fn refusal_to_replace(files: &dyn Files, path: &Path) -> io::Result<Option<&'static str>> {
     Ok(match files.standing(path)? {
         Standing::Nothing | Standing::File => None,
@@ -292,8 +292,8 @@ impl WriteFile for LockedFile {
     }
 }
 
-/// The identity of a file by its directory and name, whether the file exists or not, because one file has
-/// many paths.
+/// The identity of a file, which may not exist yet: its directory and its name. A path would not do, because
+/// one file has many paths.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct FileKey {
     /// The identity of the directory that contains the file, if the directory exists.
@@ -333,7 +333,8 @@ impl Purpose {
     }
 }
 
-/// Returns a path from the root on, as far as the operating system knows the current directory.
+/// Returns the absolute form of a path, or the path unchanged if the operating system does not know the
+/// current directory.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -165,7 +165,7 @@ impl Part {
         }
     }
 
-    /// Appends rows to the file that the part stands for.
+    /// Appends rows to the part: to its file, or to its memory until it has a file.
     pub(super) fn write(
         &mut self,
         rows: &RecordBatch,
@@ -195,7 +195,8 @@ impl Part {
                 part.write(&rows).map_err(|error| failed(&self.name, error))?;
             }
             (Content::Lines { .. }, Writing::Columns(..)) | (Content::Columns(_), Writing::Lines(_)) => {
-                // All parts of a sink have one format, so this case does not occur.
+                // Rows and part have different formats, which does not occur: all parts of a sink have one
+                // format.
                 let error = io::Error::other("it was begun in another format than that of its rows");
                 return Err(failed(&self.name, error).into());
             }
@@ -211,7 +212,7 @@ impl Part {
         }
     }
 
-    /// Returns the bytes of rows of the part that are collected in memory for a joint write.
+    /// Returns the bytes of the rows of the part that are kept in memory until they are written together.
     pub(super) fn gathered_bytes(&self) -> usize {
         match &self.content {
             // Text buffers of open files are not counted, because they have a bound of their own.
