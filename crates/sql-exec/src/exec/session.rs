@@ -78,7 +78,7 @@ pub struct AssignSessions {
     least_end_ms: i64,
     closed: VecDeque<Session>,
     accounts: Accounts,
-    /// Whether all rows come from one reader, so that their order is determined.
+    /// Whether all rows come from one source, so that their order of arrival is the same in every run.
     is_single: bool,
     /// Bytes of the batches whose rows are in open sessions.
     bytes: usize,

@@ -67,7 +67,7 @@ pub struct IntervalJoin {
     bounds: Bounds,
     converter: Option<RowConverter>,
     numbers: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
-    /// Join keys by their numbers. The number of a key without rows is free for another key.
+    /// Join keys, indexed by key number. The number of a key that has no rows left is reused for another key.
     keys: Vec<Key>,
     free: Vec<u32>,
     sides: [Kept; 2],
@@ -94,7 +94,8 @@ struct Entry {
 #[derive(Default)]
 struct Kept {
     row_store: RowStore,
-    /// Numbers of the keys that have rows at each time, so that expired rows are found.
+    /// Numbers of the keys that have rows at each event time, so that the rows that can match no more are
+    /// found.
     expiry: BTreeMap<i64, Vec<u32>>,
 }
 
@@ -104,7 +105,8 @@ struct Arriving {
     rows: RecordBatch,
     keys: KeyBytes,
     is_met: Vec<bool>,
-    /// Position at which matching continues: a row of the batch, and an entry among the kept rows of its key.
+    /// Position at which matching continues: the index of a row of the batch, and the index of an entry among
+    /// the kept rows with the same key.
     row: usize,
     next: Option<usize>,
 }

@@ -13,9 +13,10 @@
 //! The new row of an update has the version of the old row if it has the same time and key. [`Met::replace`]
 //! notes that version until [`Met::replaced`] finds it. Updates that change the time or the key never ask for
 //! the noted version, so only the last [`REPLACED_MAX`] versions are noted. The new row of an update follows
-//! its old row at once, unless a batch ends between them: then up to one batch of each other reader lies
-//! between them. A late row that is added, and is no new row of an update, has a noted version too, but leaves
-//! it noted: with several readers it may come between the two rows of an update.
+//! its old row at once, unless a batch ends between them: then up to one batch of each other source of the
+//! left input lies between them. A late row that is added, and is no new row of an update, has a noted
+//! version too, but leaves it noted: if the left input has several sources, it may come between the two rows
+//! of an update.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -42,14 +43,14 @@ pub struct Met {
     clock: Arc<dyn Clock>,
     converter: RowConverter,
     rows: HashMap<Arc<[u8]>, MetRow, foldhash::fast::RandomState>,
-    /// Times at which rows came out, in order, for expiry. The entry of a retracted row stays here until it
-    /// is due.
+    /// Processing times, in milliseconds and ascending, at which rows came out, for expiry. The entry of a
+    /// retracted row stays here until its time to live is over.
     written: VecDeque<(i64, Arc<[u8]>)>,
     now_ms: i64,
     /// Versions of the old rows of updates whose new rows have not come, by time and key.
     replaced: HashMap<Arc<[u8]>, Replaced, foldhash::fast::RandomState>,
-    /// Ascending numbers under which the versions in `replaced` were noted, in order, so that the oldest is
-    /// dropped first. The entry stays here after the new row has come.
+    /// Numbers under which the versions in `replaced` were noted, ascending, so that the oldest version is
+    /// dropped first. An entry stays here after the new row of its update has come.
     noted: VecDeque<(u64, Arc<[u8]>)>,
     noted_count: u64,
     bytes: usize,
