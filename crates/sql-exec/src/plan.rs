@@ -22,8 +22,8 @@ mod join;
 pub use join::{Counted, Join, JoinKey, JoinKind, JoinMethod, WindowPlaces};
 
 /// Greatest depth of an expression when consecutive projections are merged, for example views upon views.
-/// Workers evaluate expressions on small stacks, and recurse for all expressions but chains that are deep on
-/// their left side.
+/// Workers evaluate expressions on small stacks, and recurse once for each level, except in chains that are
+/// deep on their left side, such as `a + b + c`.
 const EXPRESSION_DEPTH_MAX: usize = 250;
 
 /// A column of the rows that an operator of a plan puts out.
@@ -90,7 +90,7 @@ pub enum WindowSpec {
     Tumble {
         /// Size of each tumbling window in milliseconds, above zero.
         size_ms: i64,
-        /// Distance in milliseconds from the start of 1970 to the start of one of the windows.
+        /// Distance in milliseconds from the start of 1970 to the start of any one of the windows.
         offset_ms: i64,
     },
     /// Sliding windows of one size, one of which starts at every slide.
@@ -99,7 +99,7 @@ pub enum WindowSpec {
         size_ms: i64,
         /// Distance in milliseconds between the starts of consecutive sliding windows, above zero.
         slide_ms: i64,
-        /// Distance in milliseconds from the start of 1970 to the start of one of the windows.
+        /// Distance in milliseconds from the start of 1970 to the start of any one of the windows.
         offset_ms: i64,
     },
     /// Cumulative windows: they begin together, each is one step longer than the one before, up to a greatest
@@ -109,10 +109,11 @@ pub enum WindowSpec {
         size_ms: i64,
         /// Difference in size between consecutive cumulative windows in milliseconds, above zero.
         step_ms: i64,
-        /// Distance in milliseconds from the start of 1970 to the start of one of the windows.
+        /// Distance in milliseconds from the start of 1970 to the start of any one of the windows.
         offset_ms: i64,
     },
-    /// Session windows: rows of one key, each at most a gap after the row before.
+    /// Session windows: rows of one key of which each comes at most `gap` after the row before, in event
+    /// time.
     Session {
         /// Time without a row of the key after which a session ends, in milliseconds, above zero.
         gap_ms: i64,
