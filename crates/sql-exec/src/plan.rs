@@ -307,11 +307,12 @@ impl Frame {
 /// SQL function that ranks the rows of a top-N.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RankFunction {
-    /// ROW_NUMBER: numbers rows from 1 on, equal rows too.
+    /// ROW_NUMBER: numbers the rows from 1 on; rows that are equal in the sort columns get different numbers.
     RowNumber,
-    /// RANK: gives equal rows the number of the first of them.
+    /// RANK: gives rows that are equal in the sort columns the row number of the first of them.
     Rank,
-    /// DENSE_RANK: counts the distinct values up to the row.
+    /// DENSE_RANK: counts the distinct values of the sort columns up to the row, the values of the row
+    /// included.
     DenseRank,
 }
 

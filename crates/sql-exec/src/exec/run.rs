@@ -412,7 +412,7 @@ fn refused(error: EvaluationError) -> SqlError {
     SqlError::new(Code::Unsupported, error.message)
 }
 
-/// Sink at the end of a plan, with its name.
+/// Sink that receives the rows of a plan, with its name.
 pub struct Ending {
     /// Name of the sink in metrics and messages.
     pub name: String,
@@ -424,7 +424,7 @@ pub struct Ending {
 struct Read<'p> {
     table: &'p Arc<Table>,
     places: &'p [usize],
-    /// Columns of the table that are read, in the order of `places`.
+    /// Columns of the table that are read. `places` has their indexes in the table, in the same order.
     columns: &'p [Column],
     conditions: &'p [Typed],
     outputs: Vec<Typed>,

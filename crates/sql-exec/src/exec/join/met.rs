@@ -33,7 +33,8 @@ use thalweg_sql_tables::batch::BATCH_ROWS_MAX;
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
 
-/// Greatest number of versions that are noted for the new rows of updates.
+/// Greatest number of versions that are noted at a time for the new rows of updates, which take the version
+/// of the old row.
 const REPLACED_MAX: usize = 4 * BATCH_ROWS_MAX;
 
 /// Holds left rows of a temporal join that the watermark has passed, with their versions, by the values of
@@ -129,8 +130,8 @@ impl Met {
         self.rows.insert(row, met);
     }
 
-    /// Removes a left row that is retracted, and returns `Some` of the version that it matched, if any.
-    /// Returns `None` if there is no such row.
+    /// Removes a left row that is retracted. Returns `Some(Some(version))` with the version that the row
+    /// matched, `Some(None)` if it matched no version, and `None` if the row is not remembered.
     pub fn take_back(&mut self, row: &[u8]) -> Option<Option<Box<[u8]>>> {
         let met = self.rows.get_mut(row)?;
         if met.count > 1 {
@@ -171,8 +172,8 @@ impl Met {
         self.replaced.insert(key, Replaced { version: version.map(Box::from), count, noted_at });
     }
 
-    /// Returns `Some` of the version, if any, of the old row that a new row with the given time and key
-    /// replaces. Returns `None` if no such old row was noted.
+    /// Returns the version of the old row that a new row with the given time and key replaces: `Some(None)`
+    /// if the old row matched no version, and `None` if no such old row was noted.
     pub fn replaced(&mut self, time_and_key: (i64, Option<&[u8]>)) -> Option<Option<Box<[u8]>>> {
         let key = bytes_of_key(time_and_key);
         let replaced = self.replaced.get_mut(&key[..])?;
@@ -183,8 +184,8 @@ impl Met {
         self.drop_replaced(&key)
     }
 
-    /// Returns `Some` of the version that is noted for the given time and key, if any, and leaves it noted.
-    /// Returns `None` if nothing is noted.
+    /// Returns the version that is noted for the given time and key, and leaves it noted: `Some(None)` if the
+    /// old row matched no version, and `None` if nothing is noted.
     pub fn noted(&self, time_and_key: (i64, Option<&[u8]>)) -> Option<Option<Box<[u8]>>> {
         let key = bytes_of_key(time_and_key);
         self.replaced.get(&key[..]).map(|replaced| replaced.version.clone())

@@ -219,13 +219,14 @@ impl RegularJoin {
         }
     }
 
-    /// Returns the next possible pairs with equal keys, and moves the position of `arriving` behind them.
+    /// Returns the next pairs of rows with equal keys, which match if the join condition holds, too. Moves
+    /// the position of `arriving` behind them.
     fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
         let other = arriving.side.other().index();
         let first = arriving.row;
         let mut found = Vec::new();
-        // The limit is half a batch, because each row may come out alone, and each pair together with a
-        // retraction.
+        // Rows and pairs of one call are limited to half a batch, because each row may come out alone, and
+        // each pair together with a retraction.
         while arriving.row < arriving.batch.len() && found.len() + arriving.row - first < BATCH_ROWS_MAX / 2 {
             let row = arriving.row;
             let number = arriving.keys.get(row).and_then(|key| self.numbers.get(key)).copied();

@@ -56,8 +56,8 @@ pub struct Deduplicate {
     row_bytes: usize,
 }
 
-/// State of a key in deduplication. If there is no row, only the fact is kept that the key's row has come
-/// out.
+/// State of a key in deduplication. `row` is `None` if the row of the key has come out and is needed no more;
+/// later rows of the key are then dropped.
 #[derive(Default)]
 struct Kept {
     row: Option<Row>,

@@ -33,7 +33,8 @@ pub(super) enum Writing {
 /// A file which does not have its final name yet. It is removed if it is dropped before it is published.
 pub(super) struct Part {
     content: Content,
-    /// The name of the part in errors: the path of its file, or else the directory.
+    /// The name of the part in errors: the path of its file or, while it has none, the directory of its
+    /// partition.
     name: String,
     pub(super) opened_at: ProcessingTime,
     pub(super) written_at: ProcessingTime,
@@ -76,7 +77,7 @@ impl Content {
     }
 }
 
-/// The destination of a part: its file, or memory until it has one.
+/// The destination of the bytes of a part: its file, or memory until it has a file.
 #[derive(Default)]
 pub(super) struct PartFile {
     file: Option<InProgressFile>,

@@ -87,7 +87,7 @@ pub(super) struct FileSink {
     places: Vec<usize>,
     keys: Vec<Key>,
     default_partition: String,
-    /// Parts that are being written, by the directories of their partitions.
+    /// Parts, which are files that are being written, by the directories of their partitions.
     open: HashMap<String, Part>,
     /// Complete files of a bounded job with the directories of their partitions, in the order in which they
     /// were closed.
@@ -97,7 +97,7 @@ pub(super) struct FileSink {
     end: JobEnd,
     /// Bytes of memory held for the directory names of complete and of published files.
     names_bytes: usize,
-    /// How many of the parts being written have an open file.
+    /// How many of the parts that are being written have an open file. The others keep their rows in memory.
     files_open: usize,
     /// How many bytes of rows may be collected in memory.
     gathered_max: usize,
@@ -214,8 +214,8 @@ impl FileSink {
         Ok(sink)
     }
 
-    /// Begins a part for a partition that has none. The part gets a file at once if fewer than the greatest
-    /// number of files are open.
+    /// Begins a part, which is a file to be written, for a partition that has none. The part gets its file at
+    /// once if fewer than [`OPEN_PARTS_MAX`] files are open; until then it keeps rows in memory.
     fn begin(&mut self, directory: &str, now: ProcessingTime) -> Result<(), Fault> {
         if !self.open.contains_key(directory) {
             let mut part = Part::new(&self.root.join(directory), &self.writing, now)?;
