@@ -242,8 +242,8 @@ pub enum Node {
         frame: Frame,
         /// Aggregate functions that are computed over the frame of each row.
         calls: Vec<AggregateCall>,
-        /// How long the state of a key is kept after its last row, in milliseconds. `None` keeps it forever,
-        /// unless the frame is a span of time.
+        /// How long the state of a key is kept after its last row, in milliseconds of processing time. `None`
+        /// keeps it forever, unless the frame is a span of time.
         ttl_ms: Option<i64>,
     },
     /// Aggregates per key without a window. The output columns are the keys and the results, which change
@@ -257,8 +257,8 @@ pub enum Node {
         calls: Vec<AggregateCall>,
         /// Whether the input may retract rows, so that the aggregates must be able to subtract.
         is_retracting: bool,
-        /// How long the state of a key is kept after its last row, in milliseconds; `Some` in every plan that
-        /// may run.
+        /// How long the state of a key is kept after its last row, in milliseconds of processing time; `Some`
+        /// in every plan that may run.
         ttl_ms: Option<i64>,
     },
     /// Top-N without a window: the first rows of each key by an order; the result may change with every row.
@@ -280,8 +280,8 @@ pub enum Node {
         has_rank: bool,
         /// Whether the input may retract rows.
         is_retracting: bool,
-        /// How long the state of a key is kept after its last row, in milliseconds; `Some` in every plan that
-        /// may run.
+        /// How long the state of a key is kept after its last row, in milliseconds of processing time; `Some`
+        /// in every plan that may run.
         ttl_ms: Option<i64>,
     },
 }

@@ -18,7 +18,8 @@ use crate::error::cut;
 /// Greatest number of rows of a batch, the unit of data between the operators of a SQL query.
 pub const BATCH_ROWS_MAX: usize = 4_096;
 
-/// Greatest number of bytes of a batch on an edge, unless a single row has more. A block of four batches has one MiB.
+/// Greatest number of bytes of a batch on an edge, unless a single row has more. A block of an edge holds
+/// four batches, so it has at most 1 MiB.
 pub const BATCH_BYTES_MAX: usize = 256 << 10;
 
 /// Batches of more bytes than this are charged to the memory budget. Smaller ones are not, because few of
@@ -120,8 +121,8 @@ impl Batch {
         self.rows.columns().iter().map(|column| value_bytes(column)).sum()
     }
 
-    /// Splits off the first rows of the batch, as many as an edge should hold at once. Returns them and the
-    /// remaining rows, if any. Copies nothing.
+    /// Splits off as many of the first rows of the batch as have [`BATCH_BYTES_MAX`] bytes by the mean length
+    /// of its rows, but at least one row. Returns these rows and the remaining rows, if any. Copies nothing.
     pub fn cut(self) -> (Batch, Option<Batch>) {
         let (rows, bytes) = (self.len(), self.bytes());
         if rows < 2 || bytes <= BATCH_BYTES_MAX {

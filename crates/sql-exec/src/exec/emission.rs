@@ -29,7 +29,7 @@ pub(super) struct Emission {
     late_by: EventTime,
     has_failed: bool,
     weighed: Weighed,
-    /// Memory allowance that pays for long results.
+    /// Memory allowance by which output batches of more than 1 MiB are charged to the memory budget.
     allowance: Allowance,
 }
 
@@ -49,7 +49,7 @@ impl Emission {
         }
     }
 
-    /// Sets the memory allowance that pays for long results.
+    /// Sets the memory allowance by which output batches of more than 1 MiB are charged to the memory budget.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
     }
@@ -64,7 +64,7 @@ impl Emission {
         self.weighed
     }
 
-    /// Returns whether the operator has output that could not be put out yet.
+    /// Returns whether the operator has output for which the next edge had no room yet.
     pub(super) fn is_stalled(&self) -> bool {
         self.held.is_some() || self.is_emitting || self.fillers.is_some()
     }

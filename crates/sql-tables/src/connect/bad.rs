@@ -92,8 +92,8 @@ impl BadOptions {
         if !(0.0..=1.0).contains(&share) {
             return Err(given.wrong(SHARE, format!("'{share}' is not a number from 0 to 1")));
         }
-        // The share of a window of 10,000 records is a whole number of records if it has up to four digits.
-        // The small summand corrects the rounding of the multiplication.
+        // The share of a window of 10,000 records is a whole number of records if the share has up to four
+        // digits behind the point. The small summand corrects the rounding of the multiplication.
         let bad_max = (share < 1.0).then_some((share * BAD_WINDOW_RECORDS as f64 + 1e-6) as usize);
         Ok(BadOptions { on_bad, bad_max })
     }
@@ -115,7 +115,7 @@ pub(super) struct BadRecords {
     job: u64,
     /// Tells whether the job of the split was asked to end early.
     end: JobEnd,
-    /// The last bad record, if it is too long and its length is not known yet.
+    /// The last bad record, if it is longer than a record may be and its end was not found yet.
     cut: Option<Cut>,
     recent: RecentBad,
     count: u64,

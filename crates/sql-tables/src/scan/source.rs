@@ -365,8 +365,8 @@ impl Source for TableSource {
                 }
                 _ => match polled.status {
                     SourceStatus::Ended => {}
-                    // A poll without rows has used its whole share of reading, for example on bad records. So
-                    // other tasks run now.
+                    // A poll that gives no rows may have read as much input as one poll is allowed, for
+                    // example bad records only. So other tasks run now.
                     status => return Ok(Polled::new(status)),
                 },
             }

@@ -85,7 +85,8 @@ pub(super) struct Depth {
 /// Checks the bounds on depth and length of a statement.
 ///
 /// # Errors
-/// [`Code::Unsupported`] at the first token beyond a bound, and [`Code::Syntax`] where SELECT has no results.
+/// [`Code::Unsupported`] at the first token beyond a bound, and [`Code::Syntax`] where nothing stands between
+/// SELECT and FROM.
 pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
     let mut levels = vec![Level::new(Kind::Bracket)];
     let (mut set_operations, mut joins, mut prefixes) = (0, 0, 0usize);

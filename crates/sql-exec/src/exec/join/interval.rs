@@ -60,7 +60,8 @@ impl Bounds {
     }
 }
 
-/// Interval join, which joins rows of equal keys that are near in event time.
+/// Interval join, which joins rows of equal keys if the difference of their event times is within given
+/// bounds.
 pub struct IntervalJoin {
     shape: Shape,
     times: [usize; 2],
@@ -158,8 +159,8 @@ impl IntervalJoin {
         Ok(on_time)
     }
 
-    /// Returns the next possible pairs of the arriving batch: their keys are equal, and they are near enough
-    /// in time.
+    /// Returns the next possible pairs of the arriving batch: their keys are equal, and the difference of
+    /// their event times is within the bounds of the join.
     fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
         let times = arriving
             .rows

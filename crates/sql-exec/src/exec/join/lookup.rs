@@ -46,7 +46,8 @@ pub struct LookupJoin {
     table: Option<Table>,
     waiting: VecDeque<Batch>,
     probing: Option<(Probe, Option<Arc<[RowKind]>>)>,
-    /// Bytes of the table rows in `coming` and of the left rows in `waiting`.
+    /// Bytes of the rows in `coming`, the table rows read so far, and in `waiting`, the left rows that wait
+    /// for the rest of the table.
     bytes: usize,
     accounts: Accounts,
 }

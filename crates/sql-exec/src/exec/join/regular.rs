@@ -213,7 +213,8 @@ impl RegularJoin {
         let Some(number) = self.numbers.get(key) else { return };
         let records = &mut self.keys[*number as usize].records[side.index()];
         if let Some(at) = records.iter().position(|record| *record.row == *row) {
-            // A key without rows is not removed at once, but when its last entry of `written` is due.
+            // A key that has lost its last row is not removed at once, but when the time to live of its last
+            // entry in `written` is over.
             records.remove(at);
             self.bytes -= record_bytes(row);
         }

@@ -152,7 +152,9 @@ pub(super) struct Figures {
     pub schedule: Schedule,
     /// The event time of the first event, in milliseconds since 1970.
     pub base_millis: i64,
-    /// One in `hot_auctions` bids is for another auction than the hot one; likewise for bidders and sellers.
+    /// One in `hot_auctions` bids is for another auction than the hot auction. One in `hot_bidders` bids is
+    /// by another person than the hot bidder, and one in `hot_sellers` auctions by another person than the
+    /// hot seller.
     pub hot_auctions: u64,
     pub hot_bidders: u64,
     pub hot_sellers: u64,
