@@ -153,7 +153,8 @@ pub enum Node {
         /// Expressions over the columns of the input; each of them makes one output column.
         outputs: Vec<Typed>,
     },
-    /// Puts out each input row several times, each time in a different form, as grouping sets need it.
+    /// Puts out each input row several times, each time with the values of another list of expressions, as
+    /// grouping sets need it.
     Expand {
         /// Input whose rows are put out several times.
         input: Box<Plan>,

@@ -189,8 +189,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Returns this state for the job with the given number. Bad records that one job diverted are kept even
-    /// if another job fails.
+    /// Returns a copy of this state for the job with the given number; the copies share all files. Bad
+    /// records that one job diverted are kept even if another job fails.
     #[must_use]
     pub fn for_job(&self, job: u64) -> Self {
         Shared { job, ..self.clone() }

@@ -418,7 +418,7 @@ impl BatchOperator for TopN {
         &mut self.accounts
     }
 
-    /// Saves the state between batches, when all changes have come out.
+    /// Saves the state. It is called between batches, when all changes have come out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         state.put(&(ROW_FORMAT, self.arrivals))?;

@@ -499,7 +499,7 @@ impl BatchOperator for WindowAggregate {
                 Err(error) => self.failure = Some(error),
             }
         }
-        // The error of a window is kept until the windows before it are out.
+        // The error of a window is kept until the results of the windows before it have come out.
         if pieces.is_empty()
             && let Some(error) = self.failure.take()
         {

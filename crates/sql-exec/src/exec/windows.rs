@@ -63,9 +63,8 @@ impl Clocks {
         low.saturating_add(offset_ms(zone, low))
     }
 
-    /// Returns the greatest watermark in whole milliseconds that has not [`passed`](Self::passed) the local
-    /// time that `watermark` has passed. Windows that end at this local time are not over by the returned
-    /// watermark.
+    /// Returns the greatest watermark, in whole milliseconds, by which windows are still open that end at the
+    /// local time [`passed`](Self::passed) by `watermark`.
     pub fn before(&mut self, watermark: EventTime) -> EventTime {
         let reading = self.passed(watermark);
         EventTime::from_micros(self.end(reading).saturating_sub(1).saturating_mul(1_000))

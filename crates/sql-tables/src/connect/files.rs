@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use thalweg_connectors::RealDisk;
 use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 
-/// A disk with directories, and with locks that tell which files a run is writing.
+/// A disk with directories, and with locks that tell which files a run of this program is writing.
 pub trait Files: Disk {
     /// Lists the entries of a directory, in no order.
     ///
@@ -40,14 +40,14 @@ pub trait Files: Disk {
     /// The error of the operating system.
     fn make_directories(&self, path: &Path) -> io::Result<()>;
 
-    /// Returns whether a run is writing to the regular file at `path`.
+    /// Returns whether a run of this program is writing to the regular file at `path`.
     ///
     /// # Errors
     /// The error of the operating system, and an error if the path is no regular file.
     fn is_held(&self, path: &Path) -> io::Result<bool>;
 
-    /// Removes a regular file that no run is writing to; returns whether it was removed. A file held by its
-    /// writer stays, and so does a file on a file system without locks.
+    /// Removes a regular file to which no run of this program is writing; returns whether it was removed. A
+    /// file held by its writer stays, and so does a file on a file system without locks.
     ///
     /// # Errors
     /// The error of the operating system, and an error if the path is no regular file.
@@ -152,7 +152,7 @@ impl Disk for RealFiles {
 /// How often the creation of a file is tried while other runs remove or create it at the same time.
 const CREATE_TRIES: usize = 16;
 
-/// Tells whether a run holds the lock of the file at a path.
+/// Tells whether a run of this program holds the lock of the file at a path.
 enum Held {
     /// No other run held the lock. This process holds it as long as the file is open.
     ByUs(File),

@@ -15,12 +15,12 @@ use sqlparser::tokenizer::Token;
 
 use super::dialect::{call, single_name};
 
-/// Name of the function in whose calls the parser turns intervals of days to seconds. The argument of a call
-/// is the length of the interval in milliseconds.
+/// Name of the function into whose calls the parser turns intervals of days to seconds. The argument of a
+/// call is the length of the interval in milliseconds.
 pub const MILLIS: &str = "interval of milliseconds";
 
-/// Name of the function in whose calls the parser turns intervals of years and months. The argument of a call
-/// is the length of the interval in months.
+/// Name of the function into whose calls the parser turns intervals of years and months. The argument of a
+/// call is the length of the interval in months.
 pub const MONTHS: &str = "interval of months";
 
 /// Unit of a part of an interval literal; units are declared from the largest to the smallest.

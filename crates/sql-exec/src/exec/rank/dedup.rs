@@ -238,7 +238,7 @@ impl BatchOperator for Deduplicate {
         &mut self.accounts
     }
 
-    /// Saves the state between batches, when all rows passed by the watermark have come out.
+    /// Saves the state. It is called between batches, when all rows passed by the watermark have come out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         state.put(&(ROW_FORMAT, self.arrivals, self.passed_ms))?;
