@@ -22,8 +22,8 @@ mod join;
 pub use join::{Counted, Join, JoinKey, JoinKind, JoinMethod, WindowPlaces};
 
 /// Greatest depth of an expression when consecutive projections are merged, for example views upon views.
-/// Workers evaluate expressions on small stacks, and recurse for all expressions but chains that are deep on
-/// their left side.
+/// Workers evaluate expressions on small stacks, and recurse once for each level, except in chains that are
+/// deep on their left side, such as `a + b + c`.
 const EXPRESSION_DEPTH_MAX: usize = 250;
 
 /// A column of the rows that an operator of a plan puts out.
@@ -90,7 +90,7 @@ pub enum WindowSpec {
     Tumble {
         /// Size of each tumbling window in milliseconds, above zero.
         size_ms: i64,
-        /// Distance in milliseconds from the start of 1970 to the start of one of the windows.
+        /// Distance in milliseconds from the start of 1970 to the start of any one of the windows.
         offset_ms: i64,
     },
     /// Sliding windows of one size, one of which starts at every slide.
@@ -99,7 +99,7 @@ pub enum WindowSpec {
         size_ms: i64,
         /// Distance in milliseconds between the starts of consecutive sliding windows, above zero.
         slide_ms: i64,
-        /// Distance in milliseconds from the start of 1970 to the start of one of the windows.
+        /// Distance in milliseconds from the start of 1970 to the start of any one of the windows.
         offset_ms: i64,
     },
     /// Cumulative windows: they begin together, each is one step longer than the one before, up to a greatest
@@ -109,10 +109,11 @@ pub enum WindowSpec {
         size_ms: i64,
         /// Difference in size between consecutive cumulative windows in milliseconds, above zero.
         step_ms: i64,
-        /// Distance in milliseconds from the start of 1970 to the start of one of the windows.
+        /// Distance in milliseconds from the start of 1970 to the start of any one of the windows.
         offset_ms: i64,
     },
-    /// Session windows: rows of one key, each at most a gap after the row before.
+    /// Session windows: rows of one key of which each comes at most `gap` after the row before, in event
+    /// time.
     Session {
         /// Time without a row of the key after which a session ends, in milliseconds, above zero.
         gap_ms: i64,
@@ -152,7 +153,8 @@ pub enum Node {
         /// Expressions over the columns of the input; each of them makes one output column.
         outputs: Vec<Typed>,
     },
-    /// Puts out each input row several times, each time in a different form, as grouping sets need it.
+    /// Puts out each input row several times, each time with the values of another list of expressions, as
+    /// grouping sets need it.
     Expand {
         /// Input whose rows are put out several times.
         input: Box<Plan>,
@@ -241,8 +243,8 @@ pub enum Node {
         frame: Frame,
         /// Aggregate functions that are computed over the frame of each row.
         calls: Vec<AggregateCall>,
-        /// How long the state of a key is kept after its last row, in milliseconds. `None` keeps it forever,
-        /// unless the frame is a span of time.
+        /// How long the state of a key is kept after its last row, in milliseconds of processing time. `None`
+        /// keeps it forever, unless the frame is a span of time.
         ttl_ms: Option<i64>,
     },
     /// Aggregates per key without a window. The output columns are the keys and the results, which change
@@ -256,8 +258,8 @@ pub enum Node {
         calls: Vec<AggregateCall>,
         /// Whether the input may retract rows, so that the aggregates must be able to subtract.
         is_retracting: bool,
-        /// How long the state of a key is kept after its last row, in milliseconds; `Some` in every plan that
-        /// may run.
+        /// How long the state of a key is kept after its last row, in milliseconds of processing time; `Some`
+        /// in every plan that may run.
         ttl_ms: Option<i64>,
     },
     /// Top-N without a window: the first rows of each key by an order; the result may change with every row.
@@ -279,8 +281,8 @@ pub enum Node {
         has_rank: bool,
         /// Whether the input may retract rows.
         is_retracting: bool,
-        /// How long the state of a key is kept after its last row, in milliseconds; `Some` in every plan that
-        /// may run.
+        /// How long the state of a key is kept after its last row, in milliseconds of processing time; `Some`
+        /// in every plan that may run.
         ttl_ms: Option<i64>,
     },
 }
@@ -306,11 +308,12 @@ impl Frame {
 /// SQL function that ranks the rows of a top-N.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RankFunction {
-    /// ROW_NUMBER: numbers rows from 1 on, equal rows too.
+    /// ROW_NUMBER: numbers the rows from 1 on; rows that are equal in the sort columns get different numbers.
     RowNumber,
-    /// RANK: gives equal rows the number of the first of them.
+    /// RANK: gives rows that are equal in the sort columns the row number of the first of them.
     Rank,
-    /// DENSE_RANK: counts the distinct values up to the row.
+    /// DENSE_RANK: counts the distinct values of the sort columns up to the row, the values of the row
+    /// included.
     DenseRank,
 }
 

@@ -18,17 +18,20 @@ use crate::error::cut;
 /// Greatest number of rows of a batch, the unit of data between the operators of a SQL query.
 pub const BATCH_ROWS_MAX: usize = 4_096;
 
-/// Greatest number of bytes of a batch on an edge, unless a single row has more. A block of four batches has one MiB.
+/// Greatest number of bytes of a batch on an edge, unless a single row has more. A block of an edge holds
+/// four batches, so it has at most 1 MiB.
 pub const BATCH_BYTES_MAX: usize = 256 << 10;
 
-/// Batches of more bytes than this are paid from the memory budget; few smaller batches exist at a time.
+/// Batches of more bytes than this are charged to the memory budget. Smaller ones are not, because few of
+/// them exist at a time.
 const UNPAID_BYTES_MAX: usize = 1 << 20;
 
-/// Greatest number of empty batches that are sent behind one batch with long rows. An edge bounds the number
-/// of batches, so empty ones let the long one take up more of it; this many fill an edge.
+/// Greatest number of empty batches that are sent behind one batch with long rows. An edge holds a limited
+/// number of batches, so the empty ones let the long batch take up more of the edge; this many fill the rest
+/// of it.
 const FILLERS_MAX: usize = 31;
 
-/// Counts of rows taken and put out with which an operator over batches begins: no rows yet.
+/// Row counts of an operator over batches before its first row: it has taken none and put out none.
 pub const NOTHING_WEIGHED: Weighed = Weighed { taken: 0, put: 0, most: BATCH_ROWS_MAX as u32 };
 
 /// A batch of rows as Arrow columns, with the kind of change of each row and the watermark behind the rows.
@@ -43,8 +46,8 @@ pub struct Batch {
     pub watermark: Option<EventTime>,
     /// Reason why the query must fail; a batch with a failure has no rows.
     pub failure: Option<Arc<Failure>>,
-    /// Memory paid for the values of the batch, if they are long. The payment is held until the batch, and
-    /// all batches that were split off it, are dropped.
+    /// Share of the memory budget that the values of the batch occupy, if they have more than 1 MiB. It is
+    /// given back when the batch, and all batches that were split off it, are dropped.
     pub payment: Option<Payment>,
 }
 
@@ -118,8 +121,8 @@ impl Batch {
         self.rows.columns().iter().map(|column| value_bytes(column)).sum()
     }
 
-    /// Splits off the first rows of the batch, as many as an edge should hold at once. Returns them and the
-    /// remaining rows, if any. Copies nothing.
+    /// Splits off as many of the first rows of the batch as have [`BATCH_BYTES_MAX`] bytes by the mean length
+    /// of its rows, but at least one row. Returns these rows and the remaining rows, if any. Copies nothing.
     pub fn cut(self) -> (Batch, Option<Batch>) {
         let (rows, bytes) = (self.len(), self.bytes());
         if rows < 2 || bytes <= BATCH_BYTES_MAX {
@@ -143,11 +146,11 @@ impl Batch {
         (part(0, count, None), part(count, self.len(), self.watermark))
     }
 
-    /// Pays the memory budget for the values of the batch, if they are long, until the last piece of the
-    /// batch is dropped. A batch which is already paid for is not paid for again.
+    /// Charges the values of the batch to the memory budget, if they have more than 1 MiB, until the last
+    /// piece of the batch is dropped. A batch which is already charged is not charged again.
     ///
     /// # Errors
-    /// The error has the code `code` if the memory budget has no room for the values.
+    /// An error with the code `code` if the memory budget has no room for the values.
     pub fn paid(mut self, allowance: &Allowance, code: &'static str) -> Result<Batch, EvaluationError> {
         if self.payment.is_none() {
             self.payment = pay(allowance, self.bytes(), code)?;
@@ -155,14 +158,14 @@ impl Batch {
         Ok(self)
     }
 
-    /// Returns the number of empty batches which must follow this one on an edge. Edges count batches, so a long row
-    /// takes one place per [`BATCH_BYTES_MAX`] bytes.
+    /// Returns the number of empty batches which must follow this one on an edge. An edge bounds the number
+    /// of batches, so a long batch takes the room of one batch per [`BATCH_BYTES_MAX`] bytes.
     pub fn fillers(&self) -> usize {
         (self.bytes() / BATCH_BYTES_MAX).saturating_sub(1).min(FILLERS_MAX)
     }
 
-    /// Makes an empty batch with the same columns as this one. It is sent behind a batch with long rows to
-    /// take one more place on an edge.
+    /// Makes an empty batch with the same columns as this one. It is sent behind a batch with long rows, so
+    /// that the two take the room of two batches on an edge.
     pub fn filler(&self) -> Batch {
         Batch::new(RecordBatch::new_empty(self.rows.schema()))
     }
@@ -199,7 +202,7 @@ pub fn batch_of(
 }
 
 /// Reserves `bytes` of the memory budget for a moment, for example while a hash table is copied into a larger
-/// one. The caller holds the returned payment until the copy is over. Up to 1 MiB costs nothing.
+/// one. The bytes are free again when the caller drops the returned payment. Up to 1 MiB is not charged.
 ///
 /// # Errors
 /// `STATE_LIMIT` if there is no room.
@@ -207,10 +210,10 @@ pub fn reserve_room(allowance: &Allowance, bytes: usize) -> Result<Option<Paymen
     pay_for(allowance, bytes, "STATE_LIMIT", "a larger table of keys", "remember less")
 }
 
-/// Pays the memory budget for `bytes` of results, if they are more than 1 MiB.
+/// Charges `bytes` of results to the memory budget, if they are more than 1 MiB.
 ///
 /// # Errors
-/// The error has the code `code` if the memory budget has no room for them.
+/// An error with the code `code` if the memory budget has no room for the results.
 pub fn pay(
     allowance: &Allowance,
     bytes: usize,

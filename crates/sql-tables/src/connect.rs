@@ -117,8 +117,8 @@ pub trait RowSink: Send {
         Ok(())
     }
 
-    /// Gives the sink its memory allowance, before the first rows. The allowance tells how large the memory
-    /// budget is.
+    /// Gives the sink the allowance by which it reserves memory of the budget, before the first rows. The
+    /// allowance also tells how large the memory budget is.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
@@ -129,10 +129,10 @@ pub trait RowSink: Send {
     }
 }
 
-/// An input stream, which one source takes and reads.
+/// An input stream, such as the standard input. The first source that needs it takes it; then `None` is left.
 pub type Input = Arc<Mutex<Option<Box<dyn Read + Send>>>>;
 
-/// An output stream of the program, which several sinks share.
+/// An output stream of the program, such as the standard output, which several sinks share.
 pub type Output = Arc<Mutex<Box<dyn Write + Send>>>;
 
 /// The environment of connectors: everything outside of the program which they may use.
@@ -163,7 +163,7 @@ pub struct World {
     pub stdin: Input,
     /// The stream to which the connectors `stdout` and `print` write.
     pub stdout: Output,
-    /// The stream to which `print` writes if its options say so.
+    /// The stream to which the connector `print` writes if its option `standard-error` is true.
     pub stderr: Output,
     /// State that all tables of one run share. The world of each job of the run holds a copy made by
     /// [`Shared::for_job`].
@@ -182,22 +182,22 @@ pub struct World {
 #[derive(Clone, Default)]
 pub struct Shared {
     diversions: bad::Diversions,
-    /// Files that a sink or a set of diverted bad records publishes as a whole, each with what it holds.
+    /// Files that are published as a whole, each with its content: rows of one sink, or diverted bad records.
     files: Arc<Mutex<BTreeMap<FileKey, Purpose>>>,
     /// The number of the job whose tables use this state, within the run.
     job: u64,
 }
 
 impl Shared {
-    /// Returns this state for the job with the given number. Bad records that one job diverted are kept even
-    /// if another job fails.
+    /// Returns a copy of this state for the job with the given number; the copies share all files. Bad
+    /// records that one job diverted are kept even if another job fails.
     #[must_use]
     pub fn for_job(&self, job: u64) -> Self {
         Shared { job, ..self.clone() }
     }
 
-    /// Claims a file for rows or for bad records. Returns the earlier purpose if the file is already claimed
-    /// and one would overwrite the other.
+    /// Claims a file for rows or for bad records. If the file is already claimed and one writer would
+    /// overwrite the other, returns the purpose for which it was claimed first.
     fn takes_file(&self, file: FileKey, purpose: Purpose) -> Result<(), Purpose> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         match files.get(&file) {
@@ -327,8 +327,8 @@ impl Entropy for SystemEntropy {
 /// The parts of a table's declaration that Flink does not have.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Portable {
-    /// Connectors and keys that only this engine has, and their places; empty if Flink accepts the table
-    /// unchanged.
+    /// Connectors and option keys that only this engine has, with their places in the SQL text; empty if
+    /// Flink accepts the table unchanged.
     pub own: Vec<(String, Place)>,
 }
 
@@ -354,8 +354,8 @@ pub struct Abilities {
     pub takes_changes: bool,
 }
 
-/// Opens the splits of a table. Each gives the columns at `wanted`, which are physical or metadata, in that
-/// order.
+/// Opens the splits of a table. Each split gives the table columns with the indexes `wanted`, in that order;
+/// they are physical or metadata columns.
 ///
 /// # Errors
 /// [`SqlError`] if the options are wrong, or the table cannot be opened.
@@ -371,7 +371,7 @@ pub fn bind_source(
     readable(table)?.source(wanted, world)
 }
 
-/// Opens the sink of a table for rows with the columns at `columns`.
+/// Opens the sink of a table. Its rows have the table columns with the indexes `columns`, in that order.
 ///
 /// # Errors
 /// [`SqlError`] if the options are wrong, or the table cannot be opened.
@@ -440,7 +440,8 @@ fn writable(table: &Table) -> Result<Box<dyn Connection + '_>, SqlError> {
     Ok(connection)
 }
 
-/// A connector: its name, and the function that turns the options of a table into a connection.
+/// A connector: its name, and the function that checks the options of a table and returns the table as a
+/// [`Connection`], which can be opened.
 struct Connector {
     name: &'static str,
     /// Whether Flink has a connector of the given name.

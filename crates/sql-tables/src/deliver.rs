@@ -41,15 +41,15 @@ impl Tally {
 pub struct TableSink {
     table: String,
     rows: Box<dyn RowSink>,
-    /// Places and names of the table columns that may not be NULL.
+    /// Indexes, among the columns of the written rows, and names of the table columns that may not be NULL.
     not_null: Vec<(usize, String)>,
     tally: Tally,
     weighed: Weighed,
 }
 
 impl TableSink {
-    /// Creates a sink that writes the rows of a table to `rows`. A NULL in one of the columns
-    /// `not_null` fails the query.
+    /// Creates a sink that writes the rows of a table to `rows`. A NULL in one of the columns `not_null`,
+    /// given by their indexes and names, fails the query.
     pub fn new(
         table: impl Into<String>,
         rows: Box<dyn RowSink>,

@@ -181,8 +181,9 @@ const EXCERPT_CHARACTERS: usize = 80;
 /// Number of characters shown before the place of a mistake, if the line continues behind the place.
 const EXCERPT_BEFORE: usize = 40;
 
-/// Returns three texts: the part of a line around a place, with `…` where the line is cut; the blanks that
-/// stand below the text before the place; and the marks that stand below the place.
+/// Returns three texts: the part of a line around the marked characters, with `…` where the line is cut; the
+/// blanks to print on the next line below the text before these characters; and the marks to print below
+/// them.
 fn excerpt(line: &str, place: Place) -> (String, String, String) {
     let count = line.chars().count();
     let column = (place.column - 1).min(count);

@@ -56,8 +56,8 @@ pub(crate) fn masked_message(message: &str, text: &str) -> String {
 }
 
 /// Returns the ranges of the values of secret options in a text, without their quotes. The text may be wrong.
-/// So the equals sign may be missing, a value may be in double quotes, and a quotation or comment without an
-/// end hides nothing behind it.
+/// So the equals sign may be missing, a value may be in double quotes, and a secret value behind a quotation
+/// or comment without an end is found, too.
 fn secret_ranges(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut is_after_secret = false;

@@ -17,9 +17,9 @@ pub struct Table {
     pub columns: Vec<TableColumn>,
     /// The event time of the table and its watermark; `None` if the table has no event time.
     pub rowtime: Option<Rowtime>,
-    /// The places of the primary key columns among the columns of the table.
+    /// The indexes of the primary key columns among the columns of the table.
     pub primary_key: Vec<usize>,
-    /// The places, among the columns of the table, of the columns by which it is partitioned.
+    /// The indexes, among the columns of the table, of the columns by which it is partitioned.
     pub partitioned_by: Vec<usize>,
     /// The options of the table in WITH, by key.
     pub options: BTreeMap<String, OptionValue>,
@@ -47,10 +47,10 @@ pub struct TableColumn {
 pub enum TableColumnKind {
     /// The values are read from the records of the connector.
     Physical,
-    /// Computed by an expression over the table's columns, by their places; none of these columns is itself
-    /// computed.
+    /// The values are computed by an expression over other columns of the table, which it names by their
+    /// indexes. None of these columns is itself computed.
     Computed(Typed),
-    /// `PROCTIME()`: the value is the time at which a row is processed.
+    /// `PROCTIME()`: the value is the processing time at which a row is read.
     Proctime,
     /// The connector gives the values as metadata of each record.
     Metadata {
@@ -64,16 +64,16 @@ pub enum TableColumnKind {
 /// The event time of a table's rows.
 #[derive(Clone, Debug)]
 pub struct Rowtime {
-    /// The place of the event time column among the columns of the table.
+    /// The index of the event time column among the columns of the table.
     pub column: usize,
-    /// The watermark expression over the table's columns, of the same type as the time column. Later rows
-    /// have event times above it.
+    /// The watermark expression over the table's columns, of the same type as the time column. The rows that
+    /// follow in the stream have event times above its value; others are late.
     pub watermark: Typed,
 }
 
 impl Table {
-    /// Returns the places of the columns that queries write: physical columns, and metadata columns that
-    /// are not virtual.
+    /// Returns the indexes of the table columns that queries write: physical columns, and metadata columns
+    /// that are not virtual.
     pub fn written_columns(&self) -> Vec<usize> {
         let is_written = |column: &TableColumn| match &column.kind {
             TableColumnKind::Physical => true,
@@ -83,7 +83,7 @@ impl Table {
         (0..self.columns.len()).filter(|place| is_written(&self.columns[*place])).collect()
     }
 
-    /// Returns the place of the table column with the given name.
+    /// Returns the index of the table column with the given name.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }

@@ -158,7 +158,7 @@ pub struct Shown {
 
 enum Form {
     /// Rows are written as comma-separated values. Each value is written as a cast to STRING writes it; NULL
-    /// is the word without quotes.
+    /// is written as the word NULL without quotes.
     Text(Vec<Writer>),
     Json(Box<dyn Encoder>),
 }

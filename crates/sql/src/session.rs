@@ -32,8 +32,9 @@ use crate::text::script::{self, Insert, Placed, Statement};
 #[cfg(test)]
 mod tests;
 
-/// Stack size of a thread that plans or walks plans, far more than [`crate::text::plain::OPERATORS_MAX`]
-/// operators need. It is reserved address space; only the pages used take memory.
+/// Stack size, in bytes, of a thread that plans or walks plans, far more than
+/// [`crate::text::plain::OPERATORS_MAX`] operators need. It is reserved address space; only the pages used
+/// take memory.
 pub const STACK_BYTES: usize = 256 << 20;
 
 /// Range of values of the setting `thalweg.latency-target`; the engine has the same bounds.
@@ -94,14 +95,15 @@ pub struct Part {
 pub struct Settings {
     /// Time zone of the session: the setting `table.local-time-zone`.
     pub zone: Tz,
-    /// How long operators without a window keep state: the setting `table.exec.state.ttl`. `None` keeps state
-    /// forever.
+    /// Processing time for which operators without a window keep the state of a key after its last row: the
+    /// setting `table.exec.state.ttl`. `None` keeps state forever.
     pub state_ttl: Option<Duration>,
     /// Name of the scheduling policy: the setting `thalweg.policy`.
     pub policy: Option<String>,
     /// Number of worker threads: the setting `thalweg.workers`.
     pub workers: Option<usize>,
-    /// Latency that the scheduler aims at: the setting `thalweg.latency-target`.
+    /// Latency of records that the scheduler tries to keep: the setting `thalweg.latency-target`. `None` sets
+    /// no target.
     pub latency_target: Option<Duration>,
     /// Directories whose files tables may read and write: the setting `thalweg.file-roots`. `None` if all
     /// files are allowed.

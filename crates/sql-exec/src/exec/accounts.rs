@@ -13,14 +13,14 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Takes the allowance that pays for the state from now on.
+    /// Sets the allowance by which the memory of the state is taken from the budget from now on.
     pub fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
     }
 
-    /// Sets the bytes that the state of the operator holds from now on, and asks the memory allowance for
-    /// those that are new. If the budget refuses them, the query is ended elsewhere, so a refusal needs no
-    /// handling here.
+    /// Sets the bytes that the state of the operator holds from now on, and asks the memory allowance for the
+    /// bytes that are added. A refusal is ignored here, because the runner of the operator sees it and ends
+    /// the query.
     pub fn hold(&mut self, bytes: usize) {
         if bytes > self.bytes {
             let _ = self.allowance.ask(bytes - self.bytes);

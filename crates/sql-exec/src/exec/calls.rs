@@ -1,5 +1,6 @@
 //! Aggregate calls with one accumulator per call and key, for operators that need intermediate results again
-//! and again. Keys are numbered by slots, and a slot's accumulator is reused for another key later.
+//! and again. Each key has a number, its slot. When a key is dropped, its slot and the accumulators of the
+//! slot are reused for another key.
 
 use std::sync::Arc;
 
@@ -75,13 +76,13 @@ impl Calls {
         self.read.iter().map(|place| Arc::clone(rows.column(*place))).collect()
     }
 
-    /// Grows the accumulators of all aggregate calls so that they hold `slots` keys.
+    /// Grows the accumulators of all aggregate calls so that they have room for `slots` keys.
     pub(super) fn resize(&mut self, slots: usize) {
         self.calls.iter_mut().for_each(|call| call.accumulator.resize(slots));
     }
 
-    /// Adds rows to the accumulators of their keys if `comes`, and retracts them otherwise. `rows[i]` is
-    /// the index of a row of the columns, and `slots[i]` is the slot of its key.
+    /// Adds rows to the accumulators of their keys if `comes`, and retracts them otherwise. `rows[i]` is the
+    /// index of a row of `columns`, and `slots[i]` is the slot number of its key.
     pub(super) fn fold(
         &mut self,
         columns: &[ArrayRef],
@@ -107,12 +108,14 @@ impl Calls {
         Ok(())
     }
 
-    /// Returns the current aggregate results of the keys in `slots`, one column for each call.
+    /// Returns the current aggregate results of the keys with the slot numbers `slots`, one column for each
+    /// call.
     pub(super) fn results_of(&self, slots: &[u32]) -> Outcome<Vec<ArrayRef>> {
         self.calls.iter().map(|call| call.accumulator.results_of(slots)).collect()
     }
 
-    /// Resets the accumulators of slots whose keys are gone, so that the slots can serve other keys.
+    /// Resets the accumulators of the slots `slots`, whose keys were dropped, so that the slots can serve
+    /// other keys.
     pub(super) fn reset(&mut self, slots: &[u32]) {
         if !slots.is_empty() {
             self.calls.iter_mut().for_each(|call| call.accumulator.reset(slots));

@@ -1,5 +1,6 @@
-//! Common output side of all operators over batches. Output goes out while there is room. A failure takes the
-//! place of the output and ends the operator. Small batches that wait in the input are merged.
+//! Common output side of all operators over batches. Output is emitted while the next edge has room. If the
+//! operator fails, one batch with the failure is emitted instead of further output. Small batches that wait
+//! in the input are merged.
 
 use arrow::compute::concat_batches;
 use thalweg_model::{
@@ -15,20 +16,20 @@ use super::operator::Outcome;
 pub(super) struct Emission {
     /// Name of the operator, which the error message names if the operator fails.
     name: String,
-    /// Output batch for which the next edge had no room; the operator may have more batches behind it.
+    /// Output batch for which the next edge had no room. The operator may have more batches to emit after it.
     held: Option<Record<Batch>>,
     /// A batch without rows that is to be put out behind a large batch, and how often. An edge has room for a
-    /// limited number of batches. With the empty ones a large batch takes as much of that room as its bytes
-    /// demand.
+    /// limited number of batches. Together with empty batches a large batch takes the room that fits its
+    /// bytes.
     fillers: Option<(usize, Record<Batch>)>,
     /// Whether the operator may have more output that was not fetched yet.
     is_emitting: bool,
-    /// Event time with which output batches are stamped: the greatest of the input batches so far.
+    /// Event time with which output batches are stamped: the greatest event time of an input batch so far.
     stamp: EventTime,
     late_by: EventTime,
     has_failed: bool,
     weighed: Weighed,
-    /// Memory allowance that pays for long results.
+    /// Memory allowance by which output batches of more than 1 MiB are charged to the memory budget.
     allowance: Allowance,
 }
 
@@ -48,7 +49,7 @@ impl Emission {
         }
     }
 
-    /// Sets the memory allowance that pays for long results.
+    /// Sets the memory allowance by which output batches of more than 1 MiB are charged to the memory budget.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
     }
@@ -63,13 +64,14 @@ impl Emission {
         self.weighed
     }
 
-    /// Returns whether the operator has output that could not be put out yet.
+    /// Returns whether the operator has output for which the next edge had no room yet.
     pub(super) fn is_stalled(&self) -> bool {
         self.held.is_some() || self.is_emitting || self.fillers.is_some()
     }
 
-    /// Returns an input batch if the operator is to take it. A batch that carries the failure of an earlier
-    /// operator is passed on instead. After a failure all batches are dropped.
+    /// Returns the input batch `batch` if the operator is to take it, and `None` otherwise. A batch that
+    /// carries the failure of an earlier operator goes to the output instead. After a failure all input
+    /// batches are dropped.
     pub(super) fn admit(&mut self, event_time: EventTime, batch: Batch) -> Option<Batch> {
         self.weighed.taken += batch.weight();
         self.stamp = self.stamp.max(event_time);
@@ -84,8 +86,9 @@ impl Emission {
         Some(batch)
     }
 
-    /// Returns the watermark that a mark announces for all inputs together; `None` if it announces none, or
-    /// if the operator has failed and is to see no more watermarks.
+    /// Returns the watermark if `mark`, a message between the records of an edge, is a watermark of all
+    /// inputs together. Returns `None` for other marks, and if the operator has failed and is to see no more
+    /// watermarks.
     pub(super) fn watermark(&mut self, mark: Mark) -> Option<EventTime> {
         match mark {
             Mark::Watermark(watermark) => {
@@ -100,8 +103,8 @@ impl Emission {
         }
     }
 
-    /// Records the result of a call of the operator: after a success the operator's output is fetched next,
-    /// after an error the failure goes out.
+    /// Records the result of a call of the operator. After a success the operator's output is fetched next;
+    /// after an error a batch with the failure is emitted.
     pub(super) fn note(&mut self, called: Outcome<()>) {
         match called {
             Ok(()) => self.is_emitting = true,
@@ -109,14 +112,15 @@ impl Emission {
         }
     }
 
-    /// Records a failure of the operator; only the failure goes out from now on.
+    /// Records a failure of the operator. From now on nothing but one batch with the failure is emitted.
     pub(super) fn fail(&mut self, error: EvaluationError) {
         self.has_failed = true;
         self.is_emitting = false;
         self.held = Some(Record::new(self.stamp, Batch::failed(&self.name, error)));
     }
 
-    /// Takes over the failure of an operator's copy on another worker; a copy has no other output.
+    /// Takes over the failure of an operator's copy that another worker has run, if it failed. A copy has no
+    /// other output.
     pub(super) fn absorb(&mut self, copy: &mut Emission) {
         if let Some(held) = copy.held.take()
             && held.value.failure.is_some()
@@ -127,7 +131,7 @@ impl Emission {
         }
     }
 
-    /// Puts out the batches that `next` returns, while there is room.
+    /// Emits the batches that `next` returns, while the next edge has room.
     pub(super) fn drain<O: Output<Batch>>(
         &mut self,
         mut next: impl FnMut() -> Outcome<Option<Batch>>,

@@ -58,14 +58,14 @@ pub struct Group {
     now: Now,
     keys: Keyed,
     calls: Calls,
-    /// Number of rows of each key, by the slot of the key.
+    /// Number of rows of each key, indexed by the slot number of the key.
     rows: Vec<i64>,
     /// Rest of the input batch that is still to be aggregated.
     left: Option<Batch>,
     /// Number of input rows that are aggregated at a time. Each row has results of its own, which may be
     /// long.
     rows_at_a_time: usize,
-    /// Bytes of the aggregate results of one row, as last measured.
+    /// Bytes of the aggregate results of one row: the mean over the input rows that were aggregated last.
     row_bytes: usize,
     out: Pieces,
     accounts: Accounts,
@@ -78,8 +78,8 @@ const FIRST_ROWS: usize = 64;
 struct Step {
     row: u32,
     change: Change,
-    /// Results of the key before and after the row: each as the index of a set of result columns, and the row
-    /// in that set.
+    /// Aggregate results of the key before and after the row. Each is given by the index of a set of result
+    /// columns and the index of a row in that set.
     before: (usize, usize),
     after: (usize, usize),
 }
@@ -91,15 +91,15 @@ enum Change {
     Gone,
 }
 
-/// One pass over several keys of a batch, with at most one row of each key, so that the keys can be processed
-/// side by side.
+/// One pass over a batch: it aggregates at most one row of each key, so that the keys can be processed
+/// together, column by column.
 #[derive(Default)]
 struct Round {
     slots: Vec<u32>,
     rows: Vec<u32>,
     back_slots: Vec<u32>,
     back_rows: Vec<u32>,
-    /// Slots of the keys whose results are computed after this pass.
+    /// Slot numbers of the keys whose results are computed after this pass.
     asked: Vec<u32>,
 }
 
@@ -137,15 +137,15 @@ impl Group {
         })
     }
 
-    /// Plans the work for a batch: the effect of each row, the keys whose results are needed before the
-    /// batch, and passes, in each of which a key has at most one row.
+    /// Plans the work for a batch. Returns the effect of each row; the slot numbers of the keys whose results
+    /// before the batch are needed; and the passes, each with at most one row of a key.
     fn plan(&mut self, batch: &Batch) -> Outcome<(Vec<Step>, Vec<u32>, Vec<Round>)> {
         let keys = self.keys.rows(&batch.rows)?;
         let mut steps = Vec::with_capacity(batch.len());
         let mut known: Vec<u32> = Vec::new();
         let mut rounds: Vec<Round> = Vec::new();
-        // Map from the slot of a key to two values: the number of the pass in which the key's next row is
-        // aggregated, and the location of the key's latest result.
+        // Map from the slot number of a key to two values: the index of the pass in which the key's next row
+        // is aggregated, and the location of the key's latest result.
         let mut turns: HashMap<u32, (usize, (usize, usize)), RandomState> = HashMap::default();
         for row in 0..batch.len() {
             let comes = matches!(batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
@@ -171,8 +171,8 @@ impl Group {
                 if !is_new {
                     known.push(slot);
                 }
-                // A location is the number of a set of results and a row in it. Set 0 has the results of keys
-                // before the batch; the sets behind it are those of the passes.
+                // A location is the index of a set of results and of a row in it. Set 0 has the results
+                // before the batch; set `n` has the results after the `n`-th pass.
                 (0, (0, known.len().saturating_sub(1)))
             });
             if rounds.len() <= turn {

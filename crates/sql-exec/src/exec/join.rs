@@ -1,8 +1,8 @@
 //! Joins over batches, and the stage that makes them operators of the engine.
 //!
-//! Both inputs are one stream of [`Either`], so the watermark is the lesser of both. The marks of each side
-//! carry that side's own watermark, by which its rows are late. The head of each file tells what its kind of
-//! join does with rows, watermarks and time:
+//! Both inputs are merged into one stream of [`Either`], whose watermark is the lesser of theirs. The stream
+//! also carries the watermark of each input ([`Mark::InputWatermark`]), by which rows of this input are late.
+//! The head of each file tells what its kind of join does with rows, watermarks and time:
 //!
 //! | file | rows wait for each other |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | [`regular`] | for a time to live |
 //!
 //! A watermark is forwarded behind the output that it caused, and held back by the distance at which rows may
-//! come out behind it ([`JoinOperator::hold`]). Watermarks of single inputs end here.
+//! come out behind it ([`JoinOperator::hold`]). Watermarks of single inputs are not forwarded.
 
 use std::sync::Arc;
 
@@ -105,8 +105,8 @@ pub trait JoinOperator: Send {
         Span::ZERO
     }
 
-    /// Returns whether rows in the join wait for something other than a watermark, so that no later row may
-    /// overtake them.
+    /// Returns whether rows wait in the join for something other than a watermark, such as the end of the
+    /// other input. Meanwhile no watermark may be forwarded past them.
     fn is_waiting(&self) -> bool {
         false
     }
@@ -206,7 +206,7 @@ impl JoinStage {
         JoinStage { emission: Emission::new(inner.name()), inner }
     }
 
-    /// Puts out pending output of the join while there is room.
+    /// Emits pending output of the join while the next edge has room.
     fn drain<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
         self.emission.drain(|| self.inner.next(), output)
     }
@@ -225,7 +225,7 @@ fn of_either(value: Either<Batch, Batch>) -> (Side, Batch) {
     }
 }
 
-/// Returns the batch of a join's input if it belongs to `side`.
+/// Returns the batch of a record if it comes from the input `side` of the join.
 fn of_side(value: &Either<Batch, Batch>, side: Side) -> Option<&Batch> {
     match (value, side) {
         (Either::Left(batch), Side::Left) | (Either::Right(batch), Side::Right) => Some(batch),
@@ -257,8 +257,8 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Either<Batch, Batch>>, output: &mut O) {
         let (side, batch) = of_either(record.value);
         self.take(record.event_time, side, batch);
-        // Output without room is held, and `Flow::More` is reported to the engine by a later call, as rule O3
-        // of `Operator` asks.
+        // If the next edge has no room, the output is held and `is_stalled` tells the engine, as rule O3 of
+        // [`Operator`] asks.
         let _ = self.drain(output);
     }
 
@@ -266,9 +266,9 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     fn note_read(&mut self, _count: u64) {}
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
-        // A query that is stopped at its watermark ends without a last watermark. A lookup join that has not
-        // read its whole table is given the last watermark at the end, so that it fails instead of losing the
-        // rows that wait.
+        // A query that is stopped before its input has ended gets no watermark [`EventTime::MAX`]. A lookup
+        // join that has not read its whole table is given that watermark here, so that it fails instead of
+        // losing the rows that wait.
         let is_last = mark == Mark::End && self.inner.is_waiting();
         let mark = if is_last { Mark::Watermark(EventTime::MAX) } else { mark };
         if let Some(watermark) = self.emission.watermark(mark) {
@@ -312,7 +312,7 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
         self.inner.accounts().bytes()
     }
 
-    /// Returns `None`, because the wrapper around this adapter knows which operator's code has panicked.
+    /// Returns `None`, because the code around this adapter knows which operator has panicked.
     fn faulted(&self) -> Option<&str> {
         None
     }

@@ -1,5 +1,5 @@
-//! Keys with slots and expiry: each key of a stream has a slot while it is kept; later the slot serves
-//! another key.
+//! Keys with slots and expiry. While a key of a stream is kept, it has a slot: a number by which operators
+//! index the state of the key. Later the slot serves another key.
 //!
 //! A key is kept for the time to live after its last row, or until it is released. An expired key is never
 //! found again, though its memory may be held for up to another time to live. Expired keys are searched among
@@ -35,8 +35,8 @@ pub(super) struct Keyed {
     converter: Option<RowConverter>,
     table: HashTable<u32>,
     slots: Vec<Slot>,
-    /// Slots of keys with the time at which each was last checked for expiry, in that order; each slot at
-    /// most once.
+    /// Slot numbers of keys, each with the processing time, in milliseconds, at which its expiry was checked
+    /// last. The times ascend, and each slot occurs at most once.
     queue: VecDeque<(i64, u32)>,
     free: Vec<u32>,
     released: Vec<u32>,
@@ -70,7 +70,8 @@ impl KeyRows {
 }
 
 impl Keyed {
-    /// Creates an index of keys that are the columns with the indexes `places` of rows of `input`.
+    /// Creates an index of keys. The key of a row consists of the values of the columns with the indexes
+    /// `places`; the rows have the columns `input`.
     pub(super) fn new(
         places: Vec<usize>,
         input: &[Column],
@@ -96,8 +97,8 @@ impl Keyed {
         })
     }
 
-    /// Sets the time that counts as the present until the next call, and releases the keys that have expired
-    /// by then.
+    /// Sets the processing time, in milliseconds, that is used until the next call, and releases the keys
+    /// that have expired at it.
     pub(super) fn begin(&mut self, now_ms: i64) {
         self.now_ms = self.now_ms.max(now_ms);
         if self.ttl_ms.is_none() {

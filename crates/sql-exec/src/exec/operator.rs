@@ -35,7 +35,8 @@ pub trait BatchOperator: Any + Send {
     /// [`EvaluationError`] if an expression fails on a row.
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()>;
 
-    /// Handles a watermark; the output of the windows and rows that it completes is fetched afterwards.
+    /// Handles a watermark. The output of the windows and rows that the watermark completes is fetched
+    /// afterwards by [`next`](Self::next).
     ///
     /// # Errors
     /// [`EvaluationError`] if an expression fails on what is completed.
@@ -51,8 +52,8 @@ pub trait BatchOperator: Any + Send {
     /// [`EvaluationError`] if an expression of the output fails.
     fn next(&mut self) -> Outcome<Option<Batch>>;
 
-    /// Tells the operator that there is room again for output that [`next`](Self::next) still holds. Earlier
-    /// requests for memory have been answered by then.
+    /// Tells the operator that the next edge has room again for output that [`next`](Self::next) still holds.
+    /// By now the memory budget has answered the operator's earlier requests.
     fn resume(&mut self) {}
 
     /// Returns whether the output of the operator has event times of its own, so that the watermark of a
@@ -61,9 +62,9 @@ pub trait BatchOperator: Any + Send {
         false
     }
 
-    /// Returns the watermark for the operators behind this one, once all output of `watermark` is through.
-    /// The result depends on `watermark` alone and does not go back. This function is not called for the last
-    /// watermark.
+    /// Returns the watermark to forward to the operators behind this one, after all output that `watermark`
+    /// caused was put out. The result depends on `watermark` alone and does not go back. This function is not
+    /// called for the last watermark.
     fn forward(&self, watermark: EventTime) -> EventTime {
         watermark
     }
@@ -126,7 +127,7 @@ pub trait BatchOperator: Any + Send {
 
 /// The way in which workers share an operator over batches, as a type parameter.
 pub trait Way: Send + Sync + 'static {
-    /// The engine's [`Sharing`] for operators that workers share in this way.
+    /// The engine's [`Sharing`] that corresponds to this type parameter.
     const SHARING: Sharing;
 }
 
@@ -160,7 +161,7 @@ pub struct Stage<W> {
     emission: Emission,
     /// Whether the wrapped operator is a worker's copy whose state is merged into the original later.
     is_part: bool,
-    /// Whether output is held back until the next watermark, even a failure.
+    /// Whether all output, even a failure, is held back until the next watermark.
     is_closed: bool,
     way: std::marker::PhantomData<W>,
 }
@@ -177,7 +178,7 @@ impl<W: Way> Stage<W> {
         }
     }
 
-    /// Puts out pending output of the wrapped operator while there is room.
+    /// Emits pending output of the wrapped operator while the next edge has room.
     fn drain<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
         if self.is_closed {
             return Flow::Done;
@@ -232,8 +233,8 @@ impl<W: Way> Operator<Batch> for Stage<W> {
 
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Batch>, output: &mut O) {
         self.take(record.event_time, record.value);
-        // Output without room is held, and `Flow::More` is reported to the engine by a later call, as rule O3
-        // of `Operator` asks.
+        // If the next edge has no room, the output is held and `is_stalled` tells the engine, as rule O3 of
+        // [`Operator`] asks.
         let _ = self.drain(output);
     }
 
@@ -283,7 +284,7 @@ impl<W: Way> Operator<Batch> for Stage<W> {
         self.inner.state_bytes()
     }
 
-    /// Returns `None`, because the wrapper around this adapter knows which operator's code has panicked.
+    /// Returns `None`, because the code around this adapter knows which operator has panicked.
     fn faulted(&self) -> Option<&str> {
         None
     }

@@ -11,8 +11,8 @@ use thalweg_sql_tables::batch::{Batch, batch_of};
 use super::operator::Outcome;
 use crate::plan::SortKey;
 
-/// Returns the indexes of the rows of a batch in sorted order. Equal rows are in the order of arrival, or in
-/// the reverse order if `is_last_first`.
+/// Returns the indexes of the rows of a batch, sorted by the columns `first`, then by `keys`. Rows that are
+/// equal in all of these are in the order of arrival, or in the reverse order if `is_last_first`.
 pub(super) fn sorted(
     rows: &RecordBatch,
     first: &[ArrayRef],

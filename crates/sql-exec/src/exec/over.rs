@@ -6,8 +6,9 @@
 //!            the calls read from the rows in the frame
 //! Emits      when the watermark has passed a row; by order of arrival, at once
 //! Late       unbounded frames: the watermark had passed the row when it came. Bounded frames: a row of its key with
-//!            the same or a later time has come out already, so a key without state accepts rows behind the watermark;
-//!            behind several readers bounded frames use the rule of unbounded ones. Late rows are counted, and dropped
+//!            the same or a later time has come out already, so a key without state accepts rows behind the
+//!            watermark; if the input has several sources, bounded frames use the rule of unbounded ones.
+//!            Late rows are counted, and dropped
 //! Watermark  forwarded unchanged, after the output of all rows that it has passed
 //! Cost       sorting each batch by time, and merging the rows that a watermark passes ([`Runs`]); each row is added
 //!            once and, in bounded frames, retracted once. Keys are processed side by side, so many rows of one key at
@@ -86,35 +87,38 @@ pub struct Over {
     now: Now,
     keys: Keyed,
     calls: Calls,
-    /// State of each key beside its accumulators, by the slot of the key.
+    /// State of each key beside its accumulators, indexed by the slot number of the key.
     states: Vec<KeyState>,
     /// Converts the columns that the aggregate calls read to bytes; `None` if the calls read no columns or
     /// the frame is unbounded.
     converter: Option<RowConverter>,
-    /// Rows that the watermark has not passed, with the slots of their keys as a last column. `None` if rows
-    /// are in the order of arrival, because then no row waits.
+    /// Rows that the watermark has not passed, with the slot numbers of their keys as a last column. `None`
+    /// if rows are in the order of arrival, because then no row waits.
     waiting: Option<Runs>,
-    /// Rows that the watermark has passed and that are still to come out, in order.
+    /// Ready rows, which are still to come out: rows that the watermark has passed or, for rows in the order
+    /// of arrival, all rows. They are in the order of time, then of arrival.
     ready: VecDeque<Ready>,
-    /// Times at which keys may be forgotten, the earliest first, each with the slot of the key.
+    /// Times at which keys may be forgotten, in milliseconds, the earliest first, each with the slot number
+    /// of the key. These are event times or, for rows in the order of arrival, processing times.
     timers: BinaryHeap<Reverse<(i64, u32)>>,
-    /// Cleanup timers up to this time fire at the next watermark. A timer that is set at an earlier time
-    /// waits for that watermark, too.
+    /// Time in milliseconds up to which the entries of `timers` are handled at the next watermark. A timer
+    /// that is set at an earlier time waits for that watermark, too.
     due_ms: i64,
     is_advancing: bool,
     out: Pieces,
     accounts: Accounts,
     past_bytes: usize,
-    /// Whether all rows come from one reader, so that their order is determined.
+    /// Whether all rows come from one source, so that their order of arrival is the same in every run.
     is_single: bool,
 }
 
 /// State of a key of an OVER window beside its accumulators.
 #[derive(Default)]
 struct KeyState {
-    /// Greatest time up to which rows of the key have come out.
+    /// Greatest time of a row of the key that has come out, in milliseconds; `None` if none has.
     last_ms: Option<i64>,
-    /// Time at which the key is forgotten, if the frame is a span of time.
+    /// Time at which the key is forgotten, in milliseconds, as in [`Over::timers`]; `None` unless the frame
+    /// is a span of time.
     cleanup_ms: Option<i64>,
     /// Rows in the frame of the key, the oldest first: their times, and the values that the aggregate calls
     /// read.
@@ -128,16 +132,17 @@ struct Ready {
     next: usize,
 }
 
-/// One pass over several keys of a batch, with at most one step of each key, so that the keys can be
-/// processed side by side.
+/// One pass over the ready rows of a batch. It advances each key by at most one row, or by the rows of one
+/// time in a RANGE frame, so that the keys can be processed together, column by column.
 #[derive(Default)]
 struct Round {
-    /// Rows that leave the frames of their keys: the slot of the key, and the index of the row.
+    /// Rows that leave the frames of their keys in this pass: the slot number of the key, and the index of
+    /// the row.
     back_slots: Vec<u32>,
     back_rows: Vec<u32>,
     slots: Vec<u32>,
     rows: Vec<u32>,
-    /// Slots of the keys whose results are needed after the pass; each result may serve several rows.
+    /// Slot numbers of the keys whose results are needed after the pass; each result may serve several rows.
     asked: Vec<u32>,
 }
 
@@ -183,9 +188,9 @@ impl Over {
         })
     }
 
-    /// Sets whether all rows come from one reader. If so, a row of a bounded frame below the watermark is
-    /// late only if a row of its key with the same or a later time has come out, as in Flink. Behind several
-    /// readers, the rows that have come out depend on how the readers interleave, so the watermark alone
+    /// Sets whether all rows come from one source. If so, a row of a bounded frame below the watermark is
+    /// late only if a row of its key with the same or a later time has come out, as in Flink. With several
+    /// sources, the rows that have come out depend on how the sources interleave, so the watermark alone
     /// decides.
     pub fn of_one_reader(self, is_single: bool) -> Self {
         Over { is_single, ..self }
@@ -218,7 +223,8 @@ impl Over {
         slot
     }
 
-    /// Plans when to forget a key that has a row at `time_ms`.
+    /// Plans when to forget the key in the slot `slot`, which has a row with the time `time_ms`, in
+    /// milliseconds.
     fn note_time(&mut self, slot: u32, time_ms: i64) {
         let Frame::Range(Some(span_ms)) = self.frame else { return };
         let state = &mut self.states[slot as usize];
@@ -256,7 +262,8 @@ impl Over {
         self.time.is_some() && matches!(self.frame, Frame::Range(_))
     }
 
-    /// Returns the range of the ready rows that come out in the next batch.
+    /// Returns the range of the rows in `ready` that come out in the next batch: the first index, and the
+    /// index behind the last row.
     fn piece(&self, ready: &Ready) -> (usize, usize) {
         let count = ready.times.len();
         let mut to = count.min(ready.next + BATCH_ROWS_MAX);
@@ -266,7 +273,8 @@ impl Over {
         (ready.next, to)
     }
 
-    /// Computes the aggregate results of the ready rows from index `from` up to `to`.
+    /// Computes the aggregate results of the rows in `ready` with the indexes from `from` up to `to`, `to`
+    /// not included.
     fn work(&mut self, ready: &Ready, from: usize, to: usize) -> Outcome<RecordBatch> {
         let sees_peers = self.sees_peers();
         let rows = ready.rows.slice(from, to - from);
@@ -277,8 +285,8 @@ impl Over {
             None => None,
         };
         let mut rounds: Vec<Round> = Vec::new();
-        // Map from the slot of a key to its next pass, the time of its last row, and the index of that row's
-        // result.
+        // Map from the slot number of a key to the index of its latest pass, the time of its last row, and
+        // the index of that row's result.
         let mut turns: HashMap<u32, (usize, i64, usize), RandomState> = HashMap::default();
         let mut gone: Vec<Box<[u8]>> = Vec::new();
         let mut results: Vec<(usize, usize)> = Vec::with_capacity(slots.len());
@@ -358,7 +366,8 @@ impl Over {
     }
 }
 
-/// Returns the schema of rows that wait for the watermark: their own columns, then the slots of their keys.
+/// Returns the schema of rows that wait for the watermark: their own columns, then the slot numbers of their
+/// keys.
 fn with_slots(columns: &[Column]) -> SchemaRef {
     let own = schema_of(columns);
     let slot = Field::new("slot", DataType::UInt32, false);
@@ -366,7 +375,7 @@ fn with_slots(columns: &[Column]) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// Splits rows that have waited for the watermark into their own columns and the slots of their keys.
+/// Splits rows that have waited for the watermark into their own columns and the slot numbers of their keys.
 fn without_slots(rows: &RecordBatch) -> Outcome<(RecordBatch, Vec<u32>)> {
     let own: Vec<usize> = (0..rows.num_columns() - 1).collect();
     let slots = rows.column(own.len()).as_primitive::<UInt32Type>().values().to_vec();
@@ -495,7 +504,7 @@ impl BatchOperator for Over {
         &mut self.accounts
     }
 
-    /// Saves the state between batches, when all ready rows have come out.
+    /// Saves the state. It is called between batches, when all ready rows (those in `ready`) have come out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.save_all(state)
     }

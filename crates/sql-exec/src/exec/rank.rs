@@ -79,7 +79,7 @@ pub struct TopN {
     made: Maker,
     now: Now,
     keys: Keyed,
-    /// Kept rows of each key, by the slot of the key.
+    /// Kept rows of each key, indexed by the slot number of the key.
     ranked: Vec<Ranked>,
     arrivals: u64,
     taking: Option<Taking>,
@@ -95,8 +95,8 @@ struct Taking {
     order: Option<Rows>,
     rows: Rows,
     next: usize,
-    /// Payment for the memory by which the hash table of keys may grow, held until all rows of the batch are
-    /// ranked.
+    /// Reservation of the memory by which the hash table of keys may grow, held until all rows of the batch
+    /// are ranked.
     _room: Option<Payment>,
 }
 
@@ -247,8 +247,8 @@ impl TopN {
         ranked.insert(key.clone(), Arc::clone(&row));
         let made = &mut self.made;
         if moves_ranks {
-            // From the rank of the new row on, all rows move back by one rank. So the row at each rank is
-            // compared with the row that had this rank before.
+            // The new row moves the rows behind it back by one rank each. So for each rank from its own on,
+            // the row that has this rank now is compared with the row that had it before.
             let mut rows =
                 ranked.iter().zip(1u64..=to.saturating_add(1)).skip_while(|((other, _), _)| **other < key);
             let mut current = rows.next();
@@ -265,7 +265,7 @@ impl TopN {
                 }
             }
         } else {
-            // Row that has fallen behind the last requested rank `to`, if there is one.
+            // Row that had the last requested rank `to` and has moved behind it, if there is one.
             let place = usize::try_from(to).unwrap_or(usize::MAX);
             let fallen = if is_full { ranked.iter().nth(place) } else { None };
             match fallen {
@@ -381,7 +381,7 @@ impl BatchOperator for TopN {
         Ok(())
     }
 
-    /// Ranks input rows only while there is room for their changes, because one row may cause many changes.
+    /// Ranks input rows only until their changes fill a batch, because one row may cause many changes.
     fn next(&mut self) -> Outcome<Option<Batch>> {
         loop {
             if let Some(piece) = self.out.next() {
@@ -395,8 +395,8 @@ impl BatchOperator for TopN {
             if taking.next < taking.batch.len() {
                 self.taking = Some(taking);
             } else {
-                // The payment for the growth of the hash table ends with the batch. From here on the state of
-                // the operator pays for the table.
+                // The reservation for the growth of the hash table ends with the batch. From here on the
+                // table is counted as state of the operator.
                 drop(taking);
                 self.note_bytes();
             }
@@ -418,7 +418,7 @@ impl BatchOperator for TopN {
         &mut self.accounts
     }
 
-    /// Saves the state between batches, when all changes have come out.
+    /// Saves the state. It is called between batches, when all changes have come out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         state.put(&(ROW_FORMAT, self.arrivals))?;

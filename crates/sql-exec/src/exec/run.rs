@@ -47,7 +47,8 @@ pub struct Assembly<'a> {
     context: &'a Context,
     world: &'a World,
     tally: Tally,
-    /// Number of operators of each kind so far, from which the next operator of that kind gets its name.
+    /// Number of operators created so far for each kind, such as `calc`, by which the operators of a kind are
+    /// numbered in their names.
     named: BTreeMap<String, usize>,
     /// Tables that the job reads in several places, by name.
     shared: BTreeMap<String, Shared>,
@@ -57,7 +58,7 @@ pub struct Assembly<'a> {
 
 /// A table that a job reads in several places: it is read once, and its stream is shared.
 struct Shared {
-    /// Indexes of the table columns that any reader of the shared stream needs.
+    /// Indexes of all table columns that the parts of the job that read the shared stream need.
     places: Vec<usize>,
     stream: Option<SharedStream<Batch>>,
 }
@@ -291,7 +292,8 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Returns the number of sources that a plan reads.
+    /// Returns the number of sources that a plan reads: one for each split of a table, and one for each list
+    /// of literal rows.
     fn sources_of(&self, plan: &Plan) -> usize {
         let own = match &plan.node {
             Node::Scan { table, .. } => self.splits.get(&table.name).copied().unwrap_or(1),
@@ -315,8 +317,8 @@ impl<'a> Assembly<'a> {
         Ok(self.stream(input)?.process(Stage::<Anybody>::new(operator)).name(&name).boxed())
     }
 
-    /// Creates the stream of a table with the expressions over its rows and an optional aggregate behind
-    /// them. Several workers may share these operators.
+    /// Creates the stream of a table, followed by the operators that evaluate expressions over its rows and,
+    /// if given, by an aggregate. Several workers may run these operators at a time.
     fn read(
         &mut self,
         read: &Read<'_>,
@@ -366,7 +368,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Creates the shared stream of a table that is read in several places, unless it exists. Returns the
-    /// columns of that stream, and the columns of this reader.
+    /// indexes of the table columns that the stream has, and the columns that `read` needs.
     fn share<'p>(&mut self, read: &Read<'p>) -> Result<(Vec<usize>, &'p [Column])> {
         let places =
             self.shared.get(&read.table.name).map(|shared| shared.places.clone()).unwrap_or_default();
@@ -410,7 +412,7 @@ fn refused(error: EvaluationError) -> SqlError {
     SqlError::new(Code::Unsupported, error.message)
 }
 
-/// Sink at the end of a plan, with its name.
+/// Sink that receives the rows of a plan, with its name.
 pub struct Ending {
     /// Name of the sink in metrics and messages.
     pub name: String,
@@ -422,15 +424,15 @@ pub struct Ending {
 struct Read<'p> {
     table: &'p Arc<Table>,
     places: &'p [usize],
-    /// Columns of the table that are read, in the order of `places`.
+    /// Columns of the table that are read. `places` has their indexes in the table, in the same order.
     columns: &'p [Column],
     conditions: &'p [Typed],
     outputs: Vec<Typed>,
 }
 
 impl<'p> Read<'p> {
-    /// Splits a plan that is only a table and at most one projection over it into the table, the conditions
-    /// and the outputs; returns `None` for another plan.
+    /// Takes a plan apart that consists of a table and at most one projection over it, into the table, the
+    /// conditions and the outputs of the projection. Returns `None` for any other plan.
     fn of(plan: &'p Plan) -> Option<Self> {
         match &plan.node {
             Node::Scan { table, places } => Some(Read {

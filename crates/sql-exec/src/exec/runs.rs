@@ -22,8 +22,8 @@ use crate::plan::SortKey;
 /// Number of sorted runs of waiting rows at which adjacent runs are merged.
 const RUNS_MAX: usize = 512;
 
-/// If less than one part in this many of a sorted run is left, the remaining rows are copied, so that the
-/// memory of the whole run is freed.
+/// If less than 1 / `LEFT_SHARE` of the rows of a sorted run are left, the remaining rows are copied, so that
+/// the memory of the whole run is freed.
 const LEFT_SHARE: usize = 4;
 
 /// Holds rows that wait for the watermark, as sorted runs.
@@ -71,8 +71,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Takes the waiting rows with times before `passed_ms`, in the order of time, rows of equal time in the
-    /// order of arrival. Returns `None` if there are none.
+    /// Takes the waiting rows with event times below `passed_ms`, in milliseconds, in the order of time, rows
+    /// of equal time in the order of arrival. Returns `None` if there are none.
     pub(super) fn passed(&mut self, passed_ms: i64) -> Outcome<Option<RecordBatch>> {
         let mut passed: Vec<RecordBatch> = Vec::new();
         for at in 0..self.runs.len() {

@@ -22,14 +22,14 @@
 //! session is over.
 //!
 //! A row that is late by the watermark `w` counts with the part of its window that lies after `w`. So the
-//! grouping of rows follows from the rows and their watermarks, in whatever order the rows of several readers
+//! grouping of rows follows from the rows and their watermarks, in whatever order the rows of several sources
 //! arrive. If no part of the window is left, the row is late.
 //!
 //! Differs from Flink: in Flink a row that is late alone joins a session of its key that happens to be open.
-//! Here it does so behind one reader only, where the open session is determined. In Flink a session fires at
-//! a watermark that is exactly its end, so a row on time at this end is in the same session only if no other
-//! row moves the watermark before it. Here such a watermark may stand within a batch, where no operator sees
-//! it, so it must not matter.
+//! Here it does so only if all rows come from one source, because then the same session is open in every run.
+//! In Flink a session fires at a watermark that is exactly its end, so a row on time at this end is in the
+//! same session only if no other row moves the watermark before it. Here such a watermark may stand within a
+//! batch, where no operator sees it, so it must not matter.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -71,14 +71,15 @@ pub struct AssignSessions {
     is_instant: bool,
     /// Open sessions of each key, in the order of their starts; sessions of a key do not touch.
     open: HashMap<Box<[u8]>, Vec<Session>, foldhash::fast::RandomState>,
-    /// Batches with rows in open sessions, each with the number of such rows. `None` marks a free entry.
+    /// Batches with rows in open sessions, each with the number of its rows that are in open sessions. `None`
+    /// marks an entry that can be reused.
     batches: Vec<Option<(RecordBatch, usize)>>,
     free: Vec<usize>,
-    /// Lower bound, in local time, of the ends of all open sessions.
+    /// Lower bound of the ends of all open sessions, in milliseconds of local time.
     least_end_ms: i64,
     closed: VecDeque<Session>,
     accounts: Accounts,
-    /// Whether all rows come from one reader, so that their order is determined.
+    /// Whether all rows come from one source, so that their order of arrival is the same in every run.
     is_single: bool,
     /// Bytes of the batches whose rows are in open sessions.
     bytes: usize,
@@ -98,7 +99,8 @@ struct Session {
     /// Lower end of the session for comparisons with other rows of the key, in half milliseconds: see
     /// [`Reach`].
     low: i128,
-    /// Rows of the session in the order of arrival, each as the index of its batch and its index there.
+    /// Rows of the session in the order of arrival, each as the index of its batch and the index of the row
+    /// in that batch.
     rows: Vec<(usize, usize)>,
 }
 
@@ -139,8 +141,8 @@ impl AssignSessions {
         })
     }
 
-    /// Sets whether all rows come from one reader. If so, a late row joins an open session of its key, as in
-    /// Flink.
+    /// Sets whether all rows come from one source. If so, a late row that touches an open session of its key
+    /// joins it, as in Flink.
     pub fn of_one_reader(self, is_single: bool) -> Self {
         AssignSessions { is_single, ..self }
     }
@@ -194,8 +196,8 @@ impl AssignSessions {
     }
 }
 
-/// Span of time that a row covers among the sessions of its key, from which follows the session that it
-/// joins.
+/// Span of time that a row covers: from its time, or from the watermark if the row is below it, to a gap
+/// after its time. The row joins the sessions of its key that the span touches.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     start_ms: i64,
@@ -214,7 +216,8 @@ impl Reach {
         Reach { start_ms, end_ms: start_ms.saturating_add(gap_ms), low }
     }
 
-    /// Returns whether a session that consists of this row alone would have ended.
+    /// Returns whether the row is late: a session that consists of this row alone would have ended at or
+    /// before the watermark.
     fn is_late(self) -> bool {
         2 * i128::from(self.end_ms) < self.low
     }
@@ -289,8 +292,8 @@ impl BatchOperator for AssignSessions {
             let key: &[u8] = key.as_ref().map_or(&[], |key| key.as_ref());
             let known = self.open.get_mut(key);
             if reach.is_late() {
-                // The rows of one reader have a fixed order, so it is determined which open session a late
-                // row joins.
+                // The rows of one source have a fixed order, so a late row joins the same open session in
+                // every run.
                 reach.low = 2 * i128::from(reach.start_ms);
                 let meets = |sessions: &&mut Vec<Session>| {
                     sessions.iter().any(|session| passed < session.end_ms && reach.meets(session))
@@ -310,8 +313,8 @@ impl BatchOperator for AssignSessions {
             self.entry_bytes =
                 self.entry_bytes.saturating_add_signed(more * SESSION_BYTES as isize) + ROW_BYTES;
             kept += 1;
-            // A session that was merged from several ends at the end of this row's window or later, so this
-            // end is a lower bound.
+            // The session that the row joins ends where the row's own window ends or later, so the end of the
+            // window is a lower bound.
             self.least_end_ms = self.least_end_ms.min(reach.end_ms);
         }
         self.accounts.counts.folded += kept as u64;

@@ -88,8 +88,8 @@ impl BatchOperator for Sort {
         Ok(self.out.next())
     }
 
-    /// Returns true, because rows wait for the watermark of all inputs. So no output row is late by the
-    /// watermark of its own input.
+    /// Returns true, because rows wait for the watermark of all inputs. So no output row is judged as late by
+    /// the watermark of the single input from which it came.
     fn emits_own_times(&self) -> bool {
         true
     }

@@ -59,7 +59,7 @@ pub struct WindowTopN {
     input: SchemaRef,
     output: SchemaRef,
     clocks: Clocks,
-    /// Kept rows of each open window, by the end of the window.
+    /// Kept rows of each open window, by the end of the window in milliseconds of local time.
     windows: BTreeMap<i64, Kept>,
     /// Windows that end at or before this local time, in milliseconds, are over.
     closing_ms: i64,
@@ -74,7 +74,8 @@ struct Kept {
     /// Bytes of the rows kept for one window.
     bytes: usize,
     count: usize,
-    /// Number of rows at which a window drops the rows that are not among the first.
+    /// Number of kept rows at which the rows of the window are sorted next, and rows behind the requested
+    /// ranks are dropped.
     prune_at: usize,
 }
 
@@ -100,8 +101,8 @@ impl WindowTopN {
         }
     }
 
-    /// Returns the indexes and ranks of the rows of a window with ranks from `from` to the last requested
-    /// one, by key and rank.
+    /// Returns the indexes and the ranks of those rows of a window whose ranks are from `from` to the last
+    /// requested rank, sorted by key and then by rank.
     fn ranked(&self, all: &RecordBatch, from: u64) -> Outcome<(Vec<u32>, Vec<i64>)> {
         let keys: Vec<ArrayRef> =
             self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();

@@ -91,14 +91,15 @@ pub struct WindowAggregate {
     shape: Arc<Shape>,
     cut: Cut,
     clocks: Clocks,
-    /// Hash table of keys and accumulators for each slice, by the start of the slice. If the windows were cut
-    /// before, there is one table for each window, by the end and the start of the window.
+    /// Hash table of keys and accumulators for each slice, by the start of the slice. If an earlier operator
+    /// has assigned windows to the rows, there is one table for each window, by the end and the start of the
+    /// window. Times are in milliseconds of local time.
     slices: BTreeMap<(i64, i64), Table>,
     /// Windows that end at or before this local time, in milliseconds, have fired.
     closed_ms: i64,
     /// Windows that end at or before this local time, in milliseconds, are firing.
     closing_ms: i64,
-    /// End of the last window that has fired since the last watermark, in milliseconds of local time.
+    /// End of the window that has fired last since the last watermark, in milliseconds of local time.
     fired_end: i64,
     firing: Option<Fired>,
     accounts: Accounts,
@@ -114,7 +115,7 @@ pub struct WindowAggregate {
 struct Table {
     index: KeyIndex,
     accumulators: Vec<Box<dyn Accumulator>>,
-    /// Bytes of this table of keys when they were last counted.
+    /// Bytes of this table of keys and its accumulators when they were counted last.
     counted: usize,
 }
 
@@ -184,8 +185,8 @@ impl Table {
         TABLE_BYTES + self.index.bytes() + accumulators.sum::<usize>()
     }
 
-    /// Returns the bytes that the table of keys and its accumulators may allocate at once for `rows`, beyond
-    /// the bytes held.
+    /// Returns the bytes that the table of keys and its accumulators may allocate, beyond the bytes held,
+    /// while the rows `rows` are aggregated.
     fn growth_bytes(&self, rows: &RecordBatch) -> usize {
         let value_bytes = rows.columns().iter().map(|column| value_bytes(column)).sum();
         let rows = rows.num_rows();
@@ -194,8 +195,8 @@ impl Table {
         self.index.growth_bytes(rows, value_bytes) + accumulators.sum::<usize>()
     }
 
-    /// Returns the bytes that merging the table of keys `other` into this table may allocate at once, beyond
-    /// the bytes held.
+    /// Returns the bytes that may be allocated, beyond the bytes held, while the table of keys `other` is
+    /// merged into this table.
     fn merge_bytes(&self, other: &Table) -> usize {
         let accumulators = self.accumulators.iter().zip(&other.accumulators);
         self.index.merge_bytes(&other.index)
@@ -279,8 +280,8 @@ impl WindowAggregate {
         }
     }
 
-    /// Returns the end of the last window to which a slice belongs; for a window that was cut before, its own
-    /// end.
+    /// Returns the end of the last window to which a slice belongs; if an earlier operator has assigned
+    /// windows to the rows, `place` is a window, and its own end is returned.
     fn last_end(&self, place: (i64, i64)) -> i64 {
         match &self.cut {
             Cut::Here { slices, .. } => slices.last_end_of(place.0),
@@ -288,7 +289,8 @@ impl WindowAggregate {
         }
     }
 
-    /// Aggregates rows into the table of a slice or window.
+    /// Aggregates rows into the table of keys of the slice or window `place`, which is created if it is
+    /// missing.
     fn fold_into(&mut self, place: (i64, i64), rows: &RecordBatch, groups: &mut Vec<u32>) -> Outcome<()> {
         let shape = Arc::clone(&self.shape);
         let table = self.slices.entry(place).or_insert_with(|| shape.table());
@@ -305,7 +307,7 @@ impl WindowAggregate {
     fn note(&mut self, (before, after): (usize, usize)) {
         self.bytes = (self.bytes + after).saturating_sub(before);
         if self.bytes > self.asked {
-            // If the memory budget refuses the bytes, the query is ended elsewhere; nothing is to do here.
+            // A refusal is ignored, because the runner of the operator sees it and ends the query.
             let _ = self.accounts.allowance.ask(self.bytes - self.asked);
             self.asked = self.bytes;
         }
@@ -362,8 +364,8 @@ impl WindowAggregate {
             if slices.accumulates() {
                 parts.into_iter().for_each(|place| self.forget(place));
                 if end < last {
-                    // Cumulative windows that begin together share their first slices, so these slices are
-                    // merged once and kept as one.
+                    // Cumulative windows with the same start share their first slices, so these slices are
+                    // merged once and kept as one table.
                     let mut first = self.shape.table();
                     let counted = self.shape.merge(&mut first, &table, &self.accounts.allowance)?;
                     self.note(counted);
@@ -382,8 +384,8 @@ impl WindowAggregate {
                 self.firing = self.fire()?;
             }
             let Some(fired) = &mut self.firing else {
-                // All windows that the watermark has closed have fired, so rows that come from now on are
-                // late for them.
+                // All windows that end at or before the watermark have fired, so rows of these windows that
+                // come from now on are late.
                 self.closed_ms = self.closing_ms;
                 return Ok(None);
             };
@@ -395,8 +397,8 @@ impl WindowAggregate {
             while to > from + 1 && result_bytes(to) > EVALUATION_BYTES_MAX {
                 to = from + (to - from) / 2;
             }
-            // The bytes of a result are paid twice, because it is built first and then copied into its
-            // column.
+            // Twice the bytes of a result are reserved, because the result is built first and then copied
+            // into its column.
             let payment = pay(&self.accounts.allowance, result_bytes(to).saturating_mul(2), "STATE_LIMIT")?;
             fired.next = to;
             if from < to {
@@ -497,7 +499,7 @@ impl BatchOperator for WindowAggregate {
                 Err(error) => self.failure = Some(error),
             }
         }
-        // The error of a window is kept until the windows before it are out.
+        // The error of a window is kept until the results of the windows before it have come out.
         if pieces.is_empty()
             && let Some(error) = self.failure.take()
         {
@@ -555,8 +557,8 @@ impl BatchOperator for WindowAggregate {
             let counted = match self.slices.entry(place) {
                 Entry::Occupied(mut own) => shape.merge(own.get_mut(), &table, &self.accounts.allowance)?,
                 Entry::Vacant(free) => {
-                    // The table moves unchanged from the worker's copy to this operator, and the copy pays
-                    // for its bytes until the step ends.
+                    // The table moves unchanged from the worker's copy to this operator. Its bytes stay
+                    // reserved by the copy until the merge is over, so they are not asked for again.
                     let moved_bytes = free.insert(table).counted;
                     self.bytes += moved_bytes;
                     self.asked = self.asked.max(self.bytes);

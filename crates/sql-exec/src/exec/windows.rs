@@ -12,7 +12,7 @@ use thalweg_model::EventTime;
 
 use crate::plan::WindowSpec;
 
-/// A time zone's offset from UTC is looked up once for each span of this many milliseconds.
+/// A time zone's offset from UTC is looked up once for each span of this many milliseconds (15 minutes).
 const QUARTER_MS: i64 = 900_000;
 
 const DAY_MS: i64 = 86_400_000;
@@ -63,9 +63,8 @@ impl Clocks {
         low.saturating_add(offset_ms(zone, low))
     }
 
-    /// Returns the greatest watermark in whole milliseconds that has not [`passed`](Self::passed) the local
-    /// time that `watermark` has passed. Windows that end at this local time are not over by the returned
-    /// watermark.
+    /// Returns the greatest watermark, in whole milliseconds, by which windows are still open that end at the
+    /// local time [`passed`](Self::passed) by `watermark`.
     pub fn before(&mut self, watermark: EventTime) -> EventTime {
         let reading = self.passed(watermark);
         EventTime::from_micros(self.end(reading).saturating_sub(1).saturating_mul(1_000))
@@ -112,8 +111,9 @@ impl Clocks {
                 reading_ms - i64::from(offset.fix().local_minus_utc()) * 1_000
             }
             LocalResult::None => {
-                // Clocks change once within two days before and after a skipped local time. The jump is the
-                // first instant whose local time is greater than the searched one.
+                // The clocks of a zone are changed only once within the two days before and after a skipped
+                // local time. The jump is the first instant whose local time is greater than the searched
+                // one.
                 let (mut low, mut high) =
                     (last_ms.saturating_sub(2 * DAY_MS), last_ms.saturating_add(2 * DAY_MS));
                 while low < high {
@@ -130,7 +130,8 @@ impl Clocks {
     }
 }
 
-/// Returns how far a zone's local time is ahead of UTC at an instant, in milliseconds.
+/// Returns how far the local time of a zone is ahead of UTC at an instant, in milliseconds; below zero if it
+/// is behind.
 fn offset_ms(zone: Tz, instant_ms: i64) -> i64 {
     NaiveDateTime::from_millis(instant_ms).map_or(0, |instant| {
         i64::from(zone.offset_from_utc_datetime(&instant).fix().local_minus_utc()) * 1_000
@@ -166,10 +167,11 @@ pub struct Slices {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// A window consists of the slices in a span of this size before its end: several for sliding windows,
-    /// one for tumbling windows.
+    /// A sliding or tumbling window consists of the slices in the span of this size before its end: several
+    /// for sliding windows, one for tumbling windows.
     Last { size_ms: i64 },
-    /// A window consists of all slices since the start of an aligned span of this size (cumulative windows).
+    /// A cumulative window consists of all slices from the start of a span of this size to the end of the
+    /// window. The spans lie back to back.
     FromBegin { size_ms: i64 },
 }
 
@@ -201,12 +203,13 @@ impl Slices {
         matches!(self.kind, Kind::Last { size_ms } if size_ms == self.slice_ms)
     }
 
-    /// Returns whether windows with the same start extend each other, as cumulative windows do.
+    /// Returns whether several windows have the same start and each contains the shorter ones, as cumulative
+    /// windows do.
     pub fn accumulates(&self) -> bool {
         matches!(self.kind, Kind::FromBegin { .. })
     }
 
-    /// Returns the end of the last of the windows to which a slice of event time belongs.
+    /// Returns the end of the last window that contains the slice with the given start, in milliseconds.
     pub fn last_end_of(&self, slice_start_ms: i64) -> i64 {
         match self.kind {
             Kind::Last { size_ms } => slice_start_ms.saturating_add(size_ms),
@@ -226,12 +229,13 @@ impl Slices {
         }
     }
 
-    /// Returns the end of the first of the windows to which a slice of event time belongs.
+    /// Returns the end of the first window that contains the slice with the given start, in milliseconds.
     pub fn first_end_of(&self, slice_start_ms: i64) -> i64 {
         slice_start_ms.saturating_add(self.slice_ms)
     }
 
-    /// Returns all windows to which a local time belongs, the earliest first, as start and end.
+    /// Returns the start and the end, in milliseconds, of each window that contains the local time
+    /// `reading_ms`, the earliest window first. The end is not in the window.
     pub fn windows_of(&self, reading_ms: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
         let slices = *self;
         let slice = slices.start_of(reading_ms);

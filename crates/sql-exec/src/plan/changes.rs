@@ -230,7 +230,7 @@ fn join_rule(join: &Join, inputs: &[Changes], all: Changes) -> Rule {
                     Changes { halves: all.halves, ..Changes::ALL }
                 }
                 // An update may move a row to another join key. Then its `-U` or its `+U` may find no match,
-                // and only the other half comes out.
+                // and only the other one of the two comes out.
                 JoinKind::Inner | JoinKind::Semi => Changes { halves: all.updates || all.halves, ..all },
             };
             Rule { accepts: vec![Accepts::All; 2], emits }

@@ -17,7 +17,7 @@ pub struct Shown {
     pub details: Vec<(&'static str, String)>,
     /// Output columns of the operator, each as `name TYPE`.
     pub columns: Vec<String>,
-    /// State that the operator keeps, and until when; `None` if it keeps no state.
+    /// Text that says which state the operator keeps and until when; `None` if it keeps no state.
     pub state: Option<String>,
     /// Inputs of the operator, as EXPLAIN shows them.
     pub inputs: Vec<Shown>,

@@ -118,9 +118,10 @@ pub enum JoinMethod {
 pub enum Counted {
     /// All right rows are versions of their key.
     All,
-    /// A right row is a version unless it is older than a row of its key that came before it.
+    /// A right row is a version unless its event time is below the event time of a row of its key that
+    /// arrived before it.
     InOrder,
-    /// Only the earliest right row of a key is a version.
+    /// Only the right row of a key with the least event time is a version.
     First,
 }
 

@@ -30,7 +30,7 @@ fn moves(wanted: &[bool]) -> Moves {
 }
 
 fn at(moves: &Moves, place: usize) -> usize {
-    // Every column that an expression reads is kept, so it has a new index.
+    // Pruning keeps every column that an expression reads, so the column has a new index.
     moves.get(place).copied().flatten().unwrap_or_default()
 }
 
@@ -101,8 +101,8 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
                 _ => spec,
             };
             let time = at(&input_moves, time);
-            // The start, end and time of a window follow the columns of the input. Their indexes change with
-            // the number of input columns that are left.
+            // In the output, the start, end and time of a window follow the columns of the input. So their
+            // indexes depend on the number of input columns that are left after pruning.
             let kept = input.columns.len();
             let all_moves: Moves =
                 input_moves.into_iter().chain((0..3).map(|place| Some(kept + place))).collect();
@@ -273,7 +273,8 @@ fn keep_one(wanted: &mut [bool]) {
     }
 }
 
-/// Prunes the inputs of a join to the columns that are wanted above or used by the join itself.
+/// Prunes the inputs of a join to the columns that are wanted in its output or used by its condition or its
+/// method.
 fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted: &[bool]) -> (Plan, Moves) {
     let width = left.columns.len();
     let right_width = right.columns.len();

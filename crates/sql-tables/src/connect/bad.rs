@@ -92,8 +92,8 @@ impl BadOptions {
         if !(0.0..=1.0).contains(&share) {
             return Err(given.wrong(SHARE, format!("'{share}' is not a number from 0 to 1")));
         }
-        // The share of a window of 10,000 records is a whole number of records if it has up to four digits.
-        // The small summand corrects the rounding of the multiplication.
+        // The share of a window of 10,000 records is a whole number of records if the share has up to four
+        // digits behind the point. The small summand corrects the rounding of the multiplication.
         let bad_max = (share < 1.0).then_some((share * BAD_WINDOW_RECORDS as f64 + 1e-6) as usize);
         Ok(BadOptions { on_bad, bad_max })
     }
@@ -115,12 +115,12 @@ pub(super) struct BadRecords {
     job: u64,
     /// Tells whether the job of the split was asked to end early.
     end: JobEnd,
-    /// The last bad record, if it is too long and its length is not known yet.
+    /// The last bad record, if it is longer than a record may be and its end was not found yet.
     cut: Option<Cut>,
     recent: RecentBad,
     count: u64,
-    /// How many of the next bad records are skipped, because they were counted before the position at which
-    /// reading continues.
+    /// How many of the next bad records are neither counted nor written, because the saved count of bad
+    /// records already contains them.
     known: u64,
     /// Number of lines of all inputs of the split before the current one.
     lines_before: u64,
@@ -128,8 +128,8 @@ pub(super) struct BadRecords {
 }
 
 impl BadRecords {
-    /// Creates the handler of one split of `job`. Splits that divert bad records to the same file share
-    /// `diversion`, which stands for this file.
+    /// Creates the handler of bad records of one split of the job `job`. `diversion` is the file to which bad
+    /// records are diverted; splits with the same file share it.
     pub(super) fn new(options: BadOptions, diversion: Option<Arc<Diversion>>, job: u64) -> Self {
         if let Some(diversion) = &diversion {
             *diversion.state().writers.entry(job).or_default() += 1;
@@ -292,8 +292,8 @@ impl BadRecords {
         self.diversion.is_some()
     }
 
-    /// Returns how many of the next bad records are already counted, because they lie before the position at
-    /// which reading continues.
+    /// Returns how many of the next bad records are neither counted nor written, because the saved count of
+    /// bad records already contains them.
     pub(super) fn known(&self) -> u64 {
         self.known
     }
@@ -354,24 +354,24 @@ struct Cut {
     offset: u64,
 }
 
-/// Saved state of a split: its count of bad records, and the lines of the latest ones.
+/// Saved state of a split: its count of bad records, and the line numbers of the latest bad records.
 pub(super) struct SavedBad {
     pub(super) count: u64,
     lines_before: u64,
     recent: RecentBad,
 }
 
-/// Line numbers of the latest bad records. The vector keeps one number more than the bad records that are
-/// allowed among 10,000 consecutive records. When full, it is used as a ring.
+/// Line numbers of the latest bad records. The vector keeps one line number more than the number of bad
+/// records that are allowed among 10,000 consecutive records. When full, it is used as a ring.
 struct RecentBad {
     lines: Vec<u64>,
-    /// The index of the oldest line in the vector, when the vector is full and used as a ring.
+    /// The index of the oldest line number in the vector, when the vector is full and used as a ring.
     next: usize,
 }
 
 impl RecentBad {
     /// Adds the line of a bad record. Returns whether this record and the `bad_max` bad records before it lie
-    /// in one window.
+    /// within 10,000 consecutive lines.
     fn is_one_too_many(&mut self, line: u64, bad_max: usize) -> bool {
         if self.lines.len() <= bad_max {
             self.lines.push(line);
@@ -443,8 +443,8 @@ impl Diversion {
     fn write(&self, job: u64, line: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         if state.given_up.contains(&job) {
-            // Another split of the job has failed. The records diverted before that are published, and this
-            // one is dropped.
+            // Another split of the job has failed. The bad records that were diverted before the failure are
+            // published, and the present bad record is dropped.
             return Ok(());
         }
         if state.is_broken {
@@ -550,7 +550,8 @@ impl DiversionState {
     }
 }
 
-/// Removes the file that an earlier run diverted to, if it exists; a file with another beginning stays.
+/// Removes the file to which an earlier run diverted bad records, if it exists. A file that does not begin as
+/// a diverted record does is kept.
 fn remove_earlier(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     let mut start = Vec::with_capacity(START.len());
     match disk.open(path) {

@@ -95,7 +95,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
 
 struct DataGen<'a> {
     table: &'a Table,
-    /// The generated columns, each with its place in the table.
+    /// The generated columns, each with its index among the columns of the table.
     columns: Vec<(usize, Column)>,
     row_bytes: u64,
     rate: u64,
@@ -141,7 +141,8 @@ struct DataGenSource {
     rows_max: Option<u64>,
     /// Number of rows that the source has generated so far.
     made: u64,
-    /// The time at which the configured rate began, and the number of the first row generated at that rate.
+    /// The processing time of the first poll since the start or since a restore, and the number of the first
+    /// row generated then. Rows become due at the configured rate from this time on.
     pace: Option<(ProcessingTime, u64)>,
 }
 
@@ -202,7 +203,8 @@ impl RowSource for DataGenSource {
         state.put(&self.made)
     }
 
-    /// Continues with the row behind the saved position; the time by which rows are due starts anew.
+    /// Continues with the row behind the saved position. The rate begins anew at the next poll: the time
+    /// since the position was saved makes no rows due.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.made = state.take()?;
         self.pace = None;

@@ -28,16 +28,16 @@ pub(super) struct Decoding {
     /// Whether the last byte read from the input ends a line; true before the first byte.
     ends_line: bool,
     waiting: Option<Waiting>,
-    /// The position in the input at which the rows begin that the decoder has not given out; `bad_since`
-    /// counts bad records behind this position.
+    /// The position in the input behind the last record whose rows were all given out. `bad_since` counts the
+    /// bad records that were found behind this position.
     before: Position,
     bad_since: u64,
-    /// How many of the next decoded rows are dropped, because they were given out before the saved position
-    /// was taken.
+    /// How many of the next decoded rows are dropped, because they were given out before the position was
+    /// saved from which decoding continues.
     skips: u64,
 }
 
-/// Decoded rows that wait to be given out; the first of them may have been given out already.
+/// Decoded rows of which some still wait to be given out. The first `given` rows were given out already.
 struct Waiting {
     rows: RecordBatch,
     kinds: Option<Vec<RowKind>>,
@@ -45,7 +45,7 @@ struct Waiting {
     bad: u64,
 }
 
-/// Tells whether more bytes of the input follow those in the buffer.
+/// Tells whether more bytes of the input follow the bytes that are already in the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum More {
     /// More bytes of the input are available at once.
@@ -77,8 +77,8 @@ impl Decoding {
         }
     }
 
-    /// Begins a new input, or continues at a position in an input. The next bytes in the buffer must be those
-    /// at the position.
+    /// Begins a new input, or continues at a position in an input. The next bytes that are put into the
+    /// buffer must be those at the position.
     pub(super) fn start(&mut self, at: Position) {
         self.decoder.start(at);
         (self.start, self.end, self.ends_line, self.waiting) = (0, 0, true, None);
@@ -133,8 +133,8 @@ impl Decoding {
             let mut failure = None;
             let mut bad_count = 0;
             let base = self.decoder.position().offset;
-            // The end of a record that is too long is found before the next bad record, so that the long
-            // record is diverted first.
+            // The end of a bad record that is too long is searched before the next record is decoded, so that
+            // the long record is written to the diverted file first.
             let bytes = &self.buffer[self.start..self.end];
             end_cut(bytes, base, more, bad)?;
             let taken = self.decoder.take(bytes, more == More::Never, rows_max, &mut |record| {
@@ -213,7 +213,8 @@ impl Decoding {
         }
     }
 
-    /// Continues an input from a saved position. The next bytes in the buffer must be those at the position.
+    /// Continues an input from a saved position. The next bytes that are put into the buffer must be those at
+    /// the position.
     pub(super) fn start_again(&mut self, resume: Resume, bad: &mut BadRecords) {
         self.start(resume.at);
         self.skips = resume.rows;
@@ -222,14 +223,15 @@ impl Decoding {
 }
 
 /// Looks in `bytes` for the end of the bad record that is too long, and reports the length of this record if
-/// it is found. `base` is the offset of the first byte.
+/// it is found. `base` is the offset in the input of the first of `bytes`.
 fn end_cut(bytes: &[u8], base: u64, more: More, bad: &mut BadRecords) -> Result<(), ConnectError> {
     let length = bad.cut_offset().and_then(|offset| end_of_cut(bytes, base, offset, more));
     length.map_or(Ok(()), |length| bad.end_cut(Some(length)))
 }
 
-/// Returns the length of the over-long record that begins at `offset`, if its end is among `bytes`, which
-/// begin at `base`. The record ends with the first line end behind the part that is kept.
+/// Returns the length in bytes of the record that begins at the offset `offset` and is too long, if its end
+/// is among `bytes`, which begin at the offset `base`. It ends at the first line end beyond the greatest
+/// length of a record.
 fn end_of_cut(bytes: &[u8], base: u64, offset: u64, more: More) -> Option<u64> {
     let kept = (offset + RECORD_BYTES_MAX as u64).saturating_sub(base);
     let behind = bytes.get(usize::try_from(kept).ok()?..)?;

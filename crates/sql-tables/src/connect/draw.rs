@@ -1,7 +1,7 @@
-//! Random draws for workload generators: bits by place, and choices made from them.
+//! Random draws for workload generators: bits by index, and choices made from these bits.
 //!
-//! A value depends only on a seed and a place, so any column can be generated without the others, from any
-//! row on.
+//! A value depends only on a seed and an index, such as the number of the row. So any column can be generated
+//! without the others, from any row on.
 //!
 //! Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, section 5: SplitMix64, whose
 //! state is a counter. Ranges: Lemire, "Fast Random Integer Generation in an Interval", 2019, section 3, without the
@@ -9,7 +9,7 @@
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the 64 random bits at a place of the stream of a seed.
+/// Returns the 64 random bits with the index `place` in the random sequence of the seed `seed`.
 #[inline(always)]
 pub(super) fn at(seed: u64, place: u64) -> u64 {
     let mut bits = seed.wrapping_add(place.wrapping_add(1).wrapping_mul(GAMMA));
@@ -18,14 +18,14 @@ pub(super) fn at(seed: u64, place: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Maps random bits to one of `count` numbers from 0 on; returns 0 if `count` is 0.
+/// Maps 64 random bits to a number in `[0, count)`; returns 0 if `count` is 0.
 #[inline(always)]
 pub(super) fn below(bits: u64, count: u64) -> u64 {
     split(bits, count).0
 }
 
-/// Maps random bits to one of `count` numbers from 0 on, and returns the unused bits as well. These are still
-/// random, but fewer by the bits that the number took.
+/// Maps 64 random bits to a number in `[0, count)`, and returns the unused bits as well. The number takes
+/// about `log2(count)` of the random bits; the returned bits have the rest, and can be used for another draw.
 #[inline(always)]
 pub(super) fn split(bits: u64, count: u64) -> (u64, u64) {
     let product = u128::from(bits) * u128::from(count);

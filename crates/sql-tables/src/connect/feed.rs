@@ -158,7 +158,8 @@ pub(super) struct StreamSource {
     bad: BadRecords,
 }
 
-/// The content of a stream: its format and its columns, by the options of its table.
+/// Description of the records in a stream: the table whose rows they are, their format, and the handling of
+/// bad records.
 pub(super) struct Stream<'a> {
     pub(super) table: &'a Table,
     pub(super) format: Format,
@@ -166,7 +167,8 @@ pub(super) struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// Creates a source of the rows of a feed with the given name, with the columns at `wanted` in the table.
+    /// Creates a source of the rows that `feed` reads, with the table columns whose indexes are `wanted`.
+    /// `name` names the stream in errors.
     pub(super) fn source(
         &self,
         name: String,

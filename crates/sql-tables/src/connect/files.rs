@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use thalweg_connectors::RealDisk;
 use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 
-/// A disk with directories, and with locks that tell which files a run is writing.
+/// A disk with directories, and with locks that tell which files a run of this program is writing.
 pub trait Files: Disk {
     /// Lists the entries of a directory, in no order.
     ///
@@ -25,7 +25,7 @@ pub trait Files: Disk {
     /// Returns the kind of entry at `path` itself; links are not followed.
     ///
     /// # Errors
-    /// The error of the operating system, except that the path does not exist.
+    /// The error of the operating system. A path that does not exist is no error.
     fn standing(&self, path: &Path) -> io::Result<Standing>;
 
     /// Resolves links and `..` in a path.
@@ -40,14 +40,14 @@ pub trait Files: Disk {
     /// The error of the operating system.
     fn make_directories(&self, path: &Path) -> io::Result<()>;
 
-    /// Returns whether a run is writing to the regular file at `path`.
+    /// Returns whether a run of this program is writing to the regular file at `path`.
     ///
     /// # Errors
     /// The error of the operating system, and an error if the path is no regular file.
     fn is_held(&self, path: &Path) -> io::Result<bool>;
 
-    /// Removes a regular file that no run is writing to; returns whether it was removed. A file held by its
-    /// writer stays, and so does a file on a file system without locks.
+    /// Removes a regular file to which no run of this program is writing; returns whether it was removed. A
+    /// file held by its writer stays, and so does a file on a file system without locks.
     ///
     /// # Errors
     /// The error of the operating system, and an error if the path is no regular file.
@@ -79,7 +79,7 @@ pub enum Standing {
 /// Publishing renames, and a rename replaces a pipe, a device or a link by a regular file without asking.
 ///
 /// # Errors
-/// The error of the operating system, except that the path does not exist.
+/// The error of the operating system. A path that does not exist is no error.
 pub(super) fn refusal_to_replace(files: &dyn Files, path: &Path) -> io::Result<Option<&'static str>> {
     Ok(match files.standing(path)? {
         Standing::Nothing | Standing::File => None,
@@ -152,7 +152,7 @@ impl Disk for RealFiles {
 /// How often the creation of a file is tried while other runs remove or create it at the same time.
 const CREATE_TRIES: usize = 16;
 
-/// Tells whether a run holds the lock of the file at a path.
+/// Tells whether a run of this program holds the lock of the file at a path.
 enum Held {
     /// No other run held the lock. This process holds it as long as the file is open.
     ByUs(File),
@@ -292,8 +292,8 @@ impl WriteFile for LockedFile {
     }
 }
 
-/// The identity of a file by its directory and name, whether the file exists or not, because one file has
-/// many paths.
+/// The identity of a file, which may not exist yet: its directory and its name. A path would not do, because
+/// one file has many paths.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct FileKey {
     /// The identity of the directory that contains the file, if the directory exists.
@@ -333,7 +333,8 @@ impl Purpose {
     }
 }
 
-/// Returns a path from the root on, as far as the operating system knows the current directory.
+/// Returns the absolute form of a path, or the path unchanged if the operating system does not know the
+/// current directory.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

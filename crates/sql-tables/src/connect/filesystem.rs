@@ -140,7 +140,8 @@ fn metadata() -> [(&'static str, SqlType); 4] {
     ]
 }
 
-/// Returns the places of the partition columns, whose values stand in the names of directories.
+/// Returns the indexes, among the columns of the table, of the partition columns, whose values stand in the
+/// names of directories.
 fn partitions(table: &Table) -> Result<Vec<usize>, SqlError> {
     for place in &table.partitioned_by {
         let column = &table.columns[*place];
@@ -264,7 +265,8 @@ struct FileSystem<'a> {
     bad: BadOptions,
     pattern: Option<regex::Regex>,
     watch: Option<Duration>,
-    /// The places of the partition columns, whose values stand in the names of directories.
+    /// The indexes, among the columns of the table, of the partition columns, whose values stand in the names
+    /// of directories.
     partitions: Vec<usize>,
     default_partition: String,
     rolling: Rolling,
@@ -293,7 +295,8 @@ impl Connection for FileSystem<'_> {
         let files = reading.listing.files(world.files.as_ref()).map_err(refused)?;
         if let Some(file) = self.bad.diverts_to() {
             let path = world.path(file);
-            // The identities of files are compared, too, because one file has many paths.
+            // Two paths may name one file, so the identities of the files are compared, and not only the
+            // paths.
             let identity = world.files.identity(&path).map(|identity| identity.file).ok();
             if is_below(world.files.as_ref(), &path, &reading.listing.root)
                 || files.iter().any(|file| Some(file.identity.file) == identity)

@@ -16,8 +16,8 @@ use crate::scan::rows::{PolledRows, RowSource, Rows};
 
 /// A generator that makes any row of a table from its number.
 pub(super) trait Generate: Send {
-    /// Returns the time at which a row is due, in nanoseconds since the schedule began. No row is due before
-    /// the previous one.
+    /// Returns the time at which the row with the number `row` is due, in nanoseconds since the schedule
+    /// began. No row is due before the previous one.
     fn nanos_at(&self, row: u64) -> u64;
 
     /// Generates the requested columns of `count` rows, beginning with the row number `first`.
@@ -26,7 +26,7 @@ pub(super) trait Generate: Send {
     /// An [`ArrowError`] if arrays do not fit together.
     fn make(&self, first: u64, count: usize) -> Result<Vec<ArrayRef>, ArrowError>;
 
-    /// Returns the bytes of data that the generator has made in advance.
+    /// Returns the bytes of memory of the data that the generator has made in advance.
     fn held_bytes(&self) -> usize {
         0
     }
@@ -48,8 +48,8 @@ pub(super) struct Generated<G> {
     pub is_max: bool,
     /// Number of rows generated so far; 0 at the beginning.
     pub made: u64,
-    /// The time at which the present rate began, and how many nanoseconds of the schedule had passed then;
-    /// `None` before the first poll.
+    /// The processing time of the first poll since the start or since a restore, and the nanoseconds of the
+    /// schedule at which the next row was due then; `None` before that poll.
     pub pace: Option<(ProcessingTime, u64)>,
 }
 
@@ -72,8 +72,8 @@ impl<G: Generate> Generated<G> {
         (is_due, self.due_at((begin, origin), made + is_due))
     }
 
-    /// Returns the processing time at which the row with the index `row` is due. Rows come at the generator's
-    /// pace, which began at the instant `begin`.
+    /// Returns the processing time at which the row with the index `row` is due. `begin` is the processing
+    /// time that corresponds to `origin`, in nanoseconds of the generator's schedule.
     fn due_at(&self, (begin, origin): (ProcessingTime, u64), row: u64) -> ProcessingTime {
         begin.plus_nanos(self.generator.nanos_at(row).saturating_sub(origin))
     }
@@ -122,7 +122,8 @@ impl<G: Generate> RowSource for Generated<G> {
         state.put(&self.made)
     }
 
-    /// Continues with the row behind the saved position; the time by which rows are due starts anew.
+    /// Continues with the row behind the saved position. The schedule begins anew at the next poll: the time
+    /// since the position was saved makes no rows due.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.made = state.take()?;
         self.pace = None;

@@ -14,7 +14,7 @@ use super::options::Given;
 use crate::error::{Code, SqlError};
 use crate::table::{Table, TableColumn, TableColumnKind};
 
-/// Returns the places of the table columns that are stored in records: physical columns that are no
+/// Returns the indexes of the table columns that are stored in records: physical columns that are no
 /// partition columns.
 pub(super) fn record_columns(table: &Table) -> Vec<usize> {
     let is_held = |place: &usize| {
@@ -77,10 +77,10 @@ fn sql_error(
     }
 }
 
-/// Checks that the connector has all metadata that the table declares.
+/// Checks that the connector has all metadata columns that the table declares.
 ///
 /// # Errors
-/// [`Code::Invalid`] if the connector has no metadata of a declared name.
+/// [`Code::Invalid`] if the connector has no metadata with the name that a column declares.
 pub(super) fn check_metadata(
     table: &Table,
     connector: &str,
@@ -104,7 +104,7 @@ pub(super) fn check_metadata(
     Ok(())
 }
 
-/// Returns the Arrow schema of the table columns at `places`.
+/// Returns the Arrow schema of the table columns with the indexes `places`, in that order.
 pub(super) fn schema_of(table: &Table, places: &[usize]) -> SchemaRef {
     let field = |place: &usize| {
         let column = &table.columns[*place];
@@ -119,18 +119,19 @@ pub(super) fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) 
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).ok()
 }
 
-/// Returns, for each table column that is stored in records, its place among the written columns.
+/// Returns, for each table column that is stored in records, its index in `columns`, the table columns that a
+/// query writes.
 ///
 /// # Errors
-/// [`Code::Invalid`] if such a column is not written.
+/// [`Code::Invalid`] if one of the columns is not in `columns`.
 pub(super) fn record_places(table: &Table, columns: &[usize]) -> Result<Vec<usize>, SqlError> {
     places_among(table, &record_columns(table), columns)
 }
 
-/// Returns, for each table column at `places`, its place among the written columns.
+/// Returns, for each table column in `places`, its index in `columns`, the table columns that a query writes.
 ///
 /// # Errors
-/// [`Code::Invalid`] if such a column is not written.
+/// [`Code::Invalid`] if one of the columns is not in `columns`.
 pub(super) fn places_among(
     table: &Table,
     places: &[usize],

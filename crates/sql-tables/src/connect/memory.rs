@@ -14,17 +14,17 @@ use crate::table::{Table, TableColumnKind};
 /// A source that gives rows from memory, for tests.
 pub struct Given {
     batches: Arc<Vec<RecordBatch>>,
-    /// The places of the requested columns among the columns of the rows in memory.
+    /// The indexes of the requested columns among the columns of the rows in memory.
     columns: Vec<usize>,
     /// The kind of change of each row, over all batches; `None` if all rows are inserts.
     kinds: Option<Arc<Vec<RowKind>>>,
-    /// The index of the batch, and of the row in this batch, that come next.
+    /// The index of the batch to be given out next, and of the first row in it that was not given out.
     next: (usize, usize),
 }
 
 impl Given {
-    /// Creates a source of a table. `batches` hold its physical columns; the columns at `wanted` in the table
-    /// come out.
+    /// Creates a source of a table. `batches` hold the physical columns of the table; the source gives the
+    /// table columns with the indexes `wanted`.
     pub fn new(
         table: &Table,
         wanted: &[usize],

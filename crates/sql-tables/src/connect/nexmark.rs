@@ -153,7 +153,7 @@ fn average(given: &mut Given<'_>, key: &str, unless: u64, others: u64) -> Result
     }
 }
 
-/// Parses a timestamp to milliseconds since 1970.
+/// Parses a timestamp, such as `2015-07-15 00:00:00`, to milliseconds since the start of 1970.
 pub(super) fn millis_of(text: &str) -> Option<i64> {
     let time = NaiveDateTime::parse_from_str(text.trim(), "%Y-%m-%d %H:%M:%S%.f").ok()?;
     Some(time.and_utc().timestamp_millis())
@@ -224,7 +224,7 @@ fn unknown(name: &str, known: &[&str]) -> SqlError {
 struct Nexmark<'a> {
     table: &'a Table,
     kind: Option<Kind>,
-    /// The Nexmark columns that the table declares, each with its place in the table.
+    /// The Nexmark columns that the table declares, each with its index among the columns of the table.
     columns: Vec<(usize, Column)>,
     mix: Mix,
     schedule: Schedule,

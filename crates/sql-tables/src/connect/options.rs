@@ -111,7 +111,8 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Returns the value of an option with a list of allowed words, in any case; `unless` if it is not given.
+    /// Returns the value of an option with a list of allowed words, whose case is ignored; returns `unless`
+    /// if the option is not given.
     ///
     /// # Errors
     /// [`Code::Invalid`] for another word.
@@ -193,7 +194,8 @@ impl<'a> Given<'a> {
         SqlError::new(Code::Invalid, format!("option '{key}': {reason}")).at(self.place(key))
     }
 
-    /// Returns the place of an option in the SQL text, or the place of WITH if the option is not given.
+    /// Returns the place of the key of an option in the SQL text, or the place of WITH if the option is not
+    /// given.
     pub fn place(&self, key: &str) -> Place {
         self.table.options.get(key).map_or(self.table.options_place, |option| option.place)
     }

@@ -118,7 +118,8 @@ fn connect(net: &dyn Net, hostname: &str, port: u16) -> io::Result<Box<dyn NetCo
     Err(failure)
 }
 
-/// Converts records that end in another delimiter to lines.
+/// Reads a stream whose records end in a delimiter other than the line end, and turns each record into a
+/// line.
 struct Delimited {
     connection: Box<dyn NetConnection>,
     delimiter: u8,

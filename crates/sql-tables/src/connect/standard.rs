@@ -121,7 +121,8 @@ impl Write for Shared {
 pub(super) struct Encoded<W> {
     pub(super) name: &'static str,
     pub(super) writer: W,
-    /// The places, among the written columns, of the columns that are stored in records.
+    /// The indexes, among the columns of the rows given to the sink, of the columns that are stored in
+    /// records.
     pub(super) places: Vec<usize>,
     pub(super) encoder: Box<dyn Encoder>,
     pub(super) text: Vec<u8>,

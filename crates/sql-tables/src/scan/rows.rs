@@ -31,7 +31,7 @@ pub trait RowSource: Send {
     /// A [`Fault`] that fails the query.
     fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault>;
 
-    /// Takes the allowance that pays for temporary memory of a poll. Called before the first poll.
+    /// Takes the allowance by which the source reserves memory of the budget. Called before the first poll.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
@@ -44,13 +44,14 @@ pub trait RowSource: Send {
         Ok(())
     }
 
-    /// Returns when the last row that was returned could first have been read, as
-    /// [`thalweg_model::Source::arrived`] does; `None` if the source does not know.
+    /// Returns the processing time at which the last row that was returned could first have been read, as
+    /// [`thalweg_model::Source::arrived`] does; `None` if the source does not know it.
     fn arrived(&self) -> Option<ProcessingTime> {
         None
     }
 
-    /// Returns the number of records that could not be decoded and that the table's options did not let pass.
+    /// Returns the number of bad records so far: records that could not be decoded, without those that an
+    /// option such as `json.ignore-parse-errors` ignores.
     fn bad_count(&self) -> u64 {
         0
     }

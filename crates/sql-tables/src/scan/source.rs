@@ -28,13 +28,13 @@ use crate::table::{Table, TableColumnKind};
 pub struct Reading {
     /// The name of the table that is read.
     table: String,
-    /// The places, in the table, of the columns that the connector is asked for.
+    /// The indexes, among the columns of the table, of the columns that the connector is asked for.
     pub from_records: Vec<usize>,
     /// The computed columns, in the order of declaration. Each is an expression over the columns from the
     /// records and the computed columns before it.
     computed: Vec<Making>,
-    /// For each output column, its place in a list: first the columns that come from the records, then the
-    /// computed columns.
+    /// For each output column, its index in a list that has first the columns that come from the records,
+    /// then the computed columns.
     outputs: Vec<usize>,
     schema: SchemaRef,
     /// The event time column and the watermark expression. Both refer to the columns that come from the
@@ -45,7 +45,7 @@ pub struct Reading {
 #[derive(Clone, Debug)]
 enum Making {
     Computed(Typed),
-    /// The column is `PROCTIME()`: the time at which the batch is read.
+    /// The column is `PROCTIME()`: the processing time at which the batch is read.
     Proctime,
 }
 
@@ -57,7 +57,8 @@ struct Timing {
 }
 
 impl Reading {
-    /// Reads the columns of a table at `places`, and gives them out as the columns of `schema`.
+    /// Describes the reading of the table columns with the indexes `places`, which are given out as the
+    /// columns of `schema`, in that order.
     pub fn new(table: &Table, places: &[usize], schema: SchemaRef) -> Self {
         let mut needed: Vec<bool> = vec![false; table.columns.len()];
         let mut need = |place: usize| needed[place] = true;
@@ -147,8 +148,8 @@ pub struct TableSource {
     reading: Arc<Reading>,
     rows: Box<dyn RowSource>,
     clock: Arc<dyn Clock>,
-    /// Rows that were read and whose computed columns are still missing. The next rows are the last of the
-    /// vector.
+    /// Rows that were read and whose computed columns are still missing. The rows to be handled next are at
+    /// the end of the vector.
     unread: Vec<Rows>,
     /// Finished batches that are not yet given out.
     pending: VecDeque<Record<Batch>>,
@@ -364,8 +365,8 @@ impl Source for TableSource {
                 }
                 _ => match polled.status {
                     SourceStatus::Ended => {}
-                    // A poll without rows has used its whole share of reading, for example on bad records. So
-                    // other tasks run now.
+                    // A poll that gives no rows may have read as much input as one poll is allowed, for
+                    // example bad records only. So other tasks run now.
                     status => return Ok(Polled::new(status)),
                 },
             }

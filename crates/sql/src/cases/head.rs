@@ -30,13 +30,13 @@ pub struct Sums {
     pub rows_in: u64,
     /// Number of rows that all jobs have written or shown.
     pub rows_out: u64,
-    /// Number of late rows that all jobs have dropped.
+    /// Number of late rows that the operators of all jobs have dropped.
     pub late: u64,
     /// Number of records that all jobs could not parse.
     pub bad: u64,
 }
 
-/// Expectations in the head of a SQL file, less the output that has been compared so far.
+/// Expectations in the head of a SQL file. Lines of output that have come are removed from them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
     /// How often each expected line is still to come. If the head lists no lines, the output is not compared.

@@ -65,7 +65,8 @@ struct Level {
     kind: Kind,
     /// Number of operators since the last comma or clause of this nesting level.
     operators: usize,
-    /// Number of subscripts and fields behind the last value of this nesting level.
+    /// Number of subscripts (`[1]`) and fields (`.name`) directly behind the last value of this nesting
+    /// level.
     accesses: usize,
 }
 
@@ -84,7 +85,8 @@ pub(super) struct Depth {
 /// Checks the bounds on depth and length of a statement.
 ///
 /// # Errors
-/// [`Code::Unsupported`] at the first token beyond a bound, and [`Code::Syntax`] where SELECT has no results.
+/// [`Code::Unsupported`] at the first token beyond a bound, and [`Code::Syntax`] where nothing stands between
+/// SELECT and FROM.
 pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
     let mut levels = vec![Level::new(Kind::Bracket)];
     let (mut set_operations, mut joins, mut prefixes) = (0, 0, 0usize);
@@ -146,8 +148,8 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
                     return Err(error.at(at).help("write SELECT * FROM .., or the columns by their names"));
                 }
                 Some(word) if CLAUSES.contains(&word) => {
-                    // Each INSERT of a statement set has a query of its own, so the counts per query start
-                    // again.
+                    // Each INSERT of a statement set has a query of its own, so the counts of joins and set
+                    // operations start again.
                     if word == "INSERT" {
                         (set_operations, joins) = (0, 0);
                     }
@@ -202,7 +204,8 @@ fn access(levels: &mut [Level], at: Place) -> Result<(), SqlError> {
     if level.accesses > NESTING_MAX { Err(too_deep(at)) } else { Ok(()) }
 }
 
-/// Resets the counts of the innermost nesting level at the beginning of an expression.
+/// Resets the counts of operators and of subscripts in the innermost nesting level, because a new expression
+/// begins there.
 fn fresh(levels: &mut [Level]) {
     if let Some(level) = levels.last_mut() {
         (level.operators, level.accesses) = (0, 0);

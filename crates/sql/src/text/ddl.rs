@@ -26,9 +26,10 @@ pub struct CreateTable {
     pub columns: Vec<ColumnDefinition>,
     /// Declared event time column of the table, and the expression for its watermarks.
     pub watermark: Option<WatermarkDefinition>,
-    /// Names and places of the columns of the table's primary key.
+    /// Names of the columns of the table's primary key, each with its place in the text.
     pub primary_key: Vec<(String, Place)>,
-    /// Names and places of the columns by which the table is partitioned (PARTITIONED BY).
+    /// Names of the columns by which the table is partitioned (PARTITIONED BY), each with its place in the
+    /// text.
     pub partitioned_by: Vec<(String, Place)>,
     /// Options of the table in its WITH clause.
     pub options: BTreeMap<String, OptionValue>,

@@ -20,8 +20,8 @@ use sqlparser::tokenizer::Token;
 
 use super::interval;
 
-/// Name of the function as a call of which `TABLE t PARTITION BY k` is parsed. The name contains a space, so
-/// no query can call it without quotes.
+/// Name of the function into whose calls the parser turns `TABLE t PARTITION BY k`. The name contains a
+/// space, so no query can call the function without quotes.
 pub const TABLE_ARGUMENT: &str = "table argument";
 
 /// Flink's SQL dialect, as sqlparser needs it.

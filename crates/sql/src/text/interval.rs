@@ -15,12 +15,12 @@ use sqlparser::tokenizer::Token;
 
 use super::dialect::{call, single_name};
 
-/// Name of the function as a call of which an interval of days to seconds is parsed; its argument is in
-/// milliseconds.
+/// Name of the function into whose calls the parser turns intervals of days to seconds. The argument of a
+/// call is the length of the interval in milliseconds.
 pub const MILLIS: &str = "interval of milliseconds";
 
-/// Name of the function as a call of which an interval of years and months is parsed; its argument is in
-/// months.
+/// Name of the function into whose calls the parser turns intervals of years and months. The argument of a
+/// call is the length of the interval in months.
 pub const MONTHS: &str = "interval of months";
 
 /// Unit of a part of an interval literal; units are declared from the largest to the smallest.
@@ -156,7 +156,8 @@ fn shown(first: Unit, last: Unit) -> String {
     if first == last { format!("{first:?}") } else { format!("{first:?} to {last:?}") }
 }
 
-/// Returns the milliseconds or months of an interval; `None` if the text has not the form of its units.
+/// Returns the length of an interval, in milliseconds or months by its units; `None` if the text does not
+/// have the form that its units demand.
 fn value(text: &str, first: Unit, last: Unit) -> Option<i64> {
     let text = text.trim();
     let (sign, text) = match text.strip_prefix(['-', '+']) {
@@ -215,7 +216,8 @@ fn parts(text: &str, first: Unit, last: Unit) -> Option<i64> {
     Some(sum)
 }
 
-/// Parses the seconds of an interval. At most nine digits may follow the point, and the first three count.
+/// Parses the seconds of an interval. At most nine digits may follow the point; the first three are
+/// milliseconds, and the others are ignored.
 fn seconds(text: &str, limit: Option<i64>) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let whole = if whole.is_empty() { 0 } else { digits(whole)? };

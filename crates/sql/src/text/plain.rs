@@ -54,7 +54,8 @@ pub const OPERATORS_MAX: usize = 2_000;
 /// this number.
 pub const RESULTS_MAX: usize = 2_000;
 
-/// Name of the function whose calls wrap the cells of VALUES that are not literals of one kind.
+/// Name of the function whose calls wrap the cells of a VALUES column, unless all its cells are literals of
+/// one kind.
 pub const CELL: &str = "cell of values";
 
 /// Rewrites a query into the plain form that the planner knows.
@@ -330,7 +331,8 @@ impl VisitorMut for Plain {
     }
 }
 
-/// Returns the span in the text of an expression, without its sub-expressions.
+/// Returns the span of the words of an expression that belong to none of its sub-expressions, such as the
+/// name of a called function; an empty span if it is unknown.
 pub(crate) fn own_span(expression: &Expr) -> Span {
     match expression {
         Expr::Identifier(ident) => ident.span,
@@ -343,9 +345,10 @@ pub(crate) fn own_span(expression: &Expr) -> Span {
     }
 }
 
-/// Wraps the cells of a VALUES column in [`CELL`], unless they are literals of one kind. The planner then asks only
-/// for their Arrow types, and its casts can be undone. Otherwise it would use times of different digits for different
-/// kinds of columns, and make whole numbers beside decimals longer than they are.
+/// Wraps the cells of a VALUES column in calls of [`CELL`], unless they are literals of one kind. The planner
+/// then sees only the Arrow types of the cells, and the casts that it adds can be undone. Otherwise the
+/// number of fractional digits that it gives to times would depend on the kind of column, and it would take
+/// whole numbers beside decimals for longer than they are.
 fn plain_values(body: &mut SetExpr) {
     let mut rest = vec![body];
     while let Some(body) = rest.pop() {
@@ -371,7 +374,8 @@ fn plain_values(body: &mut SetExpr) {
     }
 }
 
-/// Kind of a cell of VALUES. The planner gives all cells of one kind the same type.
+/// Kind of a cell of VALUES: a literal of a simple type, or anything else (`More`). The planner gives all
+/// cells of one literal kind the same type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Null,

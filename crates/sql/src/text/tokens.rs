@@ -53,8 +53,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                 }
                 _ => split.push(token),
             },
-            // `0x10` is refused. It is told from `x'10'` by its length, because the quotes make that token
-            // longer. A literal in quotes may end on a later line.
+            // `0x10` is refused. Its token has the same kind as that of `x'10'`, and differs in length,
+            // because the quotes make the latter longer. A literal in quotes may end on a later line.
             Token::HexStringLiteral(digits)
                 if token.span.end.line == token.span.start.line
                     && token.span.end.column - token.span.start.column

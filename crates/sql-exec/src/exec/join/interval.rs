@@ -60,14 +60,15 @@ impl Bounds {
     }
 }
 
-/// Interval join, which joins rows of equal keys that are near in event time.
+/// Interval join, which joins rows of equal keys if the difference of their event times is within given
+/// bounds.
 pub struct IntervalJoin {
     shape: Shape,
     times: [usize; 2],
     bounds: Bounds,
     converter: Option<RowConverter>,
     numbers: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
-    /// Join keys by their numbers. The number of a key without rows is free for another key.
+    /// Join keys, indexed by key number. The number of a key that has no rows left is reused for another key.
     keys: Vec<Key>,
     free: Vec<u32>,
     sides: [Kept; 2],
@@ -94,7 +95,8 @@ struct Entry {
 #[derive(Default)]
 struct Kept {
     row_store: RowStore,
-    /// Numbers of the keys that have rows at each time, so that expired rows are found.
+    /// Numbers of the keys that have rows at each event time, so that the rows that can match no more are
+    /// found.
     expiry: BTreeMap<i64, Vec<u32>>,
 }
 
@@ -104,7 +106,8 @@ struct Arriving {
     rows: RecordBatch,
     keys: KeyBytes,
     is_met: Vec<bool>,
-    /// Position at which matching continues: a row of the batch, and an entry among the kept rows of its key.
+    /// Position at which matching continues: the index of a row of the batch, and the index of an entry among
+    /// the kept rows with the same key.
     row: usize,
     next: Option<usize>,
 }
@@ -156,8 +159,8 @@ impl IntervalJoin {
         Ok(on_time)
     }
 
-    /// Returns the next possible pairs of the arriving batch: their keys are equal, and they are near enough
-    /// in time.
+    /// Returns the next possible pairs of the arriving batch: their keys are equal, and the difference of
+    /// their event times is within the bounds of the join.
     fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
         let times = arriving
             .rows

@@ -46,7 +46,8 @@ pub struct LookupJoin {
     table: Option<Table>,
     waiting: VecDeque<Batch>,
     probing: Option<(Probe, Option<Arc<[RowKind]>>)>,
-    /// Bytes of the table rows in `coming` and of the left rows in `waiting`.
+    /// Bytes of the rows in `coming`, the table rows read so far, and in `waiting`, the left rows that wait
+    /// for the rest of the table.
     bytes: usize,
     accounts: Accounts,
 }
@@ -91,8 +92,8 @@ impl JoinOperator for LookupJoin {
         if side == Side::Left {
             self.accounts.counts.forwarded += batch.len() as u64;
             self.bytes += bytes_of(&batch.rows);
-            // The payment for a long batch ends here, because the state of the join pays for the waiting rows
-            // from now on.
+            // The memory of a long batch is no longer reserved by the batch, because the state of the join
+            // accounts for the waiting rows from now on.
             self.waiting.push_back(Batch { payment: None, ..batch });
             self.note_bytes();
             return Ok(());

@@ -13,9 +13,10 @@
 //! The new row of an update has the version of the old row if it has the same time and key. [`Met::replace`]
 //! notes that version until [`Met::replaced`] finds it. Updates that change the time or the key never ask for
 //! the noted version, so only the last [`REPLACED_MAX`] versions are noted. The new row of an update follows
-//! its old row at once, unless a batch ends between them: then up to one batch of each other reader lies
-//! between them. A late row that is added, and is no new row of an update, has a noted version too, but leaves
-//! it noted: with several readers it may come between the two rows of an update.
+//! its old row at once, unless a batch ends between them: then up to one batch of each other source of the
+//! left input lies between them. A late row that is added, and is no new row of an update, has a noted
+//! version too, but leaves it noted: if the left input has several sources, it may come between the two rows
+//! of an update.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,7 +33,8 @@ use thalweg_sql_tables::batch::BATCH_ROWS_MAX;
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
 
-/// Greatest number of versions that are noted for the new rows of updates.
+/// Greatest number of versions that are noted at a time for the new rows of updates, which take the version
+/// of the old row.
 const REPLACED_MAX: usize = 4 * BATCH_ROWS_MAX;
 
 /// Holds left rows of a temporal join that the watermark has passed, with their versions, by the values of
@@ -42,14 +44,14 @@ pub struct Met {
     clock: Arc<dyn Clock>,
     converter: RowConverter,
     rows: HashMap<Arc<[u8]>, MetRow, foldhash::fast::RandomState>,
-    /// Times at which rows came out, in order, for expiry. The entry of a retracted row stays here until it
-    /// is due.
+    /// Processing times, in milliseconds and ascending, at which rows came out, for expiry. The entry of a
+    /// retracted row stays here until its time to live is over.
     written: VecDeque<(i64, Arc<[u8]>)>,
     now_ms: i64,
     /// Versions of the old rows of updates whose new rows have not come, by time and key.
     replaced: HashMap<Arc<[u8]>, Replaced, foldhash::fast::RandomState>,
-    /// Ascending numbers under which the versions in `replaced` were noted, in order, so that the oldest is
-    /// dropped first. The entry stays here after the new row has come.
+    /// Numbers under which the versions in `replaced` were noted, ascending, so that the oldest version is
+    /// dropped first. An entry stays here after the new row of its update has come.
     noted: VecDeque<(u64, Arc<[u8]>)>,
     noted_count: u64,
     bytes: usize,
@@ -128,8 +130,8 @@ impl Met {
         self.rows.insert(row, met);
     }
 
-    /// Removes a left row that is retracted, and returns `Some` of the version that it matched, if any.
-    /// Returns `None` if there is no such row.
+    /// Removes a left row that is retracted. Returns `Some(Some(version))` with the version that the row
+    /// matched, `Some(None)` if it matched no version, and `None` if the row is not remembered.
     pub fn take_back(&mut self, row: &[u8]) -> Option<Option<Box<[u8]>>> {
         let met = self.rows.get_mut(row)?;
         if met.count > 1 {
@@ -170,8 +172,8 @@ impl Met {
         self.replaced.insert(key, Replaced { version: version.map(Box::from), count, noted_at });
     }
 
-    /// Returns `Some` of the version, if any, of the old row that a new row with the given time and key
-    /// replaces. Returns `None` if no such old row was noted.
+    /// Returns the version of the old row that a new row with the given time and key replaces: `Some(None)`
+    /// if the old row matched no version, and `None` if no such old row was noted.
     pub fn replaced(&mut self, time_and_key: (i64, Option<&[u8]>)) -> Option<Option<Box<[u8]>>> {
         let key = bytes_of_key(time_and_key);
         let replaced = self.replaced.get_mut(&key[..])?;
@@ -182,8 +184,8 @@ impl Met {
         self.drop_replaced(&key)
     }
 
-    /// Returns `Some` of the version that is noted for the given time and key, if any, and leaves it noted.
-    /// Returns `None` if nothing is noted.
+    /// Returns the version that is noted for the given time and key, and leaves it noted: `Some(None)` if the
+    /// old row matched no version, and `None` if nothing is noted.
     pub fn noted(&self, time_and_key: (i64, Option<&[u8]>)) -> Option<Option<Box<[u8]>>> {
         let key = bytes_of_key(time_and_key);
         self.replaced.get(&key[..]).map(|replaced| replaced.version.clone())

@@ -50,10 +50,11 @@ pub struct RegularJoin {
     key_converter: Option<RowConverter>,
     row_converters: [RowConverter; 2],
     numbers: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
-    /// Join keys by their numbers. The number of a key without rows is free for another key.
+    /// Join keys, indexed by key number. The number of a key that has no rows left is reused for another key.
     keys: Vec<Key>,
     free: Vec<u32>,
-    /// Times at which rows of keys were written, in order, with the number of the key; for expiry.
+    /// Processing times, in milliseconds and ascending, at which rows were written, each with the number of
+    /// the key; for expiry.
     written: VecDeque<(i64, u32)>,
     arriving: Option<Arriving>,
     accounts: Accounts,
@@ -64,7 +65,8 @@ struct Key {
     bytes: Arc<[u8]>,
     /// Kept rows of the key in either input, in the order of arrival.
     records: [Vec<Remembered>; 2],
-    /// Time at which a row of this key was written last, as entered last in the list `written`.
+    /// Processing time at which a row of this key was written last, in milliseconds; it is the newest entry
+    /// of the key in the list `written`.
     noted_ms: i64,
 }
 
@@ -102,26 +104,26 @@ struct Arriving {
     keys: KeyBytes,
     bytes: Rows,
     now_ms: i64,
-    /// Position at which matching continues: a row of the batch, the next kept row of the other input under
-    /// its key, and the number of matches so far.
+    /// Position at which matching continues: the index of a row of the batch, the index of the next kept row
+    /// of the other input with the same key, and the number of matches of the row so far.
     row: usize,
     next: usize,
     degree: u32,
-    /// Payment for the memory by which the hash table of join keys may grow, held until all rows of the batch
-    /// are joined.
+    /// Reservation of the memory by which the hash table of join keys may grow, held until all rows of the
+    /// batch are joined.
     _room: Option<Payment>,
 }
 
-/// A possible pair of a regular join: a row of the arriving batch, and a kept row of the other input, given
-/// by its key and its index there.
+/// A possible pair of a regular join: the index of a row of the arriving batch; and a kept row of the other
+/// input, given by its key number and its index among the rows of that key.
 struct Candidate {
     row: usize,
     key: u32,
     record: usize,
 }
 
-/// An output row of a regular join: its kind of change, the row that arrived, and the candidate for its other
-/// half.
+/// An output row of a regular join: its kind of change, the index of the arriving row, and the index of the
+/// candidate with the row of the other input. `None` stands for a half that is padded with NULL.
 type Made = (RowKind, Option<u32>, Option<u32>);
 
 impl RegularJoin {
@@ -211,19 +213,21 @@ impl RegularJoin {
         let Some(number) = self.numbers.get(key) else { return };
         let records = &mut self.keys[*number as usize].records[side.index()];
         if let Some(at) = records.iter().position(|record| *record.row == *row) {
-            // A key without rows is not removed at once, but when its last entry of `written` is due.
+            // A key that has lost its last row is not removed at once, but when the time to live of its last
+            // entry in `written` is over.
             records.remove(at);
             self.bytes -= record_bytes(row);
         }
     }
 
-    /// Returns the next possible pairs with equal keys, and moves the position of `arriving` behind them.
+    /// Returns the next pairs of rows with equal keys, which match if the join condition holds, too. Moves
+    /// the position of `arriving` behind them.
     fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
         let other = arriving.side.other().index();
         let first = arriving.row;
         let mut found = Vec::new();
-        // The limit is half a batch, because each row may come out alone, and each pair together with a
-        // retraction.
+        // Rows and pairs of one call are limited to half a batch, because each row may come out alone, and
+        // each pair together with a retraction.
         while arriving.row < arriving.batch.len() && found.len() + arriving.row - first < BATCH_ROWS_MAX / 2 {
             let row = arriving.row;
             let number = arriving.keys.get(row).and_then(|key| self.numbers.get(key)).copied();
@@ -260,8 +264,8 @@ impl RegularJoin {
         })?;
         let mut made: Vec<Made> = Vec::new();
         let mut at = 0;
-        // The last of these rows may have further candidates in the next call, so it is finished only if
-        // there are none.
+        // The last of the arriving rows may have further candidates in the next call, so it is finished only
+        // if there are none.
         let last = (arriving.row + 1).min(arriving.batch.len());
         for row in first..last {
             let kind = arriving.batch.kind(row);

@@ -1,8 +1,9 @@
 //! Storage of the rows that a join keeps, batch by batch. Rows are forgotten one by one; the memory of a
-//! batch is freed with its last row.
+//! batch is freed when its last row is forgotten.
 //!
 //! This costs little where rows that come together also go together, as rows in event time do. If only a few
-//! rows of a batch are kept, they are copied, so that the memory of the batch is freed at once.
+//! rows of an arriving batch are to be kept, they are copied, so that the memory of the whole batch is freed
+//! at once.
 
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::interleave;

@@ -164,8 +164,8 @@ impl KeyBytes {
     }
 }
 
-/// Rewrites a join condition to read only the columns that it needs; returns it with the places and the
-/// schema of these columns.
+/// Rewrites a join condition to read only the columns that it needs. Returns it with the side and the index
+/// of each of these columns in the input of that side, and with their schema.
 fn narrowed(condition: &Typed, left: &[Column], right: &[Column]) -> (Typed, Vec<(Side, usize)>, SchemaRef) {
     let mut places: Vec<usize> = Vec::new();
     condition.columns(&mut |place| {

@@ -61,8 +61,8 @@ pub(super) struct Probe {
     /// For each left row, the index of the first right row that has its key.
     firsts: Vec<u32>,
     is_met: Vec<bool>,
-    /// Position at which the search for pairs continues: a left row, and the next right row to compare it
-    /// with.
+    /// Position at which the search for pairs continues: the index of a left row, and the index of the next
+    /// right row to compare it with.
     row: usize,
     next: u32,
     /// Position in the left rows from which a semi or anti join continues to put out rows. These come out
@@ -127,7 +127,7 @@ impl Probe {
             })?;
             let mut made: Vec<(u32, Option<u32>)> = Vec::new();
             let mut at = 0;
-            // The last of these left rows may have further candidates in the next call, so it is finished
+            // The last left row of this step may have further candidates in the next call, so it is finished
             // only if there are none.
             let last = (self.row + 1).min(self.firsts.len());
             for row in first..last {

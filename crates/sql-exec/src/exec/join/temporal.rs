@@ -19,8 +19,8 @@
 //!
 //! A version that is deleted ends at the deletion's time. The deletion of a key is remembered, as in Flink,
 //! because a version that comes late may be older. The `-U` of a version is ignored, because the `+U` says
-//! all. If two versions have one key and time, the one that came last counts or, with several readers, the
-//! greater one.
+//! all. If two versions have one key and time, the one that came last counts; if the right input has several
+//! sources, the one with the greater values.
 //!
 //! [`met`]: super::met
 //!
@@ -62,7 +62,7 @@ pub struct TemporalJoin {
     shape: Shape,
     times: [usize; 2],
     counts_as: Counted,
-    /// Whether one reader gives all versions, so that their order of arrival is determined.
+    /// Whether one source gives all versions, so that their order of arrival is the same in every run.
     is_single: bool,
     key_converter: Option<RowConverter>,
     /// Converts whole rows of the right input, which are the versions, to bytes.
@@ -103,8 +103,8 @@ struct Version {
 
 impl Version {
     /// Returns whether this version of a row has a later event time than `other`, although it arrived
-    /// earlier. With several readers, whose order of arrival is not determined, versions of equal time are
-    /// ordered by their values.
+    /// earlier. If the right input has several sources, the order of arrival differs between runs, so
+    /// versions of equal time are ordered by their values.
     fn is_after(&self, other: &Version, is_single: bool) -> bool {
         match is_single {
             true => self.time > other.time,
@@ -129,9 +129,9 @@ const UPCOMING_BYTES: usize = 24;
 
 impl TemporalJoin {
     /// Creates a temporal join by the time columns with the indexes `times`; `counts_as` tells which right
-    /// rows are versions. Unless a single reader gives the right rows (`is_single`), their order of arrival
-    /// is not determined and is ignored. `met` keeps left rows that came out; it is needed if left rows may
-    /// be retracted.
+    /// rows are versions. Unless a single source gives the right rows (`is_single`), their order of arrival
+    /// may differ between runs and is ignored. `met` keeps the left rows that came out; it is `Some` if left
+    /// rows may be retracted.
     ///
     /// # Errors
     /// [`EvaluationError`] if a key has a type that cannot be a key.
@@ -211,7 +211,7 @@ impl TemporalJoin {
     }
 
     /// Adds a version of a key. Returns `false` if the row does not count as a version, or if no left row can
-    /// match it because a later version is valid as soon as it.
+    /// match it because a later version begins to be valid at the same time.
     fn insert(&mut self, key: &[u8], version: Version) -> bool {
         let (time, valid_from) = (version.time, version.valid_from);
         let versions = match self.versions.get_mut(key) {
@@ -304,8 +304,8 @@ impl TemporalJoin {
         let keeps = self.shape.keeps(Side::Left);
         let bytes = met.as_ref().map(|met| met.bytes_of_rows(left.columns())).transpose()?;
         let mut late_count = 0;
-        // `passing` holds the left rows that are not dropped; `rows` and `found` hold those of them with a
-        // version, and the versions.
+        // `passing` holds the indexes of the left rows that are not dropped; `rows` holds the indexes of
+        // those that have a version, and `found` these versions.
         let (mut passing, mut rows, mut found) = (Vec::new(), Vec::new(), Vec::new());
         for (row, (time, waiting)) in due.iter().enumerate() {
             let key = keys.get(row);
@@ -349,9 +349,9 @@ impl TemporalJoin {
         Ok((self.pairs(left, &lefts, &right, &rights)?, lefts))
     }
 
-    /// Returns the version of a left row if left rows may be retracted. `Some(None)` means that the row has
-    /// no version, and `None` that the row is dropped. `values` are the values of the row as bytes,
-    /// `time_and_key` its time and key.
+    /// Returns the version that a left row matches, for a join whose left rows may be retracted. `Some(None)`
+    /// means that the row has no version, and `None` that the row is dropped. `values` are the values of the
+    /// row as bytes, `time_and_key` its time and key.
     fn followed(
         &self,
         met: &mut Met,
@@ -524,8 +524,8 @@ impl JoinOperator for TemporalJoin {
         }
         let keys: usize = state.take()?;
         check_row_format(state)?;
-        // With the least watermark, `insert` prunes no loaded versions; versions that are over are dropped as
-        // later versions come.
+        // The watermark is set to the least time, so that `insert` drops none of the loaded versions.
+        // Versions that no left row can match are dropped when a later version of their key comes.
         self.closing_ms = i64::MIN;
         for _ in 0..keys {
             let (key, versions): (Vec<u8>, Vec<(i64, i64, Option<Box<[u8]>>)>) = state.take()?;

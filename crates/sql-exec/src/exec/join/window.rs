@@ -57,8 +57,8 @@ struct Firing {
 }
 
 impl WindowJoin {
-    /// Creates a window join by the window columns `places`. `zone` is given if windows are cut by its local
-    /// time.
+    /// Creates a window join. `places` are the indexes of the window columns of the left and the right input.
+    /// `zone` is given if windows are cut by the local time of this zone.
     pub fn new(shape: Shape, places: [WindowPlaces; 2], zone: Option<Tz>) -> Self {
         WindowJoin {
             shape,

@@ -42,7 +42,8 @@ struct Lag {
     held_bytes: usize,
 }
 
-/// State of LAG per key: the last values, the oldest first, and the default of the last row.
+/// State of LAG per key: the values of the last rows, the oldest first, and the default value (third argument
+/// of LAG) of the last row.
 #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
 struct Seen {
     last: VecDeque<Bytes>,

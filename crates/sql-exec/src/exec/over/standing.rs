@@ -18,9 +18,9 @@ use thalweg_sql_functions::types::SqlType;
 pub enum Standing {
     /// ROW_NUMBER: the number of the row, from 1 on.
     RowNumber,
-    /// RANK: the number of the first row of the same time.
+    /// RANK: the ROW_NUMBER of the first row with the same time.
     Rank,
-    /// DENSE_RANK: the number of distinct times up to the row.
+    /// DENSE_RANK: the number of distinct times up to the row, the time of the row included.
     DenseRank,
 }
 

@@ -41,26 +41,28 @@ pub struct Deduplicate {
     made: Maker,
     now: Now,
     keys: Keyed,
-    /// Kept row of each key, by the slot of the key.
+    /// Kept row of each key, indexed by the slot number of the key.
     kept: Vec<Kept>,
-    /// Slots of keys whose first row waits for the watermark, by the row's time and then by its arrival.
+    /// Slot numbers of the keys whose first row waits for the watermark, by the row's event time in
+    /// milliseconds and then by its arrival number.
     waiting: BTreeMap<(i64, u64), u32>,
     arrivals: u64,
     passed_ms: i64,
-    /// Whether rows that the watermark has passed may come out; a watermark sets it. A row that comes behind
-    /// the last watermark waits for the next one.
+    /// Whether waiting rows may come out now. A watermark sets this to true; it is false again when all rows
+    /// that the watermark has passed are out. So a row that comes later waits for the next watermark.
     is_advancing: bool,
     out: Pieces,
     accounts: Accounts,
     row_bytes: usize,
 }
 
-/// State of a key in deduplication. If there is no row, only the fact is kept that the key's row has come
-/// out.
+/// State of a key in deduplication. `row` is `None` if the row of the key has come out and is needed no more;
+/// later rows of the key are then dropped.
 #[derive(Default)]
 struct Kept {
     row: Option<Row>,
-    /// Time of the kept row, and its number by arrival.
+    /// Event time of the kept row in milliseconds, and its arrival number, which counts the rows of the
+    /// input.
     at: (i64, u64),
 }
 
@@ -236,7 +238,7 @@ impl BatchOperator for Deduplicate {
         &mut self.accounts
     }
 
-    /// Saves the state between batches, when all rows passed by the watermark have come out.
+    /// Saves the state. It is called between batches, when all rows passed by the watermark have come out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         state.put(&(ROW_FORMAT, self.arrivals, self.passed_ms))?;

@@ -30,7 +30,7 @@ const ITEMS_MAX: u32 = 1 << 12;
 const TEXT_LENGTH: u32 = 100;
 const ITEMS: u32 = 3;
 
-/// The time at which a batch of values is generated.
+/// The processing time at which a batch of values is generated.
 pub(super) struct Moment {
     /// Milliseconds of the moment since 1970, in UTC.
     millis: i64,
@@ -439,8 +439,8 @@ fn decimals_between(
     Ok(Values::Decimal { min, span: max.wrapping_sub(min) as u128 })
 }
 
-/// Returns the length of a type with a fixed length. An option for the length of such a type is
-/// refused, as in Flink.
+/// Returns the length of values of a type whose length is fixed, such as CHAR(n). An option for the length of
+/// such a type is refused, as in Flink.
 fn fixed(given: &mut Given<'_>, prefix: &str, length: u32) -> Result<u32, SqlError> {
     let key = format!("{prefix}.length");
     if given.text(&key).is_some() {
@@ -551,8 +551,8 @@ fn text(
             true => 1 + random::up_to(random::at(of_row, u64::MAX), u64::from(length) - 1) as usize,
             false => length as usize,
         };
-        // The offsets of a text column have 32 bits. Batches and texts are both bounded; if both are at
-        // their bounds, the last texts of a batch are empty.
+        // The offsets of a text column have 32 bits. A batch of the most rows with texts of the greatest
+        // length would exceed them; then the last texts of the batch are empty.
         let length = if values.len() + length <= i32::MAX as usize { length } else { 0 };
         let end = values.len() + length;
         let mut place = 0;

@@ -1,11 +1,11 @@
-//! Random numbers by place: the number at a place is computed without the numbers before it.
+//! Random numbers by index: the number with an index is computed without the numbers before it.
 //!
 //! Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, section 5: SplitMix64, whose
 //! state is a counter.
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the 64 random bits at a place of the stream of a seed.
+/// Returns the 64 random bits with the index `place` in the random sequence of the seed `seed`.
 #[inline(always)]
 pub(super) fn at(seed: u64, place: u64) -> u64 {
     let mut bits = seed.wrapping_add(place.wrapping_add(1).wrapping_mul(GAMMA));
@@ -14,7 +14,7 @@ pub(super) fn at(seed: u64, place: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Maps random bits to a number from 0 to `most`, both included.
+/// Maps 64 random bits to a number from 0 to `most`, both included.
 ///
 /// Source: Lemire, "Fast Random Integer Generation in an Interval", 2019, section 3, without its rejection: the bias is below
 /// `most / 2^64`.
@@ -26,7 +26,7 @@ pub(super) fn up_to(bits: u64, most: u64) -> u64 {
     }
 }
 
-/// Maps random bits to a number in `[0, 1)`.
+/// Maps 64 random bits to a number in `[0, 1)`, in steps of 2^-53.
 #[inline(always)]
 pub(super) fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64

@@ -37,7 +37,8 @@ struct Looking<'a> {
     root: &'a Path,
     success: Option<&'a str>,
     notes: &'a Notes,
-    /// How many directory entries may still be checked for leftovers.
+    /// Number of directory entries that may still be checked for leftovers, which are unfinished files of
+    /// killed runs.
     left: usize,
     /// Tells for each UID checked so far whether its sink is still running.
     live: HashMap<String, bool>,

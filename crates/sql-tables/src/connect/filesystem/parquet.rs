@@ -128,11 +128,11 @@ pub(super) struct ParquetFile {
     /// Checks the range of 96-bit timestamps against a second reading in seconds; `None` if all values fit.
     seconds: Option<Box<Seconds>>,
     columns: Vec<Take>,
-    /// Rows that were read from the file, and how many of them were given out.
+    /// The batch of rows that was read last from the file, and how many of its rows were given out.
     waiting: Option<(RecordBatch, usize)>,
     given: u64,
     batches: u64,
-    /// The payment for the memory of the pages of this file.
+    /// The share of the memory budget that the pages of this file occupy; it is given back on drop.
     _pages: PaidPages,
 }
 
@@ -141,7 +141,8 @@ struct Take {
     name: String,
     of: SqlType,
     is_nullable: bool,
-    /// The place of the column among the columns that are read; `None` if the file lacks the column.
+    /// The index of the column among the columns that are read from the file; `None` if the file lacks the
+    /// column.
     place: Option<usize>,
     /// The Arrow type to which the file's type is converted first, if they differ.
     plain: Option<DataType>,
@@ -149,8 +150,8 @@ struct Take {
 }
 
 impl ParquetFile {
-    /// Opens a Parquet file behind its first `skip` rows. Returns `None` if another file of the table has to
-    /// be closed first to give memory.
+    /// Opens a Parquet file and skips its first `skip` rows. Returns `None` if the memory budget has no room
+    /// for its pages until another open file of the table is closed.
     pub(super) fn open(
         reading: &Reading,
         path: &Path,

@@ -33,7 +33,8 @@ pub(super) enum Writing {
 /// A file which does not have its final name yet. It is removed if it is dropped before it is published.
 pub(super) struct Part {
     content: Content,
-    /// The name of the part in errors: the path of its file, or else the directory.
+    /// The name of the part in errors: the path of its file or, while it has none, the directory of its
+    /// partition.
     name: String,
     pub(super) opened_at: ProcessingTime,
     pub(super) written_at: ProcessingTime,
@@ -76,7 +77,7 @@ impl Content {
     }
 }
 
-/// The destination of a part: its file, or memory until it has one.
+/// The destination of the bytes of a part: its file, or memory until it has a file.
 #[derive(Default)]
 pub(super) struct PartFile {
     file: Option<InProgressFile>,
@@ -165,7 +166,7 @@ impl Part {
         }
     }
 
-    /// Appends rows to the file that the part stands for.
+    /// Appends rows to the part: to its file, or to its memory until it has a file.
     pub(super) fn write(
         &mut self,
         rows: &RecordBatch,
@@ -195,7 +196,8 @@ impl Part {
                 part.write(&rows).map_err(|error| failed(&self.name, error))?;
             }
             (Content::Lines { .. }, Writing::Columns(..)) | (Content::Columns(_), Writing::Lines(_)) => {
-                // All parts of a sink have one format, so this case does not occur.
+                // Rows and part have different formats, which does not occur: all parts of a sink have one
+                // format.
                 let error = io::Error::other("it was begun in another format than that of its rows");
                 return Err(failed(&self.name, error).into());
             }
@@ -211,7 +213,7 @@ impl Part {
         }
     }
 
-    /// Returns the bytes of rows of the part that are collected in memory for a joint write.
+    /// Returns the bytes of the rows of the part that are kept in memory until they are written together.
     pub(super) fn gathered_bytes(&self) -> usize {
         match &self.content {
             // Text buffers of open files are not counted, because they have a bound of their own.

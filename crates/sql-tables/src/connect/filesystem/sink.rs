@@ -82,11 +82,12 @@ pub(super) struct FileSink {
     rolling: Rolling,
     success: Option<String>,
     unique_name: String,
-    /// The places, among the written columns, of the columns that are in the records of the files.
+    /// The indexes, among the columns of the rows given to the sink, of the columns that are stored in the
+    /// files. The other columns are partition columns.
     places: Vec<usize>,
     keys: Vec<Key>,
     default_partition: String,
-    /// Parts that are being written, by the directories of their partitions.
+    /// Parts, which are files that are being written, by the directories of their partitions.
     open: HashMap<String, Part>,
     /// Complete files of a bounded job with the directories of their partitions, in the order in which they
     /// were closed.
@@ -96,7 +97,7 @@ pub(super) struct FileSink {
     end: JobEnd,
     /// Bytes of memory held for the directory names of complete and of published files.
     names_bytes: usize,
-    /// How many of the parts being written have an open file.
+    /// How many of the parts that are being written have an open file. The others keep their rows in memory.
     files_open: usize,
     /// How many bytes of rows may be collected in memory.
     gathered_max: usize,
@@ -111,7 +112,7 @@ pub(super) struct FileSink {
 struct Key {
     /// The name of the column and `=`, as directory names begin.
     name: String,
-    /// The place of the column among the written columns.
+    /// The index of the column among the columns of the rows given to the sink.
     place: usize,
     text: JavaText,
 }
@@ -213,8 +214,8 @@ impl FileSink {
         Ok(sink)
     }
 
-    /// Begins a part for a partition that has none. The part gets a file at once if fewer than the greatest
-    /// number of files are open.
+    /// Begins a part, which is a file to be written, for a partition that has none. The part gets its file at
+    /// once if fewer than [`OPEN_PARTS_MAX`] files are open; until then it keeps rows in memory.
     fn begin(&mut self, directory: &str, now: ProcessingTime) -> Result<(), Fault> {
         if !self.open.contains_key(directory) {
             let mut part = Part::new(&self.root.join(directory), &self.writing, now)?;
@@ -373,8 +374,8 @@ impl FileSink {
         Ok(())
     }
 
-    /// If the collected rows exceed their limit, writes the largest collections to files until half of the
-    /// limit is left.
+    /// If the rows collected in memory exceed their limit, writes those of the partitions with the most
+    /// collected bytes to files, until at most half of the limit is left in memory.
     fn flush(&mut self) -> Result<(), Fault> {
         let mut gathered: usize = self.open.values().map(Part::gathered_bytes).sum();
         if gathered <= self.gathered_max {
@@ -394,7 +395,7 @@ impl FileSink {
             if gathered <= self.gathered_max / 2 {
                 break;
             }
-            // The part is missing if it was closed to make room for an earlier one.
+            // The part is missing if it was closed meanwhile, to keep within the number of open files.
             let Some(mut part) = self.open.remove(&directory) else { continue };
             if !part.has_file() {
                 if OPEN_PARTS_MAX <= self.files_open

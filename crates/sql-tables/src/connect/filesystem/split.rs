@@ -81,9 +81,10 @@ enum Content {
 /// Where the values of a requested column come from.
 #[derive(Clone, Copy)]
 enum From {
-    /// The column comes from the records of the file: its place among the columns that are read.
+    /// The column comes from the records of the file. The number is its index among the columns that are
+    /// read.
     Records(usize),
-    /// The column has one value for the whole file: its place among the constants.
+    /// The column has one value for the whole file. The number is its index in [`Reading::constants`].
     File(usize),
 }
 
@@ -95,7 +96,7 @@ struct Constant {
 }
 
 enum Told {
-    /// The column is a partition key: its place among the keys.
+    /// The column is a partition key. The number is its index among the partition keys of the table.
     Partition(usize),
     /// The column is metadata of the connector, with this key.
     Metadata(String),
@@ -283,7 +284,7 @@ enum OpenContent {
 pub(super) struct FileSplit {
     reading: Arc<Reading>,
     files: Vec<Found>,
-    /// Bytes of the file names. The sum is kept, because it is needed after every step.
+    /// Sum of the bytes of the names of all files. It is kept here, because it is needed after every poll.
     names_bytes: usize,
     /// The index of the file that is open, or that is opened next.
     next: usize,
@@ -444,7 +445,8 @@ impl FileSplit {
         }
         if let Some(resume) = resume {
             self.open_next(ProcessingTime::ZERO).map_err(failed)?;
-            // One byte behind the position is read, too, because it shows that a record is too long.
+            // If the position is inside a record that is too long, one byte behind the position is read, too:
+            // it shows that the record is too long.
             let limit = resume.at.offset + u64::from(resume.at.is_inside);
             self.drain(Some(limit)).map_err(failed)?;
             self.open = None;

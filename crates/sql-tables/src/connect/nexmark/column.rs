@@ -152,7 +152,9 @@ pub(super) struct Figures {
     pub schedule: Schedule,
     /// The event time of the first event, in milliseconds since 1970.
     pub base_millis: i64,
-    /// One in `hot_auctions` bids is for another auction than the hot one; likewise for bidders and sellers.
+    /// One in `hot_auctions` bids is for another auction than the hot auction. One in `hot_bidders` bids is
+    /// by another person than the hot bidder, and one in `hot_sellers` auctions by another person than the
+    /// hot seller.
     pub hot_auctions: u64,
     pub hot_bidders: u64,
     pub hot_sellers: u64,
@@ -346,12 +348,14 @@ impl Prices {
     }
 }
 
-/// Builds a column of ids, each computed from a count.
+/// Builds a column of ids of people or auctions, one for each event. `counts` are the numbers of people or
+/// auctions up to each event, from which `id` computes the id.
 fn ids(counts: &[u64], id: impl Fn(u64) -> u64) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(counts.iter().map(|count| (FIRST_ID + id(*count)) as i64)))
 }
 
-/// Builds a column of ids, each computed from a count and random bits.
+/// Builds a column of random ids of people or auctions, one for each event: `id` draws it from the number of
+/// people or auctions up to the event and from random bits.
 fn drawn_ids(events: &Events, counts: &[u64], seed: u64, id: impl Fn(u64, u64) -> u64) -> ArrayRef {
     let values = events.numbers.iter().zip(counts);
     Arc::new(Int64Array::from_iter_values(
@@ -359,32 +363,35 @@ fn drawn_ids(events: &Events, counts: &[u64], seed: u64, id: impl Fn(u64, u64) -
     ))
 }
 
-/// Returns the first number of the group of 100 that contains the last of `count` numbers.
+/// Returns the first number of the group of 100 consecutive numbers that contains `count - 1`, the last of
+/// `count` numbers from 0 on.
 fn hot(count: u64) -> u64 {
     count.saturating_sub(1) / HOT_GROUP * HOT_GROUP
 }
 
-/// Draws a person who takes part in auctions now, or will do so soon.
+/// Draws one of the last 1,000 of `people` people, or one of the next 10, by the random bits `bits`. Returns
+/// the number of the person, from 0 on.
 fn person(people: u64, bits: u64) -> u64 {
     let active = people.min(PEOPLE_ACTIVE);
     people - active + draw::below(bits, active + PEOPLE_AHEAD)
 }
 
-/// Draws an auction that is open now, or will be soon.
+/// Draws an auction by the random bits `bits`: from 100 before the last of `auctions` auctions to 10 after
+/// it. Returns the number of the auction, from 0 on.
 fn auction(auctions: u64, bits: u64) -> u64 {
     let last = auctions.saturating_sub(1);
     let first = last.saturating_sub(AUCTIONS_IN_FLIGHT);
     first + draw::below(bits, last - first + 1 + AUCTIONS_AHEAD)
 }
 
-/// Builds a column of texts that exist already, one for each event.
+/// Builds a column of texts, one for each event: `text` looks up the text of an event by its number.
 fn texts<'t>(numbers: &[u64], bytes: usize, text: impl Fn(u64) -> &'t str) -> ArrayRef {
     let mut texts = StringBuilder::with_capacity(numbers.len(), numbers.len() * bytes);
     numbers.iter().for_each(|event| texts.append_value(text(*event)));
     Arc::new(texts.finish())
 }
 
-/// Builds a column of texts that are composed for each event.
+/// Builds a column of texts, one for each event: `compose` writes the text of an event by its number.
 fn composed(numbers: &[u64], bytes: usize, compose: impl Fn(u64, &mut String)) -> ArrayRef {
     let mut texts = StringBuilder::with_capacity(numbers.len(), numbers.len() * bytes);
     let mut text = String::new();

@@ -81,8 +81,9 @@ impl Mix {
         events / self.round() * share + (events % self.round()).saturating_sub(before).min(share)
     }
 
-    /// Returns the number, in the whole stream, of the `row`th event of a kind, counted from 0. Without a
-    /// kind it is `row`. Returns the greatest number if the kind has no events.
+    /// Returns the number, in the whole stream, of the event of a kind with the index `row` among the events
+    /// of that kind. Both count from 0. Without a kind the number is `row`. Returns the greatest 64-bit
+    /// number if the kind has no events.
     pub(super) fn event_of(&self, kind: Option<Kind>, row: u64) -> u64 {
         let Some(kind) = kind else { return row };
         let (before, share) = self.share(kind);
@@ -125,7 +126,7 @@ impl Mix {
 }
 
 impl Events {
-    /// Returns the events at `places` of this batch of events.
+    /// Returns the events of this batch with the indexes `places`, in that order.
     pub(super) fn at(&self, places: &[u32]) -> Events {
         let pick = |from: &[u64]| places.iter().map(|place| from[*place as usize]).collect();
         Events { numbers: pick(&self.numbers), people: pick(&self.people), auctions: pick(&self.auctions) }

@@ -1,7 +1,7 @@
 //! Event times: at one rate, or at alternating rates.
 //!
-//! Event time and emission follow the same schedule: an event is due as long after the first one as its event
-//! time is.
+//! Event time and emission follow the same schedule: the processing time from the first event to an event
+//! equals the event time between the two.
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -17,9 +17,10 @@ pub(super) enum Shape {
 /// Computes the time of each event from its number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Schedule {
-    /// The steps of constant rate that make up one cycle; at least one.
+    /// The steps, each with a constant rate, that make up one cycle; there is at least one. After the last
+    /// step the cycle begins again.
     steps: Vec<Step>,
-    /// Number of events and of nanoseconds of all steps of the cycle together.
+    /// Number of events, and number of nanoseconds, in all steps of the cycle together.
     cycle: (u64, u64),
 }
 
@@ -28,7 +29,7 @@ pub(super) struct Schedule {
 struct Step {
     /// Events per second during the step.
     rate: u64,
-    /// Number of events and of nanoseconds of the steps of the cycle before this one.
+    /// Number of events, and number of nanoseconds, in all steps of the cycle before this step.
     before: (u64, u64),
 }
 

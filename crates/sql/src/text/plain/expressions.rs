@@ -38,7 +38,7 @@ pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlErro
                     (of, is_read, "timestamp", "TIMESTAMP '2024-12-31 23:59:59.999'")
                 }
                 DataType::Time(None, TimezoneInfo::None) => {
-                    // The type TIME has at most 3 digits of seconds, which are milliseconds.
+                    // The type TIME has at most 3 fractional digits of a second, which are milliseconds.
                     let of = DataType::Time(Some(digits.min(3)), TimezoneInfo::None);
                     let is_read = parse_time(&written, digits.min(3) as u8).is_some();
                     (of, is_read, "time", "TIME '23:59:59'")

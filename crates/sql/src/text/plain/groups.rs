@@ -46,7 +46,8 @@ pub(super) fn rollup(list: &[Keys]) -> Result<Vec<Keys>> {
 /// Returns the grouping sets of a CUBE: all subsets of its list of keys.
 pub(super) fn cube(list: &[Keys]) -> Result<Vec<Keys>> {
     check_size("CUBE", list, CUBE_KEYS_MAX)?;
-    // The bits of the set number count down, so the first key of the list is dropped last.
+    // Bit `at` of the number of a set tells whether the set has the key with the index `at`. The numbers
+    // descend, so the set of all keys comes first and the empty set last.
     let is_in = |set: usize, at: usize| set >> at & 1 == 1;
     let part = |set| (0..list.len()).filter(|at| is_in(set, *at)).flat_map(|at| list[at].clone()).collect();
     Ok(once((0..1 << list.len()).rev().map(part).collect()))

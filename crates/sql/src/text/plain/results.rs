@@ -21,8 +21,8 @@ pub(crate) fn without_mark(name: &str) -> &str {
     name.rsplit_once(MARK).map_or(name, |(name, _)| name)
 }
 
-/// Gives unique names to the results beside a `*`, in the outermost SELECTs of a query. Names that an ORDER
-/// BY uses stay.
+/// Gives unique names to the results that stand beside a `*`, in the outermost SELECTs of a query. Names in
+/// `kept`, and names that an ORDER BY uses, stay.
 pub(super) fn mark_apart(query: &mut Query, kept: &HashSet<String>) -> Visit {
     let mut kept = kept.clone();
     names_in(query.order_by.as_ref(), &mut kept);

@@ -46,8 +46,8 @@ pub(super) fn plain_comparison(left: Expr, op: BinaryOperator, right: Expr) -> R
     }
 }
 
-/// Returns the condition that values equal others, pair by pair. Values are copied for each list item with
-/// which they are compared, so they must be small.
+/// Returns the condition that each of `values` equals the one of `others` with the same index. The values are
+/// copied for each list item with which they are compared, so only columns and literals are accepted.
 fn all_equal(values: &[Expr], others: Vec<Expr>) -> Result<Expr> {
     if values.len() != others.len() {
         let message = format!("{} values are compared with {}", values.len(), others.len());

@@ -25,8 +25,8 @@ use thalweg_sql_functions::types::SqlType;
 
 use super::types::with_leaves;
 
-/// Returns the top-level columns of a Parquet file that contain 96-bit timestamps, by their places in the
-/// file.
+/// Returns the top-level columns of a Parquet file that contain 96-bit timestamps, by their indexes among the
+/// top-level columns of the file.
 pub(super) fn roots(metadata: &ArrowReaderMetadata) -> BTreeSet<usize> {
     let of = metadata.parquet_schema();
     let is_such = |leaf: &usize| of.column(*leaf).physical_type() == Type::INT96;
@@ -57,7 +57,7 @@ fn digits(of: &SqlType) -> Option<u8> {
 }
 
 /// Returns the metadata of a Parquet file with other units for its 96-bit timestamps. `unit_of` gives the
-/// unit by the place of the column.
+/// unit by the index of the top-level column; `None` leaves the column as it is.
 pub(super) fn in_units(
     metadata: &ArrowReaderMetadata,
     unit_of: &dyn Fn(usize) -> Option<TimeUnit>,
@@ -88,14 +88,14 @@ pub(super) fn in_units(
 /// A second reading of the columns with 96-bit timestamps that may not fit their unit, in seconds.
 pub(super) struct Seconds {
     reader: ParquetRecordBatchReader,
-    /// The places of the checked columns among the columns that are read.
+    /// The indexes of the checked columns in the batches of the first reading.
     places: Vec<usize>,
 }
 
 impl Seconds {
-    /// Opens the second reading, in seconds, of the columns at `checked`, out of those at `roots`, behind
-    /// the first `skip` rows. Batches of this reading have `batch_rows` rows, like the batches of the first
-    /// reading with which they are compared.
+    /// Opens the second reading, in seconds, of the top-level columns with the indexes `checked`, and skips
+    /// the first `skip` rows. `roots` are the indexes of the columns of the first reading. Batches have
+    /// `batch_rows` rows in both readings, so that they can be compared.
     pub(super) fn open(
         file: File,
         metadata: &ArrowReaderMetadata,
@@ -114,8 +114,8 @@ impl Seconds {
         Ok(Seconds { reader, places: checked.iter().filter_map(place).collect() })
     }
 
-    /// Compares the next rows with their reading in seconds. Returns the place of a column and its first
-    /// timestamp that does not fit its unit, if there is one.
+    /// Compares the next rows of the first reading with their reading in seconds. If a timestamp does not fit
+    /// its unit, returns the index of its column in `rows` and the timestamp as text.
     pub(super) fn misfit(&mut self, rows: &RecordBatch) -> Result<Option<(usize, String)>, ParquetError> {
         let Some(seconds) = self.reader.next().transpose()? else {
             return Err(ParquetError::General("a second look finds fewer rows".to_owned()));

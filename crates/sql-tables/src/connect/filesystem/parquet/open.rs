@@ -39,7 +39,7 @@ pub(super) struct PaidPages {
 }
 
 impl OpenPages {
-    /// Pays for the pages of one more open file of the table.
+    /// Reserves the memory of the pages of one more open file of the table.
     pub(super) fn pay(self: &Arc<Self>, bytes: usize, allowance: &Allowance) -> Room {
         let most = allowance.limit_bytes() / OPEN_PARTS;
         if bytes > most {

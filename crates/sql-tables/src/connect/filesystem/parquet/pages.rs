@@ -28,7 +28,8 @@ mod tests;
 /// The most bytes of text in the rows that are read at a time, unless a single row has more.
 const ROWS_BYTES_MAX: usize = 4 << 20;
 
-/// The greatest length of a page header. Its statistics hold values, which writers truncate.
+/// The greatest length of a page header, in bytes. A header may hold statistics with values of any length,
+/// but writers truncate these values.
 const HEADER_BYTES_MAX: usize = 1 << 20;
 
 /// The number of bytes of a page header that are read first.
@@ -53,8 +54,8 @@ pub(super) fn needs(
 ) -> io::Result<Needs> {
     let file = Arc::new(file.try_clone()?);
     let leaves = metadata.file_metadata().schema_descr().num_columns();
-    // `page_bytes` is the sum of the bytes of the pages of all columns in memory, and `row_bytes` the sum of
-    // the bytes of the values of one row.
+    // `page_bytes` sums the bytes of the pages that are in memory at once, over all columns. `row_bytes` sums
+    // the greatest bytes of one value, over all columns.
     let (mut page_bytes, mut row_bytes) = (0_usize, 1_usize);
     for leaf in (0..leaves).filter(|leaf| is_read(*leaf)) {
         let (mut pages, mut row) = (0, 0);
