@@ -140,7 +140,8 @@ pub(crate) fn run(
     (outcome, ended)
 }
 
-/// Adds the work of a step to the task's counters, and pays for the state that the task holds after it.
+/// Adds the work of a step to the task's counters, and reserves the bytes of state that the task holds after the step
+/// in the memory budget.
 fn settle_accounts(body: &mut TaskBody, report: StepReport) -> Result<(), BudgetExceeded> {
     if body.probe.is_source() {
         body.meter.note_oddities(body.task.oddities());

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(2);
 /// measurement of an idle engine.
 const SELDOM_LOOK: Duration = Duration::from_millis(50);
 
-/// Largest number of overdue latency markers counted per query, the oldest first: those of 8 minutes at one
+/// Largest number of overdue (sent and not at a sink) latency markers counted per query, the oldest first: those of 8 minutes at one
 /// per 50 ms.
 const OVERDUE_MARKERS_MAX: u64 = 10_000;
 
@@ -75,13 +75,13 @@ pub struct Measured {
     /// counted instead.
     pub deadlines_met: Option<f64>,
     /// Share of results that were out within the latency target of their query, from the arrival of the last
-    /// event, of queries with a target. Counted are the results that were out and those that are overdue for
-    /// longer than the target.
+    /// event, of queries with a target. Counted are the results that were out, and those not out that are due
+    /// for longer than the target.
     pub success_rate: Option<f64>,
     /// Share of latency markers that arrived within the latency target. Their latency counts from the time at
     /// which a record was to be sent.
     pub markers_in_time: Option<f64>,
-    /// Latency of results, overdue results included, over the costs of one record at the operators of the
+    /// Latency of results, those that are due and not out included with their age, over the costs of one record at the operators of the
     /// query; the mean over the queries. The time of a step, and so a cost, includes the choice of the
     /// task.
     pub slowdown: Option<f64>,
@@ -93,7 +93,7 @@ pub struct Measured {
 
 /// Results, watermarks that close windows, and latency markers that were due when the measurement ended and
 /// had not arrived, and latencies that include them with their age. A policy that leaves a query waiting has
-/// few latencies of that query, and would look fast without its overdue results.
+/// few latencies of that query, and would look fast without these.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overdue {
     /// Number of windows that had ended by the clock, but whose results had not arrived.
@@ -111,15 +111,16 @@ pub struct Overdue {
     /// sinks have seen it). Watermarks that have not reached all sinks are included with the time since that
     /// instant.
     pub output_delay: Option<LatencySummary>,
-    /// Latency of results, including overdue results with their age.
+    /// Latency of results, including those that are due and not out with their age.
     pub result_latency: Option<LatencySummary>,
-    /// Latency of results from the arrival of the last event, including overdue results with their age.
+    /// Latency of results from the arrival of the last event, including those that are due and not out with
+    /// their age.
     pub event_latency: Option<LatencySummary>,
-    /// Latency of markers, including overdue markers with their age. `None` if overdue markers are not
-    /// known, or if there are no markers.
+    /// Latency of markers, including markers that are due and not at a sink with their age. `None` if it is not
+    /// known which markers are due, or if there are no markers.
     pub latency: Option<LatencySummary>,
     /// Share of results that were out in time, of queries with a latency target. Counted are the results that
-    /// were out, and the results that are overdue for longer than the target.
+    /// were out, and the results not out that are due for longer than the target.
     pub results_in_time: Option<f64>,
 }
 
@@ -488,8 +489,8 @@ impl Measured {
         let targets = queries.iter().map(|&query| (query, targets[query]));
         let targets: Vec<_> = targets.filter_map(|(query, target)| Some((query, target?))).collect();
         let event_latencies = merged(|moment| &moment.event_latencies);
-        // The share of results that were out in time. Results that are overdue for longer than the target are
-        // late. It is not known whether results that are overdue for less will be late, so these are left
+        // The share of results that were out in time. Results that are due for longer than the target and not out
+        // are late. It is not known whether results that are due for less will be late, so such results are left
         // out.
         let in_time = |delivered: fn(&Moment) -> &Vec<Latencies>, overdue: fn(&Due) -> &Latencies| {
             share(targets.iter().map(|&(query, target)| {

@@ -75,13 +75,13 @@ pub struct Figures {
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
     /// Share of results that were out within the latency target from the arrival of their last event, of
-    /// queries with a target. Results that are overdue for longer count as missed. It is `null` if records
+    /// queries with a target. Results that are due for longer and not out count as missed. It is `null` if records
     /// came as fast as they were taken, and under a time scale.
     pub success_rate: Option<f64>,
     /// Measurements of each group of queries, for workloads whose queries are not all alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
-    /// Latency of results from the end of a window, overdue results included, over the sum of the costs of
+    /// Latency of results from the end of a window, results that are due and not out included with their age, over the sum of the costs of
     /// one record at each operator of the query; the mean over the queries. Costs include the choice of the
     /// task. It is `null` where `result_latency_us` of `overdue` is `null`, and if no operator of a query
     /// with results took a record during the measured time.
@@ -126,22 +126,23 @@ pub struct OverdueFigures {
     /// Output delays. Watermarks that have not reached all sinks are included, with the time since a source
     /// emitted them.
     pub output_delay_us: Option<Latency>,
-    /// Latency of results, overdue results included; `null` where the latency without them is `null`.
+    /// Latency of results, those that are due and not out included with their age; `null` where the latency without them is `null`.
     pub result_latency_us: Option<Latency>,
-    /// Latency of results from the arrival of their last event, overdue results included; `null` under a time
-    /// scale.
+    /// Latency of results from the arrival of their last event, those that are due and not out included with
+    /// their age; `null` under a time scale.
     pub event_latency_us: Option<Latency>,
-    /// Latency of markers, overdue markers included; `null` where `markers` is `null`.
+    /// Latency of markers, those that are due and not at a sink included with their age; `null` where `markers` is `null`.
     pub latency_us: Option<Latency>,
     /// Share of results that were out within the latency target after the end of their window, of queries
-    /// with such a target. Counted are the results that were out or are overdue for longer than the target.
+    /// with such a target. Counted are the results that were out, and those not out that are due for longer than the target.
     /// It is `null` under a time scale.
     pub results_in_time: Option<f64>,
 }
 
 impl OverdueFigures {
-    /// Returns the figures of overdue results, window closings and latency markers for the JSON output.
-    /// Figures of results are left out unless event time runs as fast as the clock.
+    /// Returns the measurements of overdue (due and not yet out) results, window closings and latency markers for
+    /// the JSON output. The counts and latencies of results are `None` unless event time runs as fast as the
+    /// clock.
     pub fn of(overdue: Overdue, time_scale: u64) -> Self {
         let is_by_clock = time_scale == 1;
         let Overdue { results, result_latency, event_latency, latency, results_in_time, .. } = overdue;
@@ -188,7 +189,7 @@ pub struct GroupFigures {
     /// window was closed.
     pub deadlines_met: Option<f64>,
     /// Share of results that were out within the latency target from the arrival of their last event. Results
-    /// that are overdue for longer count as missed.
+    /// that are due for longer and not out count as missed.
     pub success_rate: Option<f64>,
     /// Share of the offered load that was out within the latency target from its intended send time. It is
     /// the share of markers. If sources are further behind than the target, this share is multiplied by the
@@ -197,7 +198,7 @@ pub struct GroupFigures {
 }
 
 impl GroupFigures {
-    /// Returns the latency of results, in which overdue results count with their age.
+    /// Returns the latency of results, in which results that are due and not out count with their age.
     pub fn results_us(&self) -> Option<Latency> {
         self.overdue.and_then(|overdue| overdue.result_latency_us)
     }

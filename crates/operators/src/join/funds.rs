@@ -5,7 +5,7 @@
 
 use thalweg_model::Allowance;
 
-/// The allowance that a join pays for its state from, and the bytes that it holds at the moment.
+/// The allowance (part of the memory budget) in which a join reserves the bytes of its state, and the bytes that it holds at the moment.
 #[derive(Debug, Default)]
 pub(crate) struct Funds {
     allowance: Allowance,

@@ -293,7 +293,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         self.lateness = lateness;
     }
 
-    /// Returns an empty store of panes with the same windows and hash, which does not pay for its memory yet.
+    /// Returns an empty store of panes with the same windows and hash, whose memory is not reserved in an allowance yet.
     pub(crate) fn fork(&self) -> Self {
         PaneStore::with(self.windows, self.lateness, self.hash.clone(), Allowance::default())
     }

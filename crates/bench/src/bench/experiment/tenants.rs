@@ -200,8 +200,8 @@ fn of_sensitive(figures: &Figures, figure: impl Fn(&GroupFigures) -> Option<f64>
     figures.groups.iter().find(|group| group.name == SENSITIVE).and_then(figure)
 }
 
-/// Returns a quantile of the result latency of the latency-sensitive jobs in microseconds, overdue results
-/// included.
+/// Returns a quantile of the result latency of the latency-sensitive jobs in microseconds. Results that
+/// are due and not out are included with their age.
 fn results(figures: &Figures, quantile: fn(&Latency) -> f64) -> Option<f64> {
     of_sensitive(figures, |group| group.results_us().as_ref().map(quantile))
 }
@@ -211,7 +211,7 @@ fn shown(micros: f64) -> String {
 }
 
 /// Returns the share of windows of the latency-sensitive jobs whose results were out within the latency
-/// target. Results that are overdue for longer count as missed.
+/// target. Results that are due for longer and not out count as missed.
 fn in_time(figures: &Figures) -> Option<f64> {
     of_sensitive(figures, |group| group.overdue?.results_in_time)
 }

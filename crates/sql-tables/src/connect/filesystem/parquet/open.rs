@@ -23,7 +23,7 @@ struct Open {
 
 /// The answer to a file that asks for the memory of its pages.
 pub(super) enum Room {
-    /// The memory was paid for, until the contained payment is dropped.
+    /// The memory is reserved in the budget until the contained payment is dropped.
     Paid(PaidPages),
     /// The file has to wait until another open file of the table is closed.
     Later,
