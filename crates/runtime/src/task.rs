@@ -255,8 +255,8 @@ impl Probe {
         }
     }
 
-    /// Returns this probe (the view of a source for other threads) with `tokens`, the state of Cameo's token bucket of the
-    /// source. It is `None` if the query has no rate of tokens.
+    /// Returns this probe (the view of a source for other threads) with `tokens`, the state of Cameo's token
+    /// bucket of the source. It is `None` if the query has no rate of tokens.
     pub(crate) fn with_tokens(self, tokens: Option<Tokens>) -> Self {
         Probe { tokens, ..self }
     }

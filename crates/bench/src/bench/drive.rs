@@ -24,8 +24,8 @@ const LOOK: Duration = Duration::from_millis(2);
 /// measurement of an idle engine.
 const SELDOM_LOOK: Duration = Duration::from_millis(50);
 
-/// Largest number of overdue (sent and not at a sink) latency markers counted per query, the oldest first: those of 8 minutes at one
-/// per 50 ms.
+/// Largest number of overdue (sent and not at a sink) latency markers counted per query, the oldest first:
+/// those of 8 minutes at one per 50 ms.
 const OVERDUE_MARKERS_MAX: u64 = 10_000;
 
 /// Shortest measured time. If the run is stopped so early that less would be measured, throughput and
@@ -81,9 +81,9 @@ pub struct Measured {
     /// Share of latency markers that arrived within the latency target. Their latency counts from the time at
     /// which a record was to be sent.
     pub markers_in_time: Option<f64>,
-    /// Latency of results, those that are due and not out included with their age, over the costs of one record at the operators of the
-    /// query; the mean over the queries. The time of a step, and so a cost, includes the choice of the
-    /// task.
+    /// Latency of results, those that are due and not out included with their age, over the costs of one
+    /// record at the operators of the query; the mean over the queries. The time of a step, and so a cost,
+    /// includes the choice of the task.
     pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues of the run, even if the other figures of this
     /// struct cover only some queries. It is the mean over samples.

@@ -81,10 +81,10 @@ pub struct Figures {
     /// Measurements of each group of queries, for workloads whose queries are not all alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
-    /// Latency of results from the end of a window, results that are due and not out included with their age, over the sum of the costs of
-    /// one record at each operator of the query; the mean over the queries. Costs include the choice of the
-    /// task. It is `null` where `result_latency_us` of `overdue` is `null`, and if no operator of a query
-    /// with results took a record during the measured time.
+    /// Latency of results from the end of a window, results that are due and not out included with their age,
+    /// over the sum of the costs of one record at each operator of the query; the mean over the queries.
+    /// Costs include the choice of the task. It is `null` where `result_latency_us` of `overdue` is `null`,
+    /// and if no operator of a query with results took a record during the measured time.
     pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues at one instant, on average over samples every
     /// 100 ms in which some queue was not empty. It is `null` if there is no such sample.
@@ -126,16 +126,18 @@ pub struct OverdueFigures {
     /// Output delays. Watermarks that have not reached all sinks are included, with the time since a source
     /// emitted them.
     pub output_delay_us: Option<Latency>,
-    /// Latency of results, those that are due and not out included with their age; `null` where the latency without them is `null`.
+    /// Latency of results, those that are due and not out included with their age; `null` where the latency
+    /// without them is `null`.
     pub result_latency_us: Option<Latency>,
     /// Latency of results from the arrival of their last event, those that are due and not out included with
     /// their age; `null` under a time scale.
     pub event_latency_us: Option<Latency>,
-    /// Latency of markers, those that are due and not at a sink included with their age; `null` where `markers` is `null`.
+    /// Latency of markers, those that are due and not at a sink included with their age; `null` where
+    /// `markers` is `null`.
     pub latency_us: Option<Latency>,
     /// Share of results that were out within the latency target after the end of their window, of queries
-    /// with such a target. Counted are the results that were out, and those not out that are due for longer than the target.
-    /// It is `null` under a time scale.
+    /// with such a target. Counted are the results that were out, and those not out that are due for longer
+    /// than the target. It is `null` under a time scale.
     pub results_in_time: Option<f64>,
 }
 

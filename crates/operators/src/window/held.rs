@@ -1,4 +1,5 @@
-//! Counts the bytes that accumulators hold beyond themselves, and reserves them in the allowance (the part of the memory budget that the operator may use).
+//! Counts the bytes that accumulators hold beyond themselves, and reserves them in the allowance (the part of
+//! the memory budget that the operator may use).
 //!
 //! The memory is asked for after it was allocated, because it is not known before how much a fold will
 //! allocate. Folds that hold nothing ([`Fold::HOLDS`]) pay nothing for this.
