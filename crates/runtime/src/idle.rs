@@ -4,7 +4,7 @@
 //! * A worker that finds nothing announces that it will sleep, looks once more, and sleeps. A party that
 //!   makes work first publishes the work, then looks for sleepers. Between the two steps each side has a
 //!   fence, so at least one of them sees the other: no wake-up is lost.
-//! * One sleeper wakes by itself when the next task is due by time: a source, or a copy of a shared operator.
+//! * One sleeper wakes by itself when the next task is due by time: a source, or a copy of an operator that workers share.
 //!   A second one wakes a little later, in case the first is held up. While a worker is awake, one sleeper
 //!   looks once per millisecond for work that was left. No other sleeper has a timer. If nothing is due and
 //!   no worker is awake, there is no timer at all: an idle engine does not tick.

@@ -104,11 +104,13 @@ impl From<Chaining> for Layout {
 /// worker at a time).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gathers {
-    /// The stream has reached neither a merging nor a keyed or serial operator so far.
+    /// All operators of the stream so far are stateless, so neither merging nor keyed or serial.
     NotYet,
-    /// The stream reaches a merging operator before any keyed or serial one.
+    /// The first operator of the stream that is not stateless is merging: each worker may have an instance of it,
+    /// and the partial results are merged.
     First,
-    /// The stream reaches a keyed or serial operator before any merging one.
+    /// The first operator of the stream that is not stateless is keyed (each worker has some keys) or serial (one
+    /// worker at a time).
     Never,
 }
 

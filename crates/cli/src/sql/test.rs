@@ -17,7 +17,8 @@ use thalweg_sql::cases::{Cases, Manner, Verdict};
 use super::run::run_until_end;
 use super::script::{self, Script};
 
-/// Longest run of an SQL file that `thalweg test` runs unchanged.
+/// Time after which `thalweg test` stops an SQL file whose tables have no test data of their own, so that the file
+/// runs as it is written.
 const SCRIPT_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Options of `thalweg test`: the files to test, and how.

@@ -24,7 +24,8 @@ pub(crate) trait Reused: Default {
     fn bytes(&self) -> usize;
 }
 
-/// Pool of open tables `T`, found by their numbers `N`.
+/// Pool of open tables `T`, each of which belongs to a window or a pane and is found by the number `N` of
+/// that window or pane.
 #[derive(Debug)]
 pub(crate) struct WindowTablePool<N, T> {
     places: BTreeMap<N, u32>,
@@ -45,7 +46,7 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
         self.places.len()
     }
 
-    /// Returns the numbers and indexes of the open tables, sorted by number.
+    /// Returns a map from the number of the window or pane of each open table to the index of the table in the pool.
     pub(crate) fn places(&self) -> &BTreeMap<N, u32> {
         &self.places
     }

@@ -5,7 +5,7 @@
 //!
 //! 1. [`open_edges`] and [`open_containers`] map memory. If the budget is too small, the query is refused
 //!    here, and the error names the edge.
-//! 2. [`make_tasks`] makes tasks of plans. A plan becomes one task, or the copies of a shared operator and
+//! 2. [`make_tasks`] makes tasks of plans. A plan becomes one task, or the copies of an operator that workers share and
 //!    the task that closes their epochs.
 //! 3. [`wire`] connects tasks with their neighbours, downstream stages first.
 //! 4. [`read_edges`] names the edges for metrics.
@@ -69,9 +69,9 @@ pub(crate) struct BuiltTask {
     /// Tasks that read the outputs of this task, by their numbers within the query.
     pub(crate) downstream: Vec<usize>,
     /// Tasks that must be notified when the epochs change that this task writes or reads: the tasks that
-    /// share an operator with this task, and the shared operators downstream.
+    /// share an operator with this task, and the operators that workers share downstream.
     pub(crate) further: Vec<usize>,
-    /// Other tasks that deposit blocks for the same shared operator as this task, into its containers of
+    /// Other tasks that deposit blocks for the same operator that workers share as this task, into its containers of
     /// epochs.
     pub(crate) peers: Vec<usize>,
     /// Number of the task among the copies that share an operator; `None` if the task is not a copy.
@@ -166,8 +166,8 @@ fn refusal(names: &[(ReaderOf, String)], edge: usize, error: EdgeError, is_queue
     }
 }
 
-/// Opens all edges of a query except the containers of epochs, which are opened by the shared operators that
-/// read them. The error has the number of the edge that failed.
+/// Opens all edges of a query except the containers of epochs, which are opened by the operators that workers
+/// share that read them. The error has the number of the edge that failed.
 fn open_edges(
     plans: &[EdgePlan],
     pool: &Arc<Pool>,
@@ -208,8 +208,8 @@ impl Path {
 struct Made {
     /// All tasks that were made from one planned task.
     all: Range<usize>,
-    /// The tasks made from one planned task that write its outputs: all of them or, for a shared operator
-    /// with state, only the one that closes epochs.
+    /// The tasks made from one planned task that write its outputs: all of them or, for an operator that
+    /// workers share with state, only the one that closes epochs.
     writers: Range<usize>,
 }
 
@@ -335,7 +335,7 @@ fn wire(built: &mut [BuiltTask], paths: &[Path], made: &[Made]) {
     }
 }
 
-/// Tells each task that deposits blocks for one shared operator which other tasks do so. `reader` is the
+/// Tells each task that deposits blocks for one operator that workers share which other tasks do so. `reader` is the
 /// first copy of that operator.
 fn wire_peers(built: &mut [BuiltTask], reader: usize) {
     let writing = built[reader].upstream.clone();

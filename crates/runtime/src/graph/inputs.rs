@@ -29,7 +29,7 @@ pub trait InputPlan<T>: Send + 'static {
     /// Makes the reading ends through which the task reads its input, when the edges are open and are queues.
     fn open_queued(self) -> Self::Queued;
 
-    /// The form in which a shared operator claims blocks from containers of epochs: an owned block, or a
+    /// The form in which an operator that workers share claims blocks from containers of epochs: an owned block, or a
     /// share in a block that several tasks read.
     #[doc(hidden)]
     type Carrier: Carrier<T>;

@@ -6,9 +6,10 @@
 //!   Graph::shared_edge   OutputHandle -> [Link<T, Lending>] -> InputHandle, ..        any number, to which values are lent
 //! ```
 //!
-//! A link is one edge, the containers (blocks by epoch) of shared operators, or partitions. A link of kind
-//! partitions consists of one link for each writer. The way in which readers get the values is a type
-//! ([`Reading`]), because the loop of a chain is compiled for it. The transport is a value ([`EdgeKind`]).
+//! A link is one edge, the containers (blocks by epoch) of operators that workers share, or partitions. A
+//! link of kind partitions consists of one link for each writer. The way in which readers get the values is a
+//! type ([`Reading`]), because the loop of a chain is compiled for it. The transport is a value
+//! ([`EdgeKind`]).
 
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ pub enum EdgeKind {
 pub struct Feed<T: Send + 'static> {
     target: Arc<dyn Deposit<T>>,
     block_pool: Arc<BlockPool<Record<T>>>,
-    /// Epoch trackers of the shared operators that read the link's containers (the blocks of each epoch).
+    /// Epoch trackers of the operators that workers share that read the link's containers (the blocks of each epoch).
     trackers: Vec<Arc<EpochTracker>>,
     splits: Arc<Mutex<Splits>>,
 }
@@ -83,8 +84,8 @@ impl<T: Send + 'static> Feed<T> {
         Feed { target, block_pool, trackers: trackers.clone(), splits }
     }
 
-    /// Returns the epoch trackers of the shared operators that read the link's containers (the blocks of each
-    /// epoch).
+    /// Returns the epoch trackers of the operators that workers share that read the link's containers (the
+    /// blocks of each epoch).
     pub(super) fn trackers(&self) -> Vec<Arc<EpochTracker>> {
         self.trackers.clone()
     }
@@ -175,8 +176,8 @@ pub trait Reading<T: Send + 'static>: Sized + 'static {
     #[doc(hidden)]
     fn ports(end: Self::Blocks) -> Self::Ports;
 
-    /// Returns the destination of a link's filled blocks: the containers of epochs of all shared operators
-    /// that read the link, one entry of `containers` for each.
+    /// Returns the destination of a link's filled blocks: the containers of epochs of all operators that
+    /// workers share that read the link, one entry of `containers` for each.
     #[doc(hidden)]
     fn target(containers: &[Arc<Containers<T, Self::Carrier>>]) -> Arc<dyn Deposit<T>>;
 }
@@ -269,7 +270,7 @@ struct LinkState<T: Send + 'static, K: Reading<T>> {
     /// One place for each reader of the link, which receives the reading end when the edge is opened.
     readers: Mutex<Vec<Option<ReadEnd<T, K>>>>,
     feed: Opened<Feed<T>>,
-    /// The containers (the unclaimed blocks of each epoch) of all shared operators that read this link.
+    /// The containers (the unclaimed blocks of each epoch) of all operators that workers share that read this link.
     containers: Mutex<Vec<Arc<Containers<T, K::Carrier>>>>,
     /// The partitions that have been added so far to a link of kind partitions.
     partitions: Mutex<Vec<Link<T, K>>>,
@@ -329,8 +330,8 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         end.expect("edges are opened before tasks are built, for all their readers")
     }
 
-    /// Opens containers (the unclaimed blocks of each epoch) of this link for one shared operator that reads
-    /// it. Ends of epochs are passed on to `outlets`, the epoch trackers downstream.
+    /// Opens containers (the unclaimed blocks of each epoch) of this link for one operator that workers share
+    /// that reads it. Ends of epochs are passed on to `outlets`, the epoch trackers downstream.
     pub(super) fn open_containers(
         &self,
         opening: &Opening<'_>,

@@ -54,8 +54,8 @@ pub trait OutputPlan<T>: Send + 'static {
         None
     }
 
-    /// Returns the epoch trackers of the shared operators that read this output, if it leads to containers of
-    /// epochs that are open.
+    /// Returns the epoch trackers of the operators that workers share that read this output, if it leads to
+    /// containers of epochs that are open.
     #[doc(hidden)]
     fn trackers(&self) -> Vec<Arc<EpochTracker>> {
         Vec::new()

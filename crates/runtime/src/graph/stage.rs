@@ -20,22 +20,22 @@ use crate::task::gather::GatherTask;
 use crate::task::relay::RelayTask;
 use crate::task::{FirstSeen, Inlet, Outlet, Probe, Task};
 
-/// Maximum number of bytes of a block in front of a shared operator, if it is made as large as several blocks
-/// of an edge. One worker fills the block and another operator empties it, so it must stay in the
-/// second-level cache. A single block of an edge may be larger.
+/// Maximum number of bytes of a block in front of an operator that workers share, if it is made as large as
+/// several blocks of an edge. One worker fills the block and another operator empties it, so it must stay in
+/// the second-level cache. A single block of an edge may be larger.
 const BUNDLE_BYTES_MAX: usize = 128 << 10;
 
-/// Values from which the containers (the unclaimed blocks of each epoch) in front of a shared operator are
-/// made.
+/// Values from which the containers (the unclaimed blocks of each epoch) in front of an operator that several
+/// workers share are made.
 pub struct Opening<'a> {
     pub(super) pool: &'a Arc<Pool>,
     pub(super) limits: EdgeLimits,
     pub(super) ablations: Ablations,
-    /// Number of splits (parallel parts) of the source that deposit blocks for the shared operator.
+    /// Number of splits (parallel parts) of the source. Each puts its blocks into the containers.
     pub(super) splits: usize,
     /// The watermarks at which some operator of the query has something to do.
     pub(super) horizon: &'a Horizon,
-    /// Number of copies of the shared operator, which claim the deposited blocks.
+    /// Number of copies of the operator behind the containers, one for each worker. The copies claim its blocks.
     pub(super) copies: usize,
 }
 
@@ -78,15 +78,15 @@ pub(super) struct Part {
 
 /// The plan of an operator that several workers share, whatever its type.
 pub(super) trait StagePlan: Send {
-    /// Returns the way in which the tasks of the shared operator run.
+    /// Returns the way in which the tasks of the operator that workers share run.
     fn kind(&self) -> TaskKind;
 
-    /// Opens the containers of epochs that the shared operator reads. The containers that it writes must be
-    /// open already.
+    /// Opens the containers of epochs that the operator that workers share reads. The containers that it
+    /// writes must be open already.
     fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<EpochTracker>, EdgeError>;
 
-    /// Makes the tasks of the shared operator: its copies, then the task that closes epochs, if the operator
-    /// has state.
+    /// Makes the tasks of the operator that workers share: its copies, then the task that closes epochs, if
+    /// the operator has state.
     fn build(
         self: Box<Self>,
         outputs: Box<[Outlet]>,
