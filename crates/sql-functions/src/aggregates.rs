@@ -3,8 +3,8 @@
 //!
 //! A function is *bound* once, when a query is planned ([`aggregate`], [`AggregateFunction::bind`]). The bound
 //! function makes [`Accumulator`]s, one for each set of groups, such as the groups that one task of an operator
-//! keeps. An accumulator holds one slot per group number (see [`KeyIndex`](crate::keys::KeyIndex)). It takes whole
-//! columns together with the group number of each row.
+//! keeps. An accumulator holds the state of each group under its group number (see
+//! [`KeyIndex`](crate::keys::KeyIndex)). It takes whole columns together with the group number of each row.
 //!
 //! Results are those of Flink in streaming mode; the file of each function names its differences. All functions
 //! promise:

@@ -525,7 +525,8 @@ impl Typed {
         }
     }
 
-    /// Formats the expression as an operand, in brackets if it binds less tightly than `least`.
+    /// Formats the expression as an operand, in brackets if its [`strength`](Self::strength), the tightness
+    /// of its outermost operator, is below `least`.
     fn show_operand(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -621,7 +622,7 @@ fn is_infix(name: &str, arguments: &[Typed]) -> bool {
 /// Beginning of the name of a call that looks a value up among literals, as in `x IN (1, 2)`.
 const MEMBERS: &str = "IN (";
 
-/// Returns the name of a call that looks a value up among literals, `IN (1, 2)`; it is shown behind the
+/// Returns the name of a call that looks a value up among literals, `IN (1, 2)`; it is shown after the
 /// value.
 pub fn members_name(literals: &[ScalarValue]) -> String {
     let literals: Vec<String> = literals.iter().map(|literal| Literal(literal).to_string()).collect();

@@ -1,4 +1,5 @@
-//! Groups by key: turns the key columns of a batch into group numbers, by which accumulators find their slots.
+//! Groups by key: turns the key columns of a batch into group numbers, under which accumulators keep the states of
+//! the groups.
 //!
 //! Each distinct key has a number, from 0 on, in order of first appearance. Keys are equal as in Flink's GROUP BY:
 //! NULL equals NULL, text is compared by its bytes, and floats by their bits. So -0.0 and 0.0 are two keys, and so
@@ -63,8 +64,8 @@ pub fn growth_bytes(
     if entries <= capacity {
         return 0;
     }
-    // A hash table uses at most 7 of 8 places. It has one control byte for each place, and one more group of
-    // 16 control bytes.
+    // A hash table of the crate `hashbrown` uses at most 7 of 8 places. It has one control byte for each
+    // place, and one more group of 16 control bytes.
     let table_bytes = |entries: usize| {
         let places = if entries < 8 { 8 } else { entries.saturating_mul(8) / 7 };
         places
@@ -289,7 +290,7 @@ impl KeyIndex {
             Keys::Whole(index) => index.growth_bytes(rows),
             Keys::Bytes(index) => index.growth_bytes(rows, value_bytes),
             // Arrow's comparable rows put a byte before each value. They cut text into blocks of at least 8
-            // bytes, pad the last block, and put a byte behind each block.
+            // bytes, pad the last block, and put a byte after each block.
             Keys::Rows { keys, .. } => {
                 keys.growth_bytes(rows, 2 * value_bytes + 16 * rows * self.types.len())
             }

@@ -31,15 +31,15 @@ pub const RESULT_TOO_LONG: &str = "RESULT_TOO_LONG";
 /// which is 2 KiB per row of a full batch.
 pub const EVALUATION_BYTES_MAX: usize = 8 << 20;
 
-/// Divisor of the memory budget: evaluating one row may use one quarter of it. Another worker and the edges
-/// need the rest.
+/// Divisor of the memory budget: evaluating one row may use one quarter of it. The rest is for evaluations by
+/// other workers and for records on edges, the paths between operators.
 pub const ROW_PARTS: usize = 4;
 
 /// Bytes that each evaluation may use without asking the memory budget: 1 MiB. Most evaluations need less.
 const FREE_BYTES: usize = 1 << 20;
 
-/// Number of bytes up to which a scalar is repeated for all rows of a batch without asking for memory: 256
-/// KiB for all repetitions together.
+/// Number of bytes up to which a scalar is repeated for all rows of a batch without asking the memory budget:
+/// 256 KiB for all repetitions together.
 pub(crate) const UNCHECKED_BYTES_MAX: usize = 256 << 10;
 
 /// Least number of bytes for which an intermediate result asks the memory budget at a time: 64 KiB.
@@ -60,14 +60,14 @@ struct Scope {
 }
 
 /// Runs the evaluation of a constant expression while a query is planned. An intermediate result above 1 MiB
-/// fails here, and the expression is computed again for each batch of rows instead, because plans hold such
-/// results and are copied.
+/// fails here, and the expression is computed again for each batch of rows instead, because a plan stores the
+/// results of its constant expressions and is copied.
 pub fn folding<T>(run: impl FnOnce() -> T) -> T {
     scoped(Allowance::default(), FREE_BYTES, run)
 }
 
-/// Runs an evaluation of `rows` rows. The memory of its intermediate results is paid from `allowance` until
-/// it ends.
+/// Runs an evaluation of `rows` rows. The memory of its intermediate results is asked from `allowance`, and
+/// is given back to it at the latest when the evaluation ends.
 pub fn within<T>(allowance: &Allowance, rows: usize, run: impl FnOnce() -> T) -> T {
     let limit_bytes = match rows {
         0 | 1 => (allowance.limit_bytes() / ROW_PARTS).max(FREE_BYTES),
@@ -91,7 +91,8 @@ fn scoped<T>(allowance: Allowance, limit_bytes: usize, run: impl FnOnce() -> T) 
     run()
 }
 
-/// Asks for `bytes` of memory until the evaluation ends, or until they are given back.
+/// Asks the operator's memory allowance for `bytes`, which the evaluation holds until it ends or gives them
+/// back.
 fn ask(bytes: usize) -> Result<(), EvaluationError> {
     SCOPE.with_borrow_mut(|scope| {
         let Some(scope) = scope else { return Ok(()) };
@@ -134,8 +135,8 @@ pub fn too_long(message: &str) -> EvaluationError {
     EvaluationError { code: RESULT_TOO_LONG, message: message.to_owned() }
 }
 
-/// Checks that a result of `bytes` would fit into the memory of the evaluation now, without taking the
-/// memory.
+/// Checks that a result of `bytes` would fit into the memory of the evaluation now. The memory is not kept
+/// for the result.
 ///
 /// # Errors
 /// [`RESULT_TOO_LONG`] if they do not fit.
@@ -143,11 +144,12 @@ pub fn check(bytes: usize) -> Result<(), EvaluationError> {
     Room::default().take(bytes)
 }
 
-/// Takes the memory of a computed value until the evaluation ends. Columns of numbers and other values of
-/// fixed width are not counted, because they are short: a batch has few rows.
+/// Counts a computed value in the memory of the evaluation until the evaluation ends, and asks the operator's
+/// memory allowance for what is missing. Columns of numbers and other values of fixed width are not counted,
+/// because they are short: a batch has few rows.
 ///
 /// # Errors
-/// [`RESULT_TOO_LONG`] if it does not fit.
+/// [`RESULT_TOO_LONG`] if the value does not fit.
 pub fn hold(value: &ColumnarValue) -> Result<(), EvaluationError> {
     let is_long = |of: &DataType| {
         matches!(
@@ -207,7 +209,8 @@ fn bytes_of_values(array: &ArrayData) -> usize {
     }
 }
 
-/// Memory of one intermediate result while it is built; dropping the value gives the memory back.
+/// Memory of one intermediate result of an expression while the result is built; dropping the `Room` gives
+/// the memory back.
 #[derive(Default)]
 pub struct Room {
     used_bytes: usize,
@@ -215,7 +218,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// Takes `more` bytes of memory for what is appended to the result next.
+    /// Asks for `more` bytes of memory for the values that are appended to the result next. Bytes that were
+    /// granted in advance are used first.
     ///
     /// # Errors
     /// [`RESULT_TOO_LONG`] if they do not fit.
@@ -228,8 +232,8 @@ impl Room {
     #[cold]
     fn grow(&mut self) -> Result<(), EvaluationError> {
         let missing_bytes = self.used_bytes - self.granted_bytes;
-        // Builders of Arrow columns double their capacity, so as many bytes as are granted already are asked
-        // for again.
+        // Builders of Arrow columns double their capacity, so at least as many bytes are asked for as are
+        // granted already.
         let doubled_bytes = missing_bytes.max(self.granted_bytes).max(GRANT_BYTES_MIN);
         let granted_bytes = match ask(doubled_bytes) {
             Ok(()) => doubled_bytes,

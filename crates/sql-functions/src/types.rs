@@ -57,29 +57,29 @@ pub enum SqlType {
     Float,
     /// DOUBLE: an IEEE 754 number of 64 bits.
     Double,
-    /// DECIMAL: a decimal number of `precision` digits, `scale` of them behind the point.
+    /// DECIMAL: a decimal number of `precision` digits, `scale` of them after the point.
     Decimal {
         /// Number of all digits of the decimal, from 1 to 38.
         precision: u8,
-        /// Number of digits behind the decimal point, from 0 to the precision.
+        /// Number of digits after the decimal point, from 0 to the precision.
         scale: u8,
     },
-    /// CHAR: text of exactly this many characters.
+    /// CHAR(n): text of exactly n characters.
     Char(u32),
-    /// VARCHAR: text of at most this many characters; [`LENGTH_MAX`] for STRING.
+    /// VARCHAR(n): text of at most n characters; n is [`LENGTH_MAX`] for STRING.
     Varchar(u32),
-    /// BINARY: exactly this many bytes.
+    /// BINARY(n): exactly n bytes.
     Binary(u32),
-    /// VARBINARY: at most this many bytes; [`LENGTH_MAX`] for BYTES.
+    /// VARBINARY(n): at most n bytes; n is [`LENGTH_MAX`] for BYTES.
     Varbinary(u32),
     /// DATE: a day without a time.
     Date,
-    /// TIME: a time of day with this many digits of a second, 0 to 9. At most milliseconds are kept, as in
-    /// Flink.
+    /// TIME(p): a time of day with p digits of the fraction of a second, 0 to 9. At most milliseconds are
+    /// kept, as in Flink.
     Time(u8),
-    /// TIMESTAMP: a local date and time with this many digits of a second, 0 to 9.
+    /// TIMESTAMP(p): a local date and time with p digits of the fraction of a second, 0 to 9.
     Timestamp(u8),
-    /// TIMESTAMP_LTZ: an instant with this many digits of a second, 0 to 9.
+    /// TIMESTAMP_LTZ(p): an instant with p digits of the fraction of a second, 0 to 9.
     TimestampLtz(u8),
     /// INTERVAL of days to seconds, kept in milliseconds, as in Flink.
     DayTime,
@@ -87,7 +87,7 @@ pub enum SqlType {
     YearMonth,
     /// ARRAY: any number of values of one type.
     Array(Box<SqlType>),
-    /// MAP: values by keys; the types of the key and of the value.
+    /// MAP: values by keys. The variant holds the types of the keys and of the values.
     Map(Box<SqlType>, Box<SqlType>),
     /// ROW: named fields, each with its type.
     Row(Vec<(String, SqlType)>),
@@ -263,7 +263,7 @@ pub fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
                     let scale = ls.max(rs);
                     let whole = (lp - ls).max(rp - rs);
                     // If a common decimal type would need more than 38 digits, digits before the point take
-                    // precedence over those behind it.
+                    // precedence over those after it.
                     let precision = (whole + scale).min(DECIMAL_PRECISION_MAX);
                     Decimal { precision, scale: scale.min(DECIMAL_PRECISION_MAX.saturating_sub(whole)) }
                 }

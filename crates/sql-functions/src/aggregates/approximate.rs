@@ -68,8 +68,8 @@ impl Sketch {
             }
             Sketch::Registers(registers) => {
                 let register = (hash >> (64 - INDEX_BITS)) as usize;
-                // The rank is the position of the first 1 behind the bits that select the register. A 1 is
-                // set behind the last bit, so that the rank has a bound if all bits are 0.
+                // The rank is the position of the first 1 after the bits that select the register. A 1 is
+                // set after the last bit, so that the rank has a bound if all bits are 0.
                 let rank = ((hash << INDEX_BITS) | 1 << (INDEX_BITS - 1)).leading_zeros() as u8 + 1;
                 registers[register] = registers[register].max(rank);
             }

@@ -10,7 +10,7 @@ use super::sum::fitting;
 /// Java's `MathContext(38, HALF_UP)`.
 const QUOTIENT_DIGITS: u32 = 38;
 
-/// Returns the scale (number of digits behind the point) of the mean of decimals with scale `scale`: at least
+/// Returns the scale (number of digits after the point) of the mean of decimals with scale `scale`: at least
 /// 6.
 pub(super) fn average_scale(scale: u8) -> u8 {
     scale.max(6)
@@ -51,7 +51,7 @@ pub(super) fn decimal_of_double(value: f64, scale: u8) -> Option<i128> {
     let number: i128 = digits.replace('.', "").parse().ok()?;
     let given_scale = behind - exponent;
     if given_scale >= 0 {
-        // A double has at most 17 significant digits. With 75 or more digits behind the point it lies below
+        // A double has at most 17 significant digits. With 75 or more digits after the point it lies below
         // 10^-57 and rounds to zero, so 75 stands for all greater scales.
         let given_scale = given_scale.min(75) as u32;
         rescaled(i256::from_i128(number), given_scale, u32::from(scale))
@@ -61,7 +61,7 @@ pub(super) fn decimal_of_double(value: f64, scale: u8) -> Option<i128> {
     }
 }
 
-/// Converts a decimal with `from` digits behind the point to a decimal with `to` digits behind it, rounded
+/// Converts a decimal with `from` digits after the point to a decimal with `to` digits after it, rounded
 /// half away from zero. `None` if the result has more than 38 digits.
 fn rescaled(number: i256, from: u32, to: u32) -> Option<i128> {
     let number = if from > to {

@@ -33,7 +33,7 @@ use crate::types::SqlType;
 const PAIRS_PER_STEP: usize = 1_024;
 
 /// A value that is in no group any more keeps its number at first. Values are renumbered when the number of
-/// numbered values reaches this bound plus twice the number of (group, value) pairs.
+/// numbered values reaches this constant plus twice the number of (group, value) pairs.
 const GONE_VALUES_MIN: usize = 1_024;
 
 /// A DISTINCT aggregate: the inner aggregate, and the values that each group has seen.
@@ -175,7 +175,8 @@ impl Distinct {
 
     fn shift(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>, number: i64) {
         let Some(keep) = keep else { return self.add(groups, arguments, |_| number) };
-        // Rows that FILTER leaves out must not be numbered, because nothing would remove their numbers.
+        // Values of rows that FILTER leaves out get no value number, because no later retraction would remove
+        // the number from the index of values.
         let rows = super::selection::kept(keep);
         let groups: Vec<u32> = rows.set_indices().map(|row| groups[row]).collect();
         let keep = BooleanArray::new(rows, None);

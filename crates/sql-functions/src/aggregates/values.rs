@@ -30,7 +30,8 @@ pub(super) trait Domain: Clone + Send + Sync + 'static {
     /// Returns the value of a row of a column; the row must not be NULL.
     fn value(column: &Self::Column, row: usize) -> Self::Value;
 
-    /// Stores the value of a row in a slot of the state; the memory of the slot's old value may be reused.
+    /// Stores the value of a row of a column in `slot`, which holds the value that an aggregate keeps for one
+    /// group. The memory of the old value may be reused.
     fn assign(slot: &mut Option<Self::Value>, column: &Self::Column, row: usize) {
         *slot = Some(Self::value(column, row));
     }
@@ -60,8 +61,8 @@ pub(super) trait Domain: Clone + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Reads the version that [`save_format`](Self::save_format) wrote, and checks that the values saved
-    /// behind it can be read.
+    /// Reads the version that [`save_format`](Self::save_format) wrote, and checks that the saved values,
+    /// which follow the version, can be read.
     fn check_format(_state: &mut StateReader<'_>) -> Result<(), StateError> {
         Ok(())
     }

@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Generates numbers with 40 bits behind the point, whose sums and products are exact as 128-bit
+    /// Generates numbers with 40 bits after the point, whose sums and products are exact as 128-bit
     /// integers.
     fn wide(units: i64) -> Wide {
         let whole = Wide::from((units >> 20) as f64 * 2f64.powi(-20));

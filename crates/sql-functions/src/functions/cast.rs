@@ -170,7 +170,7 @@ fn may_overflow(from: &SqlType, to: &SqlType) -> bool {
     use SqlType::*;
     match (from, to) {
         (_, &Decimal { precision, scale }) => match from.as_decimal() {
-            // Rounding a decimal to fewer digits behind the point may carry into one more digit before the
+            // Rounding a decimal to fewer digits after the point may carry into one more digit before the
             // point, as 9.9 becomes 10.
             Some((from_precision, from_scale)) => {
                 let carry = u8::from(scale < from_scale);

@@ -257,8 +257,8 @@ fn distinct(
     Ok(Arc::new(BooleanArray::new(same, None)))
 }
 
-/// Returns a comparison kernel that first reads the text operand, at index `text_place`, as a time of the
-/// other operand's type (DATE, TIME or a timestamp).
+/// Returns a comparison kernel that first reads the text operand as a time of the other operand's type (DATE,
+/// TIME or a timestamp). `text_place` is 0 if the text is the left operand, or else 1.
 fn reading(
     op: ComparisonOp,
     types: [&SqlType; 2],

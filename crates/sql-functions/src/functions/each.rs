@@ -107,7 +107,8 @@ impl<V: Values> Input<V> {
         Ok(Input { array, stride })
     }
 
-    /// Opens the argument with the index `place` for reading; `None` if the call has fewer arguments.
+    /// Opens the argument with the index `place`, from 0 on, for reading; `None` if the call has no argument
+    /// there.
     ///
     /// # Errors
     /// Fails as [`Input::of`] does.

@@ -1,5 +1,6 @@
-//! Tests of rule K3: no value makes a kernel panic, and results have the announced type and length. The
-//! extreme values of each type go through every cast, operator and function that takes them.
+//! Tests of rule K3: no value makes a kernel panic, and results have the type announced by binding and one
+//! value per row. The extreme values of each type go through every cast, operator and function that takes
+//! them.
 
 use chrono_tz::Tz;
 

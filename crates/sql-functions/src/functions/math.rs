@@ -314,7 +314,7 @@ fn extreme(arguments: &[Argument], is_greatest: bool) -> Result<Bound, BindError
 
 fn better(left: &ColumnarValue, right: &ColumnarValue, is_greatest: bool) -> Evaluated {
     let (one, other) = (Operand::new(left)?, Operand::new(right)?);
-    // Arrow orders floats as Java's `Double.compare` does: -0.0 comes before 0.0, and NaN behind all numbers.
+    // Arrow orders floats as Java's `Double.compare` does: -0.0 comes before 0.0, and NaN after all numbers.
     let is_left = if is_greatest { cmp::gt_eq(&one, &other) } else { cmp::lt_eq(&one, &other) };
     let is_left = is_left.map_err(over::of_arrow)?;
     let chosen = zip::zip(&is_left, &one, &other).map_err(over::of_arrow)?;

@@ -21,14 +21,15 @@ pub(super) struct BytesKeys {
     table: HashTable<u32>,
     /// All byte strings end to end, in the order of their numbers; NULL takes no bytes.
     bytes: Vec<u8>,
-    /// Position in `bytes` at which each byte string ends.
+    /// For each byte string, by its number, the position after its last byte in the buffer of all strings.
     ends: Vec<usize>,
     /// Hash of each byte string. Comparing hashes first is faster than comparing bytes, and a growing table
     /// need not hash again.
     hashes: Vec<u64>,
-    /// Number of the key NULL, which is not in the hash table.
+    /// Number of the key NULL, which is not in the hash table; `None` if NULL was never indexed.
     null: Option<u32>,
-    /// Number that was found last. It is tried first, because equal keys often follow each other.
+    /// Number of the byte string that was looked up last. The next look-up compares with that string first,
+    /// because equal keys often follow each other.
     last: Option<u32>,
     hasher: FixedState,
 }

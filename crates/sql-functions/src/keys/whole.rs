@@ -8,13 +8,14 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::{growth_bytes, list_growth_bytes};
 
-/// Distinct whole-number keys, each with a number by which accumulators find its slot.
+/// Distinct whole-number keys, each with a number, from 0 on, under which accumulators keep the state of its
+/// group.
 pub(super) struct WholeKeys {
     /// Hash table that finds the number of a key by the key's hash.
     table: HashTable<u32>,
     /// Keys in the order of their numbers; 0 in the place of NULL.
     keys: Vec<i64>,
-    /// Number of the key NULL, which is not in the hash table.
+    /// Number of the key NULL, which is not in the hash table; `None` if NULL was never indexed.
     null: Option<u32>,
     seed: u64,
 }
@@ -139,7 +140,7 @@ impl WholeKeys {
     }
 }
 
-/// Returns the number for the next new key.
+/// Returns the number for the next new key, which is the number `keys` of keys so far.
 pub(super) fn next_number(keys: usize) -> u32 {
     u32::try_from(keys).expect("`KeyIndex::check_room` has seen that all keys have numbers of 32 bits")
 }

@@ -2,14 +2,14 @@
 //!
 //! With `(p1, s1)` and `(p2, s2)` the digits of the operands:
 //!
-//! | operator | digits | of them behind the point |
+//! | operator | digits | of them after the point |
 //! |---|---|---|
 //! | `+`, `-` | max(s1, s2) + max(p1 - s1, p2 - s2) + 1 | max(s1, s2) |
 //! | `*` | p1 + p2 + 1 | s1 + s2 |
 //! | `/` | p1 - s1 + s2 + scale | max(6, s1 + p2 + 1) |
 //! | `%` | min(p1 - s1, p2 - s2) + max(s1, s2) | max(s1, s2) |
 //!
-//! If that is more than 38 digits, digits behind the point are dropped, down to six of them. Results are rounded half
+//! If that is more than 38 digits, digits after the point are dropped, down to six of them. Results are rounded half
 //! up and are NULL if they do not fit; a quotient is first rounded to 38 digits. If both operands of `%` are whole,
 //! the result has the type of the divisor.
 //!
@@ -73,7 +73,7 @@ pub(super) fn bind(
 }
 
 /// Returns the number of digits of a decimal result before they are limited to 38, and how many of them stand
-/// behind the point.
+/// after the point.
 fn wanted(op: ArithmeticOp, (p1, s1): (u8, u8), (p2, s2): (u8, u8)) -> (i32, i32) {
     let [p1, s1, p2, s2] = [p1, s1, p2, s2].map(i32::from);
     match op {
@@ -87,7 +87,7 @@ fn wanted(op: ArithmeticOp, (p1, s1): (u8, u8), (p2, s2): (u8, u8)) -> (i32, i32
     }
 }
 
-/// Limits the digits of a decimal result to 38. Digits before the point take precedence, but six behind it
+/// Limits the digits of a decimal result to 38. Digits before the point take precedence, but six after it
 /// are kept.
 fn adjusted(precision: i32, scale: i32) -> (u8, u8) {
     const SCALE_KEPT: i32 = 6;
@@ -100,7 +100,7 @@ fn adjusted(precision: i32, scale: i32) -> (u8, u8) {
     (DECIMAL_PRECISION_MAX, (most - whole).max(scale.min(SCALE_KEPT)) as u8)
 }
 
-/// Scales (digits behind the point) of both operands of a decimal operation, and the precision and scale of
+/// Scales (digits after the point) of both operands of a decimal operation, and the precision and scale of
 /// its result.
 #[derive(Clone, Copy)]
 struct Operation {
@@ -186,7 +186,7 @@ fn narrow_quotient(left: i128, right: i128, shift: i32) -> Option<i128> {
     (count <= QUOTIENT_DIGITS).then_some(quotient)
 }
 
-/// Returns `left / right` as a number of 38 digits, rounded half up, and how many of these digits lie behind
+/// Returns `left / right` as a number of 38 digits, rounded half up, and how many of these digits lie after
 /// the point.
 fn rounded_quotient(left: i128, right: i128) -> Option<(i128, i32)> {
     let (dividend, divisor) = (left.unsigned_abs(), right.unsigned_abs());

@@ -79,7 +79,7 @@ fn sums_of_decimals() {
         "DECIMAL(3, 1): 12.3",
         "DECIMAL(32, 1): 123456789123456789123456801.3",
     );
-    // This product needs 57 digits, 28 of them behind the point, and is cut to 38 digits.
+    // This product needs 57 digits, 28 of them after the point, and is cut to 38 digits.
     check(
         "DECIMAL(38, 10): 100.0123456789",
         "+",

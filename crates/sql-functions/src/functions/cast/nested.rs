@@ -75,7 +75,8 @@ fn map(
     let spans = Spans::of(map.value_offsets(), map.nulls());
     let mut inner = Failures::new(failures.is_try);
     let keys = key(&spans.cut(map.keys()), &mut inner)?;
-    // Keys of a map that could not be cast are NULL as well, but their failures are already in `inner`.
+    // Keys of a map that could not be cast are NULL as well, but the cast of the keys has already added them
+    // to the failures in `inner`.
     let mut failed = inner.rows.clone();
     failed.sort_unstable();
     for place in (0..keys.len()).filter(|&place| keys.is_null(place)) {

@@ -132,7 +132,7 @@ fn decimal(values: &Decimal128Array, scale: u8, to: &SqlType) -> Result<ArrayRef
 
 /// Returns the double that is nearest to a decimal number.
 pub(crate) fn double_of(value: i128, scale: u8) -> f64 {
-    // Up to 2^53, and with up to 22 digits behind the point, the digits of the decimal and the power of ten
+    // Up to 2^53, and with up to 22 digits after the point, the digits of the decimal and the power of ten
     // are exact doubles. So their quotient is the double nearest to the true value.
     const EXACT: u128 = 1 << 53;
     const EXACT_SCALE: u8 = 22;

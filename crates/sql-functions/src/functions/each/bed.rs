@@ -1,6 +1,6 @@
 //! Test helper that runs functions on text: `check(TEXT, "SUBSTRING('abc', 2)", "bc")`.
 //!
-//! Arguments are NULL, TRUE, FALSE, whole numbers (INT), numbers with a point (DOUBLE), numbers behind `L`
+//! Arguments are NULL, TRUE, FALSE, whole numbers (INT), numbers with a point (DOUBLE), numbers after `L`
 //! (BIGINT), texts in quotes (doubled within), bytes as X'..' and `ARRAY[...]`. DATE, TIME, TIMESTAMP, LTZ,
 //! `DAYS` (milliseconds) and `MONTHS` stand before a text. Results are shown as Arrow shows them, NULL as
 //! `NULL`.

@@ -23,7 +23,7 @@ use crate::functions::{Argument, BindError, Bound, Kernel};
 use crate::types::{DECIMAL_PRECISION_MAX, SqlType};
 use crate::values::{ColumnarValue, ScalarValue};
 
-/// Way in which a rounding function treats the digits behind the last digit that it keeps.
+/// Way in which a rounding function treats the digits after the last digit that it keeps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// ROUND: rounds half away from zero.
@@ -108,7 +108,7 @@ pub(super) fn bind_whole(
     })
 }
 
-/// Returns the type of a decimal that is rounded to `digits` digits behind the point. Also returns whether a
+/// Returns the type of a decimal that is rounded to `digits` digits after the point. Also returns whether a
 /// value may not fit the type, because rounding may add a digit.
 fn rounded_type(precision: u8, scale: u8, digits: i64) -> (SqlType, bool) {
     let of = |precision: u8, scale: u8| SqlType::Decimal { precision, scale };
@@ -130,7 +130,7 @@ fn integer_of(literal: &ScalarValue) -> Option<i64> {
     }
 }
 
-/// Returns the kernel of ROUND or TRUNCATE; without a second argument, 0 digits behind the point are kept.
+/// Returns the kernel of ROUND or TRUNCATE; without a second argument, 0 digits after the point are kept.
 fn rounded<T: ArrowPrimitiveType>(
     of: &SqlType,
     function: impl Fn(T::Native, i64) -> T::Native + Send + Sync + 'static,
@@ -164,7 +164,7 @@ fn decimals(
     })
 }
 
-/// Rounds a decimal, given as an unscaled number of scale `scale`, to `digits` digits behind the point; the
+/// Rounds a decimal, given as an unscaled number of scale `scale`, to `digits` digits after the point; the
 /// scale stays unchanged.
 fn decimal(value: i128, scale: i32, digits: i64, mode: Mode) -> Option<i128> {
     let lost = i64::from(scale) - digits;
@@ -178,13 +178,13 @@ fn decimal(value: i128, scale: i32, digits: i64, mode: Mode) -> Option<i128> {
     }
 }
 
-/// Rounds a whole number to `digits` digits behind the point, below zero for tens and hundreds. A result that
+/// Rounds a whole number to `digits` digits after the point; -1 rounds to tens, -2 to hundreds. A result that
 /// does not fit wraps.
 fn whole(value: i64, digits: i64, mode: Mode) -> i64 {
     decimal(i128::from(value), 0, digits, mode).unwrap_or(0) as i64
 }
 
-/// Rounds a float to `digits` digits behind the point. It rounds the shortest decimal form that identifies
+/// Rounds a float to `digits` digits after the point. It rounds the shortest decimal form that identifies
 /// the float, not the exact binary value.
 fn float(value: f64, digits: i64, mode: Mode) -> f64 {
     let mut form = Form::default();

@@ -10,7 +10,7 @@ use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
 /// Binds SUBSTRING: the characters of a text from a position on, up to a length or to the end. Position 0
-/// counts as 1, negative positions count from the end. A position before the first character or behind the
+/// counts as 1, negative positions count from the end. A position before the first character or after the
 /// last gives the empty text; a negative length gives NULL.
 ///
 /// Source: Flink, `BinaryStringDataUtil.substringSQL`.

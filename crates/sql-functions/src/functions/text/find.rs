@@ -41,7 +41,7 @@ pub(super) fn locate(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// Returns the first position, in characters from 1 on, of `needle` in `text` at or behind `start`; 0 if
+/// Returns the first position, in characters from 1 on, of `needle` in `text` at or after `start`; 0 if
 /// there is none.
 fn found(needle: &str, text: &str, start: i64) -> i64 {
     if needle.is_empty() {
@@ -128,7 +128,7 @@ fn at_end(given: &[Argument], has: fn(&[u8], &[u8]) -> bool) -> Result<Bound, Bi
 }
 
 /// Binds REPLACE: every occurrence of the second argument is replaced by the third. The empty text occurs before,
-/// between and behind all characters, as in Java.
+/// between and after all characters, as in Java.
 pub(super) fn replace(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text, Kind::Text, Kind::Text], &[])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
@@ -166,8 +166,8 @@ pub(super) fn translate(given: &[Argument], _: &Context) -> Result<Bound, BindEr
             let mut new = to.at(row).unwrap_or_default().chars();
             for old in from.at(row).unwrap_or_default().chars() {
                 let new = new.next();
-                // If a character occurs several times among those to be replaced, its first occurrence
-                // counts.
+                // If a character occurs several times in the second argument of TRANSLATE, the first
+                // occurrence decides its replacement.
                 table.entry(old).or_insert(new);
             }
             table
@@ -219,7 +219,7 @@ pub(super) fn split_index(given: &[Argument], _: &Context) -> Result<Bound, Bind
     }))
 }
 
-/// Binds SUBSTRING_INDEX: the text before the n-th occurrence of a delimiter, or behind the n-th from the end if n is
+/// Binds SUBSTRING_INDEX: the text before the n-th occurrence of a delimiter, or after the n-th from the end if n is
 /// negative.
 ///
 /// Flink's documentation does not have this function yet; the meaning is that of MySQL and Spark.

@@ -7,7 +7,7 @@
 //! results and errors both give NULL.
 //!
 //! Differs from Flink: slices, filters, unions, deep scans and functions in paths are refused. A document
-//! with text behind it is not JSON, where Jackson does not look.
+//! with text after it is not JSON, where Jackson does not look.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -101,8 +101,8 @@ pub fn quote(text: &str, out: &mut String) {
 }
 
 /// Writes a JSON number as Flink does. A number without point and exponent stays unchanged; others are
-/// written as Java's `BigDecimal.toString` does, which keeps their digits but has its own rules for
-/// exponents.
+/// written as Java's `BigDecimal.toString` does. It keeps all digits, and writes an exponent only if the
+/// number is below 10^-6 in magnitude, or if its exponent exceeds its number of digits after the point.
 pub fn write_number(number: &str, out: &mut String) {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("-", digits));
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
@@ -112,13 +112,14 @@ pub fn write_number(number: &str, out: &mut String) {
         out.push_str(if digits == "0" { "0" } else { number });
         return;
     }
-    // `all` holds the digits of the number without the point; `scale` says how many of them stand behind the
-    // point, after the exponent is applied.
+    // `all` holds the digits of a JSON number without the point. `scale` says how many of them follow the
+    // point once the exponent is applied; it is below 0 if zeros are missing before the point.
     let all = format!("{whole}{fraction}");
     let digits = all.trim_start_matches('0');
     let digits = if digits.is_empty() { "0" } else { digits };
     let sign = if digits == "0" { "" } else { sign };
-    // Huge exponents of JSON numbers are limited, so that lengths can be added to them without overflow.
+    // Exponents of JSON numbers are limited to 2^40 in either direction, so that lengths can be added to them
+    // without overflow.
     let edge = if exponent.starts_with('-') { -(1 << 40) } else { 1 << 40 };
     let exponent = exponent.parse::<i64>().unwrap_or(edge).clamp(-(1 << 40), 1 << 40);
     let scale = fraction.len() as i64 - exponent;
@@ -398,7 +399,7 @@ impl Path {
 }
 
 /// Reads a step of a JSON path in brackets, whose opening bracket is already read; returns the step and the
-/// text behind it.
+/// text after the closing bracket.
 fn bracketed(inner: &str) -> Option<(Step, &str)> {
     if let Some(mark) = inner.chars().next().filter(|mark| matches!(mark, '\'' | '"')) {
         let (mut name, mut letters) = (String::new(), inner.char_indices().skip(1));

@@ -245,7 +245,8 @@ fn write_all(
     Ok(())
 }
 
-/// Writes a floating-point number by `write`, in quotes unless it is finite.
+/// Writes a floating-point number as JSON: `write` appends its digits to `out`. NaN and infinities get
+/// quotes.
 fn write_floating(is_finite: bool, out: &mut String, write: impl FnOnce(&mut String)) {
     let quote = if is_finite { "" } else { "\"" };
     out.push_str(quote);

@@ -108,7 +108,7 @@ pub(super) fn chr(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     }))
 }
 
-/// Binds CONCAT: all arguments, one behind the other; NULL if one of them is NULL.
+/// Binds CONCAT: all arguments, one after the other; NULL if one of them is NULL.
 pub(super) fn concat(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = texts(given, 1)?;
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
@@ -178,7 +178,7 @@ pub(super) fn repeat(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// Binds ELT: the argument with an index, where 1 is the first argument behind the index; NULL beyond the
+/// Binds ELT: the argument with an index, where 1 is the first argument after the index; NULL beyond the
 /// last. The other arguments may be NULL.
 pub(super) fn elt(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let [index, choices @ ..] = given else { return Err(BindError::count(0)) };

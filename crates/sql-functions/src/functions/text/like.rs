@@ -101,8 +101,8 @@ enum Matcher {
     Begins(String),
     Ends(String),
     Contains(String),
-    /// A text matches if it begins with the first part, ends with the last, and has the others in between, in
-    /// that order.
+    /// A pattern with `%` between literal parts. A text matches if it begins with the first part, ends with
+    /// the last, and has the others in between, in order and without overlap.
     Chain {
         first: String,
         between: Vec<String>,

@@ -272,7 +272,7 @@ fn bytes_are_written_as_text_and_back() {
     check("FROM_BASE64('a')", "error: BAD_BASE64: 'a' is not in base 64");
     check("FROM_BASE64('a===')", "error: BAD_BASE64: 'a===' is not in base 64");
     check("FROM_BASE64('a*bc')", "error: BAD_BASE64: 'a*bc' is not in base 64");
-    // Bits behind the last byte are ignored.
+    // Bits after the last byte are ignored.
     check("FROM_BASE64('Zh==')", "f");
     check("FROM_BASE64('Zh')", "f");
     for wrong in ["Zg=", "Zg===", "====", "=", "Z=g=", "Zm9v=", "Zg==Zg==", "Zm9v Zg=="] {

@@ -15,7 +15,7 @@ const EPOCH_DAYS: i64 = 719_468;
 /// A date of the Gregorian calendar as year, month and day of the month.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Civil {
-    /// Year, in astronomical counting.
+    /// Year in astronomical counting: year 0 lies before year 1.
     pub year: i64,
     /// Month of the year, from 1 to 12.
     pub month: i64,

@@ -60,7 +60,7 @@ parts! {
     second Second;
 }
 
-/// Binds the extraction of one part from the time argument with the index `place`.
+/// Binds the extraction of one part from the time argument with the index `place`, from 0 on.
 fn part(
     unit: Unit,
     of: &Argument,

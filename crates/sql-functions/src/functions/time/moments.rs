@@ -27,12 +27,13 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// Creates a local date and time from milliseconds since 1970.
+    /// Creates a local date and time from milliseconds since 1970-01-01 00:00:00 in the same local time.
     pub(super) fn of_millis(millis: i64) -> Moment {
         Moment { seconds: millis.div_euclid(1_000), nanos: millis.rem_euclid(1_000) * 1_000_000 }
     }
 
-    /// Returns the date and time as milliseconds since 1970, saturated to 64 bits.
+    /// Returns the local date and time as milliseconds since 1970-01-01 00:00:00 in the same local time,
+    /// saturated to 64 bits.
     pub(super) fn millis(self) -> i64 {
         self.seconds.saturating_mul(1_000).saturating_add(self.nanos / 1_000_000)
     }
@@ -47,8 +48,8 @@ impl Moment {
         self.seconds.rem_euclid(DAY_SECONDS) * 1_000_000_000 + self.nanos
     }
 
-    /// Creates a local date and time from days since 1970 and nanoseconds since midnight, which may exceed
-    /// the day.
+    /// Creates a local date and time from days since 1970-01-01 and nanoseconds since midnight. Nanoseconds
+    /// below 0, or of a day and more, lead to an earlier or later day.
     pub(super) fn on_day(day: i64, nanos: i64) -> Moment {
         let seconds = day.saturating_mul(DAY_SECONDS).saturating_add(nanos.div_euclid(1_000_000_000));
         Moment { seconds, nanos: nanos.rem_euclid(1_000_000_000) }

@@ -131,7 +131,8 @@ fn of_text(types: Vec<SqlType>, given: &[Argument], of: SqlType) -> Result<Bound
     }))
 }
 
-/// Range of seconds since 1970 that TO_TIMESTAMP_LTZ accepts as a number: the years 0 to 9999.
+/// Range of seconds since 1970 that TO_TIMESTAMP_LTZ accepts as a number: the years 0 to 9999, both included,
+/// in UTC.
 const SECONDS: std::ops::RangeInclusive<i128> = -62_167_219_200..=253_402_300_799;
 
 /// Default of the second argument of TO_TIMESTAMP_LTZ: a number counts milliseconds, which are 3 digits of a

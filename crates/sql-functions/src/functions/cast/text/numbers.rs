@@ -33,7 +33,7 @@ pub fn write_float(value: f32, out: &mut impl Write) {
     let _ = write_shortest(value, value.abs() < 1e-43, out);
 }
 
-/// Appends a decimal number in plain digits, with `scale` digits behind the point: `-0.50`.
+/// Appends a decimal number in plain digits, with `scale` digits after the point: `-0.50`.
 pub fn write_decimal(value: i128, scale: u8, out: &mut String) {
     if value < 0 {
         out.push('-');
@@ -50,7 +50,7 @@ pub fn write_decimal(value: i128, scale: u8, out: &mut String) {
     };
 }
 
-/// Reads a whole number from text. Spaces around it are ignored, and digits behind a point are dropped.
+/// Reads a whole number from text. Spaces around it are ignored, and digits after a point are dropped.
 pub fn parse_integer(text: &str) -> Option<i64> {
     let text = text.trim_matches(' ');
     let (is_negative, digits) = match text.as_bytes() {
@@ -108,7 +108,7 @@ pub struct NotANumber;
 
 /// Reads a decimal number from text, rounded half up to its scale. `None` if the number has too many digits.
 ///
-/// Differs from Flink: text with a stray character behind a short number (`12x`), which Flink ignores, is not
+/// Differs from Flink: text with a stray character after a short number (`12x`), which Flink ignores, is not
 /// a number.
 ///
 /// # Errors

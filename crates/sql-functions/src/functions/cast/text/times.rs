@@ -76,7 +76,7 @@ pub fn write_day_time(milliseconds: i64, out: &mut String) {
     let _ = write!(out, ".{:03}", size % 1_000);
 }
 
-/// Reads a day: `2021-09-24`, `2021-9-4`, `2021-09` or `2021`; a space and all text behind it are ignored. Years go
+/// Reads a day: `2021-09-24`, `2021-9-4`, `2021-09` or `2021`; a space and all text after it are ignored. Years go
 /// from 0 to 9999.
 pub fn parse_date(text: &str) -> Option<i32> {
     let text = match text.find(' ') {

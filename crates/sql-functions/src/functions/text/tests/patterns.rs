@@ -96,7 +96,7 @@ fn matches_are_replaced_by_what_is_written() {
     check("REGEXP_REPLACE('fooobar', 'oo', '$')", "f$obar");
     check(r"REGEXP_REPLACE('foobar', 'oo', '\')", r"f\bar");
     check(r"REGEXP_REPLACE('111222333', '(\d{3})\d*(\d{3})', '$1***$2')", "$1***$2");
-    // As in Java, an expression that can match the empty text also matches it behind another match.
+    // As in Java, an expression that can match the empty text also matches it after another match.
     check("REGEXP_REPLACE('abc', '[a-z]*', 'X')", "XX");
     check("REGEXP_REPLACE('abc', '', '-')", "-a-b-c-");
     check("REGEXP_REPLACE('abc', '(', '-')", "NULL");

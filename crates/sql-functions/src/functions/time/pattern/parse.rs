@@ -203,7 +203,7 @@ impl Cursor<'_> {
             return sign.is_none().then_some(number);
         }
         // A number of variable width is read up to the digits that belong to the fields of fixed width
-        // directly behind it.
+        // directly after it.
         let present = self.rest.bytes().take_while(u8::is_ascii_digit).count();
         let reserved: usize = following.iter().map_while(fixed_width).sum();
         let taken = if reserved == 0 { present } else { present.saturating_sub(reserved).max(least) };
@@ -230,8 +230,8 @@ impl Cursor<'_> {
         digits.parse().ok()
     }
 
-    /// Reads the name of a month or weekday, in full or its first three letters, and returns its index.
-    /// Strict patterns accept only the form for which they ask.
+    /// Reads the name of a month or weekday, in full or its first three letters, and returns its index in
+    /// `names`, from 0 on. A strict pattern accepts only the form that its `count` of letters asks for.
     fn name(&mut self, names: &[&str], count: usize) -> Option<i64> {
         let is_strict = self.style == Style::Strict;
         let starts = |name: &str| {
@@ -265,7 +265,7 @@ impl Cursor<'_> {
         let is_part =
             |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | ':' | '/' | '_');
         let length = self.rest.find(|letter| !is_part(letter)).unwrap_or(self.rest.len());
-        // The text behind a time zone may look like a part of its name, so the longest prefix that is a zone
+        // The text after a time zone may look like a part of its name, so the longest prefix that is a zone
         // counts.
         for end in (1..=length).rev() {
             let (name, rest) = self.rest.split_at_checked(end)?;
@@ -325,7 +325,7 @@ pub(in crate::functions::time) fn default_timestamp(text: &str) -> Option<Moment
     strict(&fields)
 }
 
-/// Reads a date in the form `yyyy[-MM[-dd]]` as days since 1970; a space and all text behind it are ignored.
+/// Reads a date in the form `yyyy[-MM[-dd]]` as days since 1970; a space and all text after it are ignored.
 /// `None` if the text does not fit.
 ///
 /// Source: Flink, `DateTimeUtils.parseDate`.

@@ -126,7 +126,7 @@ fn text_is_read_as_a_day() {
         ("NULL", "NULL"),
         ("'15.09.2017', 'dd.MM.yyyy'", "2017-09-15"),
         ("'20170915', 'yyyyMMdd'", "2017-09-15"),
-        // Lenient patterns accept numbers out of range, and text behind the part that they read.
+        // Lenient patterns accept numbers out of range, and text after the part that they read.
         ("'2017-13-01 x', 'yyyy-MM-dd'", "2018-01-01"),
         ("'15/09/44', 'dd/MM/yy'", "1944-09-15"),
         ("'15/09/43', 'dd/MM/yy'", "2043-09-15"),
