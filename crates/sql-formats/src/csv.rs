@@ -208,8 +208,8 @@ impl CsvDecoder {
         }
     }
 
-    /// Converts the fields of the CSV record that was split last, and appends them as a row; `raw` holds the
-    /// record's bytes.
+    /// Converts the fields of the CSV record that was last split into fields, and appends them as a row;
+    /// `raw` holds the record's bytes.
     fn append(&mut self, raw: &[u8]) -> Result<(), Bad> {
         let (fields, options) = (self.split.fields(), &self.options);
         let text = text_of(self.split.text(raw))?;
@@ -231,7 +231,8 @@ impl CsvDecoder {
         Ok(())
     }
 
-    /// Moves `at` and the decoder's position in the input behind bytes that were consumed.
+    /// Counts `bytes`, which follow the decoder's position in the input, as consumed: moves that position and
+    /// `at`, the index into the offered bytes, past them.
     fn pass(&mut self, bytes: &[u8], at: &mut usize) {
         *at += bytes.len();
         self.position.offset += bytes.len() as u64;
@@ -273,7 +274,7 @@ impl Decoder for CsvDecoder {
             let (raw, taken, reason) = match record {
                 Record::Unfinished => {
                     if is_last {
-                        // The rest of the input is at most a byte order mark.
+                        // At the end of the input at most a byte order mark is left, which is skipped.
                         self.pass(rest, &mut at);
                     }
                     return Taken { bytes: at, wants_more: true };

@@ -6,7 +6,7 @@
 //!
 //! | option | default | |
 //! |---|---|---|
-//! | `json.fail-on-missing-field` | false | a record without a key of a wanted column is bad |
+//! | `json.fail-on-missing-field` | false | a record without a key of a column that is read is bad |
 //! | `json.ignore-parse-errors` | false | values which do not fit are NULL, broken records left out; both are counted |
 //! | `json.timestamp-format.standard` | SQL | SQL, ISO-8601 or ISO-8601-WITH-OFFSET |
 //! | `json.map-null-key.mode` | FAIL | FAIL, DROP or LITERAL: the treatment of a NULL key when writing |
@@ -15,11 +15,12 @@
 //! | `json.encode.ignore-null-fields` | false | fields which are NULL are not written |
 //! | `json.decode.json-parser.enabled` | true | accepted without effect: there is one parser |
 //!
-//! The line is scanned once, guided by the line before ([`walk`]). The scan finds the wanted values, and checks and
-//! skips all others ([`scan`]). Then the wanted values are converted directly into the columns ([`convert`]).
+//! The line is scanned once, guided by the line before ([`walk`]). The scan finds the values of the columns that the
+//! query reads, and checks and skips all others ([`scan`]). Then the values found are converted directly into the
+//! columns ([`convert`]).
 //!
 //! Sources: Flink's documentation, "JSON Format"; `JsonParserRowDataDeserializationSchema`, `JsonFormatOptions`.
-//! Differs from Flink: text behind the document on its line makes the record bad, and so do halves of surrogate pairs
+//! Differs from Flink: text after the document on its line makes the record bad, and so do halves of surrogate pairs
 //! (`"\ud800"`), bytes which are not UTF-8, more than 64 levels, and NULL for a NOT NULL column. Flink ignores the
 //! first, puts `?` or U+FFFD for the next two, allows 1,000 levels, and passes on the last. With
 //! `json.ignore-parse-errors`, an array of rows with a broken one is left out as a whole.
@@ -230,7 +231,8 @@ impl JsonRows {
         Mark { rows: self.rows.len(), ignored: self.ignored }
     }
 
-    /// Removes the rows that were appended since a mark was taken, and restores the counts of that moment.
+    /// Removes the rows that were appended after [`JsonRows::mark`] returned `to`, and sets the number of
+    /// ignored values back to its value then.
     pub(super) fn reset(&mut self, to: Mark) {
         self.rows.truncate(to.rows);
         self.ignored = to.ignored;
@@ -245,7 +247,8 @@ impl JsonRows {
     }
 }
 
-/// The numbers of rows and of ignored values at some moment of decoding.
+/// The numbers of decoded rows and of ignored values before a record is decoded, which are restored if the
+/// record is bad.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     rows: usize,

@@ -18,7 +18,8 @@
 //! Rules that every decoder keeps:
 //!
 //! * F1. A record gives all of its rows, or none and one [`BadRecord`]: no column ever holds a part of a bad record.
-//! * F2. The division of the input into calls makes no difference to rows, bad records and positions.
+//! * F2. The division of the input into calls of [`Decoder::take`] makes no difference to rows, bad records
+//!   and positions.
 //! * F3. No bytes make a decoder panic, wait or grow without bound. A record has at most [`RECORD_BYTES_MAX`] bytes,
 //!   and the pending rows come from at most [`BATCH_BYTES_MAX`] and one record more.
 //! * F4. Well-formedness of a record does not depend on the wanted columns, which are those that the query reads.

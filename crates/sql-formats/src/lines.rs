@@ -110,7 +110,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Finds the lines of an input whose bytes are offered in several parts.
 pub(super) struct Lines {
     position: Position,
-    /// Number of bytes behind the decoder's position that were searched and have no line end. They are not
+    /// Number of bytes after the decoder's position that were searched and have no line end. They are not
     /// searched again when they are offered again with more bytes. So a long line in small pieces costs no
     /// more than in one piece.
     searched: usize,
@@ -123,14 +123,16 @@ pub(super) struct Lines {
 pub(super) enum Line<'a> {
     /// A whole line of the input, without its line end.
     Whole { raw: &'a [u8], offset: u64, line: u64 },
-    /// The beginning of a line that is too long; the rest of the line is skipped.
+    /// The beginning of a line of more than [`RECORD_BYTES_MAX`](crate::RECORD_BYTES_MAX) bytes; the rest of
+    /// the line is skipped.
     TooLong { raw: &'a [u8], offset: u64, line: u64 },
     /// The bytes so far have no line end, so more of them are needed.
     Unfinished,
 }
 
 impl Lines {
-    /// Starts at the beginning of an input. If `has_mark`, a byte order mark at its start is skipped.
+    /// Starts at the beginning of an input. `has_mark` says that a byte order mark at the start, if any, is
+    /// skipped.
     pub(super) fn new(has_mark: bool) -> Self {
         Lines { position: Position::default(), searched: 0, has_mark }
     }
@@ -144,7 +146,7 @@ impl Lines {
         self.searched = 0;
     }
 
-    /// Returns the next line of `bytes` from `*at` on, and moves `*at` behind it.
+    /// Returns the next line of `bytes`, which begins at the index `*at`, and moves `*at` past its line end.
     pub(super) fn next<'a>(&mut self, bytes: &'a [u8], at: &mut usize, is_last: bool) -> Line<'a> {
         if self.position.is_inside {
             let rest = &bytes[*at..];
@@ -222,7 +224,7 @@ mod tests {
     }
 
     /// Lines are found with both kinds of line ends, if they are empty, if the last one has no end, and
-    /// behind a byte order mark.
+    /// after a byte order mark.
     #[test]
     fn lines_with_their_places() {
         let bytes = b"\xef\xbb\xbfab\r\n\nc\rd\ne\r";

@@ -1,5 +1,5 @@
-//! Options of a format as given by the user. Each key is taken once; keys which are not taken are refused, and the
-//! error names the most similar option.
+//! Options of a format as given by the user. The format reads the value of each option that it knows, which removes
+//! the option here; options which remain are refused, and the error names the most similar option.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,14 @@ impl<'a> Given<'a> {
         Given { prefix, left, known: Vec::new() }
     }
 
-    /// Takes the value of an option, if it is given; `name` is without the prefix of the format.
+    /// Removes an option and returns its value, or `None` if the user gave none. `name` is the option's key
+    /// without the prefix of the format.
     pub(super) fn text(&mut self, name: &'static str) -> Option<&'a str> {
         self.known.push(name);
         self.left.remove(name)
     }
 
-    /// Takes the value of a boolean option of the format, or returns the default.
+    /// Removes a boolean option of the format and returns its value, or `default` if the user gave none.
     pub(super) fn flag(&mut self, name: &'static str, default: bool) -> Result<bool, FormatError> {
         match self.text(name) {
             None => Ok(default),
@@ -36,7 +37,8 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Takes the value of an option which is one of several names, whatever their case.
+    /// Removes an option whose value must be one of several names, whatever their case. Returns the item of
+    /// `choices` with that name, or `default` if the user gave none.
     pub(super) fn choice<T: Copy>(
         &mut self,
         name: &'static str,
@@ -56,7 +58,7 @@ impl<'a> Given<'a> {
         FormatError::Option { option: format!("{}{name}", self.prefix), reason: reason.into() }
     }
 
-    /// Refuses options that the format did not take, because it does not know them.
+    /// Refuses options that the format does not know: those that it has not read.
     pub(super) fn finish(self) -> Result<(), FormatError> {
         match self.left.keys().next() {
             None => Ok(()),

@@ -17,7 +17,7 @@
 //!
 //! Source: Flink's documentation, "Raw Format"; `RawFormatDeserializationSchema`. Differs from Flink: in files, Flink
 //! ends numbers with a newline, too, and cannot read numbers which contain one. Here, text which is not UTF-8 is a
-//! bad record, and so are bytes behind the last whole number.
+//! bad record, and so are bytes after the last whole number.
 
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;

@@ -50,7 +50,7 @@ pub(super) fn integer<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// Reads a decimal number with `scale` digits behind the point; further digits are rounded half up. Returns
+/// Reads a decimal number with `scale` digits after the point; further digits are rounded half up. Returns
 /// `Ok(None)` if the number then has more than `precision` digits, which is NULL in Flink.
 ///
 /// # Errors
@@ -84,16 +84,16 @@ pub(super) fn date_loose(text: &str) -> Option<i32> {
     is_date.then(|| i32::try_from(days(year, month, day)).ok())?
 }
 
-/// Reads a time of day, `HH:mm:ss[.fraction]`, in milliseconds; `24:00:00` is midnight. Source: Flink's
-/// `SQL_TIME_FORMAT`.
+/// Reads a time of day, `HH:mm:ss[.fraction]`, as milliseconds since midnight; `24:00:00` is midnight.
+/// Source: Flink's `SQL_TIME_FORMAT`.
 pub(super) fn time(text: &str) -> Option<i32> {
     let (seconds, nanos, rest) = time_parts(text)?;
     let seconds = if seconds == DAY_SECONDS { 0 } else { seconds };
     rest.is_empty().then(|| (seconds * 1_000) as i32 + (nanos / 1_000_000) as i32)
 }
 
-/// Reads a time of day whose seconds may be missing, in milliseconds. Source: `LocalTime.parse`, which Flink's CSV
-/// format uses.
+/// Reads a time of day whose seconds may be missing, as milliseconds since midnight. Source:
+/// `LocalTime.parse`, which Flink's CSV format uses.
 pub(super) fn time_loose(text: &str) -> Option<i32> {
     if text.len() == 5 {
         return time_loose(&format!("{text}:00"));

@@ -4,7 +4,7 @@
 //! lines pass through [`Split::unquote`], byte by byte where needed, into a text without quotes and escapes.
 //!
 //! `csv-core` is not used here, because it differs from Jackson. It knows escapes only within quotes. It adds text
-//! behind a closing quote to the field, where Jackson finds the record broken. It also copies all fields. A test uses
+//! after a closing quote to the field, where Jackson finds the record broken. It also copies all fields. A test uses
 //! it as an oracle.
 
 use memchr::{memchr, memchr_iter, memchr2};
@@ -32,7 +32,7 @@ pub(super) enum Record {
     Passed { taken: usize },
     /// The first line of a record whose quotes are wrong, for the given reason.
     Broken { len: usize, taken: usize, reason: &'static str },
-    /// A line that is longer than a record may be.
+    /// A line of more than [`RECORD_BYTES_MAX`] bytes, which is too long for a record.
     TooLong,
     /// The beginning of a record whose end is not in the input yet, or no bytes at all.
     Unfinished,
@@ -43,7 +43,7 @@ pub(super) struct Split {
     marks: Marks,
     /// Start and end of each field of the record, as byte positions in [`Split::text`].
     fields: Vec<(usize, usize)>,
-    /// The fields of a record that has quotes or escapes, without these characters, one field behind the
+    /// The fields of a record that has quotes or escapes, without these characters, one field after the
     /// other.
     unquoted: Vec<u8>,
     is_unquoted: bool,
@@ -74,7 +74,7 @@ impl Split {
         if self.is_unquoted { &self.unquoted } else { raw }
     }
 
-    /// Splits the CSV record at the front of `rest`. `is_last` says that no bytes follow behind `rest`.
+    /// Splits the CSV record at the front of `rest`. `is_last` says that no bytes follow `rest`.
     pub(super) fn next(&mut self, rest: &[u8], is_last: bool) -> Record {
         self.fields.clear();
         self.is_unquoted = false;
@@ -103,8 +103,8 @@ impl Split {
                 Ok((len, taken)) => self.done(Record::Fields { len, taken }),
                 Err(Open::Broken(reason)) => self.done(Record::Broken { len, taken, reason }),
                 Err(Open::Unfinished) => {
-                    // The first line ends at `len`. When the record is offered again with more bytes, they
-                    // are searched for line ends only from `len` on.
+                    // The first line ends at `len`, but the record may go on. When the record is offered
+                    // again with more bytes, the search for its first line end starts at `len`.
                     self.searched = len;
                     Record::Unfinished
                 }
@@ -182,7 +182,7 @@ impl Split {
         }
     }
 
-    /// Copies the content of a quoted field up to its closing quote. Returns the position behind this quote,
+    /// Copies the content of a quoted field up to its closing quote. Returns the position after this quote,
     /// or `None` if there is none or more bytes are needed.
     fn quoted(&mut self, window: &[u8], mut at: usize, is_end: bool) -> Option<usize> {
         let quote = self.marks.quote?;
@@ -205,7 +205,7 @@ impl Split {
     }
 }
 
-/// Returns the position behind the line end at `at`; the end of the input counts as a line end. Returns
+/// Returns the position after the line end at `at`; the end of the input counts as a line end. Returns
 /// `None` if more bytes are needed to see whether a newline follows a carriage return.
 fn line_end(rest: &[u8], at: usize, is_last: bool) -> Option<usize> {
     match rest.get(at..)? {

@@ -1,8 +1,8 @@
 //! Finds the values of a JSON document without converting them: the kind of each, its start and its end.
 //!
 //! The grammar is that of RFC 8259, with one exception: control characters may stand unescaped in strings, as Flink
-//! allows (`ALLOW_UNESCAPED_CONTROL_CHARS`). Values which are not wanted are checked, too, so that well-formedness
-//! does not depend on the wanted columns.
+//! allows (`ALLOW_UNESCAPED_CONTROL_CHARS`). Values of keys whose columns the query does not read are checked, too,
+//! so that well-formedness does not depend on the query.
 
 use memchr::memchr2;
 
@@ -107,7 +107,7 @@ impl<'a> Scan<'a> {
         &self.text[start..self.at]
     }
 
-    /// Returns whether these bytes come next in the line, and moves behind them if so.
+    /// Returns whether these bytes come next in the line, and moves past them if so.
     #[inline]
     pub(super) fn passes(&mut self, bytes: &[u8]) -> bool {
         let is_next = self.text[self.at..].starts_with(bytes);
@@ -124,7 +124,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns whether `byte` comes next in the line, and moves behind it if so.
+    /// Returns whether `byte` comes next in the line, and moves past it if so.
     #[inline]
     pub(super) fn eat(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
@@ -217,7 +217,7 @@ impl<'a> Scan<'a> {
         Ok(key)
     }
 
-    /// Moves behind the opening bracket of an array or object. `depth` is the number of arrays and objects
+    /// Moves past the opening bracket of an array or object. `depth` is the number of arrays and objects
     /// around it, which has a bound.
     pub(super) fn enter(&mut self, bracket: u8, depth: usize) -> Result<(), Broken> {
         if DEPTH_MAX <= depth {
@@ -269,7 +269,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Scans the four hexadecimal digits behind `\u`, and a second such escape if the first is half of a
+    /// Scans the four hexadecimal digits after `\u`, and a second such escape if the first is half of a
     /// surrogate pair.
     fn code_unit(&mut self) -> Result<(), Broken> {
         let unit = self.hexadecimal()?;
@@ -288,7 +288,7 @@ impl<'a> Scan<'a> {
         Err(self.broken("the right half of a letter beyond U+FFFF"))
     }
 
-    /// Reads the four hexadecimal digits behind `\u` in an escape of a string.
+    /// Reads the four hexadecimal digits after `\u` in an escape of a string.
     fn hexadecimal(&mut self) -> Result<u32, Broken> {
         self.at += 1;
         let mut value = 0;

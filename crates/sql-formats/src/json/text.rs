@@ -32,8 +32,8 @@ pub(in super::super) fn string_of<'a>(
     }
 }
 
-/// Decodes a JSON escape; `text` begins behind its backslash. Returns the character, and how many bytes the
-/// escape has behind the backslash.
+/// Decodes a JSON escape; `text` begins after its backslash. Returns the character, and how many bytes the
+/// escape has after the backslash.
 fn escape(text: &str) -> (char, usize) {
     let letter = match text.bytes().next() {
         Some(b'b') => '\u{8}',
@@ -50,7 +50,7 @@ fn escape(text: &str) -> (char, usize) {
             if !(0xD800..0xE000).contains(&first) {
                 return (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 5);
             }
-            // The scan has checked that both halves of a surrogate pair are there, as in `uD83D\uDE00` behind
+            // The scan has checked that both halves of a surrogate pair are there, as in `uD83D\uDE00` after
             // the backslash that is already read.
             let second = unit(7).unwrap_or(0);
             let code = 0x1_0000 + ((first & 0x3FF) << 10 | second & 0x3FF);

@@ -1,5 +1,5 @@
-//! Finds the wanted values of a JSON object, guided by the object that was read before. Records of one input
-//! mostly have the same keys in the same order and notation.
+//! Finds the values of the columns that a query reads in a JSON object, guided by the object that was read
+//! before. Records of one input mostly have the same keys in the same order and notation.
 //!
 //! ```text
 //! {"user_id": "8f3a...", "ad_type": "banner", ...}
@@ -7,7 +7,7 @@
 //!  gap 0                gap 1: from the end of a value to the beginning of the next
 //! ```
 //!
-//! The gaps of the object before are kept, each with the key of the value behind it. If a gap is repeated byte for
+//! The gaps of the object before are kept, each with the key of the value after it. If a gap is repeated byte for
 //! byte, one comparison replaces reading blanks, a comma, a key and a colon, and looking up the key.
 
 use super::scan::{Broken, Kind, Scan, Slot};
@@ -53,8 +53,8 @@ impl Walk {
         for place in 0.. {
             let key = match self.gaps.get(place) {
                 Some(gap) if scan.passes(&gap.bytes) => {
-                    // The gap before this value is the same as in the object before, but more blanks may
-                    // follow it here.
+                    // The text before this value begins with the same bytes as the text before it in the
+                    // previous object, but more blanks may follow these bytes here.
                     scan.pass_blanks();
                     gap.key
                 }
@@ -72,8 +72,8 @@ impl Walk {
     }
 
     /// Reads the text between two values (a gap): a comma, the next key and a colon. Keeps the gap for the
-    /// next object. Returns the index of the key, or `Some(None)` if its value is not looked for; `None` at
-    /// the end of the object.
+    /// next object. Returns the index of the key, or `Some(None)` if the query does not read its value;
+    /// `None` at the end of the object.
     fn gap(
         &mut self,
         text: &str,

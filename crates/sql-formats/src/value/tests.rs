@@ -298,7 +298,7 @@ fn base64_there_and_back() {
     let mut to = Vec::new();
     assert_eq!(decode_base64(b" Zm9v\n Zm9v ", &mut to), Some(()));
     assert_eq!(to, b"foofoo");
-    // Bits behind the last byte are ignored.
+    // Bits after the last byte are ignored.
     to.clear();
     assert_eq!(decode_base64(b"Zm9v\tZh== ", &mut to), Some(()));
     assert_eq!(to, b"foof");

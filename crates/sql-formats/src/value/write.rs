@@ -17,7 +17,7 @@ pub(in super::super) fn write_integer(value: i64, to: &mut Vec<u8>) {
 }
 
 /// Writes a double as `Double.toString` does: the fewest digits which distinguish it from its neighbours, at least
-/// one of them behind the point, and an exponent from 10^7 on and below 10^-3.
+/// one of them after the point, and an exponent from 10^7 on and below 10^-3.
 pub(in super::super) fn write_f64(value: f64, to: &mut Vec<u8>) {
     write_double(value, &mut Text(to));
 }
@@ -89,15 +89,15 @@ pub(in super::super) fn write_date(days: i64, to: &mut Vec<u8>) {
     }
 }
 
-/// Writes a time of day in milliseconds: `HH:mm:ss`, and the fraction of a second without trailing zeros, if
-/// it is not 0.
+/// Writes a time of day, given in milliseconds since midnight: `HH:mm:ss`, and the fraction of a second
+/// without trailing zeros, if it is not 0.
 pub(in super::super) fn write_time(millis: i32, to: &mut Vec<u8>) {
     let (seconds, millis) = (i64::from(millis).div_euclid(1_000), i64::from(millis).rem_euclid(1_000));
     write_clock(seconds.rem_euclid(DAY_SECONDS), (millis * 1_000_000) as u32, to);
 }
 
 /// Writes a timestamp, or an instant if `is_instant`, with the fraction of a second without trailing zeros,
-/// if it is not 0. `value` counts units since 1970.
+/// if it is not 0. `value` counts units of `unit` since 1970.
 pub(in super::super) fn write_timestamp(
     value: i64,
     unit: TimeUnit,
