@@ -95,8 +95,8 @@ pub(crate) struct Executor {
     run_since_ns: Box<[CacheAligned<AtomicU64>]>,
     ranks: Board,
     dues: Board,
-    /// An instant, in ns, that is never later than the least due time in `dues`. See
-    /// [`wait_for`](Executor::wait_for).
+    /// An instant, in ns, that is never later than the least due time (at which a source or a copy becomes
+    /// ready by time) on the board of due times. See [`wait_for`](Executor::wait_for).
     next_due_ns: AtomicU64,
     /// Instant in ns at which all ready tasks are ranked again (a round). Relaxed: written under the lock of
     /// the ranker.

@@ -52,7 +52,7 @@ type WorkQueue<B> = CacheAligned<Mutex<VecDeque<Bundle<B>>>>;
 /// stream. The blocks of all of them come from one block pool.
 pub trait Deposit<T: Send + 'static>: Send + Sync {
     /// Puts a bundle (a block with its epoch) onto the work queue of `core`. The epoch must be one that the
-    /// depositing split has not left.
+    /// split of the source which makes the block has not left.
     fn deposit(&self, core: usize, bundle: Bundle<Block<Record<T>>>);
 
     /// Returns true if so many bundles (blocks with their epochs) wait that no bundle without a block, which

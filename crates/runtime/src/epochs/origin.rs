@@ -161,8 +161,8 @@ impl Origin {
     }
 
     /// Records that a split of the source has fallen silent; all its records must be deposited before this
-    /// call. Returns `false` if all splits are silent now and the silence cannot be announced yet: see
-    /// [`tell_silence`](Self::tell_silence).
+    /// call. Returns `false` if all splits are silent now and this cannot be told to the tasks that read the
+    /// stream yet: see [`tell_silence`](Self::tell_silence).
     #[must_use]
     pub(crate) fn fall_idle(&self, index: usize) -> bool {
         let mut state = self.state.lock();
@@ -170,17 +170,18 @@ impl Origin {
         self.go_on_without(&mut state)
     }
 
-    /// Announces that all splits are silent, if they are and it was not announced. Returns `false` if that is
-    /// impossible until an epoch is closed: the maximum number of epochs is open, and the farthest split is
-    /// held in the youngest one. The end of the youngest epoch must come before the silence. So the split
-    /// that fell silent last waits, and tries again when no tracker is full.
+    /// Tells the tasks that read the stream that all splits are silent, if they are and it was not told
+    /// before. Returns `false` if that is impossible until an epoch is closed: the maximum number of epochs
+    /// is open, and the farthest split is held in the youngest one. The end of the youngest epoch must come
+    /// before the silence. So the split that fell silent last waits, and tries again when no tracker is full.
     #[must_use]
     pub(crate) fn tell_silence(&self) -> bool {
         self.go_on_without(&mut self.state.lock())
     }
 
     /// Assigns ends of epochs after a split has advanced, fallen silent or ended. If all splits are silent
-    /// now, announces the silence behind these ends. Returns `false` if the silence must be announced later.
+    /// now, tells this to the tasks that read the stream, after these ends. Returns `false` if this must
+    /// wait, because too many epochs are open.
     ///
     /// When all splits are silent, the watermark of the farthest split counts. This split may have been held
     /// in its epoch, because another split had not begun or because too many epochs are open, and it does not

@@ -78,8 +78,9 @@ pub(crate) enum Item {
 /// Counters of the work queue of one core, for readers that do not take its lock. They are written under that
 /// lock.
 ///
-/// Counts of what went out are stored with Release, and loaded with Acquire before the count of what came in
-/// is loaded. A bundle is counted in before it is counted out, so no reader sees more go out than came in.
+/// Counts of bundles and records taken out are stored with Release, and loaded with Acquire before the counts
+/// of those put in are loaded. A bundle is counted in before it is counted out, so no reader sees more go out
+/// than came in.
 #[derive(Debug)]
 pub(crate) struct WorkQueueCounts {
     /// Number of bundles (blocks with their epochs) that were put onto the work queue. Relaxed: ordered by
@@ -136,9 +137,9 @@ impl WorkQueueCounts {
     }
 }
 
-/// Returns the difference of two counts: what came in minus what went out. `gone` must be loaded with Acquire
-/// before `come` is loaded. A difference below zero would be a defect of the orderings. It counts as zero,
-/// because these counts only tell workers where to look.
+/// Returns how many bundles or records are on a work queue: the number put in (`come`) minus the number taken
+/// out (`gone`). `gone` must be loaded with Acquire before `come` is loaded. A difference below zero would be
+/// a defect of the orderings. It counts as zero, because these counts only tell workers where to look.
 fn left(come: u64, gone: u64) -> u64 {
     assert!(
         !cfg!(loom) || gone <= come,
@@ -329,9 +330,10 @@ impl EpochTracker {
         Some(self.context_cell(epoch).load()).filter(|context| context.observed > ProcessingTime::ZERO)
     }
 
-    /// Returns the scheduling context of the oldest bundle on the work queue of this copy. If nothing is there,
-    /// returns that of the oldest bundle on other work queues that the copy may claim; `None` if there is none.
-    /// Counters of other work queues lie in the caches of other cores, so they are not read before they matter.
+    /// Returns the scheduling context of the oldest bundle on the work queue of this copy. If this work queue
+    /// is empty, returns that of the oldest bundle on other work queues that the copy may claim; `None` if
+    /// there is none. Counters of other work queues lie in the caches of other cores, so they are not read
+    /// before they matter.
     pub(crate) fn head_context(&self, copy: usize, now: ProcessingTime) -> Option<Context> {
         let own = &self.work_queues[copy];
         if own.bundles_waiting() > 0 {
@@ -351,8 +353,9 @@ impl EpochTracker {
         self.outlets.iter().for_each(|outlet| outlet.open(epoch, boundary));
     }
 
-    /// Returns the boundary of the oldest epoch for which a copy of the task has something to do. A copy that
-    /// may claim no block is assumed to hold a block of the oldest unconsumed epoch.
+    /// Returns the boundary (the event time at which an epoch ends) of the oldest epoch for which a copy of
+    /// the task has something to do. A copy that may claim no block is assumed to hold a block of the oldest
+    /// unconsumed epoch.
     pub(crate) fn due(&self, copy: usize, now: ProcessingTime) -> EventTime {
         let waiting = self.claimable_work_queues(copy, now);
         let oldest = waiting.map(|work_queue| work_queue.oldest_epoch.load(Ordering::Relaxed)).min();
@@ -370,8 +373,8 @@ impl EpochTracker {
         epochs.map(|epoch| u32::from(self.place(epoch).load(Ordering::Relaxed) > 0)).sum()
     }
 
-    /// Counts a bundle that is about to be deposited. `epoch` must be one that the depositor has not left.
-    /// Returns the epoch into which the bundle goes.
+    /// Counts a bundle (a block with its epoch) that is about to be deposited. `epoch` must be one that the
+    /// depositor has not left. Returns the epoch into which the bundle goes.
     pub(super) fn count_in(&self, epoch: u64) -> u64 {
         if self.claiming.mixes_epochs {
             // The bundle (a block with its epoch) goes into the oldest epoch whose end watermark is not

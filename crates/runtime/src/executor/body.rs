@@ -37,7 +37,7 @@ pub(crate) struct TaskBody {
     pub(crate) probe: Arc<Probe>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) state_grant: Arc<StateGrant>,
-    /// The part of the memory budget that pays for the state and buffers of this task.
+    /// Bytes of the memory budget that are reserved for the state and buffers of this task.
     pub(crate) state: Reservation,
     /// Tasks that write an edge which this task reads. `downstream` has the tasks that read what this task
     /// writes.
@@ -54,9 +54,9 @@ pub(crate) struct TaskBody {
     pub(crate) run_records: u32,
     /// Number of records that this source may make in a run, even if the policy's quantum is smaller.
     pub(super) made_records: u32,
-    /// Number of records that a run of this task may take even if the policy's quantum is smaller, unless
-    /// that many take long. It lets the task fill a whole block before it deposits the block for a parallel
-    /// task.
+    /// Number of records that a run of this task may take even if the policy's quantum is smaller, unless so
+    /// many take longer than the time between two rounds of ranking. It lets the task fill a whole block
+    /// before it deposits the block for a parallel task.
     pub(super) bundle_records: u32,
     /// True if the task's results arrive asynchronously, so that a run may find nothing to do.
     is_deferred: bool,
@@ -67,8 +67,8 @@ pub(crate) struct TaskBody {
     /// The rank that the task got when it was last ranked, as a word of 64 bits.
     pub(super) word: u64,
     pub(crate) quantum: Quantum,
-    /// The task's share in its query. It is dropped last, so that the query learns of the task's end only
-    /// when everything else of the task is gone.
+    /// Counts the task among the running tasks of its query. It is dropped last, so that the query counts the
+    /// task as ended only when everything else of the task is freed.
     pub(crate) query: TaskOfQuery,
 }
 
