@@ -309,8 +309,9 @@ impl Executor {
         found
     }
 
-    /// Returns the next instant with work that no other party announces. At that instant a source is due, a
-    /// copy may claim blocks of other work queues, or a round of ranking is due for which tasks wait.
+    /// Returns the next instant at which the passing of time makes work, of which no thread notifies a
+    /// worker. At that instant a source is due, a copy may claim blocks of other work queues, or a round of
+    /// ranking is due for which tasks wait.
     fn next_due(&self) -> ProcessingTime {
         if self.is_closed() {
             return ProcessingTime::NEVER;

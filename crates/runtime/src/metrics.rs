@@ -95,7 +95,7 @@ pub struct QueryMetrics {
 pub struct TaskMetrics {
     /// Name of the task.
     pub task: String,
-    /// Number of the task for policies, valid while the task lives.
+    /// Number by which the policy knows the task. After the end of the task another task may get it.
     pub operator: OperatorId,
     /// True if the task has no input and makes records.
     pub is_source: bool,
@@ -261,9 +261,9 @@ impl QueryMetrics {
     }
 
     /// Returns the first place at which records were lost or appeared from nowhere: an edge that was not read
-    /// to its end, or an operator whose reads are not accounted for. Returns `None` if there is no such
-    /// place. The result is also `None` while a query runs, because records are on their way, and for a query
-    /// that failed, because it drops records.
+    /// to its end, or an operator that has not forwarded, folded, filtered or found late as many records as
+    /// it has read. Returns `None` if there is no such place. The result is also `None` while a query runs,
+    /// because records are on their way, and for a query that failed, because it drops records.
     pub fn conservation_error(&self) -> Option<String> {
         if self.state != QueryState::Finished {
             return None;

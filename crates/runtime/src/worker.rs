@@ -23,7 +23,7 @@ const SCHEDULING_SAMPLE: u32 = 64;
 pub struct Worker {
     executor: Arc<Executor>,
     bench: Bench,
-    /// The task that the worker will run next, and the moment at which the worker asked for it.
+    /// The task that the worker will run next, and the moment at which the worker began to choose it.
     claim: Option<(Claim, Reading)>,
     steps: u32,
 }

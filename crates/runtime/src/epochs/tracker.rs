@@ -248,8 +248,9 @@ impl MergingCounts {
     }
 }
 
-/// The end of an epoch, or a silence of all splits, which was determined and must still be passed on. There
-/// is at most one end for each open epoch, and one silence before each end and behind the last.
+/// The end of an epoch, or a silence of all splits, which was determined and must still be passed on to the
+/// task that closes epochs or to the trackers downstream. There is at most one end for each open epoch, and
+/// one silence before each end and behind the last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ToCome {
     /// The watermark at which the next epoch ends.
@@ -482,8 +483,9 @@ impl EpochTracker {
         self.markers_dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Passes on the ends of all epochs that are complete, and the silences between them, in order. An epoch
-    /// is complete when it has an end and all its blocks are consumed.
+    /// Passes the ends of all epochs that are complete, and the silences between them, in order to the task
+    /// that closes epochs or to the trackers downstream. An epoch is complete when it has an end and all its
+    /// blocks are consumed.
     fn settle(&self, life: &mut Life) {
         while let Some(&next) = life.to_come.front() {
             match next {

@@ -65,8 +65,8 @@ pub(crate) struct Bench {
     pub(crate) has_buried: bool,
 }
 
-/// Measures how long a worker has left ready tasks undone while another worker slept, to decide when waking
-/// the sleeper pays. It starts again when the worker itself sleeps.
+/// Measures how long a worker has left ready tasks undone while another worker slept, to decide when this
+/// time exceeds the cost of waking the sleeper. It starts again when the worker itself sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Left {
     /// Nanoseconds for which work was left undone, counted up to the worker's last decision.
@@ -77,8 +77,8 @@ pub(super) struct Left {
 
 impl Left {
     /// Records a decision of the worker: `is_left` tells whether it leaves a ready task undone, and
-    /// `expected_ns` is the expected time of the run that it takes. Returns true if waking a sleeping worker
-    /// pays; the count then starts again.
+    /// `expected_ns` is the expected time of the run that it takes. Returns true if the time for which tasks
+    /// were left exceeds the cost of waking a sleeping worker; the count then starts again.
     fn note(&mut self, now: ProcessingTime, is_left: bool, expected_ns: u64) -> bool {
         let last_ns = self.since.map_or(0, |since| now.nanos_since(since));
         let ran_ns = self.ran_ns.saturating_add(last_ns);
@@ -137,8 +137,8 @@ impl Turn<'_> {
     pub(super) fn complete(&mut self, done: Done) {
         let Done { claim: Claim { mut body }, started, outcome } = done;
         // SeqCst: what the run has published comes before the looks at task cells and at the positions of
-        // edges below. A worker that puts a task to rest has such a fence before its last look at the input.
-        // So one of the two sees the other's writes.
+        // edges below. A worker that puts a task back as idle has such a fence before its last look at the
+        // input. So one of the two sees the other's writes.
         fence(Ordering::SeqCst);
         let changes = body.probe.changes_since(&body.reach);
         let Changes { wrote, closed, freed, gave_back } = changes;

@@ -32,7 +32,8 @@ use crate::state_grant::StateGrant;
 use crate::task::deferred::TaskWaker;
 use crate::task::{Inlet, Outlet, Probe, Task, Tokens};
 
-/// Settings that apply to the edges of every query of an engine: kind of memory, limits and ablations.
+/// Settings that apply to the edges of every query of an engine: blocks or queues, bounds of memory, and the
+/// parts of the epoch mechanism that are switched off for measurements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EdgePlans {
     pub(crate) memory: EdgeMemory,

@@ -139,8 +139,8 @@ impl Inlet {
     }
 
     /// Returns the scheduling context of the oldest work that waits on this input. An epoch to be closed has
-    /// the latest context of its blocks. If the epoch has no blocks, its time of observation is that at which
-    /// its end was first seen.
+    /// the latest context of its blocks. If the epoch has no blocks, the time in the context is that at which
+    /// its end was first seen in front of the task.
     pub(crate) fn head(&self, now: ProcessingTime) -> Option<Context> {
         match self {
             Inlet::Edge(edge, reader) => match edge.pending(*reader) {

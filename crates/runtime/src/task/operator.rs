@@ -169,10 +169,10 @@ where
                 && is_single
                 && of_mark.arrival == context.arrival
             {
-                // A watermark is the most frequent mark, and most watermarks make no operator emit. It
-                // passes through the output while that is still open, because everything before the mark is
-                // settled. The output is moved before it is borrowed, so that the loop above keeps it in
-                // registers.
+                // A watermark is the most frequent mark, and most watermarks make no operator emit. It passes
+                // through the output while that is still open, because all records and emissions before the
+                // mark are finished. The output is moved before it is borrowed, so that the loop above keeps
+                // it in registers.
                 let mut open = output;
                 let flow = self.tail.chain.on_mark(mark, &mut open);
                 drop(open);

@@ -11,8 +11,8 @@ use super::*;
 use crate::epochs::{Bundle, Claiming, Containers, Deposit, Item};
 use crate::models::model;
 
-/// The scheduling context (time of observation and token) of all blocks in these loom models, which do not
-/// depend on it.
+/// The scheduling context (the time at which a source event fell due or was read, and a token) of all blocks
+/// in these loom models, which do not depend on it.
 const CONTEXT: Context = Context { observed: ProcessingTime::ZERO, token: None };
 
 /// Number of epochs that the splits of these models reach.
