@@ -61,7 +61,7 @@ impl Reading {
     }
 }
 
-/// Time of a step of a task.
+/// Duration of one step of a task, by the engine's clock and by the clock that measures costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Spent {
     /// Nanoseconds by the engine's clock, for metrics.

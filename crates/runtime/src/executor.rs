@@ -133,7 +133,7 @@ pub(crate) struct Runs {
     /// Interval between measured steps: of this many steps of a task, one is measured operator by operator.
     /// See [`limits::MEASURED_STEPS`].
     pub(crate) measured_steps: u32,
-    /// Clock by which the run is charged to its task.
+    /// Clock that measures the cost of the run, which counts as cost of its task.
     pub(crate) cost_clock: CostClock,
 }
 

@@ -240,7 +240,7 @@ pub(crate) struct Delivered {
 /// Latencies of one kind: their histogram, their sum and count, and how many met the target.
 #[derive(Debug)]
 pub(crate) struct Delays {
-    /// Histogram of the latencies that were measured since a handle of the query last took them.
+    /// Histogram of the latencies measured since a handle of the query last called [`take`](Delays::take).
     pub(crate) all: Mutex<Latencies>,
     /// Sum in ns of all latencies since the start. Relaxed: the policy uses its change over 100 ms.
     sum_ns: AtomicU64,

@@ -22,7 +22,7 @@ use crate::edge::{DrainInput, LentInput, QueueReader, Reader, SharedReader};
 /// Result of a read from one input edge of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Came {
-    /// The edge had records, and they have been given to the visitor.
+    /// The edge had records. The visitor, which is the receiver that the caller passed, was offered them.
     Values,
     /// The edge had a mark (such as a watermark) next. It counts as read from now on.
     Mark(Mark),

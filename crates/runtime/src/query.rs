@@ -39,7 +39,7 @@ pub(crate) struct QueryShared {
     pub(crate) edges: Vec<ReadEdge>,
     pub(crate) delivered: Arc<Delivered>,
     /// The counters of each task of the query, and its probe (its edges and progress), for threads that do
-    /// not hold the tasks. In the order of the graph.
+    /// not hold the tasks. In the order in which the tasks were planned.
     seen: Vec<SeenTask>,
     /// Numbers that the executor gave to the query's tasks; set before any of the tasks runs.
     tasks: OnceLock<Vec<OperatorId>>,
@@ -124,7 +124,8 @@ pub struct Progress {
     pub pending: u64,
     /// The least of the last watermarks that the sinks have seen; `None` before every sink has seen one.
     pub watermark: Option<EventTime>,
-    /// Summary of the latencies measured since they were last [taken](QueryHandle::take_latencies).
+    /// Summary of the latencies, from the intended send time of a record to the sink, measured since they
+    /// were last [taken](QueryHandle::take_latencies).
     pub latency: Option<LatencySummary>,
 }
 

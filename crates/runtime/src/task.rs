@@ -83,7 +83,7 @@ pub(crate) struct StepReport {
     pub(crate) ended: bool,
 }
 
-/// Irregularities that a source has met in its input, counted for reports.
+/// Irregularities in the input of a source, such as records that could not be parsed, counted for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Oddities {
     /// Number of input records that could not be parsed.
@@ -109,7 +109,8 @@ pub(crate) trait Task: Send {
     /// Returns the bytes that the task holds for state and buffers, without the blocks of edges.
     fn held_bytes(&self) -> usize;
 
-    /// Returns the irregularities that a source has met in its input.
+    /// Returns how many irregularities a source has found in its input, such as records that could not be
+    /// parsed.
     fn oddities(&self) -> Oddities {
         Oddities::default()
     }
@@ -183,7 +184,7 @@ pub(crate) struct Probe {
     due_ns: AtomicU64,
     /// For a source: instant of its next poll, in ns; not before `due_ns`.
     poll_ns: AtomicU64,
-    /// For a source: instant of its last poll, in ns.
+    /// For a source: instant of its last poll, in ns; 0 before the first.
     polled_ns: AtomicU64,
     /// For a source: nanoseconds between its records, from the record due at `due_ns` on.
     spacing_ns: AtomicU64,

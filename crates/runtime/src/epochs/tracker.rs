@@ -26,7 +26,8 @@ use thalweg_scheduling::Context;
 use super::{EPOCHS_MAX, MARKERS_MAX, STEAL_AFTER_NS};
 use crate::arrival::ContextCell;
 
-/// Free blocks in the block pool of a stream, for records of any type.
+/// Interface to the block pool of a stream (its free blocks, its chunks and their sizes), whatever the type
+/// of the records.
 pub(crate) trait Space: Send + Sync {
     fn has_free(&self) -> bool;
     fn take_starved(&self) -> bool;

@@ -61,8 +61,8 @@ pub(crate) struct TaskBody {
     /// True if the task's results arrive asynchronously, so that a run may find nothing to do.
     is_deferred: bool,
     barren: Barren,
-    /// Positions of the task's edges at the start of its last run. A comparison with them shows what the run
-    /// has changed.
+    /// Positions of the task's edges at the start of its last run. The difference to the present positions
+    /// shows what the run has changed.
     pub(crate) reach: Reach,
     /// The rank that the task got when it was last ranked, as a word of 64 bits.
     pub(super) word: u64,

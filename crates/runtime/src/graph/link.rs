@@ -63,7 +63,7 @@ pub struct Feed<T: Send + 'static> {
 struct Splits {
     count: usize,
     horizon: Horizon,
-    /// Number of splits whose outputs have been made.
+    /// Number of splits of the source whose outputs have been made; the next split gets this index.
     opened: usize,
     /// The origin, which assigns the ends of epochs. Made with the output of the first split, because by then
     /// all readers are known.

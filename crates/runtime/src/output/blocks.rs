@@ -16,7 +16,7 @@ pub(crate) enum Epochs {
     /// The task is a split of a source, and its own watermarks determine the epoch.
     Split {
         origin: Arc<Origin>,
-        /// Number of the split among the splits of the stream.
+        /// Number of the split (one parallel part of the source) among the splits of the stream, from 0 on.
         index: usize,
         /// True if the split must ask for an epoch before it deposits, because it has reported that it is
         /// silent or that its watermark is the end of time.

@@ -48,7 +48,7 @@ impl Bed {
         self.containers.deposit(0, Bundle { block, epoch, late_by, marker, arrived_ns: 1, context: CONTEXT });
     }
 
-    /// Claims and consumes one bundle of records, if one waits.
+    /// Claims and consumes one bundle (a block with its epoch), if one waits.
     fn consume(&self) -> bool {
         let Some(bundle) = self.containers.claim(0, ProcessingTime::NEVER) else { return false };
         self.consumed[bundle.epoch as usize].fetch_add(1, Ordering::Relaxed);
