@@ -68,5 +68,5 @@ pub(crate) const EPOCHS_MAX: u64 = if cfg!(loom) { 4 } else { crate::limits::EPO
 pub(crate) const STEAL_AFTER_NS: u64 = crate::ranker::ROUND_NS;
 
 /// Maximum number of latency markers that have passed the copies of one parallel task and wait at once for
-/// the task that closes its epochs.
+/// the task that closes its epochs, which merges the state of the copies and emits the results.
 pub(crate) const MARKERS_MAX: usize = 64;

@@ -227,7 +227,7 @@ pub enum QueryError {
         /// The refused reservation: its bytes, and the bytes of the budget in all and in use.
         exceeded: BudgetExceeded,
     },
-    /// The runs of a task have moved no record and no mark for
+    /// The runs of a task have moved no record and no mark (such as a watermark) for
     /// [`STUCK_AFTER_NS`](crate::limits::STUCK_AFTER_NS), because it waits for an input that cannot come.
     Stuck {
         /// Name of the task that moved nothing.

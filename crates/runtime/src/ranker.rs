@@ -466,7 +466,8 @@ impl View {
         if self.probe.is_unsettled() {
             return None;
         }
-        // If the task claims blocks from containers of epochs, its input knows the epoch of the oldest block.
+        // If the task claims blocks from containers (the unclaimed blocks of each epoch), its input knows the
+        // epoch of the oldest block.
         if let Some(due) = self.probe.inputs.first().and_then(|inlet| inlet.due(now)) {
             return Some(due);
         }
@@ -537,8 +538,8 @@ impl View {
         let steps = seen.steps.saturating_sub(self.seen.steps) as f64;
         let records_out = seen.records_out.saturating_sub(self.seen.records_out) as f64;
         if self.probe.closes_epochs() {
-            // A task that closes epochs takes no records: its cost is per run, and its pending work is a
-            // number of epochs.
+            // A task that closes epochs (merges the state of the copies and emits the results) takes no
+            // records: its cost is per run, and its pending work is a number of epochs.
             if steps > 0.0 {
                 let charged_ns = seen.charged_ns.saturating_sub(self.seen.charged_ns) as f64;
                 self.cost_ns = (charged_ns / steps).max(f64::MIN_POSITIVE);

@@ -156,8 +156,8 @@ pub(crate) struct Changes {
     pub(crate) closed: bool,
     /// True if the tasks that write this task's inputs may have been without room, and have some now.
     pub(crate) freed: bool,
-    /// True if other tasks that deposit blocks into the same containers of epochs may have been without free
-    /// blocks, and have some now.
+    /// True if other tasks that deposit blocks into the same containers (the unclaimed blocks of each epoch)
+    /// may have been without free blocks, and have some now.
     pub(crate) gave_back: bool,
 }
 
@@ -205,11 +205,11 @@ pub(crate) struct Probe {
     /// Instant, in ns, from which a mark (such as a watermark) or an emission of results of the task is
     /// unfinished, so that there is work without input; `SETTLED` if none is unfinished.
     unsettled_since_ns: AtomicU64,
-    /// Time in ns at which the source event behind the unfinished mark or emission fell due or was read: a
-    /// part of its scheduling context.
+    /// Time in ns at which the source event behind the unfinished mark (such as a watermark) or emission fell
+    /// due or was read: a part of its scheduling context.
     unsettled_observed_ns: AtomicU64,
-    /// Token of the unfinished mark or emission, as the instant in ns from which it is valid: the other part
-    /// of its scheduling context.
+    /// Token of the unfinished mark (such as a watermark) or emission, as the instant in ns from which it is
+    /// valid: the other part of its scheduling context.
     unsettled_token_ns: AtomicU64,
     /// Number of rows that the task has taken. `carriers_taken` counts the records that contained them, where
     /// a record stands for several rows. Relaxed: policies see only the ratio.
@@ -226,8 +226,8 @@ pub(crate) struct Probe {
 /// record is due.
 const UNKNOWN_SPACING: u64 = u64::MAX;
 
-/// Stands for "no unfinished mark or emission" in place of an instant of processing time; later than any
-/// instant.
+/// Stands for "no unfinished mark (such as a watermark) or emission" in place of an instant of processing
+/// time; later than any instant.
 const SETTLED: u64 = u64::MAX;
 
 impl Probe {
@@ -331,8 +331,8 @@ impl Probe {
         }
     }
 
-    /// Returns true if the task has taken anything from an input (records, marks or a block) since `reach`
-    /// was recorded.
+    /// Returns true if the task has taken anything from an input (records, a block, or marks such as
+    /// watermarks) since `reach` was recorded.
     pub(crate) fn has_read(&self, reach: &Reach) -> bool {
         let has_moved = |(inlet, read): (&Inlet, &Position)| inlet.position() != *read;
         self.inputs.iter().zip(&reach.read).any(has_moved)
@@ -419,7 +419,8 @@ impl Probe {
         late_ns / self.spacing_ns.load(Ordering::Relaxed) + 1
     }
 
-    /// Returns the time at which the oldest waiting record, mark or unfinished emission of the task arrived.
+    /// Returns the time at which the oldest waiting record, mark (such as a watermark) or unfinished emission
+    /// of the task arrived.
     pub(crate) fn oldest_pending(&self, now: ProcessingTime) -> ProcessingTime {
         let unsettled = ProcessingTime::from_nanos(self.unsettled_since_ns.load(Ordering::Relaxed));
         let arrived = if !self.is_source() {
@@ -473,7 +474,8 @@ impl Probe {
         self.is_source() && self.due() == ProcessingTime::ZERO
     }
 
-    /// Returns true if the task closes epochs of a parallel operator. Such a task takes no records.
+    /// Returns true if the task closes the epochs of a parallel operator: it merges the state of the copies
+    /// and emits the results, and takes no records.
     pub(crate) fn closes_epochs(&self) -> bool {
         matches!(&*self.inputs, [Inlet::Epochs(..)])
     }
@@ -715,8 +717,8 @@ pub(crate) mod tests {
         check(|probe| probe.note_caught_up(at(900), at(1_001), Some(10), 20), (0, 1_000, false));
     }
 
-    /// The queue of a source has the records that are due. An unfinished mark is pending work, but no record.
-    /// A source that makes records on demand has no queue.
+    /// The queue of a source has the records that are due. An unfinished mark (such as a watermark) is
+    /// pending work, but no record. A source that makes records on demand has no queue.
     #[test]
     fn the_queue_of_a_source_is_what_is_due() {
         let probe = Probe::new(Box::default(), Box::default());

@@ -351,7 +351,8 @@ struct Neighbours {
     downstream: Vec<Arc<Seat>>,
     /// Tasks that must be woken when the epochs change that this task writes or reads.
     further: Vec<Arc<Seat>>,
-    /// Other tasks that deposit blocks for the same parallel task, into its containers of epochs.
+    /// Other tasks that deposit blocks for the same parallel task, into its containers (the unclaimed blocks
+    /// of each epoch).
     peers: Vec<Arc<Seat>>,
 }
 

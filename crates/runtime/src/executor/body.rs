@@ -45,8 +45,8 @@ pub(crate) struct TaskBody {
     pub(crate) downstream: Box<[OperatorId]>,
     /// Tasks that must be notified when the epochs change that this task writes or reads.
     pub(crate) further: Box<[OperatorId]>,
-    /// Other tasks that deposit blocks for the same parallel task as this task, into its containers of
-    /// epochs.
+    /// Other tasks that deposit blocks for the same parallel task as this task, into its containers (the
+    /// unclaimed blocks of each epoch).
     pub(crate) peers: Box<[OperatorId]>,
     stands: TaskState,
     stands_since: ProcessingTime,

@@ -22,8 +22,8 @@ use thalweg_model::{EventTime, LatencyMarker, Mark, ProcessingTime};
 
 use crate::limits;
 
-/// Number of runs of records, or marks, that one input may give in a row while other inputs may have
-/// something to read.
+/// Number of runs of records, or marks (such as watermarks), that one input may give in a row while other
+/// inputs may have something to read.
 const TURNS_MAX: u32 = 16;
 
 /// Progress of one input of a task: its watermark, and whether it is idle, has ended or waits at a barrier.
@@ -43,7 +43,7 @@ struct InputState {
     marker: Option<LatencyMarker>,
 }
 
-/// Progress of all inputs of a task, with the marks that were passed on.
+/// Progress of all inputs of a task, with the marks (such as watermarks) that were passed on.
 #[derive(Debug)]
 pub(crate) struct Merge {
     inputs: Vec<InputState>,

@@ -158,7 +158,7 @@ where
                 announce: None,
             };
             // The run has the least of three numbers of records: the rest of the quantum, the room of the
-            // output, and the records of the block up to the next mark.
+            // output, and the records of the block up to the next mark (such as a watermark).
             let limit = before.map_or(quantum - rows, |weighed| weighed.records_of(quantum - rows));
             let came = self.ports.next(port, room.min(limit), &mut feed);
             let (fed, announce) = (feed.taken, feed.announce);
