@@ -445,8 +445,9 @@ impl Driver for Executor {
             turn.fail(query, error);
             turn.end();
         });
-        // The places of ended tasks are reused. So this call may have held a task of another query for a
-        // moment, and a worker may have missed that task. A sleeping worker is woken to look again.
+        // The places of ended tasks are reused. So this call may have taken a task of another query from its
+        // cell for a moment, and a worker may have missed that task. A sleeping worker is woken to look
+        // again.
         self.rouse();
     }
 

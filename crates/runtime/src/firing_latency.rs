@@ -49,8 +49,8 @@ use crate::output::Delivered;
 /// all sinks.
 const WAITING_MAX: usize = 64;
 
-/// Maximum number of firings (ends of windows and the like) that are reported as overdue at once. With one
-/// firing per second, they are the firings of 2 h and 46 min.
+/// Maximum number of ends of windows and the like that are reported at once as overdue (past by the clock,
+/// and their results not at all sinks). With one end per second, they are the ends of 2 h and 46 min.
 const OVERDUE_MAX: usize = 10_000;
 
 /// Nanoseconds between two sampled watermarks of one source, if any watermark may make an operator emit

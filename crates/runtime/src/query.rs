@@ -416,7 +416,7 @@ impl QueryShared {
         outcome.tasks_left -= 1;
         if outcome.tasks_left == 0 {
             if outcome.error.is_none() && outcome.tasks_ended < self.seen.len() {
-                // A task was dropped before its stream ended. This happens if the worker that held the task
+                // A task was dropped before its stream ended. This happens if the worker that ran the task
                 // died.
                 outcome.error = Some(QueryError::WorkerDied);
             }

@@ -402,8 +402,8 @@ impl EpochTracker {
         self.context_cell(epoch).raise(context);
     }
 
-    /// Returns the youngest epoch whose blocks may be claimed now; `None` if the blocks of all epochs are
-    /// held back.
+    /// Returns the youngest epoch whose blocks may be claimed now; `None` if no block may be claimed before
+    /// its epoch has its end watermark (see the [ablation](crate::Ablations::in_order_epochs)).
     pub(super) fn claimable_up_to(&self) -> Option<u64> {
         if !self.claiming.holds_epochs || !self.space.has_free() {
             return Some(u64::MAX);
@@ -418,7 +418,8 @@ impl EpochTracker {
         (oldest_epoch.load(Ordering::Relaxed), oldest_ns.load(Ordering::Relaxed))
     }
 
-    /// Returns true if blocks wait that may be claimed only when no free block is left.
+    /// Returns true if blocks wait that copies leave unclaimed (see the
+    /// [ablation](crate::Ablations::in_order_epochs)) until no free block is left.
     pub(crate) fn holds_blocks(&self) -> bool {
         self.claiming.holds_epochs && self.bundles_waiting() > 0
     }
@@ -488,9 +489,10 @@ impl EpochTracker {
         self.markers_dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Passes the ends of all epochs that are complete, and the silences between them, in order to the task
-    /// that closes epochs (merges the state of the copies and emits the results) or to the trackers
-    /// downstream. An epoch is complete when it has an end and all its blocks are consumed.
+    /// Passes the ends of all epochs that are complete, and the silences of all splits of the source between
+    /// them, in order to the task that closes epochs (merges the state of the copies and emits the results)
+    /// or to the trackers downstream. An epoch is complete when it has an end and all its blocks are
+    /// consumed.
     fn settle(&self, life: &mut Life) {
         while let Some(&next) = life.to_come.front() {
             match next {
@@ -626,8 +628,8 @@ impl EpochTracker {
         self.merging.pairs.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of items (ends of epochs, markers, silences) that wait for the task that closes
-    /// epochs (merges the state of the copies and emits the results).
+    /// Returns the number of items (ends of epochs, latency markers, and silences of all splits) that wait
+    /// for the task that closes epochs (merges the state of the copies and emits the results).
     pub(crate) fn items_waiting(&self) -> u64 {
         let taken = self.items_out.load(Ordering::Acquire);
         left(self.items_in.load(Ordering::Relaxed), taken)
