@@ -9,12 +9,12 @@ use crate::limits;
 /// 2021, sections 4 and 5.4). They have no effect on other policies, nor on results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Aims {
-    /// Longest wanted time from the observation of a result's last contributing event to the output of the
-    /// result. Must lie within [`limits::LATENCY_TARGET_NS`]. For queries without a target, policies that
-    /// need one use the default of this limit.
+    /// Longest wanted time from the arrival at the source of the last event that contributes to a result, to
+    /// the arrival of the result at the sink. Must lie within [`limits::LATENCY_TARGET_NS`], both bounds
+    /// included. For queries without a target, policies that need one use the default of this limit.
     pub latency_target: Option<Duration>,
     /// Records per second that the sources of the query, together, may make with a token. Records with a
-    /// token run before records without one. See [`limits::TOKENS_PER_S`].
+    /// token run before records without one. [`limits::TOKENS_PER_S`] has the bounds.
     pub tokens_per_s: Option<u64>,
 }
 

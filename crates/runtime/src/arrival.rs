@@ -15,7 +15,7 @@ use thalweg_scheduling::Context;
 const NO_TOKEN: u64 = u64::MAX;
 
 /// Metadata that a step attaches to the records it puts out: the start of the step, and the scheduling
-/// context (Cameo: the time of observation and a token).
+/// context (Cameo: the time at which the source event behind them fell due or was read, and a token).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// Processing time at which the step that put out these records started.
@@ -33,16 +33,17 @@ impl Arrival {
     }
 }
 
-/// Reads the scheduling context (time of observation and token) of a record from the numbers that an edge
-/// stores for the record.
+/// Reads the scheduling context of a record (the time at which its source event fell due or was read, and a
+/// token) from the numbers that an edge stores for the record.
 pub(crate) fn context_of(stamp: Stamp) -> Context {
     let [observed, token] = stamp.notes;
     let token = (token != NO_TOKEN).then_some(ProcessingTime::from_nanos(token));
     Context { observed: ProcessingTime::from_nanos(observed), token }
 }
 
-/// A scheduling context (time of observation and token) that other threads may read at any time. A reader may
-/// see the time of one context and the token of another. Relaxed: a hint for schedulers.
+/// A scheduling context (the time at which a source event fell due or was read, and a token) that other
+/// threads may read at any time. A reader may see the time of one context and the token of another. Relaxed:
+/// a hint for schedulers.
 #[derive(Debug)]
 pub(crate) struct ContextCell {
     observed_ns: AtomicU64,
@@ -66,8 +67,8 @@ impl ContextCell {
         context_of(Stamp { came: 0, notes })
     }
 
-    /// Replaces the context by a later one; of two tokens the later is kept. Any number of threads may call this
-    /// at once.
+    /// Replaces the time of the context, and its token, each by the later of the old and the new value. The
+    /// later token is the one that becomes valid later. Any number of threads may call this at once.
     pub(crate) fn raise(&self, context: Context) {
         let observed_ns = context.observed.as_nanos();
         self.observed_ns.fetch_max(observed_ns, Ordering::Relaxed);
@@ -75,15 +76,15 @@ impl ContextCell {
             // `NO_TOKEN`, the greatest number, means that no token is stored. Any token replaces it.
             let is_later = |known: u64| known == NO_TOKEN || known < token.as_nanos();
             let raised = |known| is_later(known).then_some(token.as_nanos());
-            // An error of `fetch_update` means that a later token is stored already, so nothing is to be
-            // done.
+            // An error of `fetch_update` means that the same token or a later one is stored already, so
+            // nothing is to be done.
             let _kept = self.token_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raised);
         }
     }
 }
 
-/// Makes metadata of records for tests that do not depend on it: the records were observed at `now` and have
-/// no token.
+/// Makes metadata of records for tests that do not depend on it: the source events behind the records were
+/// read at `now`, and the records have no token.
 #[cfg(all(test, not(loom)))]
 pub(crate) fn at(now: ProcessingTime) -> Arrival {
     Arrival { now, context: Context { observed: now, token: None } }

@@ -217,8 +217,8 @@ impl Board {
         None
     }
 
-    /// Returns the least word for which `is_wanted` holds, among the words in the group of the index `near`.
-    /// A group is a fixed run of words whose minimum the board maintains.
+    /// Returns the least rank or due time for which `is_wanted` holds, and its index, among the words in the
+    /// group of the index `near`. A group is a fixed run of words whose minimum the board maintains.
     pub(crate) fn least_near(&self, near: usize, is_wanted: impl Fn(usize, u64) -> bool) -> Option<Least> {
         let start = near / GROUP * GROUP;
         let key =

@@ -22,16 +22,18 @@ pub enum CostClock {
     Cpu,
 }
 
-/// An instant of the engine's clock, with the reading of the clock of costs at that moment.
+/// An instant of the engine's clock, with the reading at that moment of the clock that measures the costs of
+/// tasks ([`CostClock`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reading {
     pub(crate) at: ProcessingTime,
-    /// Nanoseconds by the clock of costs; only differences between readings of one thread have a meaning.
+    /// Nanoseconds by the clock that measures the costs of tasks; only differences between readings of one
+    /// thread have a meaning.
     cost_ns: u64,
 }
 
 impl CostClock {
-    /// Reads the engine's clock, and with it the clock of costs.
+    /// Reads the engine's clock, and with it the clock that measures the costs of tasks.
     #[inline]
     pub(crate) fn read(self, clock: &dyn Clock) -> Reading {
         let at = clock.now();
@@ -49,7 +51,7 @@ impl Reading {
         Reading { at, cost_ns: at.as_nanos() }
     }
 
-    /// Returns the time between two readings, by both clocks.
+    /// Returns the time between two readings, by the engine's clock and by the clock that measures costs.
     #[inline]
     pub(crate) fn since(self, earlier: Reading) -> Spent {
         Spent {
@@ -59,11 +61,12 @@ impl Reading {
     }
 }
 
-/// Time of a step of a task.
+/// Duration of one step of a task, by the engine's clock and by the clock that measures costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Spent {
     /// Nanoseconds by the engine's clock, for metrics.
     pub(crate) busy_ns: u64,
-    /// Nanoseconds by the clock of costs, which the task's cost is made of.
+    /// Nanoseconds by the clock that measures costs ([`CostClock`]), from which the task's cost per record
+    /// follows.
     pub(crate) charged_ns: u64,
 }

@@ -8,8 +8,8 @@ use thalweg_memory::{
 use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
 
 /// Rules of marks (watermarks, latency markers, barriers, end) on an edge. If the ring of marks is full, a
-/// watermark is held back and the writer with it, and a latency marker is dropped. Barriers and the end have
-/// slots of their own.
+/// watermark waits for a free place and the writer writes nothing meanwhile, and a latency marker is dropped.
+/// Barriers and the end have places of their own outside the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeMarks;
 
@@ -224,10 +224,10 @@ impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
     }
 }
 
-/// Stands between a source and its operator chain to place watermarks. It counts records, and reports no more
-/// room behind the record that makes a watermark due, so that the mark can be set at its exact position.
-/// Watermarks that no operator needs are not set. The watermark tracker still advances over them, so that
-/// later watermarks keep their positions.
+/// The output into which a source pushes records on their way to its operator chain, to place watermarks. It
+/// counts records, and reports no more room after the record that makes a watermark due, so that the
+/// watermark can be set directly behind this record. Watermarks that no operator needs are not set. The
+/// watermark tracker still advances over them, so that later watermarks keep their positions.
 pub(crate) struct Watched<'a, W, O> {
     tracker: &'a mut W,
     output: &'a mut O,
@@ -275,7 +275,8 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
             // records in one poll then calls this function once too often.
             return;
         }
-        // The place of the next watermark is determined before any record is moved out of the input.
+        // The position of the next watermark among the records is determined before any record is moved out
+        // of the input.
         let limit = self.run_of(input, count);
         let mut prefix = Prefix { input, limit };
         self.output.push_all(&mut prefix);
@@ -304,8 +305,8 @@ impl<W, O> Watched<'_, W, O> {
         count
     }
 
-    /// Returns the first place from `first` up to `count` whose record makes a watermark due; `None` if there
-    /// is no such place.
+    /// Returns the index in the input of the first record that makes a watermark due, from index `first` up
+    /// to but not including `count`; `None` if there is no such record.
     #[inline(always)]
     fn first_due<T, I: Input<T>>(&mut self, input: &I, first: usize, count: usize) -> Option<usize>
     where

@@ -356,7 +356,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Returns the settings of a new engine.
+    /// Returns settings for a new engine, each at its default value.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
@@ -414,7 +414,7 @@ impl Engine {
         }
     }
 
-    /// Nanoseconds that workers have spent choosing tasks, without sleep.
+    /// Nanoseconds that workers have spent choosing tasks, without the time for which they slept.
     pub fn scheduling_ns(&self) -> u64 {
         self.driver.figures().scheduling_ns
     }

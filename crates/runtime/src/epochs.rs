@@ -14,8 +14,9 @@
 //! workers run there is a **container** for each open epoch. It has the unclaimed blocks of the epoch, in the
 //! lists of the workers that filled them ([`Containers`]), and the number of blocks that are not consumed
 //! ([`EpochTracker`]). Each copy of the task claims the blocks of one worker, and blocks of other workers
-//! that have waited for long. Any worker runs any copy, its own first. Records derived from a block always
-//! belong to the epoch of the block.
+//! that have waited for long. A copy with state gathers it per epoch; a copy without state relays the derived
+//! records. Any worker runs any copy, its own first. Records derived from a block always belong to the epoch
+//! of the block.
 //!
 //! The life of a container, by its number `e` in the tracker:
 //!
@@ -67,5 +68,5 @@ pub(crate) const EPOCHS_MAX: u64 = if cfg!(loom) { 4 } else { crate::limits::EPO
 pub(crate) const STEAL_AFTER_NS: u64 = crate::ranker::ROUND_NS;
 
 /// Maximum number of latency markers that have passed the copies of one parallel task and wait at once for
-/// the task that closes its epochs.
+/// the task that closes its epochs, which merges the state of the copies and emits the results.
 pub(crate) const MARKERS_MAX: usize = 64;

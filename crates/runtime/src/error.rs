@@ -60,7 +60,7 @@ pub enum PlanError {
     BudgetTooSmall {
         /// The edge whose chunks do not fit into the memory budget, written as `from -> to`.
         edge: String,
-        /// The reservation of memory that was refused.
+        /// The refused reservation: its bytes, and the bytes of the budget in all and in use.
         exceeded: BudgetExceeded,
     },
     /// The queue of an edge, in an engine that uses queues in place of blocks, does not fit into the memory
@@ -68,7 +68,7 @@ pub enum PlanError {
     QueueTooLarge {
         /// The edge whose queue does not fit into the memory budget, written as `from -> to`.
         edge: String,
-        /// The reservation of memory that was refused.
+        /// The refused reservation: its bytes, and the bytes of the budget in all and in use.
         exceeded: BudgetExceeded,
     },
     /// The engine cannot make an edge with the given settings.
@@ -83,7 +83,7 @@ pub enum PlanError {
         /// Name of the source without a split.
         source: String,
     },
-    /// Streams of two queries were combined.
+    /// Streams of two queries were combined, for example in a join.
     OtherQuery {
         /// Name of the other query, from which one of the combined streams came.
         other: String,
@@ -224,10 +224,10 @@ pub enum QueryError {
     StateLimit {
         /// Name of the task whose state was to grow.
         operator: String,
-        /// The reservation of memory that was refused.
+        /// The refused reservation: its bytes, and the bytes of the budget in all and in use.
         exceeded: BudgetExceeded,
     },
-    /// The runs of a task have moved no record and no mark for
+    /// The runs of a task have moved no record and no mark (such as a watermark) for
     /// [`STUCK_AFTER_NS`](crate::limits::STUCK_AFTER_NS), because it waits for an input that cannot come.
     Stuck {
         /// Name of the task that moved nothing.

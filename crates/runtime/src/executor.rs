@@ -95,8 +95,8 @@ pub(crate) struct Executor {
     run_since_ns: Box<[CacheAligned<AtomicU64>]>,
     ranks: Board,
     dues: Board,
-    /// An instant, in ns, that is never later than the least due time in `dues`. See
-    /// [`wait_for`](Executor::wait_for).
+    /// An instant, in ns, that is never later than the least due time (at which a source or a copy becomes
+    /// ready by time) on the board of due times. See [`wait_for`](Executor::wait_for).
     next_due_ns: AtomicU64,
     /// Instant in ns at which all ready tasks are ranked again (a round). Relaxed: written under the lock of
     /// the ranker.
@@ -133,7 +133,7 @@ pub(crate) struct Runs {
     /// Interval between measured steps: of this many steps of a task, one is measured operator by operator.
     /// See [`limits::MEASURED_STEPS`].
     pub(crate) measured_steps: u32,
-    /// Clock by which the run is charged to its task.
+    /// Clock that measures the cost of the run, which counts as cost of its task.
     pub(crate) cost_clock: CostClock,
 }
 
@@ -309,8 +309,9 @@ impl Executor {
         found
     }
 
-    /// Returns the next instant with work that no other party announces. At that instant a source is due, a
-    /// copy may claim blocks of other work queues, or a round of ranking is due for which tasks wait.
+    /// Returns the next instant at which the passing of time makes work, of which no thread notifies a
+    /// worker. At that instant a source is due, a copy may claim blocks of other work queues, or a round of
+    /// ranking is due for which tasks wait.
     fn next_due(&self) -> ProcessingTime {
         if self.is_closed() {
             return ProcessingTime::NEVER;
@@ -444,8 +445,9 @@ impl Driver for Executor {
             turn.fail(query, error);
             turn.end();
         });
-        // The places of ended tasks are reused. So this call may have held a task of another query for a
-        // moment, and a worker may have missed that task. A sleeping worker is woken to look again.
+        // The places of ended tasks are reused. So this call may have taken a task of another query from its
+        // cell for a moment, and a worker may have missed that task. A sleeping worker is woken to look
+        // again.
         self.rouse();
     }
 

@@ -49,8 +49,8 @@ use crate::output::Delivered;
 /// all sinks.
 const WAITING_MAX: usize = 64;
 
-/// Maximum number of firings (ends of windows and the like) that are reported as overdue at once. With one
-/// firing per second, they are the firings of 2 h and 46 min.
+/// Maximum number of ends of windows and the like that are reported at once as overdue (past by the clock,
+/// and their results not at all sinks). With one end per second, they are the ends of 2 h and 46 min.
 const OVERDUE_MAX: usize = 10_000;
 
 /// Nanoseconds between two sampled watermarks of one source, if any watermark may make an operator emit
@@ -82,7 +82,8 @@ struct State {
     next: Option<EventTime>,
     waiting: VecDeque<Firing>,
     /// Number of firings (watermarks that make an operator emit results) since the start that are not
-    /// measured, because [`WAITING_MAX`] others were on their way when their watermark was taken in.
+    /// measured, because [`WAITING_MAX`] others were on their way to the sinks when the source set their
+    /// watermark.
     unmeasured: u64,
 }
 
@@ -100,12 +101,15 @@ struct Firing {
 /// in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FiringDelays {
-    /// Output delay: the time since the step began that took in the watermark.
+    /// Output delay: the time from the start of the source step that set the watermark until all sinks have
+    /// seen it.
     pub(crate) output_ns: u64,
-    /// Result latency: the time since the end of the window by its event time; `None` if it is not known, or
-    /// not comparable with the clock.
+    /// Result latency: the time from the end of the window, its event time taken as a time of the engine's
+    /// clock, until all sinks have the results; `None` if the end is not known, or lies before 1970 or after
+    /// the present time of the clock.
     pub(crate) result_ns: Option<u64>,
-    /// Event latency: the time since the last event that contributes to the results arrived.
+    /// Event latency: the time from the arrival of the last event that contributes to the results until all
+    /// sinks have the results.
     pub(crate) event_ns: u64,
 }
 
@@ -181,8 +185,8 @@ impl FiringLatencies {
         self.first_waiting.store(bits(first), Ordering::Relaxed);
     }
 
-    /// Returns true if a sink that has now seen `watermark` may be the last sink that results of a window or
-    /// the like waited for.
+    /// Returns true if results of a window or the like may now be delivered to all sinks, because one more
+    /// sink has seen `watermark`.
     pub(crate) fn may_deliver(&self, watermark: EventTime) -> bool {
         EventTime::from_micros(self.first_waiting.load(Ordering::Relaxed).cast_signed()) <= watermark
             && bits(EventTime::MAX) != self.first_waiting.load(Ordering::Relaxed)
@@ -255,9 +259,9 @@ impl FiringLatencies {
         ages
     }
 
-    /// Returns how long ago, at `now`, the watermarks were taken in that made operators emit results which
-    /// have not reached all sinks. These are at most [`WAITING_MAX`], the oldest first. Further such
-    /// watermarks are only counted, see [`unmeasured`](Self::unmeasured).
+    /// Returns how long ago, at `now`, sources set the watermarks that made operators emit results which have
+    /// not reached all sinks. These are at most [`WAITING_MAX`], the oldest first. Further such watermarks
+    /// are only counted, see [`unmeasured`](Self::unmeasured).
     pub(crate) fn undelivered(&self, now: ProcessingTime) -> Latencies {
         let mut ages = Latencies::new();
         // The histogram is filled after the lock is released, because sources and sinks wait for it.
@@ -267,8 +271,8 @@ impl FiringLatencies {
     }
 
     /// Returns the number of firings (watermarks that make an operator emit results) since the start that
-    /// have no output delay, because [`WAITING_MAX`] others were on their way when their watermark was taken
-    /// in.
+    /// have no output delay, because [`WAITING_MAX`] others were on their way to the sinks when the source
+    /// set their watermark.
     pub(crate) fn unmeasured(&self) -> u64 {
         self.state.lock().unmeasured
     }
@@ -311,7 +315,8 @@ fn stamp(at: ProcessingTime) -> EventTime {
     EventTime::from_micros((at.as_nanos() / 1_000).cast_signed())
 }
 
-/// Reports the watermarks of one source, so that output delays can be measured from their ingestion.
+/// Reports the watermarks of one source to the query, which measures output delays from the start of the step
+/// that set them.
 pub(crate) struct Ingestion {
     delivered: Arc<Delivered>,
     index: usize,

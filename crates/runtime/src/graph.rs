@@ -40,11 +40,12 @@ pub use outputs::{
 };
 pub use physical::{LinkSpec, OperatorId, OperatorSpec, PhysicalPlan, TaskKind, TaskSpec, Transport};
 
-/// A link that several tasks read: an edge, or in its place partitions or containers of epochs (see
-/// [`EdgeKind`]).
+/// A link that several tasks read: an edge, or in its place partitions or containers, which hold the
+/// unclaimed blocks of each epoch (see [`EdgeKind`]).
 pub type SharedEdge<T> = Link<T, Lending>;
 
-/// Reading end of a link (an edge, containers of epochs or partitions) that several tasks read.
+/// Reading end of a link that several tasks read: of an edge, of partitions, or of containers, which hold the
+/// unclaimed blocks of each epoch.
 pub type SharedInputHandle<T> = InputHandle<T, Lending>;
 
 /// The plan of a query that does not run yet: its tasks and the edges between them.
@@ -63,7 +64,7 @@ enum Making {
     /// The planned task becomes exactly one running task.
     Single(BuildTask),
     /// The planned task becomes several running tasks that share an operator and, if the operator has state,
-    /// one task that closes their epochs.
+    /// one task that closes their epochs (merges the state of the copies and emits the results).
     Stage(Box<dyn StagePlan>),
 }
 

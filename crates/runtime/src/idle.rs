@@ -1,9 +1,9 @@
 //! The sleep of workers that have nothing to do, and their wake-ups. `README.md` beside this file has the
 //! protocol. In short:
 //!
-//! * A worker that finds nothing announces that it will sleep, looks once more, and sleeps. A party that
-//!   makes work first publishes the work, then looks for sleepers. Between the two steps each side has a
-//!   fence, so at least one of them sees the other: no wake-up is lost.
+//! * A worker that finds nothing counts itself among the sleepers, looks for work once more, and sleeps. A
+//!   party that makes work first publishes the work, then looks for sleepers. Between the two steps each side
+//!   has a fence, so at least one of them sees the other: no wake-up is lost.
 //! * One sleeper wakes by itself when the next task is due by time: a source, or a copy of an operator that workers share.
 //!   A second one wakes a little later, in case the first is held up. While a worker is awake, one sleeper
 //!   looks once per millisecond for work that was left. No other sleeper has a timer. If nothing is due and
@@ -96,7 +96,7 @@ impl Idle {
     }
 
     /// Returns true if a worker seems to sleep. No fence orders this look, so it is meant for a worker that
-    /// asks again soon.
+    /// calls this again soon.
     #[inline]
     pub(crate) fn seems_to_have_sleepers(&self) -> bool {
         self.sleeping.load(Ordering::Relaxed) > 0

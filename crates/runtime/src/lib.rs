@@ -5,8 +5,9 @@
 //!
 //! 1. [`limits`]: everything that can grow, block or wait, with its bound.
 //! 2. [`graph`]: a query before it runs, and the checks that it must pass.
-//! 3. [`edge`]: the edges of the memory room, in the terms of the model; `modes`: the kinds of edge memory,
-//!    and whether workers or threads run the tasks; `cost_clock`: the clock by which costs are measured.
+//! 3. [`edge`]: the edges of the crate `thalweg_memory`, adapted to the interfaces of `thalweg_model`;
+//!    `modes`: the kinds of edge memory, and whether workers or threads run the tasks; `cost_clock`: the
+//!    clock by which costs are measured.
 //! 4. [`output`]: the output of a task, which is an edge or a sink. `epochs`: the containers between tasks
 //!    that several workers share. `firing_latency`: the time from the watermark that closes a result to the
 //!    result at the sink.
@@ -20,8 +21,8 @@
 //!    process.
 //! 9. [`engine`]: threads around the executor, and the call that submits a query.
 //!
-//! Invariants of this room: it knows no concrete operator, no file and no SQL. No user code runs under a lock
-//! of the executor. Every wait ends: with work, after a time, or with the end of the engine.
+//! Invariants of this crate: it knows no concrete operator, no file and no SQL. No user code runs under a
+//! lock of the executor. Every wait ends: with work, after a time, or with the end of the engine.
 #![forbid(unsafe_code)]
 
 mod ablations;

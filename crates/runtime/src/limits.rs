@@ -232,8 +232,8 @@ pub const READERS_PER_EDGE: Limit = Limit {
     reason: "the writer looks at all readers before it uses a block again; of more branches, let some read a second stream",
 };
 
-/// Longest time for which the runs of a task may move no record and no mark, before its query fails as
-/// stuck.
+/// Longest time for which the runs of a task may move no record and no mark (such as a watermark), before its
+/// query fails as stuck.
 pub const STUCK_AFTER_NS: Limit = Limit {
     name: "stuck_after_ns",
     unit: "ns",
@@ -321,7 +321,7 @@ pub struct EdgeLimits {
     pub chunk_blocks: u32,
     /// Maximum number of chunks of the edge; see [`CHUNKS_PER_EDGE`].
     pub chunks_max: u32,
-    /// Maximum number of marks that wait on the edge; see [`MARKS_PER_EDGE`].
+    /// Maximum number of marks (such as watermarks) that wait on the edge; see [`MARKS_PER_EDGE`].
     pub marks_max: u32,
 }
 

@@ -56,35 +56,36 @@ pub struct QueryMetrics {
     /// The least of the last watermarks that the sinks of the query have seen; `None` before every sink has
     /// seen one.
     pub watermark: Option<EventTime>,
-    /// Summary of the latencies measured since they were last [taken](crate::QueryHandle::take_latencies).
+    /// Summary of the latencies, from the intended send time of a record to the sink, measured since they
+    /// were last [taken](crate::QueryHandle::take_latencies).
     pub latency: Option<LatencySummary>,
-    /// Sum of all latencies of the query in nanoseconds, whether taken or not.
+    /// Sum of all latencies of the query in nanoseconds, including those that a handle has taken.
     pub latency_sum_ns: u64,
-    /// Number of all latencies of the query, whether taken or not.
+    /// Number of all latencies of the query, including those that a handle has taken.
     pub latency_count: u64,
     /// Summary of the output delays since they were last [taken](crate::QueryHandle::take_output_delays). An
     /// output delay is the time from the ingestion of a watermark that ends a window or the like until all
     /// sinks have seen the watermark.
     pub output_delay: Option<LatencySummary>,
-    /// Sum of all output delays of the query in nanoseconds, whether taken or not.
+    /// Sum of all output delays of the query in nanoseconds, including those that a handle has taken.
     pub output_delay_sum_ns: u64,
-    /// Number of all output delays of the query, whether taken or not.
+    /// Number of all output delays of the query, including those that a handle has taken.
     pub output_delay_count: u64,
     /// Summary of the event latencies since they were last [taken](crate::QueryHandle::take_event_latencies).
     /// An event latency is the time from the arrival of the last event that a result was made of until all
     /// sinks have the result.
     pub event_latency: Option<LatencySummary>,
-    /// Sum of all event latencies of the query in nanoseconds, whether taken or not.
+    /// Sum of all event latencies of the query in nanoseconds, including those that a handle has taken.
     pub event_latency_sum_ns: u64,
-    /// Number of all event latencies of the query, whether taken or not.
+    /// Number of all event latencies of the query, including those that a handle has taken.
     pub event_latency_count: u64,
-    /// Number of results that had to meet the latency target of the query's [aims](Self::aims), whether taken
-    /// or not; 0 without a target. In a query with windows the results that watermarks fire count, by their
-    /// event latency, otherwise the latency markers.
+    /// Number of results that had to meet the latency target of the query's [aims](Self::aims); 0 without a
+    /// target. In a query with windows the results that watermarks fire count, by their event latency,
+    /// otherwise the latency markers.
     pub deadlines: u64,
     /// Number of results that met the latency target of the query, of those counted in `deadlines`.
     pub deadlines_met: u64,
-    /// Metrics of each task of the query, in the order of the graph.
+    /// Metrics of each task of the query, in the order in which the tasks were planned.
     pub tasks: Vec<TaskMetrics>,
     /// Metrics of each edge of the query.
     pub edges: Vec<EdgeMetrics>,
@@ -95,7 +96,7 @@ pub struct QueryMetrics {
 pub struct TaskMetrics {
     /// Name of the task.
     pub task: String,
-    /// Number of the task for policies, valid while the task lives.
+    /// Number by which the policy knows the task. After the end of the task another task may get it.
     pub operator: OperatorId,
     /// True if the task has no input and makes records.
     pub is_source: bool,
@@ -261,9 +262,9 @@ impl QueryMetrics {
     }
 
     /// Returns the first place at which records were lost or appeared from nowhere: an edge that was not read
-    /// to its end, or an operator whose reads are not accounted for. Returns `None` if there is no such
-    /// place. The result is also `None` while a query runs, because records are on their way, and for a query
-    /// that failed, because it drops records.
+    /// to its end, or an operator that has not forwarded, folded, filtered or found late as many records as
+    /// it has read. Returns `None` if there is no such place. The result is also `None` while a query runs,
+    /// because records are on their way, and for a query that failed, because it drops records.
     pub fn conservation_error(&self) -> Option<String> {
         if self.state != QueryState::Finished {
             return None;

@@ -35,7 +35,8 @@ pub trait TaskOutput<T>: Send {
     /// second time for them already.
     const IS_MEASURED: bool = true;
 
-    /// Gives a sink the memory allowance of its task, before the first step.
+    /// Gives a sink the interface through which it requests memory for its buffers from the engine's budget.
+    /// Called before the first step.
     fn fund(&mut self, _allowance: &Allowance) {}
 
     /// Begins a step of the task; the argument is the number of the worker that runs it.
@@ -211,11 +212,12 @@ pub(crate) struct Delivered {
     /// has ended.
     pub(crate) results: AtomicU64,
     pub(crate) latencies: Delays,
-    /// Times from the intake of the record before a latency marker to the arrival of the marker at a sink. The
-    /// time for which the record waited in front of the engine is not in them.
+    /// Times from the start of the step in which a source read a record to the arrival at a sink of the
+    /// latency marker behind the record. The time for which the record waited in front of the engine is not
+    /// in them.
     pub(crate) processing_latencies: Delays,
-    /// The latest intended time of all latency markers that sinks have seen, in ns; 0 before the first.
-    /// Relaxed: it is only shown to people, and only grows.
+    /// The latest intended send time of a record behind which sinks have seen a latency marker, in ns; 0
+    /// before the first. Relaxed: it is only shown to people, and only grows.
     last_marker_ns: AtomicU64,
     /// Times from the ingestion of a watermark that ends a window or the like to the arrival of the watermark
     /// at all sinks.
@@ -238,7 +240,7 @@ pub(crate) struct Delivered {
 /// Latencies of one kind: their histogram, their sum and count, and how many met the target.
 #[derive(Debug)]
 pub(crate) struct Delays {
-    /// Histogram of the latencies that were measured since a handle of the query last took them.
+    /// Histogram of the latencies measured since a handle of the query last called [`take`](Delays::take).
     pub(crate) all: Mutex<Latencies>,
     /// Sum in ns of all latencies since the start. Relaxed: the policy uses its change over 100 ms.
     sum_ns: AtomicU64,
@@ -320,7 +322,8 @@ impl Delivered {
         self.firings.next_window_end(seen)
     }
 
-    /// Records the latencies of a latency marker that arrives at a sink now.
+    /// Records two latencies of a latency marker that arrives at a sink now: from the intended send time of
+    /// its record, and from the start of the step that read the record.
     fn note_marker(&self, marker: LatencyMarker, clock: &dyn Clock) {
         let now = clock.now();
         self.latencies.note(now.nanos_since(marker.intended()));
@@ -328,8 +331,8 @@ impl Delivered {
         self.last_marker_ns.fetch_max(marker.intended().as_nanos(), Ordering::Relaxed);
     }
 
-    /// Returns the latest intended time of all latency markers that sinks have seen; `None` before the first.
-    /// A marker that was intended for 0 ns counts as none.
+    /// Returns the latest intended send time of a record behind which sinks have seen a latency marker;
+    /// `None` before the first. An intended time of 0 ns is left out.
     pub(crate) fn last_marker(&self) -> Option<ProcessingTime> {
         let last_ns = self.last_marker_ns.load(Ordering::Relaxed);
         (last_ns > 0).then(|| ProcessingTime::from_nanos(last_ns))

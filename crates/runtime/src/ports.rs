@@ -22,11 +22,11 @@ use crate::edge::{DrainInput, LentInput, QueueReader, Reader, SharedReader};
 /// Result of a read from one input edge of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Came {
-    /// The edge had records, and they have been given to the visitor.
+    /// The edge had records. The visitor, which is the receiver that the caller passed, was offered them.
     Values,
     /// The edge had a mark (such as a watermark) next. It counts as read from now on.
     Mark(Mark),
-    /// The edge has neither a record nor a mark at the moment.
+    /// The edge has neither a record nor a mark (such as a watermark) at the moment.
     Nothing,
 }
 
@@ -46,7 +46,7 @@ pub trait Ports<T>: Send {
     fn count(&self) -> usize;
 
     /// Reads the input edge with the number `port`. Gives its next records, at most `max` of them, to
-    /// `visitor`, or returns its next mark.
+    /// `visitor`, or returns its next mark (such as a watermark).
     fn next<V: Visit<T>>(&mut self, port: usize, max: usize, visitor: &mut V) -> Came;
 }
 

@@ -23,7 +23,7 @@ use crate::task::{Probe, Stop};
 pub enum QueryState {
     /// The tasks of the query run.
     Running,
-    /// The tasks of the query rest until the query is resumed.
+    /// The tasks of the query do not run until the query is resumed.
     Paused,
     /// The query has ended, because every stream has ended.
     Finished,
@@ -39,12 +39,12 @@ pub(crate) struct QueryShared {
     pub(crate) edges: Vec<ReadEdge>,
     pub(crate) delivered: Arc<Delivered>,
     /// The counters of each task of the query, and its probe (its edges and progress), for threads that do
-    /// not hold the tasks. In the order of the graph.
+    /// not hold the tasks. In the order in which the tasks were planned.
     seen: Vec<SeenTask>,
     /// Numbers that the executor gave to the query's tasks; set before any of the tasks runs.
     tasks: OnceLock<Vec<OperatorId>>,
-    /// True if the query is paused, so that its tasks rest. Relaxed: the thread that sets it notifies the
-    /// tasks afterwards.
+    /// True if the query is paused, so that its tasks do not run. Relaxed: the thread that sets it notifies
+    /// the tasks afterwards.
     is_paused: AtomicBool,
     /// True until the query has ended. Relaxed: a worker that sees the end late runs one step more, whose
     /// effect is never visible.
@@ -124,7 +124,8 @@ pub struct Progress {
     pub pending: u64,
     /// The least of the last watermarks that the sinks have seen; `None` before every sink has seen one.
     pub watermark: Option<EventTime>,
-    /// Summary of the latencies measured since they were last [taken](QueryHandle::take_latencies).
+    /// Summary of the latencies, from the intended send time of a record to the sink, measured since they
+    /// were last [taken](QueryHandle::take_latencies).
     pub latency: Option<LatencySummary>,
 }
 
@@ -204,15 +205,15 @@ impl QueryReport {
     }
 
     /// Returns the first place at which records were lost or appeared from nowhere: an edge that was not read
-    /// to its end, or an operator whose reads are not accounted for. Returns `None` if there is no such
-    /// place.
+    /// to its end, or an operator that has not forwarded, folded, filtered or found late as many records as
+    /// it has read. Returns `None` if there is no such place.
     pub fn conservation_error(&self) -> Option<String> {
         conservation_error(self.edges.iter(), self.operators.iter())
     }
 }
 
-/// Returns the first edge that was not read to its end, or else the first operator whose reads are not
-/// accounted for.
+/// Returns the first edge that was not read to its end, or else the first operator that has not forwarded,
+/// folded, filtered or found late as many records as it has read.
 pub(crate) fn conservation_error<'a>(
     mut edges: impl Iterator<Item = &'a EdgeCounts>,
     mut operators: impl Iterator<Item = &'a OperatorCounts>,
@@ -226,7 +227,8 @@ pub(crate) fn conservation_error<'a>(
     Some(format!("operator `{}`: {:?}", lossy.operator, lossy.counts))
 }
 
-/// One task's share in its query. It is dropped after the task itself, and the query then has one task less.
+/// Counts one task among the running tasks of its query. It is dropped after the task itself, and the query
+/// then has one running task less.
 pub(crate) struct TaskOfQuery(pub(crate) Arc<QueryShared>);
 
 impl std::ops::Deref for TaskOfQuery {
@@ -414,7 +416,7 @@ impl QueryShared {
         outcome.tasks_left -= 1;
         if outcome.tasks_left == 0 {
             if outcome.error.is_none() && outcome.tasks_ended < self.seen.len() {
-                // A task was dropped before its stream ended. This happens if the worker that held the task
+                // A task was dropped before its stream ended. This happens if the worker that ran the task
                 // died.
                 outcome.error = Some(QueryError::WorkerDied);
             }
@@ -548,8 +550,9 @@ impl QueryHandle {
         self.shared.delivered.latencies.take()
     }
 
-    /// Takes the processing latencies (from the intake of a record to the arrival of the latency marker
-    /// behind it at a sink) measured since the last call; later ones are counted from zero.
+    /// Takes the processing latencies (from the start of the step in which a source read a record to the
+    /// arrival at a sink of the latency marker behind it) measured since the last call; later ones are
+    /// counted from zero.
     pub fn take_processing_latencies(&self) -> Latencies {
         self.shared.delivered.processing_latencies.take()
     }
@@ -595,17 +598,17 @@ impl QueryHandle {
         self.shared.delivered.overdue_events(since, now)
     }
 
-    /// Returns how long ago, at `now` on the engine's clock, watermarks were taken in that end something,
-    /// such as a window, and that not all sinks have seen. These are the output delays so far of what is on
-    /// its way. At most 64 are kept; [`unmeasured_output_delays`](Self::unmeasured_output_delays) has the
-    /// number of the others.
+    /// Returns how long ago, at `now` on the engine's clock, sources set watermarks that end something, such
+    /// as a window, and that not all sinks have seen. These are the output delays so far of what is on its
+    /// way. At most 64 are kept; [`unmeasured_output_delays`](Self::unmeasured_output_delays) has the number
+    /// of the others.
     pub fn overdue_output_delays(&self, now: ProcessingTime) -> Latencies {
         self.shared.delivered.firings.undelivered(now)
     }
 
     /// Returns the number of watermarks since the start of the query that end something, such as a window,
-    /// and have no output delay. A watermark has none if 64 others were on their way to the sinks when it
-    /// was taken in.
+    /// and have no output delay. A watermark has none if 64 others were on their way to the sinks when its
+    /// source set it.
     pub fn unmeasured_output_delays(&self) -> u64 {
         self.shared.delivered.firings.unmeasured()
     }
@@ -621,8 +624,8 @@ impl QueryHandle {
         live.filter_map(|task| task.probe.queue_length(now)).for_each(each);
     }
 
-    /// Returns the latest intended time of all latency markers that sinks have seen; `None` before the first.
-    /// A marker with the intended time 0 ns counts as none.
+    /// Returns the latest intended send time of a record behind which sinks have seen a latency marker;
+    /// `None` before the first. An intended time of 0 ns is left out.
     pub fn last_marker(&self) -> Option<ProcessingTime> {
         self.shared.delivered.last_marker()
     }

@@ -2,7 +2,8 @@
 //! only here are ranks made.
 //!
 //! One thread at a time holds the ranker, behind a lock that workers only try. A worker that finds the ranker
-//! taken continues with the published ranks, keeps its notes, and delivers them when it next gets the ranker.
+//! taken continues with the published ranks. It keeps its notes (messages about ended runs and tasks), and
+//! delivers them when it next gets the ranker.
 //!
 //! Between two rounds only the snapshot's entry of the operator to be ranked is renewed. A round renews the
 //! whole snapshot. Rounds come every [`ROUND_NS`] unless the policy sets another time, or less often, so that
@@ -74,8 +75,8 @@ impl Relief {
 }
 
 /// A message of a worker to the policy about a run or the end of a task. Numbers of queries and tasks are
-/// reused, and a note may arrive long after its query has ended. The serial number of the query tells which
-/// query is meant.
+/// reused, and a message may arrive long after its query has ended. The serial number of the query tells
+/// which query is meant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Note {
     Ran { completion: Completion, serial: u64 },
@@ -207,7 +208,7 @@ impl Ranker {
         self.views.iter().flatten().count()
     }
 
-    /// Returns an upper bound of the numbers of tasks in use.
+    /// Returns a number that is greater than the number of every running task.
     pub(crate) fn places(&self) -> usize {
         self.views.len()
     }
@@ -465,7 +466,8 @@ impl View {
         if self.probe.is_unsettled() {
             return None;
         }
-        // If the task claims blocks from containers of epochs, its input knows the epoch of the oldest block.
+        // If the task claims blocks from containers (the unclaimed blocks of each epoch), its input knows the
+        // epoch of the oldest block.
         if let Some(due) = self.probe.inputs.first().and_then(|inlet| inlet.due(now)) {
             return Some(due);
         }
@@ -536,8 +538,8 @@ impl View {
         let steps = seen.steps.saturating_sub(self.seen.steps) as f64;
         let records_out = seen.records_out.saturating_sub(self.seen.records_out) as f64;
         if self.probe.closes_epochs() {
-            // A task that closes epochs takes no records: its cost is per run, and its pending work is a
-            // number of epochs.
+            // A task that closes epochs (merges the state of the copies and emits the results) takes no
+            // records: its cost is per run, and its pending work is a number of epochs.
             if steps > 0.0 {
                 let charged_ns = seen.charged_ns.saturating_sub(self.seen.charged_ns) as f64;
                 self.cost_ns = (charged_ns / steps).max(f64::MIN_POSITIVE);

@@ -1,5 +1,5 @@
 //! Memory for the state of a task, taken from the engine's budget: requested before the state grows, and
-//! settled after the step.
+//! adjusted to the size of the state after each step.
 //!
 //! While a step runs, each request is reserved in addition to the bytes that the state held before, with some
 //! more bytes beside: most requests are small and frequent. After the step the state reports its size, and
@@ -19,13 +19,14 @@ const SPARE_BYTES: usize = 1 << 12;
 /// The memory grant of one task: bytes of the engine's budget that the task's state may use.
 pub(crate) struct StateGrant {
     pool: Arc<Pool>,
-    /// Number of bytes reserved since the last settlement and not requested yet; at most [`SPARE_BYTES`].
-    /// Taken by compare-and-swap, because other tasks may merge the state of a copy while the copy runs.
-    /// Relaxed: the holder of the task requests and settles, and the task's cell orders its runs.
+    /// Number of bytes reserved since the end of the last step and not requested yet; at most
+    /// [`SPARE_BYTES`]. Taken by compare-and-swap, because other tasks may merge the state of a copy while
+    /// the copy runs. Relaxed: only the holder of the task requests memory and adjusts the reservation, and
+    /// the task's cell orders its runs.
     spare_bytes: AtomicUsize,
-    /// True if the task has requested memory since the last settlement (the end of its last step). Relaxed:
-    /// the holder of the task requests and settles, and the task's cell orders its runs. Other tasks that
-    /// request memory here put down the merged state behind a lock.
+    /// True if the task has requested memory since the end of its last step. Relaxed: only the holder of the
+    /// task requests memory and adjusts the reservation, and the task's cell orders its runs. Other tasks
+    /// that request memory here put down the merged state behind a lock.
     was_asked: AtomicBool,
     lent: Mutex<Granted>,
     /// The first refusal of memory to this task, whether it was reported or not.
@@ -73,8 +74,8 @@ impl StateGrant {
         self.was_asked.load(Ordering::Relaxed) && self.lent.lock().refused.is_some()
     }
 
-    /// Makes the reservation `state` pay for `held_bytes`, the size of the state after a step. Uses the bytes
-    /// reserved during the step, and gives back the rest.
+    /// Changes the reservation `state` to `held_bytes` bytes, the size of the state after a step. The bytes
+    /// reserved during the step go into it, and the rest is given back to the budget.
     ///
     /// # Errors
     /// [`BudgetExceeded`] if a request was refused in the step, or if the state holds more than it requested
@@ -253,7 +254,8 @@ mod tests {
         state_grant.settle(&mut state, 3 * 8).unwrap_err();
         state_grant.settle(&mut state, 3 * 8).unwrap();
         assert_eq!(budget.used_bytes(), 3 * 8);
-        // The reservation was settled after the step, so no bytes are reserved beyond what the state holds.
+        // After the step the reservation was adjusted to the size of the state, so no bytes are reserved
+        // beyond what the state holds.
         assert!(state_grant.lend(8));
         assert_eq!(budget.used_bytes(), 4 * 8 + SPARE_BYTES);
     }

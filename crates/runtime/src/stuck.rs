@@ -15,11 +15,12 @@ use thalweg_model::ProcessingTime;
 use crate::limits;
 use crate::task::{Inlet, Outlet, Probe};
 
-/// Number of consecutive runs that moved no record and no mark after which a task may count as stuck, if
-/// enough time has passed, too.
+/// Number of consecutive runs that moved no record and no mark (such as a watermark) after which a task may
+/// count as stuck, if enough time has passed, too.
 const BARREN_RUNS_MIN: u32 = 1 << 10;
 
-/// Number of consecutive runs of a task that moved no record and no mark, and the time of the first.
+/// Number of consecutive runs of a task that moved no record and no mark (such as a watermark), and the time
+/// of the first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Barren {
     runs: u32,

@@ -20,7 +20,7 @@ pub struct ProcessMetrics {
     pub cpu_ns: Option<u64>,
     /// Bytes of memory that the process holds now (resident set size).
     pub rss_bytes: Option<u64>,
-    /// The most bytes of memory that the process has held at once since [`forget_rss_peak`].
+    /// The most bytes of memory that the process has held at once since the last call of [`forget_rss_peak`].
     pub rss_peak_bytes: Option<u64>,
     /// Number of page faults that were served without reading from a disk.
     pub page_faults_minor: Option<u64>,
@@ -76,8 +76,8 @@ pub fn cpu_seconds() -> f64 {
     cpu_ns() as f64 / 1e9
 }
 
-/// Returns the most bytes of memory that the process has held at once since [`forget_rss_peak`]; 0 if the
-/// system does not tell.
+/// Returns the most bytes of memory that the process has held at once since the last call of
+/// [`forget_rss_peak`]; 0 if the system does not tell.
 pub fn rss_peak_bytes() -> u64 {
     let status = read_to_string("/proc/self/status").unwrap_or_default();
     status_bytes(&status, "VmHWM:").unwrap_or(0)

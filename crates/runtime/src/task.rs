@@ -47,7 +47,7 @@ pub(crate) struct StepContext<'a> {
     /// Metadata (time of the step and scheduling context) that is stored with the output of the step.
     pub(crate) arrival: Arrival,
     pub(crate) quantum: Quantum,
-    /// The memory grant that pays for the growth of the task's state.
+    /// The memory grant from which the growth of the task's state is reserved.
     pub(crate) state_grant: &'a StateGrant,
     /// Number of the worker that runs the step.
     pub(crate) worker: usize,
@@ -83,7 +83,7 @@ pub(crate) struct StepReport {
     pub(crate) ended: bool,
 }
 
-/// Irregularities that a source has met in its input, counted for reports.
+/// Irregularities in the input of a source, such as records that could not be parsed, counted for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Oddities {
     /// Number of input records that could not be parsed.
@@ -100,7 +100,7 @@ pub(crate) trait Task: Send {
     /// Runs the task for one quantum of records.
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault>;
 
-    /// Gives the task the memory grant that pays for its state, before the first step.
+    /// Gives the task the memory grant from which its state is reserved. Called before the first step.
     fn fund(&mut self, state_grant: &Arc<StateGrant>);
 
     /// Lets the task's operators draw seeds for their hash tables, before the first step.
@@ -109,7 +109,8 @@ pub(crate) trait Task: Send {
     /// Returns the bytes that the task holds for state and buffers, without the blocks of edges.
     fn held_bytes(&self) -> usize;
 
-    /// Returns the irregularities that a source has met in its input.
+    /// Returns how many irregularities a source has found in its input, such as records that could not be
+    /// parsed.
     fn oddities(&self) -> Oddities {
         Oddities::default()
     }
@@ -155,8 +156,8 @@ pub(crate) struct Changes {
     pub(crate) closed: bool,
     /// True if the tasks that write this task's inputs may have been without room, and have some now.
     pub(crate) freed: bool,
-    /// True if other tasks that deposit blocks into the same containers of epochs may have been without free
-    /// blocks, and have some now.
+    /// True if other tasks that deposit blocks into the same containers (the unclaimed blocks of each epoch)
+    /// may have been without free blocks, and have some now.
     pub(crate) gave_back: bool,
 }
 
@@ -183,7 +184,7 @@ pub(crate) struct Probe {
     due_ns: AtomicU64,
     /// For a source: instant of its next poll, in ns; not before `due_ns`.
     poll_ns: AtomicU64,
-    /// For a source: instant of its last poll, in ns.
+    /// For a source: instant of its last poll, in ns; 0 before the first.
     polled_ns: AtomicU64,
     /// For a source: nanoseconds between its records, from the record due at `due_ns` on.
     spacing_ns: AtomicU64,
@@ -204,11 +205,11 @@ pub(crate) struct Probe {
     /// Instant, in ns, from which a mark (such as a watermark) or an emission of results of the task is
     /// unfinished, so that there is work without input; `SETTLED` if none is unfinished.
     unsettled_since_ns: AtomicU64,
-    /// Time in ns at which the cause of the unfinished mark or emission was observed: a part of its
-    /// scheduling context.
+    /// Time in ns at which the source event behind the unfinished mark (such as a watermark) or emission fell
+    /// due or was read: a part of its scheduling context.
     unsettled_observed_ns: AtomicU64,
-    /// Token of the unfinished mark or emission, as the instant in ns from which it is valid: the other part
-    /// of its scheduling context.
+    /// Token of the unfinished mark (such as a watermark) or emission, as the instant in ns from which it is
+    /// valid: the other part of its scheduling context.
     unsettled_token_ns: AtomicU64,
     /// Number of rows that the task has taken. `carriers_taken` counts the records that contained them, where
     /// a record stands for several rows. Relaxed: policies see only the ratio.
@@ -225,8 +226,8 @@ pub(crate) struct Probe {
 /// record is due.
 const UNKNOWN_SPACING: u64 = u64::MAX;
 
-/// Stands for "no unfinished mark or emission" in place of an instant of processing time; later than any
-/// instant.
+/// Stands for "no unfinished mark (such as a watermark) or emission" in place of an instant of processing
+/// time; later than any instant.
 const SETTLED: u64 = u64::MAX;
 
 impl Probe {
@@ -330,8 +331,8 @@ impl Probe {
         }
     }
 
-    /// Returns true if the task has taken anything from an input (records, marks or a block) since `reach`
-    /// was recorded.
+    /// Returns true if the task has taken anything from an input (records, a block, or marks such as
+    /// watermarks) since `reach` was recorded.
     pub(crate) fn has_read(&self, reach: &Reach) -> bool {
         let has_moved = |(inlet, read): (&Inlet, &Position)| inlet.position() != *read;
         self.inputs.iter().zip(&reach.read).any(has_moved)
@@ -418,7 +419,8 @@ impl Probe {
         late_ns / self.spacing_ns.load(Ordering::Relaxed) + 1
     }
 
-    /// Returns the time at which the oldest waiting record, mark or unfinished emission of the task arrived.
+    /// Returns the time at which the oldest waiting record, mark (such as a watermark) or unfinished emission
+    /// of the task arrived.
     pub(crate) fn oldest_pending(&self, now: ProcessingTime) -> ProcessingTime {
         let unsettled = ProcessingTime::from_nanos(self.unsettled_since_ns.load(Ordering::Relaxed));
         let arrived = if !self.is_source() {
@@ -472,7 +474,8 @@ impl Probe {
         self.is_source() && self.due() == ProcessingTime::ZERO
     }
 
-    /// Returns true if the task closes epochs of a parallel operator. Such a task takes no records.
+    /// Returns true if the task closes the epochs of a parallel operator: it merges the state of the copies
+    /// and emits the results, and takes no records.
     pub(crate) fn closes_epochs(&self) -> bool {
         matches!(&*self.inputs, [Inlet::Epochs(..)])
     }
@@ -582,7 +585,7 @@ impl Probe {
     /// Returns the scheduling context of the work at the head of the input that is read next, and the last
     /// watermark of that input. Among the inputs with waiting work it is the one with the lowest watermark,
     /// as [`Merge`](merge::Merge) chooses apart from its turns; of several such inputs, the one whose work
-    /// was observed first. Returns `None` if nothing waits.
+    /// has the oldest source event. Returns `None` if nothing waits.
     fn next_head(&self, now: ProcessingTime) -> Option<(EventTime, Context)> {
         let heads = self.inputs.iter().enumerate().filter_map(|(port, inlet)| {
             let last = self.input_watermarks.get(port).map(|last| last.load(Ordering::Relaxed).cast_signed());
@@ -630,8 +633,8 @@ impl Probe {
             let all = self.inputs.iter().filter_map(|inlet| inlet.head(now)).chain([head]);
             head = all.min_by_key(|head| head.observed).unwrap_or(head);
         }
-        // If a source makes its records on demand, they count as observed at the moment at which they are
-        // made.
+        // If a source makes its records on demand, the time of their scheduling context is the moment at
+        // which they are made.
         let observed = if self.is_on_demand() { now } else { head.observed };
         Arrival { now, context: Context { observed, ..head } }
     }
@@ -714,8 +717,8 @@ pub(crate) mod tests {
         check(|probe| probe.note_caught_up(at(900), at(1_001), Some(10), 20), (0, 1_000, false));
     }
 
-    /// The queue of a source has the records that are due. An unfinished mark is pending work, but no record.
-    /// A source that makes records on demand has no queue.
+    /// The queue of a source has the records that are due. An unfinished mark (such as a watermark) is
+    /// pending work, but no record. A source that makes records on demand has no queue.
     #[test]
     fn the_queue_of_a_source_is_what_is_due() {
         let probe = Probe::new(Box::default(), Box::default());
@@ -730,8 +733,8 @@ pub(crate) mod tests {
         assert_eq!(length(), None);
     }
 
-    /// A source that was far behind when it ended has no records that are due, even if a handle asks it to end
-    /// afterwards. Its last marks are still work.
+    /// A source that was far behind when it ended has no records that are due, even if a handle asks it to
+    /// end afterwards. Its last marks (watermark and end) still count as work.
     #[test]
     fn a_source_that_has_ended_owes_nothing() {
         let probe = Probe::new(Box::default(), Box::default());
@@ -746,8 +749,8 @@ pub(crate) mod tests {
         assert_eq!((probe.oldest_pending(at(9_000)), probe.is_on_demand()), (at(950), false));
     }
 
-    /// Makes an edge on which `records` records wait, all observed at `observed_ns`. The caller must keep
-    /// both ends of the edge while it inspects the edge.
+    /// Makes an edge on which `records` records wait, all with the time `observed_ns` in their scheduling
+    /// context. The caller must keep both ends of the edge while it inspects the edge.
     pub(crate) fn edge_with(records: u64, observed_ns: u64) -> (Writer<u64>, Reader<u64>) {
         let shape = BlockShape { block_records: 4, chunk_blocks: 1 };
         let options = EdgeOptions { shape, chunks_max: 2, marks_max: 8 };
@@ -765,8 +768,9 @@ pub(crate) mod tests {
     }
 
     /// Checks which input a task with two inputs reads next: the last watermark of that input in s, and the
-    /// time in ns at which its work was observed. On the first input `records[0]` records wait, observed at
-    /// 400 ns; on the second `records[1]`, observed at 500 ns. `watermarks` are the last ones of both, in s.
+    /// time in ns in the scheduling context of its work. On the first input `records[0]` records wait, whose
+    /// time is 400 ns; on the second `records[1]`, whose time is 500 ns. `watermarks` are the last ones of
+    /// both, in s.
     #[track_caller]
     fn check_head(records: [u64; 2], watermarks: [Option<i64>; 2], expected: Option<(Option<i64>, u64)>) {
         let edges = [edge_with(records[0], 400), edge_with(records[1], 500)];
@@ -781,8 +785,9 @@ pub(crate) mod tests {
         assert_eq!(found, (watermark.map(EventTime::from_secs), at(observed_ns)));
     }
 
-    /// The head of a task and its watermark are those of the input that is read next: of the inputs with work,
-    /// the one with the lowest watermark, and not the one whose work was observed first.
+    /// The head of a task and its watermark are those of the input that is read next: of the inputs with
+    /// work, the one with the lowest watermark, and not the one whose work has the earliest time in its
+    /// scheduling context.
     #[test]
     fn the_head_is_that_of_the_input_that_is_read_next() {
         check_head([3, 3], [Some(600), Some(100)], Some((Some(100), 500)));
@@ -790,7 +795,7 @@ pub(crate) mod tests {
         // An input without work does not count, however low its watermark is.
         check_head([3, 0], [Some(600), Some(100)], Some((Some(600), 400)));
         check_head([0, 3], [Some(100), Some(600)], Some((Some(600), 500)));
-        // If watermarks are equal, the work that was observed first counts.
+        // If watermarks are equal, the work with the earliest time in its scheduling context counts.
         check_head([3, 3], [Some(100), Some(100)], Some((Some(100), 400)));
         // An input that has had no watermark holds the others back, and is read first.
         check_head([3, 3], [Some(600), None], Some((None, 500)));

@@ -73,7 +73,7 @@ struct Running {
 
 /// A task with a thread of its own, as other threads see it.
 struct Seat {
-    /// The place in which the task's thread sleeps; no other thread sleeps in it.
+    /// Puts the task's thread to sleep and wakes it; no other thread sleeps in it.
     parker: Idle,
     probe: Arc<Probe>,
     /// The number that the operating system gave to the task's thread; 0 before the thread has started.
@@ -135,7 +135,7 @@ impl Seat {
 }
 
 impl Register {
-    /// Puts a value into the first free place of a list, and returns the number of that place.
+    /// Stores a value in the first free place of a list, and returns the number of that place.
     fn place<T>(places: &mut Vec<Option<T>>, value: T) -> u32 {
         let free = places.iter().position(Option::is_none).unwrap_or(places.len());
         if free == places.len() {
@@ -351,7 +351,8 @@ struct Neighbours {
     downstream: Vec<Arc<Seat>>,
     /// Tasks that must be woken when the epochs change that this task writes or reads.
     further: Vec<Arc<Seat>>,
-    /// Other tasks that deposit blocks for the same parallel task, into its containers of epochs.
+    /// Other tasks that deposit blocks for the same parallel task, into its containers (the unclaimed blocks
+    /// of each epoch).
     peers: Vec<Arc<Seat>>,
 }
 

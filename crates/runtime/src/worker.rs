@@ -16,14 +16,15 @@ use crate::error::QueryError;
 use crate::executor::{Bench, Claim, Done, Executor, Found, Outcome, Runs, TaskBody, discard};
 use crate::task::{StepContext, StepReport};
 
-/// The time of choosing a task is measured in one step of this many.
+/// Interval between measured choices: in one of this many steps of a worker, the time of choosing a task is
+/// measured.
 const SCHEDULING_SAMPLE: u32 = 64;
 
 /// Runs tasks, one step at a time, on one thread of the engine.
 pub struct Worker {
     executor: Arc<Executor>,
     bench: Bench,
-    /// The task that the worker will run next, and the moment at which the worker asked for it.
+    /// The task that the worker will run next, and the moment at which the worker began to choose it.
     claim: Option<(Claim, Reading)>,
     steps: u32,
 }

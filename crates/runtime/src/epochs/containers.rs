@@ -27,8 +27,8 @@ pub struct Bundle<B> {
     /// The block of records; `None` if the bundle carries only a latency marker.
     pub(crate) block: Option<B>,
     pub(crate) epoch: u64,
-    /// The watermark of the split that produced the records. It decides which of the block's records are
-    /// late.
+    /// The watermark of the split of the source that produced the records. It decides which of the block's
+    /// records are late.
     pub(crate) late_by: EventTime,
     /// A latency marker that follows the last record of the block.
     pub(crate) marker: Option<LatencyMarker>,
@@ -52,7 +52,7 @@ type WorkQueue<B> = CacheAligned<Mutex<VecDeque<Bundle<B>>>>;
 /// stream. The blocks of all of them come from one block pool.
 pub trait Deposit<T: Send + 'static>: Send + Sync {
     /// Puts a bundle (a block with its epoch) onto the work queue of `core`. The epoch must be one that the
-    /// depositing split has not left.
+    /// split of the source which makes the block has not left.
     fn deposit(&self, core: usize, bundle: Bundle<Block<Record<T>>>);
 
     /// Returns true if so many bundles (blocks with their epochs) wait that no bundle without a block, which
@@ -122,8 +122,8 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         let core = core % self.work_queues.len();
         let (records, epoch) = (records_of::<T, B>(&bundle), bundle.epoch);
         let mut work_queue = self.work_queues[core].lock();
-        // The bundle nearly always goes to the end of the work queue. Splits that use the same work queue may
-        // be one epoch apart.
+        // The bundle nearly always goes to the end of the work queue. Splits of the source that use the same
+        // work queue may be one epoch apart.
         let place = work_queue.iter().rposition(|other| other.epoch <= epoch).map_or(0, |place| place + 1);
         work_queue.insert(place, bundle);
         let counts = &*self.tracker.work_queues[core];

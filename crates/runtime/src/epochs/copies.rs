@@ -39,13 +39,14 @@ type OfCopy<C> = (usize, C);
 /// The operator chains, with their gathered state, of all copies of one task, while no worker processes
 /// records in them.
 pub(crate) struct Copies<C> {
-    /// The chains of each copy, behind one lock per copy. The lock is taken when a copy picks up a chain or
-    /// puts it down, and when a task closes an epoch. It is never held while records are processed.
+    /// The chains of each copy, behind one lock per copy. The lock is taken when a copy takes a chain out to
+    /// process records or stores it again, and when a task closes an epoch. It is never held while records
+    /// are processed.
     own: Box<[CacheAligned<Mutex<Own<C>>>]>,
     merging: Mutex<Merging<C>>,
     tracker: Arc<EpochTracker>,
-    /// The memory grants that pay for the state of the copies. The lock is taken when a query is built, and
-    /// once per epoch.
+    /// The memory grants of the copies: the bytes of the engine's budget that the state of each copy may use.
+    /// The lock is taken when a query is built, and once per epoch.
     grants: Mutex<Vec<Arc<StateGrant>>>,
 }
 
@@ -65,8 +66,8 @@ pub(crate) struct Pair<C> {
 struct Own<C> {
     gathered: Vec<Gathered<C>>,
     /// Bytes of the state of this copy's operator chain that is being merged with the chains of other copies
-    /// of the task. The copy pays for them until it gets the emptied chain back. There is at most one such
-    /// chain, because one epoch is merged at a time.
+    /// of the task. They stay reserved in this copy's memory grant until the copy gets the emptied chain
+    /// back. There is at most one such chain, because one epoch is merged at a time.
     merging_bytes: usize,
     spare: Vec<C>,
 }
@@ -85,7 +86,8 @@ impl<C> Copies<C> {
         Copies { own: (0..count).map(|_| own()).collect(), merging, tracker, grants: Mutex::default() }
     }
 
-    /// Adds the memory grant that pays for a copy's state.
+    /// Adds the memory grant of one more copy: the bytes of the engine's budget that the copy's state may
+    /// use.
     pub(crate) fn add_grant(&self, state_grant: &Arc<StateGrant>) {
         self.grants.lock().push(Arc::clone(state_grant));
     }
@@ -97,8 +99,8 @@ impl<C> Copies<C> {
         self.grants.lock().iter().find_map(|state_grant| state_grant.first_refusal())
     }
 
-    /// Picks up the operator chain with the state that a copy of the task has gathered in an epoch. If there
-    /// is none, picks up an empty chain that the copy keeps; returns `None` if it keeps none.
+    /// Takes out the operator chain with the state that a copy of the task has gathered in an epoch. If there
+    /// is none, takes out an empty chain that the copy keeps; returns `None` if it keeps none.
     pub(crate) fn pick_up(&self, copy: usize, epoch: u64) -> Option<Gathered<C>> {
         let mut own = self.own[copy].lock();
         match own.gathered.iter().position(|gathered| gathered.epoch == epoch) {
@@ -115,8 +117,8 @@ impl<C> Copies<C> {
         own.held_bytes()
     }
 
-    /// Returns the bytes of all state for which a copy of the chain pays: its gathered state, and the state
-    /// that is being merged until the emptied chain is back.
+    /// Returns the bytes of state that count against a copy's memory grant: its gathered state and, until the
+    /// emptied chain is back, its state that is being merged.
     pub(crate) fn held_bytes(&self, copy: usize) -> usize {
         self.own[copy].lock().held_bytes()
     }
@@ -169,10 +171,11 @@ impl<C> Copies<C> {
         Some(Pair { whole, part })
     }
 
-    /// Puts down an operator chain into which the state of another chain was merged. The emptied chain of the
-    /// pair returns to its copy.
+    /// Stores an operator chain into which the state of another chain was merged, for further merges. The
+    /// emptied chain of the pair returns to its copy.
     pub(crate) fn put_whole(&self, Pair { whole, part: (copy, emptied) }: Pair<C>) {
-        // The copy that owns the merged operator chain now pays for the state of both chains.
+        // The state of both chains now counts against the memory grant of the copy that owns the merged
+        // chain.
         let part_bytes = self.own[copy].lock().merging_bytes;
         self.own[whole.0].lock().merging_bytes += part_bytes;
         self.give_back(copy, emptied);
@@ -190,8 +193,8 @@ impl<C> Copies<C> {
     pub(crate) fn end_merging(&self) -> Option<OfCopy<C>> {
         let mut merging = self.merging.lock();
         let MergingCounts { is_going_on, done, seen, .. } = &self.tracker.merging;
-        // Release: pairs with the Acquire load described at `MergingCounts::seen`, so that no reader sees
-        // more merged pairs acted on than merged.
+        // Release: pairs with the Acquire load described at `MergingCounts::seen`, so that no reader computes
+        // a negative number of merged pairs on which the closing task has not acted.
         seen.store(done.load(Ordering::Relaxed), Ordering::Release);
         if merging.in_hands > 0 || merging.parts.len() > 1 {
             return None;

@@ -13,8 +13,8 @@
 //! other did.
 //!
 //! Silence has a place among the ends. It is announced behind the last epoch that had its end when the splits
-//! fell silent, as it would come behind their records on an edge. `README.md` beside this file lists the
-//! states, the counters and the races.
+//! of the source fell silent, as it would come behind their records on an edge. `README.md` beside this file
+//! lists the states, the counters and the races.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,8 @@ use thalweg_scheduling::Context;
 use super::{EPOCHS_MAX, MARKERS_MAX, STEAL_AFTER_NS};
 use crate::arrival::ContextCell;
 
-/// Free blocks in the block pool of a stream, for records of any type.
+/// Interface to the block pool of a stream (its free blocks, its chunks and their sizes), whatever the type
+/// of the records.
 pub(crate) trait Space: Send + Sync {
     fn has_free(&self) -> bool;
     fn take_starved(&self) -> bool;
@@ -61,7 +62,8 @@ impl<T: Send + 'static> Space for BlockPool<T> {
     }
 }
 
-/// One step of the task that closes epochs. The task takes these steps in order.
+/// One step of the task that closes epochs (merges the state of the copies and emits the results). The task
+/// takes these steps in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
     /// All blocks of this epoch and of all epochs before it have been consumed: merge the state of the epoch,
@@ -69,17 +71,18 @@ pub(crate) enum Item {
     End { epoch: u64, watermark: EventTime },
     /// A latency marker has passed through the copies of the parallel operator.
     Marker(LatencyMarker),
-    /// All splits of the stream have fallen silent.
+    /// All splits of the stream (parallel parts of the source) have fallen silent.
     Idle,
-    /// All splits of the stream have ended.
+    /// All splits of the stream (parallel parts of the source) have ended.
     Over,
 }
 
 /// Counters of the work queue of one core, for readers that do not take its lock. They are written under that
 /// lock.
 ///
-/// Counts of what went out are stored with Release, and loaded with Acquire before the count of what came in
-/// is loaded. A bundle is counted in before it is counted out, so no reader sees more go out than came in.
+/// Counts of bundles (blocks with their epochs) and records taken out are stored with Release, and loaded
+/// with Acquire before the counts of those put in are loaded. A bundle is counted in before it is counted
+/// out, so no reader sees more go out than came in.
 #[derive(Debug)]
 pub(crate) struct WorkQueueCounts {
     /// Number of bundles (blocks with their epochs) that were put onto the work queue. Relaxed: ordered by
@@ -96,8 +99,8 @@ pub(crate) struct WorkQueueCounts {
     /// Epoch of the first bundle (block with its epoch) of the work queue, which is the oldest there;
     /// `u64::MAX` if it is empty. Relaxed: a hint.
     pub(super) oldest_epoch: AtomicU64,
-    /// Scheduling context (Cameo) of the first bundle on the work queue; of the last bundle that was there if
-    /// the work queue is empty.
+    /// Scheduling context (Cameo) of the first bundle (a block with its epoch) on the work queue; of the last
+    /// bundle that was there if the work queue is empty.
     pub(super) oldest_context: ContextCell,
 }
 
@@ -114,8 +117,8 @@ impl WorkQueueCounts {
         }
     }
 
-    /// Returns the number of records on the work queue; at least 1 if any bundle is there, because a bundle
-    /// may carry only a latency marker.
+    /// Returns the number of records on the work queue; at least 1 if any bundle (a block with its epoch) is
+    /// there, because a bundle may carry only a latency marker.
     fn unclaimed(&self) -> u64 {
         let records_out = self.records_out.load(Ordering::Acquire);
         let records = left(self.records_in.load(Ordering::Relaxed), records_out);
@@ -136,9 +139,9 @@ impl WorkQueueCounts {
     }
 }
 
-/// Returns the difference of two counts: what came in minus what went out. `gone` must be loaded with Acquire
-/// before `come` is loaded. A difference below zero would be a defect of the orderings. It counts as zero,
-/// because these counts only tell workers where to look.
+/// Returns how many bundles or records are on a work queue: the number put in (`come`) minus the number taken
+/// out (`gone`). `gone` must be loaded with Acquire before `come` is loaded. A difference below zero would be
+/// a defect of the orderings. It counts as zero, because these counts only tell workers where to look.
 fn left(come: u64, gone: u64) -> u64 {
     assert!(
         !cfg!(loom) || gone <= come,
@@ -168,7 +171,7 @@ impl Default for Claiming {
 }
 
 /// Progress of the open epochs in front of one task: unconsumed blocks, assigned ends, and the steps of the
-/// task that closes epochs.
+/// task that closes epochs (merges the state of the copies and emits the results).
 pub struct EpochTracker {
     pub(super) claiming: Claiming,
     /// Number of epochs whose ends were assigned since the start. Written under the lock of `life`. Relaxed:
@@ -184,13 +187,13 @@ pub struct EpochTracker {
     /// `Life::oldest` for readers without the lock. Relaxed: the value only grows, so an outdated value is
     /// merely too low, which is safe.
     oldest: AtomicU64,
-    /// Number of steps for the task that closes epochs that were put into `Life::items` since the start.
-    /// Written under the lock of `life`. Relaxed: exact for a reader behind the fence of a notification,
-    /// otherwise a hint.
+    /// Number of steps for the task that closes epochs (merges the state of the copies and emits the results)
+    /// that were put into `Life::items` since the start. Written under the lock of `life`. Relaxed: exact for
+    /// a reader behind the fence of a notification, otherwise a hint.
     items_in: AtomicU64,
-    /// Number of steps that the task which closes epochs has taken from `Life::items`. Stored with Release
-    /// under the lock of `life`, and loaded with Acquire before `items_in`. So no reader sees more items
-    /// taken than put.
+    /// Number of steps that the task which closes epochs (merges the state of the copies and emits the
+    /// results) has taken from `Life::items`. Stored with Release under the lock of `life`, and loaded with
+    /// Acquire before `items_in`. So no reader sees more items taken than put.
     items_out: AtomicU64,
     /// Number of latency markers dropped because too many waited. Relaxed: only a counter for reports.
     markers_dropped: AtomicU64,
@@ -218,8 +221,9 @@ pub struct EpochTracker {
 struct Place {
     /// Number of bundles (blocks with their epochs) of this epoch that are deposited and not consumed.
     unconsumed: AtomicU64,
-    /// The latest scheduling context of the bundles that were deposited. Cleared when the epoch is opened. Results
-    /// of the epoch inherit it, as from the message that completes a window (Cameo, Algorithm 1, line 16).
+    /// The latest scheduling context of the bundles (blocks with their epochs) that were deposited. Cleared
+    /// when the epoch is opened. Results of the epoch inherit it, as from the message that completes a window
+    /// (Cameo, Algorithm 1, line 16).
     context: ContextCell,
 }
 
@@ -247,8 +251,9 @@ impl MergingCounts {
     }
 }
 
-/// The end of an epoch, or a silence of all splits, which was determined and must still be passed on. There
-/// is at most one end for each open epoch, and one silence before each end and behind the last.
+/// The end of an epoch, or a silence of all splits of the source, which was determined and must still be
+/// passed on to the task that closes epochs or to the trackers downstream. There is at most one end for each
+/// open epoch, and one silence before each end and behind the last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ToCome {
     /// The watermark at which the next epoch ends.
@@ -265,7 +270,7 @@ struct Life {
     /// Number of epochs whose ends were assigned since the start.
     assigned: u64,
     /// The assigned end watermarks of the epochs from number `complete` on, with the silences of all splits
-    /// between them.
+    /// of the source between them.
     to_come: VecDeque<ToCome>,
     /// The watermark that was last assigned as the end of an epoch.
     last_end: EventTime,
@@ -323,15 +328,17 @@ impl EpochTracker {
         &self.unconsumed[(epoch % EPOCHS_MAX) as usize].context
     }
 
-    /// Returns the scheduling context that the results of an epoch inherit: the latest of the bundles that were
-    /// deposited into it. Returns `None` if there was no bundle. Called before the epoch is released.
+    /// Returns the scheduling context that the results of an epoch inherit: the latest of the bundles (blocks
+    /// with their epochs) that were deposited into it. Returns `None` if there was no bundle. Called before
+    /// the epoch is released.
     pub(crate) fn context_of(&self, epoch: u64) -> Option<Context> {
         Some(self.context_cell(epoch).load()).filter(|context| context.observed > ProcessingTime::ZERO)
     }
 
-    /// Returns the scheduling context of the oldest bundle on the work queue of this copy. If nothing is there,
-    /// returns that of the oldest bundle on other work queues that the copy may claim; `None` if there is none.
-    /// Counters of other work queues lie in the caches of other cores, so they are not read before they matter.
+    /// Returns the scheduling context of the oldest bundle on the work queue of this copy. If this work queue
+    /// is empty, returns that of the oldest bundle on other work queues that the copy may claim; `None` if
+    /// there is none. Counters of other work queues lie in the caches of other cores, so they are not read
+    /// before they matter.
     pub(crate) fn head_context(&self, copy: usize, now: ProcessingTime) -> Option<Context> {
         let own = &self.work_queues[copy];
         if own.bundles_waiting() > 0 {
@@ -351,8 +358,9 @@ impl EpochTracker {
         self.outlets.iter().for_each(|outlet| outlet.open(epoch, boundary));
     }
 
-    /// Returns the boundary of the oldest epoch for which a copy of the task has something to do. A copy that
-    /// may claim no block is assumed to hold a block of the oldest unconsumed epoch.
+    /// Returns the boundary (the event time at which an epoch ends) of the oldest epoch for which a copy of
+    /// the task has something to do. A copy that may claim no block is assumed to hold a block of the oldest
+    /// unconsumed epoch.
     pub(crate) fn due(&self, copy: usize, now: ProcessingTime) -> EventTime {
         let waiting = self.claimable_work_queues(copy, now);
         let oldest = waiting.map(|work_queue| work_queue.oldest_epoch.load(Ordering::Relaxed)).min();
@@ -370,8 +378,8 @@ impl EpochTracker {
         epochs.map(|epoch| u32::from(self.place(epoch).load(Ordering::Relaxed) > 0)).sum()
     }
 
-    /// Counts a bundle that is about to be deposited. `epoch` must be one that the depositor has not left.
-    /// Returns the epoch into which the bundle goes.
+    /// Counts a bundle (a block with its epoch) that is about to be deposited. `epoch` must be one that the
+    /// depositor has not left. Returns the epoch into which the bundle goes.
     pub(super) fn count_in(&self, epoch: u64) -> u64 {
         if self.claiming.mixes_epochs {
             // The bundle (a block with its epoch) goes into the oldest epoch whose end watermark is not
@@ -394,8 +402,8 @@ impl EpochTracker {
         self.context_cell(epoch).raise(context);
     }
 
-    /// Returns the youngest epoch whose blocks may be claimed now; `None` if the blocks of all epochs are
-    /// held back.
+    /// Returns the youngest epoch whose blocks may be claimed now; `None` if no block may be claimed before
+    /// its epoch has its end watermark (see the [ablation](crate::Ablations::in_order_epochs)).
     pub(super) fn claimable_up_to(&self) -> Option<u64> {
         if !self.claiming.holds_epochs || !self.space.has_free() {
             return Some(u64::MAX);
@@ -410,7 +418,8 @@ impl EpochTracker {
         (oldest_epoch.load(Ordering::Relaxed), oldest_ns.load(Ordering::Relaxed))
     }
 
-    /// Returns true if blocks wait that may be claimed only when no free block is left.
+    /// Returns true if blocks wait that copies leave unclaimed (see the
+    /// [ablation](crate::Ablations::in_order_epochs)) until no free block is left.
     pub(crate) fn holds_blocks(&self) -> bool {
         self.claiming.holds_epochs && self.bundles_waiting() > 0
     }
@@ -449,12 +458,12 @@ impl EpochTracker {
         self.settle(&mut life);
     }
 
-    /// Records that all splits of the source have fallen silent. The silence is announced when every epoch
+    /// Records that all splits of the source have fallen silent. The silence is passed on when every epoch
     /// that has its end by now is complete. Blocks deposited behind the last end give no result before a
     /// later end, so the silence makes none of them late.
     ///
-    /// A silence that is over before it is announced is announced all the same, in its place, as on an edge.
-    /// The results of a stream must not depend on how far behind the copies are.
+    /// A silence that is over before it is passed on is passed on all the same, in its place among the ends,
+    /// as on an edge. The results of a stream must not depend on how far behind the copies are.
     pub(crate) fn fall_idle(&self) {
         let mut life = self.life.lock();
         if life.to_come.back() != Some(&ToCome::Idle) {
@@ -464,7 +473,8 @@ impl EpochTracker {
     }
 
     /// Records a latency marker that has passed through the copies of the parallel task. The marker is
-    /// dropped and counted if too many wait for the task that closes epochs.
+    /// dropped and counted if too many wait for the task that closes epochs (merges the state of the copies
+    /// and emits the results).
     pub(crate) fn mark_latency(&self, marker: LatencyMarker) {
         let mut life = self.life.lock();
         if life.markers < MARKERS_MAX {
@@ -479,8 +489,10 @@ impl EpochTracker {
         self.markers_dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Passes on the ends of all epochs that are complete, and the silences between them, in order. An epoch
-    /// is complete when it has an end and all its blocks are consumed.
+    /// Passes the ends of all epochs that are complete, and the silences of all splits of the source between
+    /// them, in order to the task that closes epochs (merges the state of the copies and emits the results)
+    /// or to the trackers downstream. An epoch is complete when it has an end and all its blocks are
+    /// consumed.
     fn settle(&self, life: &mut Life) {
         while let Some(&next) = life.to_come.front() {
             match next {
@@ -524,7 +536,8 @@ impl EpochTracker {
         self.items_in.store(self.items_in.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Returns the next step of the task that closes epochs; `None` if no step is due.
+    /// Returns the next step of the task that closes epochs (merges the state of the copies and emits the
+    /// results); `None` if no step is due.
     pub(crate) fn next_item(&self) -> Option<Item> {
         if self.items_waiting() == 0 {
             return None;
@@ -615,8 +628,8 @@ impl EpochTracker {
         self.merging.pairs.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of items (ends of epochs, markers, silences) that wait for the task that closes
-    /// epochs.
+    /// Returns the number of items (ends of epochs, latency markers, and silences of all splits) that wait
+    /// for the task that closes epochs (merges the state of the copies and emits the results).
     pub(crate) fn items_waiting(&self) -> u64 {
         let taken = self.items_out.load(Ordering::Acquire);
         left(self.items_in.load(Ordering::Relaxed), taken)
@@ -661,8 +674,8 @@ impl EpochTracker {
         self.sum(|work_queue| &work_queue.bundles_out)
     }
 
-    /// Returns the number of unclaimed records on the work queue of a copy; at least 1 if any bundle is
-    /// there.
+    /// Returns the number of unclaimed records on the work queue of a copy; at least 1 if any bundle (a block
+    /// with its epoch) is there.
     pub(crate) fn unclaimed(&self, copy: usize) -> u64 {
         self.work_queues[copy].unclaimed()
     }
@@ -708,8 +721,8 @@ impl EpochTracker {
         }
     }
 
-    /// Returns the deposit time of the oldest bundle on the work queue of a copy, in ns; `u64::MAX` if it is
-    /// empty.
+    /// Returns the deposit time of the oldest bundle (a block with its epoch) on the work queue of a copy, in
+    /// ns; `u64::MAX` if it is empty.
     pub(crate) fn oldest_unclaimed_ns(&self, copy: usize) -> u64 {
         self.work_queues[copy].oldest_ns.load(Ordering::Relaxed)
     }

@@ -37,7 +37,7 @@ pub(crate) struct TaskBody {
     pub(crate) probe: Arc<Probe>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) state_grant: Arc<StateGrant>,
-    /// The part of the memory budget that pays for the state and buffers of this task.
+    /// Bytes of the memory budget that are reserved for the state and buffers of this task.
     pub(crate) state: Reservation,
     /// Tasks that write an edge which this task reads. `downstream` has the tasks that read what this task
     /// writes.
@@ -45,8 +45,8 @@ pub(crate) struct TaskBody {
     pub(crate) downstream: Box<[OperatorId]>,
     /// Tasks that must be notified when the epochs change that this task writes or reads.
     pub(crate) further: Box<[OperatorId]>,
-    /// Other tasks that deposit blocks for the same parallel task as this task, into its containers of
-    /// epochs.
+    /// Other tasks that deposit blocks for the same parallel task as this task, into its containers (the
+    /// unclaimed blocks of each epoch).
     pub(crate) peers: Box<[OperatorId]>,
     stands: TaskState,
     stands_since: ProcessingTime,
@@ -54,21 +54,21 @@ pub(crate) struct TaskBody {
     pub(crate) run_records: u32,
     /// Number of records that this source may make in a run, even if the policy's quantum is smaller.
     pub(super) made_records: u32,
-    /// Number of records that a run of this task may take even if the policy's quantum is smaller, unless
-    /// that many take long. It lets the task fill a whole block before it deposits the block for a parallel
-    /// task.
+    /// Number of records that a run of this task may take even if the policy's quantum is smaller, unless so
+    /// many take longer than the time between two rounds of ranking. It lets the task fill a whole block
+    /// before it deposits the block for a parallel task.
     pub(super) bundle_records: u32,
     /// True if the task's results arrive asynchronously, so that a run may find nothing to do.
     is_deferred: bool,
     barren: Barren,
-    /// Positions of the task's edges at the start of its last run. A comparison with them shows what the run
-    /// has changed.
+    /// Positions of the task's edges at the start of its last run. The difference to the present positions
+    /// shows what the run has changed.
     pub(crate) reach: Reach,
     /// The rank that the task got when it was last ranked, as a word of 64 bits.
     pub(super) word: u64,
     pub(crate) quantum: Quantum,
-    /// The task's share in its query. It is dropped last, so that the query learns of the task's end only
-    /// when everything else of the task is gone.
+    /// Counts the task among the running tasks of its query. It is dropped last, so that the query counts the
+    /// task as ended only when everything else of the task is freed.
     pub(crate) query: TaskOfQuery,
 }
 

@@ -65,8 +65,8 @@ pub(crate) struct Bench {
     pub(crate) has_buried: bool,
 }
 
-/// Measures how long a worker has left ready tasks undone while another worker slept, to decide when waking
-/// the sleeper pays. It starts again when the worker itself sleeps.
+/// Measures how long a worker has left ready tasks undone while another worker slept, to decide when this
+/// time exceeds the cost of waking the sleeper. It starts again when the worker itself sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Left {
     /// Nanoseconds for which work was left undone, counted up to the worker's last decision.
@@ -77,8 +77,8 @@ pub(super) struct Left {
 
 impl Left {
     /// Records a decision of the worker: `is_left` tells whether it leaves a ready task undone, and
-    /// `expected_ns` is the expected time of the run that it takes. Returns true if waking a sleeping worker
-    /// pays; the count then starts again.
+    /// `expected_ns` is the expected time of the run that it takes. Returns true if the time for which tasks
+    /// were left exceeds the cost of waking a sleeping worker; the count then starts again.
     fn note(&mut self, now: ProcessingTime, is_left: bool, expected_ns: u64) -> bool {
         let last_ns = self.since.map_or(0, |since| now.nanos_since(since));
         let ran_ns = self.ran_ns.saturating_add(last_ns);
@@ -137,8 +137,8 @@ impl Turn<'_> {
     pub(super) fn complete(&mut self, done: Done) {
         let Done { claim: Claim { mut body }, started, outcome } = done;
         // SeqCst: what the run has published comes before the looks at task cells and at the positions of
-        // edges below. A worker that puts a task to rest has such a fence before its last look at the input.
-        // So one of the two sees the other's writes.
+        // edges below. A worker that puts a task back as idle has such a fence before its last look at the
+        // input. So one of the two sees the other's writes.
         fence(Ordering::SeqCst);
         let changes = body.probe.changes_since(&body.reach);
         let Changes { wrote, closed, freed, gave_back } = changes;
@@ -204,8 +204,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Has a task checked for new work: by its holder if it is held, by the next worker that takes it if it
-    /// is ready, and by this thread otherwise.
+    /// Has a task checked for new work: by the thread that has taken it from its cell, if one has; by the
+    /// next worker that takes it, if it is ready; and by this thread otherwise.
     pub(super) fn notify(&mut self, operator: OperatorId) {
         let place = operator.0 as usize;
         let cell = &self.executor.cells[place];
@@ -246,8 +246,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Puts a held task back into its cell according to its state: ready with its rank, or idle. A task whose
-    /// query has ended is ended instead.
+    /// Puts a task, which this thread has taken from its cell, back into the cell according to its state:
+    /// ready with its rank, or idle. A task whose query has ended is ended instead.
     fn put(&mut self, mut body: Box<TaskBody>) {
         let place = body.operator.0 as usize;
         loop {
@@ -302,7 +302,7 @@ impl Turn<'_> {
         Some(body.word)
     }
 
-    /// Ends a task that this thread holds. The task is dropped when the decision ends.
+    /// Ends a task that this thread has taken from its cell. The task is dropped when the decision ends.
     fn bury(&mut self, mut body: Box<TaskBody>) {
         let place = body.operator.0 as usize;
         self.executor.ranks.set(place, NOTHING);
@@ -313,7 +313,8 @@ impl Turn<'_> {
         self.ended.push(body);
     }
 
-    /// Fails a query, and ends its tasks that no worker holds. A held task ends when it is put back.
+    /// Fails a query, and ends its tasks that no worker has taken from their cells. A task that a worker has
+    /// taken ends when it is put back.
     pub(super) fn fail(&mut self, query: &QueryShared, error: QueryError) {
         match query.fail(error) {
             None => self.bury_tasks(query),
@@ -322,7 +323,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Ends the tasks of a failed query that no worker holds.
+    /// Ends the tasks of a failed query that no worker has taken from their cells.
     pub(super) fn bury_tasks(&mut self, query: &QueryShared) {
         for operator in query.tasks() {
             let cell = &self.executor.cells[operator.0 as usize];
@@ -395,9 +396,9 @@ impl Turn<'_> {
                 continue;
             }
             if !executor.idle.is_single() {
-                // The rank is removed, so that other workers do not try this task while it is held. With a
-                // single worker this is not needed, because the worker ranks the task again before its next
-                // choice.
+                // The rank is removed, so that other workers do not try this task while this worker runs it.
+                // With a single worker this is not needed, because the worker ranks the task again before its
+                // next choice.
                 executor.ranks.set(index, NOTHING);
             }
             return Some(self.claim(body));

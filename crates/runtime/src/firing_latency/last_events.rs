@@ -2,13 +2,13 @@
 //! the results have reached all sinks (Cameo, NSDI 2021, section 4.1, "latency").
 //!
 //! A source has given all records of the windows up to some instant when it has read the record that carries
-//! its first watermark at or behind the instant. The arrival of that record counts, and of several sources
-//! the latest. This is Cameo's frontier time (section 4.2.2), from which its deadlines count. A record
-//! arrives when it could first have been read, if the source knows
+//! its first watermark at or after the instant. The arrival of that record counts, and of several sources the
+//! latest. This is Cameo's frontier time (section 4.2.2), from which its deadlines count. A record arrives
+//! when it could first have been read, if the source knows
 //! ([`Source::arrived`](thalweg_model::Source::arrived)); otherwise when the step that read it began.
 //!
 //! The last record inside the windows arrived at most a little before that record. Its own arrival is not
-//! known, because nothing is noted per record. In a stream whose records arrive at the pace of their stamps,
+//! known, because no time is stored per record. In a stream whose records arrive at the pace of their stamps,
 //! the distance is at most the strategy's bound of disorder, its step between two watermarks, and the time
 //! between two records. So event latency may be too short by that much, and is never too long.
 //!
@@ -33,8 +33,9 @@ pub(super) struct LastEvents {
     /// The end of a window that the source reaches next; `None` before the first watermark and after a
     /// silence.
     next_end: Option<EventTime>,
-    /// Nanoseconds from the last watermark of the source that reached an end of a window, by the clock, to the
-    /// arrival of the record that carried it; zero before the first, and if stamps are ahead of the clock.
+    /// Nanoseconds from the event time of the last watermark that reached an end of a window, taken as a time
+    /// of the engine's clock, to the arrival of the record that carried the watermark; zero before the first
+    /// such watermark, and if stamps are ahead of the clock.
     delay_ns: u64,
     /// True if the source is silent or has ended.
     pub(super) is_away: bool,
@@ -65,7 +66,7 @@ impl LastEvents {
     }
 
     /// Records a watermark of the source, whose record arrived at `arrived`. `next_end` is the first end of a
-    /// window behind the watermark.
+    /// window after the watermark.
     pub(super) fn pass(&mut self, watermark: EventTime, next_end: EventTime, arrived: ProcessingTime) {
         // The delay is that of the record that carried the watermark, also if the watermark passes several
         // ends of windows at once.
@@ -107,8 +108,8 @@ impl LastEvents {
     }
 }
 
-/// Returns the time of the clock at which an instant of event time is now, if records are stamped by the
-/// clock; zero for instants before the Unix epoch.
+/// Converts an instant of event time to the same instant of the engine's clock, as is right if records are
+/// stamped by this clock. Instants before the Unix epoch become zero.
 fn by_clock(instant: EventTime) -> ProcessingTime {
     let micros = u64::try_from(instant.as_micros()).unwrap_or(0);
     ProcessingTime::from_nanos(micros.saturating_mul(1_000))
@@ -132,7 +133,8 @@ mod tests {
         source
     }
 
-    /// The first watermark at or behind an end counts, not the last one and not the one of a later end.
+    /// The first watermark at or after the end of a window counts, not the last one and not the one of a
+    /// later end.
     #[test]
     fn the_first_record_behind_an_end_counts() {
         let mut source = source(&[(3, 3_100), (12, 12_100), (14, 14_100), (39, 39_100)]);
@@ -142,8 +144,8 @@ mod tests {
         assert_eq!(source.passed.len(), 1, "nothing else is kept");
     }
 
-    /// If another source stays behind, later watermarks replace the last one. Ends then get a later arrival
-    /// than their own, never an earlier one.
+    /// If another source lags, so that its watermarks reach no end, later watermarks replace the last one.
+    /// Ends then get a later arrival than their own, never an earlier one.
     #[test]
     fn what_is_kept_is_bounded() {
         let many: Vec<(i64, u64)> = (0..1_000).map(|tens| (tens * 10, tens as u64)).collect();

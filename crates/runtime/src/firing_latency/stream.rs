@@ -271,7 +271,7 @@ mod tests {
     }
 
     /// The example of Klink, Figure 2, with ms instead of seconds and windows of 100 ms instead of 3 s: a
-    /// delay counts from the end of a window to the arrival of the first watermark at or behind it.
+    /// delay counts from the end of a window to the arrival of the first watermark at or after this end.
     #[test]
     fn delays_count_from_the_deadline_to_the_first_watermark_behind_it() {
         let mut stream = stream(&[(10, 20), (103, 125), (215, 245), (300, 330)]);
@@ -373,8 +373,9 @@ mod tests {
         assert_eq!(state(&mut stream, 0).delays, delays);
     }
 
-    /// Event time is mapped to the processing time at which it is observed by least squares (Cameo, section
-    /// 4.3). A single point gives only a position, and the slope is taken to be 1.
+    /// A line by least squares maps an event time to the processing time at which a watermark of the source
+    /// reaches it (Cameo, section 4.3). A single point gives only the position of the line, and its slope is
+    /// taken to be 1.
     #[test]
     fn event_time_is_mapped_to_when_it_is_observed() {
         let check = |watermarks: &[(i64, i64)], instant: i64, expected_ms: f64| {

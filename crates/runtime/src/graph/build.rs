@@ -32,7 +32,8 @@ use crate::state_grant::StateGrant;
 use crate::task::deferred::TaskWaker;
 use crate::task::{Inlet, Outlet, Probe, Task, Tokens};
 
-/// Settings that apply to the edges of every query of an engine: kind of memory, limits and ablations.
+/// Settings that apply to the edges of every query of an engine: blocks or queues, bounds of memory, and the
+/// parts of the epoch mechanism that are switched off for measurements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EdgePlans {
     pub(crate) memory: EdgeMemory,
@@ -71,8 +72,8 @@ pub(crate) struct BuiltTask {
     /// Tasks that must be notified when the epochs change that this task writes or reads: the tasks that
     /// share an operator with this task, and the operators that workers share downstream.
     pub(crate) further: Vec<usize>,
-    /// Other tasks that deposit blocks for the same operator that workers share as this task, into its containers of
-    /// epochs.
+    /// Other tasks that deposit blocks for the same operator that workers share as this task, into its
+    /// containers (the unclaimed blocks of each epoch).
     pub(crate) peers: Vec<usize>,
     /// Number of the task among the copies that share an operator; `None` if the task is not a copy.
     pub(crate) copy: Option<u32>,
@@ -166,8 +167,8 @@ fn refusal(names: &[(ReaderOf, String)], edge: usize, error: EdgeError, is_queue
     }
 }
 
-/// Opens all edges of a query except the containers of epochs, which are opened by the operators that workers
-/// share that read them. The error has the number of the edge that failed.
+/// Opens all edges of a query except the containers (the unclaimed blocks of each epoch), which are opened by
+/// the operators that workers share that read them. The error has the number of the edge that failed.
 fn open_edges(
     plans: &[EdgePlan],
     pool: &Arc<Pool>,
@@ -209,7 +210,8 @@ struct Made {
     /// All tasks that were made from one planned task.
     all: Range<usize>,
     /// The tasks made from one planned task that write its outputs: all of them or, for an operator that
-    /// workers share with state, only the one that closes epochs.
+    /// workers share with state, only the one that closes epochs (merges the state of the copies and emits
+    /// the results).
     writers: Range<usize>,
 }
 
@@ -267,7 +269,7 @@ impl MakeTasks<'_> {
     }
 
     /// Adds the tasks of an operator that several workers share: its copies, then the task that closes their
-    /// epochs, if there is one.
+    /// epochs (merges the state of the copies and emits the results), if there is one.
     fn finish_stage(
         &self,
         parts: Vec<Part>,
@@ -283,7 +285,8 @@ impl MakeTasks<'_> {
             let name = copy.map_or(name.to_owned(), |copy| format!("{name}#{}", copy + 1));
             let mut part = self.opened(probe).finish(name, task, self.pool, entropy);
             (part.copy, part.preferred_worker, part.horizon) = (copy, copy, horizon.clone());
-            // The task that closes epochs stands behind all copies, so it is none of them.
+            // The task that closes epochs (merges the state of the copies and emits the results) stands
+            // behind all copies, so it is none of them.
             part.copies = if copy.is_some() { copies as u32 } else { 1 };
             built.push(part);
         }
@@ -378,7 +381,7 @@ pub(super) fn all_before<'a>(task: usize, upstream: impl Fn(usize) -> &'a Vec<us
 }
 
 /// Returns the edges of a query as their readers see them. All tasks that deposit blocks for one shared
-/// operator, into its containers of epochs, count as one edge.
+/// operator, into its containers (the unclaimed blocks of each epoch), count as one edge.
 fn read_edges(names: Vec<(ReaderOf, String)>, edges: &[OpenedEdge]) -> Vec<ReadEdge> {
     let mut read_edges: Vec<ReadEdge> = Vec::new();
     for (of, name) in names {

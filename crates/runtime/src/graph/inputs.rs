@@ -29,8 +29,8 @@ pub trait InputPlan<T>: Send + 'static {
     /// Makes the reading ends through which the task reads its input, when the edges are open and are queues.
     fn open_queued(self) -> Self::Queued;
 
-    /// The form in which an operator that workers share claims blocks from containers of epochs: an owned block, or a
-    /// share in a block that several tasks read.
+    /// The form in which an operator that workers share claims blocks from containers (the unclaimed blocks
+    /// of each epoch): an owned block, or a share in a block that several tasks read.
     #[doc(hidden)]
     type Carrier: Carrier<T>;
 
@@ -55,14 +55,16 @@ pub trait InputPlan<T>: Send + 'static {
     /// each writer that was added so far; otherwise the link itself is returned as the only input.
     fn partitions(self) -> Vec<Self::Partition>;
 
-    /// Makes the writers of this input deposit their blocks into the containers of epochs that `other` reads.
+    /// Makes the writers of this input deposit their blocks into the containers (the unclaimed blocks of each
+    /// epoch) that `other` reads.
     #[doc(hidden)]
     fn write_as(&self, _other: &Self) {
         unreachable!("what several streams meet in is not read from containers");
     }
 }
 
-/// Reading end of a link: of an edge, of containers of epochs, or of all partitions of the link.
+/// Reading end of a link: of an edge, of containers (the unclaimed blocks of each epoch), or of all
+/// partitions of the link.
 pub struct InputHandle<T: Send + 'static, K: Reading<T> = Taking> {
     link: Link<T, K>,
     reader: usize,
@@ -73,8 +75,8 @@ impl<T: Send + 'static, K: Reading<T>> InputHandle<T, K> {
         InputHandle { link, reader }
     }
 
-    /// Returns the way in which the link moves its records: an ordered edge, containers of epochs or
-    /// partitions.
+    /// Returns the way in which the link moves its records: an ordered edge, containers (the unclaimed blocks
+    /// of each epoch) or partitions.
     pub fn kind(&self) -> EdgeKind {
         self.link.kind()
     }

@@ -49,8 +49,8 @@ pub enum EdgeKind {
     Partitions,
 }
 
-/// Makes the outputs through which tasks deposit blocks into the containers of epochs in front of shared
-/// operators, when the containers are open.
+/// Makes the outputs through which tasks deposit blocks into the containers (the unclaimed blocks of each
+/// epoch) in front of shared operators, when the containers are open.
 pub struct Feed<T: Send + 'static> {
     target: Arc<dyn Deposit<T>>,
     block_pool: Arc<BlockPool<Record<T>>>,
@@ -59,14 +59,15 @@ pub struct Feed<T: Send + 'static> {
     splits: Arc<Mutex<Splits>>,
 }
 
-/// The splits of the source that deposit blocks into the containers of epochs of one link.
+/// The splits of the source that deposit blocks into the containers (the unclaimed blocks of each epoch) of
+/// one link.
 struct Splits {
     count: usize,
     horizon: Horizon,
-    /// Number of splits whose outputs have been made.
+    /// Number of splits of the source whose outputs have been made; the next split gets this index.
     opened: usize,
-    /// The origin, which assigns the ends of epochs. Made with the output of the first split, because by then
-    /// all readers are known.
+    /// The origin, which assigns the ends of epochs. Made with the output of the first split of the source,
+    /// because by then all readers are known.
     origin: Option<Arc<Origin>>,
 }
 
@@ -163,8 +164,8 @@ pub trait Reading<T: Send + 'static>: Sized + 'static {
     /// The type through which a task reads blocks from a link with this way of reading (moved out or cloned).
     type Ports: Ports<T> + 'static;
 
-    /// The form of the blocks that a worker claims from containers of epochs: owned, or shared with other
-    /// readers.
+    /// The form of the blocks that a worker claims from containers (the unclaimed blocks of each epoch):
+    /// owned, or shared with other readers.
     #[doc(hidden)]
     type Carrier: Carrier<T>;
 
@@ -176,8 +177,8 @@ pub trait Reading<T: Send + 'static>: Sized + 'static {
     #[doc(hidden)]
     fn ports(end: Self::Blocks) -> Self::Ports;
 
-    /// Returns the destination of a link's filled blocks: the containers of epochs of all operators that
-    /// workers share that read the link, one entry of `containers` for each.
+    /// Returns the destination of a link's filled blocks: the containers (the unclaimed blocks of each epoch)
+    /// of all operators that workers share that read the link, one entry of `containers` for each.
     #[doc(hidden)]
     fn target(containers: &[Arc<Containers<T, Self::Carrier>>]) -> Arc<dyn Deposit<T>>;
 }
@@ -306,8 +307,8 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         self.0.kind
     }
 
-    /// Returns the handle of the link's writer. If the link consists of containers of epochs or of
-    /// partitions, each writer gets a handle of its own from this one.
+    /// Returns the handle of the link's writer. If the link consists of containers (the unclaimed blocks of
+    /// each epoch) or of partitions, each writer gets a handle of its own from this one.
     pub(super) fn writer(&self) -> OutputHandle<T> {
         OutputHandle(Arc::new(self.clone()))
     }
@@ -351,7 +352,8 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         Ok(containers)
     }
 
-    /// Makes the writers of this link deposit their blocks into the containers of epochs of the link `other`.
+    /// Makes the writers of this link deposit their blocks into the containers (the unclaimed blocks of each
+    /// epoch) of the link `other`.
     pub(super) fn write_as(&self, other: &Self) {
         *self.0.feed.lock() = other.0.feed.lock().as_ref().map(Feed::again);
     }
@@ -368,8 +370,8 @@ pub(super) trait Written<T: Send + 'static>: Send + Sync {
     /// Takes the writing end of the edge.
     fn take_writer(&self) -> WriteEnd<T>;
 
-    /// Returns the cell with the value that makes outputs into the link's containers of epochs. The cell is
-    /// empty until the containers are open.
+    /// Returns the cell with the value that makes outputs into the link's containers (the unclaimed blocks of
+    /// each epoch). The cell is empty until the containers are open.
     fn feed(&self) -> &Opened<Feed<T>>;
 
     /// Adds one more partition (an edge of its own) to the link, for one more writer.

@@ -1,6 +1,6 @@
 //! Outputs of planned tasks: the writing end of a link, several such ends, or a sink. Each output is a value
-//! that can be used once. A link of containers of epochs or of partitions gives a value to each of its
-//! writers.
+//! that can be used once. A link of containers (the unclaimed blocks of each epoch) or of partitions gives a
+//! value to each of its writers.
 
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ pub trait OutputPlan<T>: Send + 'static {
     /// True if the edges of this output may be queues instead of blocks.
     const MAY_QUEUE: bool = true;
 
-    /// True if this output is one edge, or containers of epochs in place of one edge.
+    /// True if this output is one edge, or containers (the unclaimed blocks of each epoch) in place of one
+    /// edge.
     const IS_EDGE: bool = false;
 
     /// True if this output may be partitions: one edge for each of several writers.
@@ -44,8 +45,8 @@ pub trait OutputPlan<T>: Send + 'static {
         EdgeKind::Ordered
     }
 
-    /// Returns the output of one more writer: to the same containers of epochs, or to one more partition.
-    /// Returns `None` for other kinds of output, because they have one writer.
+    /// Returns the output of one more writer: to the same containers (the unclaimed blocks of each epoch), or
+    /// to one more partition. Returns `None` for other kinds of output, because they have one writer.
     fn again(&self, graph: &mut Graph) -> Option<Self>
     where
         Self: Sized,
@@ -55,14 +56,14 @@ pub trait OutputPlan<T>: Send + 'static {
     }
 
     /// Returns the epoch trackers of the operators that workers share that read this output, if it leads to
-    /// containers of epochs that are open.
+    /// containers (the unclaimed blocks of each epoch) that are open.
     #[doc(hidden)]
     fn trackers(&self) -> Vec<Arc<EpochTracker>> {
         Vec::new()
     }
 
-    /// Makes the output of one more split of the source into the containers of epochs to which this output
-    /// leads.
+    /// Makes the output of one more split of the source into the containers (the unclaimed blocks of each
+    /// epoch) to which this output leads.
     #[doc(hidden)]
     fn open_split(&self) -> Option<ToContainers<T>>
     where
@@ -71,8 +72,8 @@ pub trait OutputPlan<T>: Send + 'static {
         None
     }
 
-    /// Makes the output of one more copy of a chain into the containers of epochs to which this output leads.
-    /// The copy derives its records from blocks that it claims.
+    /// Makes the output of one more copy of a chain into the containers (the unclaimed blocks of each epoch)
+    /// to which this output leads. The copy derives its records from blocks that it claims.
     #[doc(hidden)]
     fn open_claimed(&self) -> Option<ToContainers<T>>
     where
@@ -86,7 +87,7 @@ pub trait OutputPlan<T>: Send + 'static {
 /// its sinks.
 pub struct OutputContext(pub(super) Arc<Delivered>);
 
-/// Writing end of a link: of an edge, of containers of epochs or of partitions.
+/// Writing end of a link: of an edge, of containers (the unclaimed blocks of each epoch) or of partitions.
 pub struct OutputHandle<T: Send + 'static>(pub(super) Arc<dyn Written<T>>);
 
 impl<T: Send + 'static> OutputHandle<T> {

@@ -120,7 +120,8 @@ pub enum Transport {
         /// Number of partitions to which the writer distributes its records.
         partitions: u32,
     },
-    /// Records travel in containers of epochs, whose blocks any worker may claim (StreamBox, section 4).
+    /// Records travel in containers (the unclaimed blocks of each epoch), whose blocks any worker may claim
+    /// (StreamBox, section 4).
     Containers,
 }
 

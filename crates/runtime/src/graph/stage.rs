@@ -51,10 +51,11 @@ impl Opening<'_> {
         }
     }
 
-    /// Makes the block pool for the containers of epochs in front of a parallel operator. A block is as large
-    /// as a chunk of an edge, up to [`BUNDLE_BYTES_MAX`]. The reason is the cost of handing a block over: two
-    /// counts that all workers share, and two locks. A larger block spreads this cost over more records. With
-    /// 384 records to a block, the cost is a fifth of YSB's speed on two workers.
+    /// Makes the block pool for the containers (the unclaimed blocks of each epoch) in front of a parallel
+    /// operator. A block is as large as a chunk of an edge, up to [`BUNDLE_BYTES_MAX`]. The reason is the
+    /// cost of handing a block over: two counts that all workers share, and two locks. A larger block spreads
+    /// this cost over more records. With 384 records to a block, the cost is a fifth of YSB's speed on two
+    /// workers.
     pub(super) fn block_pool<T: Send + 'static>(&self) -> Result<Arc<BlockPool<T>>, EdgeError> {
         let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = self.limits;
         let block_bytes = block_records as usize * size_of::<T>();
@@ -72,7 +73,8 @@ impl Opening<'_> {
 pub(super) struct Part {
     pub(super) task: Box<dyn Task>,
     pub(super) probe: Arc<Probe>,
-    /// Number of the copy that this task runs; `None` for the task that closes epochs.
+    /// Number of the copy that this task runs; `None` for the task that closes epochs (merges the state of
+    /// the copies and emits the results).
     pub(super) copy: Option<u32>,
 }
 
@@ -81,12 +83,12 @@ pub(super) trait StagePlan: Send {
     /// Returns the way in which the tasks of the operator that workers share run.
     fn kind(&self) -> TaskKind;
 
-    /// Opens the containers of epochs that the operator that workers share reads. The containers that it
-    /// writes must be open already.
+    /// Opens the containers (the unclaimed blocks of each epoch) that the operator that workers share reads.
+    /// The containers that it writes must be open already.
     fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<EpochTracker>, EdgeError>;
 
-    /// Makes the tasks of the operator that workers share: its copies, then the task that closes epochs, if
-    /// the operator has state.
+    /// Makes the tasks of the operator that workers share: its copies, then the task that closes epochs
+    /// (merges the state of the copies and emits the results), if the operator has state.
     fn build(
         self: Box<Self>,
         outputs: Box<[Outlet]>,

@@ -28,15 +28,16 @@ pub struct ToAddressed<T: Send + 'static> {
     stamp: Stamp,
 }
 
-/// Whether a writer in front of an exchange by key is idle, and what it has announced of that.
+/// Idleness of a writer in front of an exchange by key, and how much of it the readers have been told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rest {
     /// The writer in front of the exchange is not idle.
     None,
-    /// The writer in front of the exchange has announced that it is idle, and has written nothing since.
+    /// The writer in front of the exchange has told all readers that it is idle, and has written nothing
+    /// since.
     Idle,
-    /// The writer has announced that it is idle, and has written to an edge since. All edges must still be
-    /// told that it is no longer idle.
+    /// The writer has told all readers that it is idle, and has written to an edge since. All edges must
+    /// still be told that it is no longer idle.
     Over,
 }
 

@@ -16,15 +16,15 @@ pub(crate) enum Epochs {
     /// The task is a split of a source, and its own watermarks determine the epoch.
     Split {
         origin: Arc<Origin>,
-        /// Number of the split among the splits of the stream.
+        /// Number of the split (one parallel part of the source) among the splits of the stream, from 0 on.
         index: usize,
-        /// True if the split must ask for an epoch before it deposits, because it has reported that it is
-        /// silent or that its watermark is the end of time.
+        /// True if the split of the source must ask for an epoch before it deposits, because it has reported
+        /// that it is silent or that its watermark is the end of time.
         is_away: bool,
         /// The last watermark of this split of the source that some operator needs.
         watermark: EventTime,
-        /// True while all splits are silent and the silence cannot be announced yet, because too many epochs
-        /// are open.
+        /// True while all splits of the source are silent and this cannot be told downstream yet, because too
+        /// many epochs are open.
         owes_silence: bool,
     },
     /// The task claims blocks itself: records derived from a block belong to the epoch of that block.
@@ -183,8 +183,9 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
                     Mark::Watermark(watermark) => {
                         self.standing = origin.advance(*index, watermark);
                         (*is_away, *last) = (watermark == EventTime::MAX, watermark);
-                        // A split whose watermark is the end of time does not count any more. The splits that
-                        // still count may all be silent now, which must then be announced.
+                        // A split of the source whose watermark is the end of time does not count any more.
+                        // The splits that still count may all be silent now, which must then be told
+                        // downstream.
                         *owes_silence = *is_away && !origin.tell_silence();
                     }
                     Mark::Idle => {

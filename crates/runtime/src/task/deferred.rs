@@ -31,9 +31,8 @@ pub(crate) struct DeferredTask<T, P, D, C, E> {
 
 /// Wakes a task with asynchronous results from any thread, when results may have arrived.
 ///
-/// The flag in the task's probe is set first, then the task is notified. A worker that puts the task to
-/// rest looks at the flag behind a fence, as for every event from outside the workers (see
-/// `Driver::notify`).
+/// The flag in the task's probe is set first, then the task is notified. A worker that puts the task back as
+/// idle looks at the flag behind a fence, as for every event from outside the workers (see `Driver::notify`).
 pub(crate) struct TaskWaker {
     probe: Arc<Probe>,
     /// The driver that runs the task, and the number of the task in that driver. Not set before the engine

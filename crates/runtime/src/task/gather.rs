@@ -15,7 +15,7 @@ use crate::state_grant::StateGrant;
 pub(crate) struct GatherTask<T: Send + 'static, B, C> {
     containers: Arc<Containers<T, B>>,
     copies: Arc<Copies<C>>,
-    /// Number of this copy among the copies of the operator.
+    /// Number of this copy among the copies of the operator, from 0 on.
     index: usize,
     /// The chain from which new chains are copied; it takes no records itself.
     template: C,
@@ -38,8 +38,8 @@ struct InHand<C> {
     consumed: u64,
 }
 
-/// Merges the states of an epoch in pairs, while two of them are not being merged by other tasks. The pair
-/// stays in `hand` meanwhile, so that a panic can be attributed to its operator.
+/// Merges the states of an epoch in pairs, while two of them are not being merged by other tasks. Each pair
+/// stays in `hand` while it is merged, so that a panic can be attributed to the operator whose code panicked.
 pub(super) fn merge_pairs<T, C: Operator<T>>(copies: &Copies<C>, hand: &mut Option<Pair<C>>) {
     while let Some(pair) = copies.take_pair() {
         let Pair { whole: (_, whole), part: (_, part) } = hand.insert(pair);

@@ -15,8 +15,8 @@ use crate::epochs::EpochTracker;
 pub(crate) enum Inlet {
     /// The input is an edge. The number is the index of this task among the edge's readers.
     Edge(Arc<Cursors>, usize),
-    /// Containers of epochs, from which blocks are claimed, and the number of the copy of the task that
-    /// claims them.
+    /// Containers (the unclaimed blocks of each epoch), from which blocks are claimed, and the number of the
+    /// copy of the task that claims them.
     Claims(Arc<EpochTracker>, usize),
     /// Epochs that wait to be closed by this task, because their state is gathered, and the time since which
     /// the oldest of them waits.
@@ -48,10 +48,11 @@ impl FirstSeen {
 pub(crate) enum Outlet {
     /// The output is an edge to one or more readers.
     Edge(Arc<Cursors>),
-    /// The output is containers of epochs in front of a parallel task, into which this task deposits blocks.
+    /// The output is containers (the unclaimed blocks of each epoch) in front of a parallel task, into which
+    /// this task deposits blocks.
     Deposits(Arc<EpochTracker>),
-    /// State that a copy of a parallel operator has gathered, for the task that closes epochs. This output
-    /// always has room.
+    /// State that a copy of a parallel operator has gathered, for the task that closes epochs (merges the
+    /// state of the copies and emits the results). This output always has room.
     Epochs(Arc<EpochTracker>),
     /// The notifications of a task that closes epochs to the copies, which may continue or help to merge.
     /// Nothing is written to this output.
@@ -62,8 +63,9 @@ pub(crate) enum Outlet {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Position {
     edge: ReadPosition,
-    /// Number of blocks that the task has claimed from containers of epochs or, if it closes epochs, number
-    /// of steps of closing that it has taken.
+    /// Number of blocks that the task has claimed from containers (the unclaimed blocks of each epoch) or, if
+    /// it closes epochs (merges the state of the copies and emits the results), number of steps of closing
+    /// that it has taken.
     taken: u64,
     /// The oldest epoch that was not closed when this position was taken.
     oldest: u64,
@@ -139,8 +141,8 @@ impl Inlet {
     }
 
     /// Returns the scheduling context of the oldest work that waits on this input. An epoch to be closed has
-    /// the latest context of its blocks. If the epoch has no blocks, its time of observation is that at which
-    /// its end was first seen.
+    /// the latest context of its blocks. If the epoch has no blocks, the time in the context is that at which
+    /// its end was first seen in front of the task.
     pub(crate) fn head(&self, now: ProcessingTime) -> Option<Context> {
         match self {
             Inlet::Edge(edge, reader) => match edge.pending(*reader) {
@@ -234,8 +236,8 @@ impl Outlet {
         }
     }
 
-    /// Returns the number of records and marks that were written to this output; for containers of epochs,
-    /// the number of blocks and latency markers without a block.
+    /// Returns the number of records and marks that were written to this output; for containers (the
+    /// unclaimed blocks of each epoch), the number of blocks and latency markers without a block.
     pub(crate) fn written(&self) -> u64 {
         match self {
             Outlet::Edge(edge) => edge.written() + edge.marks_written(),

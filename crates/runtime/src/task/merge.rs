@@ -6,8 +6,8 @@
 //! ahead of that, a [`Mark::InputWatermark`] before its records names the watermark by which they are late.
 //! So lateness does not depend on the progress of the other inputs.
 //!
-//! A checkpoint must contain this state beside the operators' state, or announce again the watermark by which
-//! records are late. An operator assumes that the last announced watermark still holds.
+//! A checkpoint must contain this state beside the operators' state, or name to the operators again the
+//! watermark by which records are late. An operator assumes that the last watermark named to it still holds.
 //!
 //! An input counts as idle when all inputs of its family are silent: those that come from the same place,
 //! such as branches of one stream, or partitions of copies that receive the records of the same writers. A
@@ -22,8 +22,8 @@ use thalweg_model::{EventTime, LatencyMarker, Mark, ProcessingTime};
 
 use crate::limits;
 
-/// Number of runs of records, or marks, that one input may give in a row while other inputs may have
-/// something to read.
+/// Number of runs of records, or marks (such as watermarks), that one input may give in a row while other
+/// inputs may have something to read.
 const TURNS_MAX: u32 = 16;
 
 /// Progress of one input of a task: its watermark, and whether it is idle, has ended or waits at a barrier.
@@ -43,20 +43,21 @@ struct InputState {
     marker: Option<LatencyMarker>,
 }
 
-/// Progress of all inputs of a task, with the marks that were passed on.
+/// Progress of all inputs of a task, with the marks (such as watermarks) that were passed on.
 #[derive(Debug)]
 pub(crate) struct Merge {
     inputs: Vec<InputState>,
     /// The least watermark of all inputs, as it was last passed on to the operators.
     watermark: EventTime,
-    /// The watermark by which records are late, as it was last announced to the operators.
+    /// The watermark by which records are late, as it was last named to the operators by a mark.
     late_by: EventTime,
     is_idle: bool,
     /// The intended instant of the last latency marker that was passed on to the operators.
     marked_at: ProcessingTime,
-    /// Inputs that were found empty in this step of the task; one bit for each input.
+    /// Inputs that were found empty in this step of the task; bit `i` stands for input `i`.
     empty: u128,
-    /// Inputs that have had their turns in this step, so that others come first; one bit for each input.
+    /// Inputs that were read [`TURNS_MAX`] times in a row in this step, so that others come first; bit `i`
+    /// stands for input `i`.
     tired: u128,
     /// Number of the input that was read last, and the number of times it was read in a row.
     turns: (usize, u32),
@@ -114,8 +115,8 @@ impl Merge {
         self.empty |= 1 << place;
     }
 
-    /// Returns the watermark by which records of an input are late; `None` if it need not be announced before
-    /// them.
+    /// Returns the watermark by which records of an input are late; `None` if no mark need name it to the
+    /// operators before these records.
     pub(crate) fn announce(&mut self, place: usize) -> Option<EventTime> {
         let input = &mut self.inputs[place];
         input.is_idle = false;

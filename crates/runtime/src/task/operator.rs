@@ -158,7 +158,7 @@ where
                 announce: None,
             };
             // The run has the least of three numbers of records: the rest of the quantum, the room of the
-            // output, and the records of the block up to the next mark.
+            // output, and the records of the block up to the next mark (such as a watermark).
             let limit = before.map_or(quantum - rows, |weighed| weighed.records_of(quantum - rows));
             let came = self.ports.next(port, room.min(limit), &mut feed);
             let (fed, announce) = (feed.taken, feed.announce);
@@ -169,10 +169,10 @@ where
                 && is_single
                 && of_mark.arrival == context.arrival
             {
-                // A watermark is the most frequent mark, and most watermarks make no operator emit. It
-                // passes through the output while that is still open, because everything before the mark is
-                // settled. The output is moved before it is borrowed, so that the loop above keeps it in
-                // registers.
+                // A watermark is the most frequent mark, and most watermarks make no operator emit. It passes
+                // through the output while that is still open, because all records and emissions before the
+                // mark are finished. The output is moved before it is borrowed, so that the loop above keeps
+                // it in registers.
                 let mut open = output;
                 let flow = self.tail.chain.on_mark(mark, &mut open);
                 drop(open);

@@ -11,11 +11,11 @@ use super::*;
 use crate::epochs::{Bundle, Claiming, Containers, Deposit, Item};
 use crate::models::model;
 
-/// The scheduling context (time of observation and token) of all blocks in these loom models, which do not
-/// depend on it.
+/// The scheduling context (the time at which a source event fell due or was read, and a token) of all blocks
+/// in these loom models, which do not depend on it.
 const CONTEXT: Context = Context { observed: ProcessingTime::ZERO, token: None };
 
-/// Number of epochs that the splits of these models reach.
+/// Number of epochs that the splits of the source reach in these models.
 const EPOCHS: usize = 4;
 
 pub(crate) struct Bed {
@@ -28,8 +28,8 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// Makes the containers of epochs and their origin for a loom model, with this many splits of the source
-    /// and with windows of 10 s of event time.
+    /// Makes the containers (the unclaimed blocks of each epoch) and their origin for a loom model, with this
+    /// many splits of the source and with windows of 10 s of event time.
     pub(crate) fn new(splits: usize) -> Arc<Self> {
         let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
         let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
@@ -48,7 +48,7 @@ impl Bed {
         self.containers.deposit(0, Bundle { block, epoch, late_by, marker, arrived_ns: 1, context: CONTEXT });
     }
 
-    /// Claims and consumes one bundle of records, if one waits.
+    /// Claims and consumes one bundle (a block with its epoch), if one waits.
     fn consume(&self) -> bool {
         let Some(bundle) = self.containers.claim(0, ProcessingTime::NEVER) else { return false };
         self.consumed[bundle.epoch as usize].fetch_add(1, Ordering::Relaxed);
@@ -56,8 +56,8 @@ impl Bed {
         true
     }
 
-    /// Returns the next step of the task that closes epochs. Checks that when an epoch ends, every bundle
-    /// deposited into this epoch has been consumed.
+    /// Returns the next step of the task that closes epochs (merges the state of the copies and emits the
+    /// results). Checks that when an epoch ends, every bundle deposited into this epoch has been consumed.
     fn told(&self) -> Option<Item> {
         let item = self.containers.tracker.next_item();
         if let Some(Item::End { epoch, .. }) = item {
@@ -69,9 +69,9 @@ impl Bed {
     }
 }
 
-/// Two splits fall silent while their blocks still wait. The silence is announced once, behind the end of
-/// every epoch that both splits have left. This holds whichever split is last and however far the copy
-/// is.
+/// Two splits of the source fall silent while their blocks still wait. The silence is told downstream once,
+/// behind the end of every epoch that both splits have left. This holds whichever split is last and however
+/// far the copy is.
 #[test]
 fn silence_with_a_backlog_comes_last() {
     model(|| {
@@ -100,9 +100,9 @@ fn silence_with_a_backlog_comes_last() {
     });
 }
 
-/// One split has records again while the other falls silent. None of its blocks is deposited behind the
-/// end of their epoch, and a silence of both splits is announced at most once. When both have ended, all
-/// epochs end in order.
+/// One split of the source has records again while the other falls silent. None of its blocks is deposited
+/// behind the end of their epoch, and a silence of both splits is told downstream at most once. When both
+/// have ended, all epochs end in order.
 #[test]
 fn a_split_that_comes_back_deposits_into_an_open_epoch() {
     model(|| {
@@ -138,7 +138,8 @@ fn a_split_that_comes_back_deposits_into_an_open_epoch() {
         [0, 1].into_iter().for_each(|index| bed.origin.end(index));
         while bed.consume() {}
         let items: Vec<Item> = first.into_iter().chain(std::iter::from_fn(|| bed.told())).collect();
-        // A silence is announced only if the other split fell silent before this one had records again.
+        // A silence is told downstream only if the other split of the source fell silent before this one had
+        // records again.
         let idles = items.iter().filter(|item| **item == Item::Idle).count();
         let ends: Vec<u64> = items
             .iter()
