@@ -8,7 +8,8 @@ use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
 /// Observer of the calls to a policy. The default of each method ignores the call.
 pub trait Observe: Send {
-    /// Called before the policy prepares a round of ranking.
+    /// Called before the policy prepares a round of ranking (a periodic pass that ranks all waiting
+    /// operators).
     fn prepared(&self, _snapshot: &Snapshot) {}
 
     /// Called after the policy has ranked an operator.

@@ -97,10 +97,10 @@ pub struct OperatorState {
     pub cost_ns_per_run: f64,
     /// State of the work that waits at the operator's input, by epochs; see [`EpochWork`].
     pub epoch_work: EpochWork,
-    /// Number of open epochs with blocks that the operator has not consumed, whether they are claimed or not.
-    /// StreamBox calls them open containers, and also counts those that are empty at present. The parallel
-    /// instances of one operator share epochs, and have the same number here. Zero if the operator reads
-    /// edges in order, only closes epochs, or is a source.
+    /// Number of open epochs with blocks that the operator has not consumed, whether a worker has claimed the
+    /// blocks or not. StreamBox calls them open containers, and also counts those that are empty at present.
+    /// The parallel instances of one operator share epochs, and have the same number here. Zero if the
+    /// operator reads edges in order, only closes epochs, or is a source.
     pub open_containers: u32,
     /// The scheduling context of the first waiting record; for a source, the context that its next record
     /// would get. Meaningless while nothing is pending.
@@ -283,9 +283,9 @@ impl ProgressMap {
 /// The state of the engine at one instant.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The time at which this snapshot holds.
+    /// The present processing time; refreshed before each call to the policy.
     pub now: ProcessingTime,
-    /// The time at which the next round of ranking is due.
+    /// The processing time at which the next round of ranking (a periodic pass over all operators) is due.
     pub round_end: ProcessingTime,
     /// Number of threads that run operators.
     pub workers: usize,

@@ -49,7 +49,7 @@ struct Descent {
     nanos: f64,
     /// Share of a record that is left in memory at the end of this line of the progress chart.
     left: f64,
-    /// The operator at which the next line of the envelope begins; `None` behind a sink.
+    /// The operator at which the next line of the envelope begins; `None` if this line ends at a sink.
     behind: Option<OperatorId>,
     /// Place of the operator in the topological order, counted from its end (0 is the last), so that
     /// downstream operators come first.
@@ -57,7 +57,7 @@ struct Descent {
 }
 
 impl Descent {
-    /// Creates the line of the progress chart that leads past this operator only.
+    /// Creates the line of the progress chart (memory left over time spent) that covers this operator only.
     fn alone(state: &OperatorState, is_sink: bool, place: u32) -> Self {
         // The selectivity has no lower bound, because an operator that frees all memory of a record is best.
         let left = if is_sink { 0.0 } else { selectivity(state, 0.0) };

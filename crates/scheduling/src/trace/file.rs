@@ -25,13 +25,14 @@ use super::{Call, TRACE_BYTES_MAX, Trace};
 use crate::settings::Settings;
 use crate::snapshot::OperatorId;
 
-/// The first bytes of a file with a trace.
+/// The first bytes of a file with a trace of policy calls.
 const HEAD: &[u8] = b"thalweg trace 3\n";
 
-/// The first bytes of a file with a trace of version 2, which has neither settings nor numbers of copies.
+/// The first bytes of a file with a trace of policy calls in version 2 of the format, which has neither
+/// settings nor numbers of copies.
 const HEAD_OF_2: &[u8; HEAD.len()] = b"thalweg trace 2\n";
 
-/// Version of the format of a file with a trace.
+/// Version of the format of a file with a trace of policy calls.
 #[derive(Clone, Copy)]
 enum Version {
     Two,

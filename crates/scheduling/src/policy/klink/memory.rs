@@ -85,11 +85,13 @@ pub(super) struct Pipeline {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Release {
     pending: f64,
-    /// Number of the query's pending records that are left after the operators considered so far.
+    /// Number of records that would be left of the query's pending records once the operators considered so
+    /// far had run.
     left: f64,
     cost_ns: f64,
     /// The most records that the first operators of the query would release from memory in a cycle, if they
-    /// ran in order; zero if they release none. `place` tells the last of these operators.
+    /// ran in order; zero if they release none. `place` tells the last of these operators: the number of
+    /// operators of the query that come after it.
     pub(super) most: f64,
     pub(super) place: u32,
 }

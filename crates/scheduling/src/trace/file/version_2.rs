@@ -44,7 +44,7 @@ pub(super) struct SnapshotOf2 {
     order: Vec<OperatorId>,
 }
 
-/// The part of a snapshot of version 2 that is fresh between two rounds.
+/// The part of a snapshot of version 2 that is fresh in a call between two rounds of ranking.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(Serialize))]
 pub(super) struct AskedOf2 {
