@@ -38,7 +38,8 @@ pub struct EdgeOptions {
     pub shape: BlockShape,
     /// Maximum number of chunks that the edge may own; raised to [`CHUNKS_RESERVED`] if it is below.
     pub chunks_max: u32,
-    /// Maximum number of unread marks before the writer is held back; raised to 1 if it is zero.
+    /// Maximum number of unread marks (such as watermarks) on the edge before further ones, and the records
+    /// behind them, are held back; raised to 1 if it is zero.
     pub marks_max: u32,
 }
 
@@ -130,7 +131,8 @@ pub(crate) struct Shared<T, R: MarkRules> {
     /// Relaxed: published by `written`.
     ring: Box<[AtomicPtr<Preamble>]>,
     pub(crate) marks: MarkRing<R::Mark>,
-    /// The chunk that the pool has made for this edge, while `growth` is `GROWTH_READY`.
+    /// The chunk that the pool has made for this edge and that the writer has not taken yet; `None` if there
+    /// is none.
     pub(crate) mailbox: Mutex<Option<Chunk<T>>>,
     /// The chunks of a writer that is gone, kept while readers may still read their blocks (invariant B5 of
     /// this crate).

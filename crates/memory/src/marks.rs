@@ -88,7 +88,7 @@ pub(crate) trait MarkWriter<R: MarkRules> {
     /// Returns the mark that is held back because it found the ring of marks full; `None` if there is none.
     fn held(&self) -> Option<R::Mark>;
 
-    /// Replaces the mark that is held back by another one, or by none.
+    /// Sets the mark that is held back, in place of the one before; `None` if no mark is held back any more.
     fn set_held(&mut self, mark: Option<R::Mark>);
 
     /// Returns the number of free slots in the ring of marks, including slots that are kept for
@@ -132,7 +132,8 @@ pub(crate) trait MarkWriter<R: MarkRules> {
         }
     }
 
-    /// Sets the mark that is held back until the ring of marks has room (or none), and tells schedulers so.
+    /// Sets the mark that is held back until the ring of marks has room (or none), and tells schedulers so
+    /// through the cursors of the edge.
     fn hold(&mut self, mark: Option<R::Mark>) {
         self.mark_cursors().writer.mark_held.store(mark.is_some(), Ordering::Relaxed);
         self.set_held(mark);

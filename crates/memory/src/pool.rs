@@ -45,7 +45,7 @@ impl Pool {
         Arc::new(Pool { budget, state: Mutex::new(state), requested: Condvar::new() })
     }
 
-    /// Returns the budget that pays for the chunks of this pool.
+    /// Returns the memory budget in which the bytes of this pool's chunks are reserved.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }

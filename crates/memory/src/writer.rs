@@ -99,8 +99,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         &self.shared.cursors
     }
 
-    /// Opens the edge for appending values with the given stamp, which readers see through
-    /// [`Cursors::head_stamp`].
+    /// Opens the edge for appending values. `stamp` is their stamp (time of writing, and two numbers of the
+    /// user), which readers see through [`Cursors::head_stamp`].
     #[inline]
     pub fn open(&mut self, stamp: Stamp) -> EdgeAppender<'_, T, R> {
         if self.reclaim() {
@@ -120,7 +120,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
 
     /// Prepares the edge for calls of [`append`](Self::append), until all values are [handed
     /// over](Self::hand_over). Returns the number of values for which there is room. Readers see `stamp`
-    /// through [`Cursors::head_stamp`].
+    /// (time of writing, and two numbers of the user) through [`Cursors::head_stamp`].
     #[inline]
     pub fn begin(&mut self, stamp: Stamp) -> usize {
         self.open(stamp).room()
@@ -236,7 +236,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     fn adopt(&mut self, chunk: Chunk<T>) {
-        // The new blocks go under the blocks that are in the cache, so that the new, cold ones are used last.
+        // Within a core the last block of the list is used next. So the new blocks, which are not in the
+        // cache yet, go before the blocks that were used already.
         let hot = self.free.len();
         self.free.extend(chunk.blocks());
         self.free.rotate_left(hot);
