@@ -81,7 +81,7 @@ pub trait Deferred<In>: Send {
     /// A [`Fault`] that fails the query.
     fn emit<O: Output<Self::Out>>(&mut self, output: &mut O) -> Result<Emitted, Fault>;
 
-    /// Calls `each` with the name and the counts of the operator.
+    /// Calls `each` with the name of the operator and its counts of records read, handed on and dropped.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
     /// Returns the bytes of state that the operator holds beyond itself, counted against the engine's budget.

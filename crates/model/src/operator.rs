@@ -315,8 +315,8 @@ pub trait Operator<In>: Send {
         let _ = entropy;
     }
 
-    /// Calls `each` with the name and counts of this operator or, for a chain, of each of its operators in
-    /// order.
+    /// Calls `each` with the name and the counts (records read, handed on, dropped) of this operator or, for
+    /// a chain, of each of its operators in order.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
     /// Returns the numbers of rows taken and put out so far, if a record stands for several rows; otherwise
