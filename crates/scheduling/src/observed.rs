@@ -15,7 +15,7 @@ pub trait Observe: Send {
     /// Called after the policy has ranked an operator.
     fn ranked(&self, _snapshot: &Snapshot, _operator: OperatorId, _rank: Option<Rank>) {}
 
-    /// Called after the policy has given an operator a quantum.
+    /// Called after the policy has given an operator a quantum, the bound of its next run.
     fn given(&self, _snapshot: &Snapshot, _operator: OperatorId, _quantum: Quantum) {}
 
     /// Called after the policy got the report of a run that has ended.

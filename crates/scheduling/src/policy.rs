@@ -163,9 +163,9 @@ pub trait Policy: Send {
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank>;
 
     /// Returns the quantum of `operator`, which bounds its next run; by default one block. Called when a
-    /// worker has chosen the operator: `now` is fresh, and the operator's entry is as old as its rank. If
-    /// another worker holds the policy's lock at that moment, the policy is not called, and the operator gets
-    /// its last quantum again.
+    /// worker has chosen the operator: `now` is fresh, and the operator's entry in the snapshot is as old as
+    /// its rank. If another worker holds the policy's lock at that moment, the policy is not called, and the
+    /// operator gets its last quantum again.
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
         let _ = operator;
         Quantum { records: snapshot.block_records }

@@ -210,9 +210,9 @@ pub struct StreamState {
     pub next_firing: Option<EventTime>,
     /// The deadline of the stream's epoch (Klink, section 3): of the query's operators with windows, those
     /// whose next window ends last. The deadline is chosen when the epoch begins and stands until a watermark
-    /// of this stream has reached it; the next deadline lies behind that watermark. `EventTime::MAX` if no window holds
-    /// results until it ends, or if none ends before the end of the stream. None in the same cases as
-    /// [`next_firing`](Self::next_firing).
+    /// of this stream has reached it; the next deadline is later than that watermark. `EventTime::MAX` if no
+    /// window holds results until it ends, or if none ends before the end of the stream. None in the same
+    /// cases as [`next_firing`](Self::next_firing).
     pub deadline: Option<EventTime>,
     /// Arrival time of the oldest sweeping watermark (which is the first to reach the deadline of its epoch) that
     /// was read and has not reached all sinks; `None` if there is none.
@@ -302,7 +302,7 @@ pub struct Snapshot {
     /// too: an edge owns memory from the start, which no policy can free. Blocks shared by the instances of
     /// an operator count as used, and so does an edge whose writer has ended.
     pub memory_used_bytes: u64,
-    /// Number of bytes that the engine may reserve.
+    /// Number of bytes of memory that the engine may reserve: the size of its memory budget.
     pub memory_limit_bytes: u64,
     /// The operators that directly read each operator's output, by [`OperatorId`].
     pub downstream: Vec<Vec<OperatorId>>,
@@ -389,15 +389,15 @@ pub struct Completion {
     pub query: QueryId,
     /// The number of the worker that ran the operator, from 0 on.
     pub worker: u32,
-    /// Time at which the reported run started.
+    /// Processing time at which the reported run started.
     pub started: ProcessingTime,
-    /// Time at which the reported run ended.
+    /// Processing time at which the reported run ended.
     pub ended: ProcessingTime,
     /// Number of records that the operator took in the run.
     pub records_in: u64,
     /// Number of records that the operator put out in the run.
     pub records_out: u64,
-    /// The last watermark that the operator has taken; `None` before the first.
+    /// The last watermark that the operator had taken when the run ended; `None` before the first.
     pub watermark: Option<EventTime>,
 }
 

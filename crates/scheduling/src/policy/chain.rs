@@ -41,7 +41,8 @@ pub struct Chain {
     operators: Downstream<Descent>,
 }
 
-/// First line of the lower envelope of the progress chart, from an operator on (see the head of this module).
+/// First line of the lower envelope of the progress chart, from an operator on. The chart shows the share of
+/// a record that is left in memory over the time spent on it (see the head of this module).
 #[derive(Clone, Copy, Debug, Default)]
 struct Descent {
     /// Nanoseconds that the operators along this line of the progress chart spend, per record that the first

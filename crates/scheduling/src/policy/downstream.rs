@@ -6,8 +6,8 @@ use crate::snapshot::{OperatorId, Snapshot};
 /// A value, such as the cost down to the sinks, of each operator that lived at the last round of ranking.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Downstream<V> {
-    /// Values by [`OperatorId`], each with the number of its round. A value of an earlier round belongs to an
-    /// operator that has ended.
+    /// Values by [`OperatorId`], each with the number of the round of ranking in which it was computed. A
+    /// value of an earlier round belongs to an operator that has ended.
     figures: Vec<(u64, V)>,
     round: u64,
 }

@@ -88,8 +88,8 @@ pub struct EnjimaSettings {
 }
 
 impl EnjimaSettings {
-    /// Returns the default parameters for rounds of the given duration. The field `share_lead_ns` is set to 5
-    /// times this duration.
+    /// Returns the default parameters for rounds of ranking that follow each other after `round_ns`. The
+    /// field `share_lead_ns` is set to 5 times this duration.
     pub fn of_round(round_ns: u64) -> Self {
         EnjimaSettings {
             round_ns,

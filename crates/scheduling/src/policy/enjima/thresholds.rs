@@ -20,9 +20,9 @@ use crate::snapshot::QueryState;
 pub struct ThresholdRange {
     /// The value of an eligibility threshold (in records or ns) for a new query.
     pub start: f64,
-    /// The least value of an eligibility threshold; above zero.
+    /// The least value of an eligibility threshold (in records or ns); above zero.
     pub min: f64,
-    /// An eligibility threshold stays below this value.
+    /// An eligibility threshold stays below this value (in records or ns).
     pub max: f64,
     /// The most by which an eligibility threshold may grow at one adaptation, in its unit (records or ns).
     pub max_step: f64,

@@ -46,12 +46,14 @@ impl Default for MemoryMode {
 }
 
 impl MemoryMode {
-    /// Returns the state of memory mode that follows at `snapshot.now`.
+    /// Returns the state of memory mode (run first what frees memory) that follows this one at
+    /// `snapshot.now`.
     pub(super) fn next(self, settings: &KlinkSettings, snapshot: &Snapshot) -> MemoryMode {
         let Snapshot { now, memory_used_bytes: used, memory_limit_bytes: limit, .. } = *snapshot;
         match self {
             MemoryMode::Relaxed { until } => {
-                // A share that is NaN is never reached, because the comparison with it is false.
+                // A setting `memory_share` that is NaN is never reached, because the comparison with it is
+                // false.
                 let is_short = limit > 0 && used as f64 >= settings.memory_share * limit as f64;
                 let is_entered = is_short && until <= now;
                 if is_entered { MemoryMode::Pressed { since: now, used_bytes: used } } else { self }
