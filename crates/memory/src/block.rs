@@ -50,8 +50,9 @@ impl<T> Clone for BlockRef<T> {
 
 impl<T> Copy for BlockRef<T> {}
 
-// SAFETY: a block pointer is an address; the edge's protocol (B1 to B5) governs reads and writes through it. It lets
-// values cross threads only if `T: Send` (see the bounds on the ends of an edge).
+// SAFETY: a block pointer is an address; the edge's protocol (invariants B1 to B5 of this crate) governs
+// reads and writes through it. It lets values cross threads only if `T: Send` (see the bounds on the ends of
+// an edge).
 unsafe impl<T> Send for BlockRef<T> {}
 
 impl<T> BlockRef<T> {
@@ -143,8 +144,8 @@ impl<T> BlockRef<T> {
         unsafe { slot.as_ref() }
     }
 
-    /// Begins a new life of the block, which gets the sequence number `sequence` in its edge. Its first
-    /// record will have this `stamp`.
+    /// Makes a free block the block number `sequence` of its edge. `stamp` (time of writing, and two numbers
+    /// of the user) describes its first record.
     pub(crate) fn begin_life(self, sequence: u64, stamp: Stamp) {
         let preamble = self.preamble();
         preamble.stamp.store(stamp);

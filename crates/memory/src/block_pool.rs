@@ -117,8 +117,8 @@ impl<T: Send + 'static> BlockPool<T> {
         }
     }
 
-    /// Sets the number that [`Pool::grow_step`] returns when it has served this block pool. The block pool
-    /// does not interpret this number.
+    /// Sets the number that [`Pool::grow_step`] returns when it has made a chunk for this block pool. The
+    /// block pool does not interpret this number.
     pub fn name_writer(&self, name: u64) {
         self.common.writer_name.store(name, Ordering::Relaxed);
     }
@@ -364,7 +364,8 @@ impl<T: Send + 'static> Slots<T> for BlockAppender<'_, T> {
         // SAFETY: callers have seen `len < end`, where `end` is the block's capacity; the block writer owns
         // the block (invariant B7 of this crate).
         let slot = unsafe { self.block.slot(self.len) };
-        // SAFETY: the block writer is borrowed, and no other party accesses its block (B7).
+        // SAFETY: the block writer is borrowed, and no other party accesses its block (invariant B7 of this
+        // crate).
         unsafe { slot.write(value) };
         self.len += counted;
     }
@@ -402,7 +403,7 @@ impl<T: Send + 'static> Passing for Run<T> {
 pub type BlockDrain<'a, T> = Drain<'a, T, Run<T>>;
 
 // SAFETY: through a shared reference, values and counts are only read, which `T: Sync` allows. A party that
-// moves a value out has the block for itself (B7).
+// moves a value out has the block for itself (invariant B7 of this crate).
 unsafe impl<T: Send + Sync + 'static> Sync for Block<T> {}
 
 impl<T: Send + 'static> Block<T> {
@@ -428,7 +429,7 @@ impl<T: Send + 'static> Block<T> {
         Drain::new(Run { block, next, end: end.min(next.saturating_add(max)) }, &mut self.run)
     }
 
-    /// Calls `look` with the value `offset` places behind the next value to be taken; 0 is that value itself.
+    /// Calls `look` with the value `offset` places after the next value to be taken; 0 is that value itself.
     /// The value stays in the block. So several threads may read one block, if `T: Sync`.
     ///
     /// # Panics
@@ -453,8 +454,8 @@ impl<T: Send + 'static> Block<T> {
             // The value is counted as taken before it is dropped. So a panic in its drop leaks the remaining
             // values, but drops none twice.
             self.run.next += 1;
-            // SAFETY: the slot is in `next..end`, so the block writer that filled the block has initialised it;
-            // its index was left behind above, so its value is moved out once.
+            // SAFETY: the slot is in `next..end`, so the block writer that filled the block has initialised
+            // it; the start of the range has been moved past its index, so its value is moved out once.
             drop(unsafe { self.run.take_out(place) });
         }
     }

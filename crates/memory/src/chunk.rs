@@ -119,8 +119,9 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: `base` and `bytes` come from `populated`, and every block pointer into them is gone: a chunk turns
-        // into a mapping, or is dropped, only when no edge uses its blocks (B5).
+        // SAFETY: `base` and `bytes` come from `populated`, and every block pointer into them is gone: a
+        // chunk turns into a mapping, or is dropped, only when no edge uses its blocks (invariant B5 of this
+        // crate).
         unsafe { pages::release(self.base, self.bytes) };
     }
 }

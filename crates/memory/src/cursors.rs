@@ -56,9 +56,9 @@ pub(crate) struct WriterLine {
     /// after slots, ring entries and marks are filled; loaded with Acquire by readers. This pair makes all
     /// three visible.
     pub(crate) written: AtomicU64,
-    /// Number of marks published. Stored with Release after the mark is in the ring and before any later
-    /// `written`; loaded with Acquire by readers after `written`, so that they miss no mark before a record
-    /// that they may read.
+    /// Number of marks (such as watermarks) published. Stored with Release after the mark is in the ring and
+    /// before any later `written`; loaded with Acquire by readers after `written`, so that they miss no mark
+    /// before a record that they may read.
     pub(crate) marks_written: AtomicU64,
     /// Blocks with sequence numbers below this one were recycled. Relaxed: only the edge's own drop reads it.
     pub(crate) recycled: AtomicU64,
@@ -100,8 +100,8 @@ pub(crate) struct ReaderLine {
     /// The stamp (time of writing of the first record, and two numbers of the user) of the block from which
     /// this reader has read last. Relaxed: a hint for schedulers.
     pub(crate) block_stamp: StampCell,
-    /// Number of marks that this reader has read. Release and Acquire as for `read`, because the writer
-    /// reuses the mark's slot.
+    /// Number of marks (such as watermarks) that this reader has read. Stored with Release after the mark was
+    /// read; loaded with Acquire by the writer before it reuses the slot of the mark.
     pub(crate) marks_read: AtomicU64,
     /// The number of the core on which this reader runs. A worker writes it before it runs the task of the
     /// reader. It is read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
@@ -170,7 +170,7 @@ impl Cursors {
         Cursors { chunk_records: capacity_records, chunk_bytes: bytes, ..cursors }
     }
 
-    /// Returns the number of unread marks at which further marks other than
+    /// Returns the number of unread marks (such as watermarks) at which further marks other than
     /// [`Admission::Reserved`](crate::Admission::Reserved) ones are held back or dropped.
     pub(crate) fn ordinary_marks(&self) -> u64 {
         self.ordinary_marks
@@ -205,13 +205,14 @@ impl Cursors {
         self.written().saturating_sub(read)
     }
 
-    /// Returns the number of marks that reader `index` has not taken yet.
+    /// Returns the number of marks (such as watermarks) that reader `index` has not taken yet.
     pub fn pending_marks(&self, index: usize) -> u64 {
         let read = self.readers[index].marks_read.load(Ordering::Relaxed);
         self.writer.marks_written.load(Ordering::Relaxed).saturating_sub(read)
     }
 
-    /// Returns the number of marks that the writer has published since the edge was made.
+    /// Returns the number of marks (such as watermarks) that the writer has published since the edge was
+    /// made.
     pub fn marks_written(&self) -> u64 {
         self.writer.marks_written.load(Ordering::Relaxed)
     }
@@ -234,7 +235,7 @@ impl Cursors {
             || self.marks_written().saturating_sub(position.marks_read) >= self.ordinary_marks
     }
 
-    /// Returns the number of marks dropped because the ring of marks was full.
+    /// Returns the number of marks (such as latency markers) dropped because the ring of marks was full.
     pub fn marks_dropped(&self) -> u64 {
         self.writer.marks_dropped.load(Ordering::Relaxed)
     }
@@ -330,8 +331,8 @@ impl Cursors {
         open.map(|reader| reader.read.load(ordering)).min().unwrap_or(written).min(written)
     }
 
-    /// Returns the number of marks that the slowest open reader has read; the number written if all readers
-    /// are gone.
+    /// Returns the number of marks (such as watermarks) that the slowest open reader has read; the number of
+    /// marks written if all readers are gone.
     pub(crate) fn marks_read_min(&self, ordering: Ordering) -> u64 {
         let open = self.readers.iter().filter(|reader| !reader.closed.load(ordering));
         let written = self.writer.marks_written.load(Ordering::Relaxed);

@@ -28,8 +28,8 @@ pub struct Pool {
 }
 
 struct State {
-    /// Requests that wait. There is at most one per edge, which the mailbox protocol of [`mod@crate::edge`]
-    /// ensures.
+    /// Requests that wait. There is at most one per edge or block pool, because each requests a chunk only if
+    /// no request of its own is unanswered.
     requests: VecDeque<Weak<dyn Grow>>,
     /// Pages that belong to no edge and are still reserved from the budget; released first when the budget is
     /// short.
