@@ -33,7 +33,7 @@ pub trait GrantSource: Send + Sync {
         self.offer(bytes).then(Payment::default)
     }
 
-    /// Returns the size of the memory budget in bytes, for all its users together.
+    /// Returns the size of the memory budget in bytes, which all queries of the engine share.
     fn limit_bytes(&self) -> usize {
         usize::MAX
     }
@@ -57,8 +57,8 @@ impl fmt::Debug for Payment {
     }
 }
 
-/// Memory allowance of an operator's state: it asks a grant source for memory. An allowance without a grant
-/// source is unlimited, as in tests.
+/// Memory allowance of an operator's state: it asks a [`GrantSource`], such as the memory budget of an
+/// engine, for memory. An allowance without a grant source is unlimited, as in tests.
 #[derive(Clone, Default)]
 pub struct Allowance(Option<Arc<dyn GrantSource>>);
 
@@ -68,8 +68,9 @@ impl Allowance {
         Allowance(Some(grant_source))
     }
 
-    /// Asks for `bytes` more memory, and returns true if they are granted. Granted bytes must be included in
-    /// `state_bytes` when the call into the operator returns. A refusal fails the query.
+    /// Asks for `bytes` more memory, and returns true if they are granted. The operator must include granted
+    /// bytes in its [`state_bytes`](crate::Operator::state_bytes) by the time at which the call into it
+    /// returns. A refusal fails the query.
     pub fn ask(&self, bytes: usize) -> bool {
         self.0.as_ref().is_none_or(|grant_source| grant_source.lend(bytes))
     }
@@ -96,7 +97,7 @@ impl Allowance {
         }
     }
 
-    /// Returns the size of the memory budget in bytes, for all its users together.
+    /// Returns the size of the memory budget in bytes, which all queries of the engine share.
     pub fn limit_bytes(&self) -> usize {
         self.0.as_ref().map_or(usize::MAX, |grant_source| grant_source.limit_bytes())
     }

@@ -9,7 +9,7 @@ use crate::window::SlidingWindows;
 /// setup of operators, not from their state.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Horizon {
-    /// True if a watermark may have an effect on operators at every instant.
+    /// True if a watermark may have an effect on operators at every instant of event time.
     is_everywhere: bool,
     ends: Vec<Ends>,
 }
@@ -26,7 +26,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Returns the first end of a window after `after`.
+    /// Returns the first end of a window that is later than `after`.
     fn end_after(&self, after: EventTime) -> EventTime {
         self.windows.window(self.windows.first_ending_after(after)).end
     }

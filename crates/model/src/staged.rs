@@ -63,7 +63,7 @@ impl<T> Held<T> {
         Held { records: Vec::with_capacity(room), room }
     }
 
-    /// Returns the records that were pushed, as an input for the next operator.
+    /// Returns the records that the first operator has pushed, as an input for the second one.
     pub fn into_input(self) -> HeldInput<T> {
         HeldInput(self.records.into_iter())
     }
