@@ -7,8 +7,8 @@
 //! it in the heap, its pages stay with the process. So state that moves to larger and larger hash tables
 //! takes memory that no budget counts: with 2 workers, about 25 MiB at a memory budget of 256 MiB.
 
-/// Size from which the C library's allocator gives a buffer a memory mapping of its own. Such a buffer goes
-/// back to the operating system as soon as it is freed.
+/// Size in bytes, inclusive, from which the C library's allocator gives a buffer a memory mapping of its own.
+/// Such a buffer goes back to the operating system as soon as it is freed.
 #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 const MAPPED_FROM_BYTES: i32 = 4 << 20;
 

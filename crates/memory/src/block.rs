@@ -17,9 +17,9 @@ use crate::sync::{AtomicU64, Ordering, Slot};
 /// Alignment of a block in bytes: the size of a cache line.
 pub(crate) const BLOCK_ALIGN_BYTES: usize = 64;
 
-/// The head of a block. The writer of the edge writes it when it takes the block (Relaxed: made visible by
-/// the Release store of the count of written records, see invariant B3 of this crate). Readers use it to
-/// check that they are in the right block.
+/// The head of a block. The writer of the edge writes it when it begins to fill the block (Relaxed: made
+/// visible by the Release store of the count of written records, see invariant B3 of this crate). Readers use
+/// it to check that they are in the right block.
 #[repr(C, align(64))]
 pub(crate) struct Preamble {
     /// Sequence number of the block in its edge: the place of the block among all blocks that the edge has
@@ -50,8 +50,9 @@ impl<T> Clone for BlockRef<T> {
 
 impl<T> Copy for BlockRef<T> {}
 
-// SAFETY: a block pointer is an address; the edge's protocol (B1 to B5) governs reads and writes through it. It lets
-// values cross threads only if `T: Send` (see the bounds on the ends of an edge).
+// SAFETY: a block pointer is an address; the edge's protocol (invariants B1 to B5 of this crate) governs
+// reads and writes through it. It lets values cross threads only if `T: Send` (see the bounds on the ends of
+// an edge).
 unsafe impl<T> Send for BlockRef<T> {}
 
 impl<T> BlockRef<T> {
@@ -115,11 +116,12 @@ impl<T> BlockRef<T> {
         behind.cast()
     }
 
-    /// Returns the preamble of the block. Callers hold the edge, so the memory of the block is mapped
-    /// (invariant B5 of this crate).
+    /// Returns the preamble of the block. Callers have a reference to the edge of the block, so the memory of
+    /// the block is mapped (invariant B5 of this crate).
     #[inline]
     pub(crate) fn preamble<'a>(self) -> &'a Preamble {
-        // SAFETY: initialised in `initialise`, only read and changed through its atomics since; valid by B5.
+        // SAFETY: `initialise` has initialised the preamble, which has been read and changed through its
+        // atomics only since then. Its memory is mapped while the edge lives (invariant B5 of this crate).
         unsafe { self.base.as_ref() }
     }
 
@@ -127,7 +129,8 @@ impl<T> BlockRef<T> {
     ///
     /// # Safety
     /// `index` is at most the block's capacity (at the capacity, the slot must not be accessed), and the
-    /// caller holds the edge, so that the memory of the block is mapped (invariant B5 of this crate).
+    /// caller has a reference to the edge of the block, so that the memory of the block is mapped (invariant
+    /// B5 of this crate).
     #[inline(always)]
     pub(crate) unsafe fn slot<'a>(self, index: usize) -> &'a Slot<T> {
         debug_assert!(
@@ -136,12 +139,13 @@ impl<T> BlockRef<T> {
         );
         // SAFETY: slot `index` is inside the block, by the contract of this function.
         let slot = unsafe { self.slots_base().add(index) };
-        // SAFETY: a slot is valid as bare memory; the edge's protocol governs its content.
+        // SAFETY: a slot is a cell of memory that may be uninitialised, so a reference to it is always valid.
+        // The invariants B1 to B4 of this crate say which end of the edge accesses the value in it.
         unsafe { slot.as_ref() }
     }
 
-    /// Begins a new life of the block, which gets the sequence number `sequence` in its edge. Its first
-    /// record will have this `stamp`.
+    /// Makes a free block the block number `sequence` of its edge. `stamp` (time of writing, and two numbers
+    /// of the user) describes its first record.
     pub(crate) fn begin_life(self, sequence: u64, stamp: Stamp) {
         let preamble = self.preamble();
         preamble.stamp.store(stamp);

@@ -31,8 +31,8 @@ use crate::pool::{Grow, Pool};
 use crate::run::{Drain, Passing, Run};
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, CacheAligned, Mutex, Ordering, fence};
 
-/// Maximum number of empty blocks that a writer keeps. Together with the block being filled they last until
-/// the writer looks for room again.
+/// Maximum number of empty blocks that a block writer keeps beside the block that it fills.
+/// [`BlockWriter::open`] takes so many from the block pool, and the appender that it returns fills no others.
 const IN_HAND_MAX: usize = 2;
 
 /// A block pool: the free lists of all cores, and the chunks from which the blocks were cut.
@@ -52,14 +52,14 @@ struct Common<T> {
     chunks: Mutex<Vec<Chunk<T>>>,
     /// Number of chunks of the block pool. Relaxed: only for reports.
     chunk_count: AtomicUsize,
-    /// True while a chunk is requested from the pool and the request is not answered. Relaxed: the request
-    /// itself travels under the pool's lock.
+    /// True while a chunk is requested from the pool of chunks and the request is not answered. Relaxed: the
+    /// request itself travels under the pool's lock.
     is_growing: AtomicBool,
     /// True if a writer has found no free block since this flag was last reset; see
     /// [`BlockPool::take_starved`].
     is_starved: AtomicBool,
-    /// Number under which [`Pool::grow_step`] reports the block pool, as for
-    /// [`Cursors::name_writer`](crate::Cursors::name_writer). Relaxed: set before the block pool is used.
+    /// Number that [`Pool::grow_step`] returns when it has made a chunk for the block pool, so that its
+    /// caller can notify the writers. Relaxed: set before the block pool is used.
     writer_name: AtomicU64,
 }
 
@@ -72,8 +72,8 @@ struct CoreList<T> {
 
 struct FreeList<T> {
     free: Mutex<VecDeque<BlockRef<T>>>,
-    /// Number of blocks on the free list. Stored under the lock; Relaxed: a hint for readers without the
-    /// lock.
+    /// Number of empty blocks on the free list of one core. Stored under the lock; Relaxed: a hint for
+    /// readers without the lock.
     count: AtomicUsize,
 }
 
@@ -117,8 +117,8 @@ impl<T: Send + 'static> BlockPool<T> {
         }
     }
 
-    /// Sets the number that [`Pool::grow_step`] returns when it has served this block pool. The block pool
-    /// does not interpret this number.
+    /// Sets the number that [`Pool::grow_step`] returns when it has made a chunk for this block pool. The
+    /// block pool does not interpret this number.
     pub fn name_writer(&self, name: u64) {
         self.common.writer_name.store(name, Ordering::Relaxed);
     }
@@ -238,9 +238,10 @@ pub struct BlockWriter<T: Send + 'static> {
     block_pool: Arc<BlockPool<T>>,
     /// The block that this writer is filling at the moment; `None` if there is none.
     filling: Option<Block<T>>,
-    /// Empty blocks that this writer fills next.
+    /// Empty blocks that this block writer fills next, the first one first; at most [`IN_HAND_MAX`].
     in_hand: VecDeque<Block<T>>,
-    /// Blocks that this writer has filled or sealed, in the order in which they were filled.
+    /// Blocks that wait to be handed over: this block writer has filled them, or has ended them by
+    /// [`seal`](Self::seal) before they were full. They are in the order in which they were filled.
     full: VecDeque<Block<T>>,
 }
 
@@ -250,8 +251,8 @@ impl<T: Send + 'static> BlockWriter<T> {
         &self.block_pool
     }
 
-    /// Opens the writer for filling blocks on `core`. Takes empty blocks from the block pool if the writer
-    /// has too few.
+    /// Opens the writer for filling blocks on `core`. Takes empty blocks from the block pool until the writer
+    /// has 2 of them, or the block pool has no more.
     #[inline]
     pub fn open(&mut self, core: usize) -> BlockAppender<'_, T> {
         while self.in_hand.len() < IN_HAND_MAX
@@ -305,8 +306,8 @@ impl<T: Send + 'static> BlockWriter<T> {
         self.block_pool.block_records()
     }
 
-    /// Ends the current block, of which `filled` slots are filled, and begins the next block that the writer
-    /// has in hand.
+    /// Ends the current block, of which `filled` slots are filled, and begins the next of the empty blocks
+    /// that the writer keeps.
     #[cold]
     #[inline(never)]
     fn next_block(&mut self, filled: usize) -> BlockRef<T> {
@@ -361,9 +362,10 @@ impl<T: Send + 'static> Slots<T> for BlockAppender<'_, T> {
     #[inline(always)]
     unsafe fn fill(&mut self, value: T, counted: usize) {
         // SAFETY: callers have seen `len < end`, where `end` is the block's capacity; the block writer owns
-        // the block (B7).
+        // the block (invariant B7 of this crate).
         let slot = unsafe { self.block.slot(self.len) };
-        // SAFETY: the block writer is borrowed, and no other party accesses its block (B7).
+        // SAFETY: the block writer is borrowed, and no other party accesses its block (invariant B7 of this
+        // crate).
         unsafe { slot.write(value) };
         self.len += counted;
     }
@@ -401,7 +403,7 @@ impl<T: Send + 'static> Passing for Run<T> {
 pub type BlockDrain<'a, T> = Drain<'a, T, Run<T>>;
 
 // SAFETY: through a shared reference, values and counts are only read, which `T: Sync` allows. A party that
-// moves a value out has the block for itself (B7).
+// moves a value out has the block for itself (invariant B7 of this crate).
 unsafe impl<T: Send + Sync + 'static> Sync for Block<T> {}
 
 impl<T: Send + 'static> Block<T> {
@@ -427,7 +429,7 @@ impl<T: Send + 'static> Block<T> {
         Drain::new(Run { block, next, end: end.min(next.saturating_add(max)) }, &mut self.run)
     }
 
-    /// Calls `look` with the value `offset` places behind the next value to be taken; 0 is that value itself.
+    /// Calls `look` with the value `offset` places after the next value to be taken; 0 is that value itself.
     /// The value stays in the block. So several threads may read one block, if `T: Sync`.
     ///
     /// # Panics
@@ -452,8 +454,8 @@ impl<T: Send + 'static> Block<T> {
             // The value is counted as taken before it is dropped. So a panic in its drop leaks the remaining
             // values, but drops none twice.
             self.run.next += 1;
-            // SAFETY: the slot is in `next..end`, so the block writer that filled the block has initialised it;
-            // its index was left behind above, so its value is moved out once.
+            // SAFETY: the slot is in `next..end`, so the block writer that filled the block has initialised
+            // it; the start of the range has been moved past its index, so its value is moved out once.
             drop(unsafe { self.run.take_out(place) });
         }
     }

@@ -91,12 +91,13 @@ pub(crate) enum ChunkError {
     System { bytes: usize },
 }
 
-/// Populated pages of memory and the reservation that pays for them, not yet divided into blocks of a type.
+/// Populated pages of memory and the reservation of their bytes in the memory budget, not yet divided into
+/// blocks of a type.
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
-    /// The reservation that pays for the pages. It is dropped after the pages are unmapped, and then returns
-    /// their bytes to the budget.
+    /// The reservation of the pages' bytes in the memory budget. It is dropped after the pages are unmapped,
+    /// and then returns their bytes to the budget.
     _paid: Reservation,
 }
 
@@ -118,8 +119,9 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: `base` and `bytes` come from `populated`, and every block pointer into them is gone: a chunk turns
-        // into a mapping, or is dropped, only when no edge uses its blocks (B5).
+        // SAFETY: `base` and `bytes` come from `populated`, and every block pointer into them is gone: a
+        // chunk turns into a mapping, or is dropped, only when no edge uses its blocks (invariant B5 of this
+        // crate).
         unsafe { pages::release(self.base, self.bytes) };
     }
 }

@@ -9,11 +9,13 @@ use crate::chunk::ChunkLayout;
 use crate::stamp::{Stamp, StampCell};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, CacheAligned, Ordering};
 
-/// State of an edge's growth: no chunk is requested.
+/// Value of [`WriterLine::growth`], the state of an edge's growth: no chunk is requested.
 pub(crate) const GROWTH_NONE: u8 = 0;
-/// State of an edge's growth: a chunk was requested from the pool.
+/// Value of [`WriterLine::growth`], the state of an edge's growth: a chunk was requested from the pool of
+/// chunks.
 pub(crate) const GROWTH_REQUESTED: u8 = 1;
-/// State of an edge's growth: the pool has put a new chunk into the edge's mailbox.
+/// Value of [`WriterLine::growth`], the state of an edge's growth: the pool has made the chunk, and the
+/// writer of the edge has not taken it yet.
 pub(crate) const GROWTH_READY: u8 = 2;
 
 /// Stands for the core on which an end of an edge runs, if the core is not known.
@@ -29,11 +31,12 @@ pub struct Cursors {
     slot_bytes: u64,
     chunk_records: u64,
     chunk_bytes: u64,
-    /// Number of unread marks on an edge at which further marks other than
+    /// Number of unread marks (such as watermarks) on an edge at which further marks other than
     /// [`Admission::Reserved`](crate::Admission::Reserved) ones are held back or dropped.
     ordinary_marks: u64,
-    /// Number of the writer, under which the pool reports this edge; memory does not interpret this number.
-    /// Relaxed: set before the edge is used, by the thread that makes the edge.
+    /// Number that [`Pool::grow_step`](crate::Pool::grow_step) returns when it has made a chunk for this
+    /// edge, so that its caller can notify the writer. This crate does not interpret the number. Relaxed: set
+    /// before the edge is used, by the thread that makes the edge.
     writer_name: AtomicU64,
 }
 
@@ -45,37 +48,41 @@ pub struct ReadPosition {
     marks_read: u64,
 }
 
-/// Atomic words of an edge that its writer writes, except for `growth`, which the pool sets once per request.
-/// They have cache lines of their own.
+/// Atomic words of an edge that its writer writes, except for `growth`, which the pool of chunks sets once
+/// per requested chunk. They have cache lines of their own.
 #[derive(Debug)]
 pub(crate) struct WriterLine {
     /// Number of records published since the edge was made (invariant B2 of this crate). Stored with Release
     /// after slots, ring entries and marks are filled; loaded with Acquire by readers. This pair makes all
     /// three visible.
     pub(crate) written: AtomicU64,
-    /// Number of marks published. Stored with Release after the mark is in the ring and before any later
-    /// `written`; loaded with Acquire by readers after `written`, so that they miss no mark before a record
-    /// that they may read.
+    /// Number of marks (such as watermarks) published. Stored with Release after the mark is in the ring and
+    /// before any later `written`; loaded with Acquire by readers after `written`, so that they miss no mark
+    /// before a record that they may read.
     pub(crate) marks_written: AtomicU64,
     /// Blocks with sequence numbers below this one were recycled. Relaxed: only the edge's own drop reads it.
     pub(crate) recycled: AtomicU64,
     /// Number of records that fit into the blocks which the edge owns; zero once the edge is gone. Relaxed: a
     /// hint for schedulers.
     pub(crate) capacity_records: AtomicU64,
-    /// The stamp of the first value that came after the edge was last found empty. Relaxed: a hint for
-    /// schedulers.
+    /// The stamp (time of writing, and two numbers of the user) of the first value that came after the edge
+    /// was last found empty. Relaxed: a hint for schedulers.
     pub(crate) restart_stamp: StampCell,
-    /// The stamp of the last mark. Relaxed: a hint for schedulers.
+    /// The stamp (time of writing, and two numbers of the user) of the last mark that the writer has set.
+    /// Relaxed: a hint for schedulers.
     pub(crate) mark_stamp: StampCell,
-    /// Number of marks dropped because the ring of marks was full. Relaxed: a counter for reports.
+    /// Number of marks (such as latency markers) dropped because the ring of marks was full. Relaxed: a
+    /// counter for reports.
     pub(crate) marks_dropped: AtomicU64,
-    /// True if a mark is held back until the ring of marks has room. Relaxed: a hint for schedulers.
+    /// True if a mark, such as a watermark, is held back until the ring of marks has room. Relaxed: a hint
+    /// for schedulers.
     pub(crate) mark_held: AtomicBool,
-    /// The number of the core on which the writer runs. Written before a step by the worker that runs it,
-    /// read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
+    /// The number of the core on which the writer runs. A worker writes it before it runs the task of the
+    /// writer. It is read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
     pub(crate) core: AtomicUsize,
-    /// State of the mailbox through which the edge gets a new chunk: `GROWTH_*`. The pool stores with Release
-    /// after it has filled the mailbox, and the writer loads with Acquire before it looks inside.
+    /// State of the mailbox, the place in the edge where the pool puts a new chunk: one of the constants
+    /// `GROWTH_*`. The pool stores with Release after it has filled the mailbox, and the writer loads with
+    /// Acquire before it looks inside.
     pub(crate) growth: AtomicU8,
 }
 
@@ -90,13 +97,14 @@ pub(crate) struct ReaderLine {
     /// Position in the edge of the first slot in the block that contains the position `read`. Relaxed: a hint
     /// that saves schedulers a division.
     pub(crate) block_start: AtomicU64,
-    /// The stamp of the block from which this reader has read last. Relaxed: a hint for schedulers.
+    /// The stamp (time of writing of the first record, and two numbers of the user) of the block from which
+    /// this reader has read last. Relaxed: a hint for schedulers.
     pub(crate) block_stamp: StampCell,
-    /// Number of marks that this reader has read. Release and Acquire as for `read`, because the writer
-    /// reuses the mark's slot.
+    /// Number of marks (such as watermarks) that this reader has read. Stored with Release after the mark was
+    /// read; loaded with Acquire by the writer before it reuses the slot of the mark.
     pub(crate) marks_read: AtomicU64,
-    /// The number of the core on which this reader runs. Written before a step by the worker that runs it,
-    /// read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
+    /// The number of the core on which this reader runs. A worker writes it before it runs the task of the
+    /// reader. It is read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
     pub(crate) core: AtomicUsize,
     /// True if the reader is gone, so that the writer no longer waits for it. Stored with Release after the
     /// last `read`, loaded with Acquire by the writer.
@@ -162,7 +170,7 @@ impl Cursors {
         Cursors { chunk_records: capacity_records, chunk_bytes: bytes, ..cursors }
     }
 
-    /// Returns the number of unread marks at which further marks other than
+    /// Returns the number of unread marks (such as watermarks) at which further marks other than
     /// [`Admission::Reserved`](crate::Admission::Reserved) ones are held back or dropped.
     pub(crate) fn ordinary_marks(&self) -> u64 {
         self.ordinary_marks
@@ -197,13 +205,14 @@ impl Cursors {
         self.written().saturating_sub(read)
     }
 
-    /// Returns the number of marks that reader `index` has not taken yet.
+    /// Returns the number of marks (such as watermarks) that reader `index` has not taken yet.
     pub fn pending_marks(&self, index: usize) -> u64 {
         let read = self.readers[index].marks_read.load(Ordering::Relaxed);
         self.writer.marks_written.load(Ordering::Relaxed).saturating_sub(read)
     }
 
-    /// Returns the number of marks that the writer has published since the edge was made.
+    /// Returns the number of marks (such as watermarks) that the writer has published since the edge was
+    /// made.
     pub fn marks_written(&self) -> u64 {
         self.writer.marks_written.load(Ordering::Relaxed)
     }
@@ -226,7 +235,7 @@ impl Cursors {
             || self.marks_written().saturating_sub(position.marks_read) >= self.ordinary_marks
     }
 
-    /// Returns the number of marks dropped because the ring of marks was full.
+    /// Returns the number of marks (such as latency markers) dropped because the ring of marks was full.
     pub fn marks_dropped(&self) -> u64 {
         self.writer.marks_dropped.load(Ordering::Relaxed)
     }
@@ -251,8 +260,8 @@ impl Cursors {
         (capacity.saturating_sub(unread) as f64 * bytes_per_record) as u64
     }
 
-    /// Returns the stamp of the oldest unread record of reader `index`, to within the span of one block. It has no
-    /// meaning while nothing is pending.
+    /// Returns the stamp (time of writing, and two numbers of the user) of the oldest unread record of reader
+    /// `index`, to within the span of one block. It has no meaning while nothing is pending.
     pub fn head_stamp(&self, index: usize) -> Stamp {
         // The oldest unread record came after the edge was last empty, and not before its block was begun. So
         // the later of both stamps is the better bound.
@@ -260,13 +269,14 @@ impl Cursors {
         if restarted.came < begun.came { begun } else { restarted }
     }
 
-    /// Returns the stamp of the last mark that the writer has set.
+    /// Returns the stamp (time of writing, and two numbers of the user) of the last mark that the writer has
+    /// set.
     pub fn mark_stamp(&self) -> Stamp {
         self.writer.mark_stamp.load()
     }
 
     /// Returns true if the writer could publish a record now, or when it next checks the edge for room: no
-    /// mark is held back, and either a slot is free or a chunk waits in the edge's mailbox.
+    /// mark is held back, and either a slot is free or the pool has made a new chunk for the edge.
     pub fn has_room(&self) -> bool {
         let writer = &self.writer;
         if writer.mark_held.load(Ordering::Relaxed) {
@@ -296,7 +306,8 @@ impl Cursors {
     }
 
     /// Returns true if a reader of the edge runs on another core than the writer. The cores are those that
-    /// workers have noted last.
+    /// were last set by [`note_writer_core`](Self::note_writer_core) and
+    /// [`note_reader_core`](Self::note_reader_core).
     pub(crate) fn crosses(&self) -> bool {
         let writer = self.writer.core.load(Ordering::Relaxed);
         let readers = self.readers.iter().filter(|reader| !reader.closed.load(Ordering::Relaxed));
@@ -313,15 +324,15 @@ impl Cursors {
         self.block_records
     }
 
-    /// Returns the number of records that the slowest open reader has read; the number `written` if all
-    /// readers are gone.
+    /// Returns the number of records that the slowest open reader has read; the number of records written if
+    /// all readers are gone.
     pub(crate) fn read_min(&self, written: u64, ordering: Ordering) -> u64 {
         let open = self.readers.iter().filter(|reader| !reader.closed.load(ordering));
         open.map(|reader| reader.read.load(ordering)).min().unwrap_or(written).min(written)
     }
 
-    /// Returns the number of marks that the slowest open reader has read; the number written if all readers
-    /// are gone.
+    /// Returns the number of marks (such as watermarks) that the slowest open reader has read; the number of
+    /// marks written if all readers are gone.
     pub(crate) fn marks_read_min(&self, ordering: Ordering) -> u64 {
         let open = self.readers.iter().filter(|reader| !reader.closed.load(ordering));
         let written = self.writer.marks_written.load(Ordering::Relaxed);

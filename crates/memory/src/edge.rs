@@ -38,7 +38,8 @@ pub struct EdgeOptions {
     pub shape: BlockShape,
     /// Maximum number of chunks that the edge may own; raised to [`CHUNKS_RESERVED`] if it is below.
     pub chunks_max: u32,
-    /// Maximum number of unread marks before the writer is held back; raised to 1 if it is zero.
+    /// Maximum number of unread marks (such as watermarks) on the edge before further ones, and the records
+    /// after them, are held back; raised to 1 if it is zero.
     pub marks_max: u32,
 }
 
@@ -130,20 +131,21 @@ pub(crate) struct Shared<T, R: MarkRules> {
     /// Relaxed: published by `written`.
     ring: Box<[AtomicPtr<Preamble>]>,
     pub(crate) marks: MarkRing<R::Mark>,
-    /// The chunk that the pool has made for this edge, while `growth` is `GROWTH_READY`.
+    /// The chunk that the pool has made for this edge and that the writer has not taken yet; `None` if there
+    /// is none.
     pub(crate) mailbox: Mutex<Option<Chunk<T>>>,
     /// The chunks of a writer that is gone, kept while readers may still read their blocks (invariant B5 of
     /// this crate).
     pub(crate) kept: Mutex<Vec<Chunk<T>>>,
 }
 
-// SAFETY: the parts that are not Sync are the slots of blocks and marks; B1 to B4 say which end accesses them when.
-// Values move from the writer's thread to a reader's, hence `T: Send`; lent values are read by several threads, and
-// `shared_edge`, the only way to `Mode::Lent`, asks for `T: Sync`.
+// SAFETY: the parts that are not Sync are the slots of blocks and marks; invariants B1 to B4 of this crate
+// say which end accesses them when. Values move from the writer's thread to a reader's, hence `T: Send`; lent
+// values are read by several threads, and `shared_edge`, the only way to `Mode::Lent`, asks for `T: Sync`.
 unsafe impl<T: Send, R: MarkRules> Sync for Shared<T, R> {}
 
-// SAFETY: as for `Sync`: B1 to B4 say which end accesses a slot, and values that cross threads are `Send`.
-// Either end may drop the edge, and the last one to go drops it.
+// SAFETY: as for `Sync`: invariants B1 to B4 of this crate say which end accesses a slot, and values that
+// cross threads are `Send`. Either end may drop the edge, and the last one to go drops it.
 unsafe impl<T: Send, R: MarkRules> Send for Shared<T, R> {}
 
 impl<T: Send + 'static, R: MarkRules> Shared<T, R> {
@@ -203,7 +205,8 @@ impl<T, R: MarkRules> Shared<T, R> {
         let block_records = self.cursors.block_records();
         for position in from..to {
             let block = self.block(position / block_records);
-            // SAFETY: the index is below the block's capacity; the block is in use, so its chunk lives (B5).
+            // SAFETY: the index is below the block's capacity; the block is in use, so its chunk lives
+            // (invariant B5 of this crate).
             let slot = unsafe { block.slot((position % block_records) as usize) };
             // SAFETY: the value is initialised and used by no other party, by the contract of this function.
             drop(unsafe { slot.read() });
@@ -249,8 +252,9 @@ impl<T, R: MarkRules> Drop for Shared<T, R> {
         }
         let written = self.cursors.writer.written.load(Ordering::Acquire);
         let from = self.first_live(self.cursors.writer.recycled.load(Ordering::Acquire));
-        // SAFETY: both ends are gone, so no other party accesses anything; by B3 the slots from `from` to `written`
-        // are initialised, and their chunks are in `kept` (B5), which is dropped after this.
+        // SAFETY: both ends are gone, so no other party accesses anything; by invariant B3 of this crate the
+        // slots from `from` to `written` are initialised, and their chunks are in `kept` (B5), which is
+        // dropped after this.
         unsafe { self.drop_values(from, written) };
         self.cursors.writer.capacity_records.store(0, Ordering::Relaxed);
     }

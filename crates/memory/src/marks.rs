@@ -11,7 +11,7 @@ use crate::sync::{Ordering, Slot};
 /// The treatment of a mark that is set while the ring of marks is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
-    /// The mark is held back, and with it every record behind it, until a reader makes room in the ring.
+    /// The mark is held back, and with it every record after it, until a reader makes room in the ring.
     Ordinary,
     /// The mark is dropped and counted, because its loss is acceptable (for example a latency marker).
     Droppable,
@@ -74,7 +74,7 @@ impl<M: Copy> MarkRing<M> {
     pub(crate) unsafe fn get(&self, index: u64) -> (u64, M) {
         let slot = &self.slots[(index % self.capacity()) as usize];
         // SAFETY: the slot was initialised before `marks_written` passed it; the writer leaves it alone until
-        // we have published that we read it. Marks are `Copy`, so reading twice would be fine.
+        // this reader has published that it has read it. Marks are `Copy`, so reading twice would be fine.
         unsafe { slot.inspect(|&entry| entry) }
     }
 }
@@ -88,7 +88,7 @@ pub(crate) trait MarkWriter<R: MarkRules> {
     /// Returns the mark that is held back because it found the ring of marks full; `None` if there is none.
     fn held(&self) -> Option<R::Mark>;
 
-    /// Replaces the mark that is held back by another one, or by none.
+    /// Sets the mark that is held back, in place of the one before; `None` if no mark is held back any more.
     fn set_held(&mut self, mark: Option<R::Mark>);
 
     /// Returns the number of free slots in the ring of marks, including slots that are kept for
@@ -98,7 +98,7 @@ pub(crate) trait MarkWriter<R: MarkRules> {
     /// Puts a mark into the ring of marks; the caller has checked that there is room.
     fn publish_mark(&mut self, mark: R::Mark);
 
-    /// Sets a mark behind all values written so far; see [`Writer::mark`](crate::Writer::mark).
+    /// Sets a mark after all values written so far; see [`Writer::mark`](crate::Writer::mark).
     ///
     /// # Panics
     /// If another mark is already held back that the new mark does not replace.
@@ -132,7 +132,8 @@ pub(crate) trait MarkWriter<R: MarkRules> {
         }
     }
 
-    /// Sets the mark that is held back until the ring of marks has room (or none), and tells schedulers so.
+    /// Sets the mark that is held back until the ring of marks has room (or none), and tells schedulers so
+    /// through the cursors of the edge.
     fn hold(&mut self, mark: Option<R::Mark>) {
         self.mark_cursors().writer.mark_held.store(mark.is_some(), Ordering::Relaxed);
         self.set_held(mark);

@@ -28,8 +28,8 @@ pub struct Pool {
 }
 
 struct State {
-    /// Requests that wait. There is at most one per edge, which the mailbox protocol of [`mod@crate::edge`]
-    /// ensures.
+    /// Requests that wait. There is at most one per edge or block pool, because each requests a chunk only if
+    /// no request of its own is unanswered.
     requests: VecDeque<Weak<dyn Grow>>,
     /// Pages that belong to no edge and are still reserved from the budget; released first when the budget is
     /// short.
@@ -45,7 +45,7 @@ impl Pool {
         Arc::new(Pool { budget, state: Mutex::new(state), requested: Condvar::new() })
     }
 
-    /// Returns the budget that pays for the chunks of this pool.
+    /// Returns the memory budget in which the bytes of this pool's chunks are reserved.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }

@@ -49,7 +49,8 @@ pub struct QueueOptions {
     pub hand_over: HandOver,
     /// Maximum number of values in the queue; raised to 1 if it is zero.
     pub records_max: usize,
-    /// Maximum number of unread marks before the writer is held back; raised to 1 if it is zero.
+    /// Maximum number of unread marks (such as watermarks) in the queue before further ones, and the values
+    /// after them, are held back; raised to 1 if it is zero.
     pub marks_max: u32,
     /// Number of consecutive values for which one stamp (time of writing, with two numbers of the user) is
     /// kept; raised to 1 if it is zero.
@@ -199,7 +200,8 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
         &self.common.cursors
     }
 
-    /// Opens the queue for pushing values with the given stamp.
+    /// Opens the queue for pushing values. `stamp` is their stamp: the time of writing, and two numbers of
+    /// the user.
     #[inline]
     pub fn open(&mut self, stamp: Stamp) -> QueueAppender<'_, T, R> {
         self.flush_held();
@@ -231,7 +233,7 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
         QueueAppender { pushing, room, count: 0, stamp, copy: *copy, written, common }
     }
 
-    /// Sets a mark behind all values that were pushed. If there is no room, the mark is held back, dropped or
+    /// Sets a mark after all values that were pushed. If there is no room, the mark is held back, dropped or
     /// replaced by the rules of [`Writer::mark`](crate::Writer::mark).
     ///
     /// # Panics

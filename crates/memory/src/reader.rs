@@ -282,7 +282,7 @@ impl<T: Send + Sync + 'static, R: MarkRules> Lent<'_, T, R> {
         self.run.end - self.run.next
     }
 
-    /// Calls `look` with the value `offset` places behind the next value of the run; 0 is the next value
+    /// Calls `look` with the value `offset` places after the next value of the run; 0 is the next value
     /// itself.
     ///
     /// # Panics

@@ -16,21 +16,24 @@ impl<T> Run<T> {
     /// `index` was in `next..end` when the run was made, and no value is moved out twice.
     #[inline(always)]
     pub(crate) unsafe fn take_out(&self, index: usize) -> T {
-        // SAFETY: the slot is inside the block. The block's chunk lives: by B5 while the edge lives, by B7
-        // while the block is owned.
+        // SAFETY: the slot is inside the block. The block's chunk lives: by invariant B5 of this crate while
+        // the edge lives, by B7 while the block is owned.
         let slot = unsafe { self.block.slot(index) };
-        // SAFETY: the slot is below the written count, hence initialised (B3, B7). It is not reused before we
-        // publish that we passed it (B4, B7). By contract its value is moved out once only.
+        // SAFETY: the slot is below the written count, hence initialised (invariants B3 and B7 of this
+        // crate). It is not reused before the owner of this run has published that it has passed the slot
+        // (B4, B7). By contract its value is moved out once only.
         unsafe { slot.read() }
     }
 
     #[inline(always)]
     pub(crate) fn look<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
         assert!(offset < self.end - self.next, "offset {offset} lies behind the run");
-        // SAFETY: the slot is inside the block by the assertion above; the block's chunk lives (B5, B7).
+        // SAFETY: the slot is inside the block by the assertion above; the block's chunk lives (invariants B5
+        // and B7 of this crate).
         let slot = unsafe { self.block.slot(self.next + offset) };
-        // SAFETY: the slot is in `next..end`: it is initialised (B3, B7), its value is not moved out yet, and
-        // it is not used again before we pass it (B4, B7).
+        // SAFETY: the slot is in `next..end`: it is initialised (invariants B3 and B7 of this crate), its
+        // value is not moved out yet, and it is not used again before the owner of this run passes it (B4,
+        // B7).
         unsafe { slot.inspect(look) }
     }
 }
@@ -41,7 +44,7 @@ pub trait TakeOut<T> {
     /// Returns the number of values of this run that are not taken yet.
     fn remaining(&self) -> usize;
 
-    /// Calls `look` with the value `offset` places behind the next value of the run; 0 is the next value
+    /// Calls `look` with the value `offset` places after the next value of the run; 0 is the next value
     /// itself.
     ///
     /// # Panics

@@ -48,8 +48,8 @@ pub struct TaskCell<T> {
     word: AtomicPtr<T>,
 }
 
-// SAFETY: by B6 the value has one owner at a time, which has taken it with Acquire from the one before, which had
-// left it with Release; it moves between threads, hence `T: Send`.
+// SAFETY: by invariant B6 of this crate the value has one owner at a time, which has taken it with Acquire
+// from the one before, which had left it with Release; it moves between threads, hence `T: Send`.
 unsafe impl<T: Send> Sync for TaskCell<T> {}
 
 // SAFETY: a cell that moves takes its value along.
@@ -154,7 +154,7 @@ impl<T> TaskCell<T> {
         };
         let before = self.step(into)?;
         // SAFETY: only the step from IDLE has swapped an address out of the word, so `own` is called once for
-        // it (B6).
+        // it (invariant B6 of this crate).
         (before.has_value() && !before.is_ready()).then(|| unsafe { Self::own(before) })
     }
 
@@ -215,7 +215,7 @@ impl<T> TaskCell<T> {
     fn hold(&self, from: impl Fn(Word<T>) -> bool) -> Option<Box<T>> {
         let before = self.step(|word| from(word).then(|| tagged(null_mut(), READY_OR_HELD)))?;
         // SAFETY: the step has swapped out a word with a value, because `from` accepts no other word. So this
-        // call is the value's only owner (B6).
+        // call is the value's only owner (invariant B6 of this crate).
         Some(unsafe { Self::own(before) })
     }
 

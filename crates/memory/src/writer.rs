@@ -61,8 +61,7 @@ pub struct Writer<T: Send + 'static, R: MarkRules> {
     free: VecDeque<BlockRef<T>>,
     chunks: Vec<Chunk<T>>,
     marks_written: u64,
-    /// A mark that found the ring of marks full. Its position is `written`, and nothing is appended behind
-    /// it.
+    /// A mark that found the ring of marks full. Its position is `written`, and nothing is appended after it.
     held: Option<R::Mark>,
     /// Number of blocks that the writer has taken in a row while no more than one chunk's worth of blocks was
     /// in use.
@@ -99,8 +98,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         &self.shared.cursors
     }
 
-    /// Opens the edge for appending values with the given stamp, which readers see through
-    /// [`Cursors::head_stamp`].
+    /// Opens the edge for appending values. `stamp` is their stamp (time of writing, and two numbers of the
+    /// user), which readers see through [`Cursors::head_stamp`].
     #[inline]
     pub fn open(&mut self, stamp: Stamp) -> EdgeAppender<'_, T, R> {
         if self.reclaim() {
@@ -111,7 +110,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         if self.calm_blocks >= SURPLUS_AFTER_BLOCKS {
             self.shrink();
         }
-        // The current block takes no more values if it is full, or if a mark is held back behind it.
+        // The current block takes no more values if it is full, or if a mark is held back after it.
         let end = if self.block.is_some() && self.held.is_none() { self.block_records } else { self.filled };
         let base = self.written - self.filled as u64;
         let block = self.block.unwrap_or(BlockRef::dangling());
@@ -120,7 +119,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
 
     /// Prepares the edge for calls of [`append`](Self::append), until all values are [handed
     /// over](Self::hand_over). Returns the number of values for which there is room. Readers see `stamp`
-    /// through [`Cursors::head_stamp`].
+    /// (time of writing, and two numbers of the user) through [`Cursors::head_stamp`].
     #[inline]
     pub fn begin(&mut self, stamp: Stamp) -> usize {
         self.open(stamp).room()
@@ -149,11 +148,11 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             Some(block) if self.filled < self.block_records => block,
             _ => self.next_block(self.written, stamp),
         };
-        // SAFETY: `filled` is below the block's capacity: it was checked, or the block was begun just now; the block
-        // is in use (B5).
+        // SAFETY: `filled` is below the block's capacity: it was checked, or the block was begun just now;
+        // the block is in use (invariant B5 of this crate).
         let slot = unsafe { block.slot(self.filled) };
-        // SAFETY: the position `written` is not published, so by B3 no other party accesses it; the writer is ours
-        // (B1).
+        // SAFETY: the position `written` is not published, so by invariant B3 of this crate no other party
+        // accesses it; this value is the only writer (B1).
         unsafe { slot.write(value) };
         self.filled += 1;
         self.written += 1;
@@ -168,7 +167,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     /// Publishes the values that were appended, so that readers see them.
     ///
     /// # Panics
-    /// If a value was appended behind a mark that is held back.
+    /// If a value was appended after a mark that is held back.
     #[inline]
     pub fn hand_over(&mut self) {
         let is_behind = self.held.is_some() && self.has_appended();
@@ -176,12 +175,12 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.publish();
     }
 
-    /// Sets a mark behind all values handed over. `stamp` is stored as the mark's stamp; see
+    /// Sets a mark after all values handed over. `stamp` is stored as the mark's stamp; see
     /// [`Cursors::mark_stamp`].
     ///
     /// If the ring of marks is full, a mark that may be dropped is dropped and counted. Any other mark is
-    /// held back, and with it every record behind it: [`Append::room`](crate::Append::room) is zero until readers have made
-    /// room.
+    /// held back, and with it every record after it: [`Append::room`](crate::Append::room) is zero until
+    /// readers have made room.
     ///
     /// # Panics
     /// If another mark is already held back that the new one does not replace: callers check
@@ -223,8 +222,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
                 // records are read. So the writer has no current block now.
                 (self.block, self.filled) = (None, 0);
             }
-            // SAFETY: by B3 the slots from `from` are initialised; every open reader has passed the block, so no
-            // party accesses them any more.
+            // SAFETY: by invariant B3 of this crate the slots from `from` are initialised; every open reader
+            // has passed the block, so no party accesses them any more.
             unsafe { self.shared.drop_values(from, end) };
         }
         if self.cursors().writer.growth.load(Ordering::Acquire) == GROWTH_READY {
@@ -236,7 +235,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     fn adopt(&mut self, chunk: Chunk<T>) {
-        // The new blocks go under the blocks that are in the cache, so that the new, cold ones are used last.
+        // Within a core the last block of the list is used next. So the new blocks, which are not in the
+        // cache yet, go before the blocks that were used already.
         let hot = self.free.len();
         self.free.extend(chunk.blocks());
         self.free.rotate_left(hot);
@@ -302,7 +302,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     #[inline]
     fn publish(&self) {
         // Release: the slots, ring entries and marks that were written before this become visible to readers
-        // (B3, B4).
+        // (invariants B3 and B4 of this crate).
         self.cursors().writer.written.store(self.written, Ordering::Release);
     }
 }
@@ -329,8 +329,8 @@ impl<T: Send + 'static, R: MarkRules> MarkWriter<R> for Writer<T, R> {
 
     fn publish_mark(&mut self, mark: R::Mark) {
         assert!(!self.has_appended(), "a mark stands behind what was handed over");
-        // SAFETY: we are the writer (B1); the index is unpublished, and `mark_room` has seen, with Acquire, that
-        // the mark which had its slot was read.
+        // SAFETY: this value is the only writer (invariant B1 of this crate); the index is unpublished, and
+        // `mark_room` has seen, with Acquire, that the mark which had its slot was read.
         unsafe { self.shared.marks.set(self.marks_written, self.written, mark) };
         self.marks_written += 1;
         self.mark_cursors().writer.marks_written.store(self.marks_written, Ordering::Release);
@@ -409,10 +409,10 @@ impl<T: Send + 'static, R: MarkRules> Slots<T> for EdgeAppender<'_, T, R> {
     #[inline(always)]
     unsafe fn fill(&mut self, value: T, counted: usize) {
         // SAFETY: callers have seen `len < end`, which is at most the block's capacity; the block is in use
-        // (B5).
+        // (invariant B5 of this crate).
         let slot = unsafe { self.block.slot(self.len) };
-        // SAFETY: the position `base + len` is at or above `written`, where by B3 no other party accesses a
-        // slot; the writer is ours (B1).
+        // SAFETY: the position `base + len` is at or above `written`, where by invariant B3 of this crate no
+        // other party accesses a slot; this value is the only writer (B1).
         unsafe { slot.write(value) };
         self.len += counted;
     }

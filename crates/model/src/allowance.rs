@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 /// Grants memory for the state of an operator, from the budget of an engine.
 pub trait GrantSource: Send + Sync {
-    /// Returns true if the state may grow by `bytes` now. A refusal is remembered, and fails the query.
+    /// Returns true if the state may grow by `bytes` now. A refusal is remembered, and fails the query when
+    /// the call into the operator returns.
     fn lend(&self, bytes: usize) -> bool;
 
     /// Returns true if the state may grow by `bytes` now, for memory that the operator can do without. A
@@ -19,19 +20,20 @@ pub trait GrantSource: Send + Sync {
         self.lend(bytes)
     }
 
-    /// Takes back `bytes` of memory that were granted by `lend` or `offer` in the same step.
+    /// Takes back `bytes` of memory that [`lend`](Self::lend) or [`offer`](Self::offer) granted in the same
+    /// step (one run of the operator's task).
     fn take_back(&self, bytes: usize) {
         let _ = bytes;
     }
 
     /// Reserves `bytes` for values that leave the operator; `None` if they do not fit, which does not fail
     /// the query. The default implementation checks once that the bytes fit, as `offer` does, and returns a
-    /// payment that keeps nothing reserved.
+    /// [`Payment`] (a shared reservation) that keeps nothing reserved.
     fn pay(&self, bytes: usize) -> Option<Payment> {
         self.offer(bytes).then(Payment::default)
     }
 
-    /// Returns the size of the memory budget in bytes, for all its users together.
+    /// Returns the size of the memory budget in bytes, which all queries of the engine share.
     fn limit_bytes(&self) -> usize {
         usize::MAX
     }
@@ -43,7 +45,7 @@ pub trait GrantSource: Send + Sync {
 pub struct Payment(Option<Arc<dyn Any + Send + Sync>>);
 
 impl Payment {
-    /// Creates a payment that holds `reservation` until its last clone is dropped.
+    /// Creates a shared reservation of memory, which drops `reservation` when its last clone is dropped.
     pub fn holding(reservation: impl Any + Send + Sync) -> Self {
         Payment(Some(Arc::new(reservation)))
     }
@@ -55,8 +57,8 @@ impl fmt::Debug for Payment {
     }
 }
 
-/// Memory allowance of an operator's state: it asks a grant source for memory. An allowance without a grant
-/// source is unlimited, as in tests.
+/// Memory allowance of an operator's state: it asks a [`GrantSource`], such as the memory budget of an
+/// engine, for memory. An allowance without a grant source is unlimited, as in tests.
 #[derive(Clone, Default)]
 pub struct Allowance(Option<Arc<dyn GrantSource>>);
 
@@ -66,8 +68,9 @@ impl Allowance {
         Allowance(Some(grant_source))
     }
 
-    /// Asks for `bytes` more memory, and returns true if they are granted. Granted bytes must be included in
-    /// `state_bytes` when the call into the operator returns. A refusal fails the query.
+    /// Asks for `bytes` more memory, and returns true if they are granted. The operator must include granted
+    /// bytes in its [`state_bytes`](crate::Operator::state_bytes) by the time at which the call into it
+    /// returns. A refusal fails the query.
     pub fn ask(&self, bytes: usize) -> bool {
         self.0.as_ref().is_none_or(|grant_source| grant_source.lend(bytes))
     }
@@ -78,15 +81,15 @@ impl Allowance {
     }
 
     /// Gives back `bytes` of memory that [`ask`](Self::ask) or [`ask_for_spare`](Self::ask_for_spare) granted
-    /// in this step.
+    /// in this step (one run of the operator's task).
     pub fn give_back(&self, bytes: usize) {
         if let Some(grant_source) = &self.0 {
             grant_source.take_back(bytes);
         }
     }
 
-    /// Reserves `bytes` for values that leave the operator, until the payment is dropped. `None` if they do
-    /// not fit, which does not fail the query.
+    /// Reserves `bytes` for values that leave the operator, until the last clone of the returned reservation
+    /// is dropped. `None` if they do not fit, which does not fail the query.
     pub fn pay(&self, bytes: usize) -> Option<Payment> {
         match &self.0 {
             Some(grant_source) => grant_source.pay(bytes),
@@ -94,7 +97,7 @@ impl Allowance {
         }
     }
 
-    /// Returns the size of the memory budget in bytes, for all its users together.
+    /// Returns the size of the memory budget in bytes, which all queries of the engine share.
     pub fn limit_bytes(&self) -> usize {
         self.0.as_ref().map_or(usize::MAX, |grant_source| grant_source.limit_bytes())
     }

@@ -110,7 +110,7 @@ where
 }
 
 impl<A, B> Then<A, B> {
-    /// Passes a mark that the first operator has processed on to the second operator.
+    /// Passes a mark (such as a watermark) that the first operator has processed on to the second operator.
     fn mark_second<In, O>(&mut self, mark: Mark, output: &mut O) -> Flow
     where
         A: Operator<In>,

@@ -1,9 +1,9 @@
 //! The contract of operators whose results come later, such as answers from another system.
 //!
-//! An [`Operator`](crate::Operator) gets nothing behind a mark until `on_mark` has said that the mark is processed. An
-//! operator that waited for its answers at each watermark would have few requests in flight. So a deferred operator
-//! stands at the head of a task, takes records and marks as long as it has room, and emits records and marks when it
-//! has some.
+//! An [`Operator`](crate::Operator) gets nothing after a mark until `on_mark` has said that the mark is
+//! processed. An operator that waited for its answers at each watermark would have few requests in flight. So
+//! a deferred operator stands at the head of a task, takes records and marks as long as it has room, and
+//! emits records and marks when it has some.
 //!
 //! ```text
 //!                take, mark                      emit
@@ -44,7 +44,8 @@ pub enum Emitted {
     /// Everything that was ready is emitted. The operator waits for further results, or has nothing more to
     /// emit.
     All,
-    /// This mark comes next in the output: hand it on, then ask the operator to emit again.
+    /// This mark (such as a watermark) comes next in the output: hand it on, then ask the operator to emit
+    /// again.
     Mark(Mark),
     /// The output has no room for more results, so some ready results are not emitted yet.
     NoRoom,
@@ -57,7 +58,7 @@ pub trait Deferred<In>: Send {
 
     /// Gives the operator the waker that it must call when it has something to emit. Called before the first
     /// record. Any thread may call the waker, at any time and as often as it likes. But it must not hold a
-    /// lock meanwhile for which a call into this operator, or its end, would wait.
+    /// lock meanwhile for which a call into this operator, or the drop of the operator, would wait.
     fn wakes_by(&mut self, waker: &Waker);
 
     /// Gives the operator the allowance that grants memory for its state. Called before the first record.
@@ -81,7 +82,7 @@ pub trait Deferred<In>: Send {
     /// A [`Fault`] that fails the query.
     fn emit<O: Output<Self::Out>>(&mut self, output: &mut O) -> Result<Emitted, Fault>;
 
-    /// Calls `each` with the name and the counts of the operator.
+    /// Calls `each` with the name of the operator and its counts of records read, handed on and dropped.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
     /// Returns the bytes of state that the operator holds beyond itself, counted against the engine's budget.

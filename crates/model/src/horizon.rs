@@ -9,7 +9,7 @@ use crate::window::SlidingWindows;
 /// setup of operators, not from their state.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Horizon {
-    /// True if a watermark may have an effect on operators at every instant.
+    /// True if a watermark may have an effect on operators at every instant of event time.
     is_everywhere: bool,
     ends: Vec<Ends>,
 }
@@ -26,7 +26,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Returns the first end of a window after `after`.
+    /// Returns the first end of a window that is later than `after`.
     fn end_after(&self, after: EventTime) -> EventTime {
         self.windows.window(self.windows.first_ending_after(after)).end
     }
@@ -39,10 +39,11 @@ impl Ends {
 }
 
 impl Horizon {
-    /// The horizon of operators on which no watermark has an effect, except the last one.
+    /// The horizon (the event times at which a watermark has an effect) of operators on which only the last
+    /// watermark, at the end of the stream, has an effect.
     pub const NONE: Horizon = Horizon { is_everywhere: false, ends: Vec::new() };
 
-    /// The horizon of operators on which every watermark may have an effect.
+    /// The horizon of operators on which every watermark may have an effect, at whatever event time.
     pub const EVERYWHERE: Horizon = Horizon { is_everywhere: true, ends: Vec::new() };
 
     /// Creates a horizon with the ends of `windows`, and the instants that are `lateness` after these ends.
@@ -57,7 +58,8 @@ impl Horizon {
         Horizon { is_everywhere: false, ends: vec![ends] }
     }
 
-    /// Returns a horizon with the instants of both horizons, at each of which a watermark has an effect.
+    /// Returns the union of both horizons: a watermark has an effect at each event time at which it has one
+    /// by `self` or by `other`.
     pub fn and(mut self, mut other: Horizon) -> Self {
         self.is_everywhere |= other.is_everywhere;
         other.ends.retain(|ends| !self.ends.contains(ends));

@@ -28,12 +28,13 @@ pub trait Keys<T>: Send {
     /// this operator caused the panic.
     fn faulted(&self) -> Option<&str>;
 
-    /// Takes a mark, after the keys of every record before the mark were extracted.
+    /// Takes a mark (such as a watermark), after the keys of every record before the mark were extracted.
     fn on_mark(&mut self, mark: Mark) {
         let _ = mark;
     }
 
-    /// Returns the watermarks that have an effect on these keys, because they may forget records.
+    /// Returns the horizon of these keys: the event times at which a watermark lets them forget records that
+    /// they remember.
     fn horizon(&self) -> Horizon {
         Horizon::NONE
     }

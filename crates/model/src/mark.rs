@@ -5,13 +5,13 @@ use std::fmt;
 use crate::time::{EventTime, ProcessingTime};
 
 /// A mark: a signal between two records of an edge. Operators see it after every record before it and before
-/// every record behind it. A block or slice that an operator gets never spans a mark.
+/// every record after it. A block or slice that an operator gets never spans a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
-    /// A watermark, which is a promise: no record behind this mark on this edge has an event time below it.
+    /// A watermark, which is a promise: no record after this mark on this edge has an event time below it.
     /// (Flink's watermark `t` promises "> t"; connectors convert.) Watermarks never go back on an edge.
     Watermark(EventTime),
-    /// The watermark of one input, set where streams are merged: the records behind this mark, up to the next
+    /// The watermark of one input, set where streams are merged: the records after this mark, up to the next
     /// of its kind, come from an input edge with this watermark. It is not earlier than the watermark of the
     /// merged edge. Lateness is judged by it, and so does not depend on the progress of the other inputs.
     /// Operators that emit new records, such as results of windows, do not pass this mark on.
@@ -22,8 +22,8 @@ pub enum Mark {
     /// A latency marker: it tells when the record before it should have been sent, and when it was taken in.
     /// It passes every operator, and the sink measures the times since those two instants.
     Latency(LatencyMarker),
-    /// A checkpoint barrier: everything behind it belongs to the next checkpoint. Edges carry it; the
-    /// reaction of operators will be defined together with checkpoints.
+    /// A checkpoint barrier: everything after it belongs to the next checkpoint. Edges carry it; the reaction
+    /// of operators will be defined together with checkpoints.
     Barrier(u64),
     /// The stream has ended: no record and no mark follows.
     End,
@@ -38,10 +38,12 @@ const _: () = assert!(size_of::<Mark>() == 16, "a mark is a word and its kind");
 /// minutes. So it may be up to a microsecond too early, and earlier if the distance is longer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct LatencyMarker {
-    /// The upper and the lower half of the nanoseconds of the first instant. With fields of 32 bits this type
-    /// fits beside the kind of a mark; with one of 64 bits a mark would have 24 bytes.
+    /// The upper and the lower half of the first instant, in nanoseconds since the Unix epoch: when the
+    /// record should have been sent. With fields of 32 bits this type fits beside the kind of a mark; with
+    /// one of 64 bits a mark would have 24 bytes.
     intended_ns: [u32; 2],
-    /// Microseconds from the first instant to the second.
+    /// Microseconds from the instant at which the record should have been sent to the one at which it was
+    /// taken in.
     behind_us: u32,
 }
 
@@ -63,15 +65,16 @@ impl LatencyMarker {
         ProcessingTime::from_nanos(upper << 32 | lower)
     }
 
-    /// Returns the instant at which the record before this marker was taken in: the start of the step in which
-    /// its source made it.
+    /// Returns the instant at which the record before this marker was taken in: the start of the step (run of
+    /// the source's task) in which the source made it.
     pub fn taken_in(self) -> ProcessingTime {
         self.intended().plus_nanos(u64::from(self.behind_us) * 1_000)
     }
 }
 
 impl fmt::Debug for LatencyMarker {
-    /// Shows the two instants, and not how they are stored.
+    /// Shows the two instants of the latency marker as times, and not the 32-bit fields in which they are
+    /// stored.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("LatencyMarker");
         shown.field("intended", &self.intended()).field("taken_in", &self.taken_in()).finish()

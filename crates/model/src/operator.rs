@@ -41,7 +41,7 @@ use crate::weighed::Weighed;
 /// a generator. A generator's records are made when they are inspected, or are copied from where they were made.
 pub trait Input<T> {
     /// Returns true if event times are known never to fall from one record to the next. Then the place of a
-    /// watermark behind a source is found by binary search instead of a scan.
+    /// watermark directly after a source is found by binary search instead of a scan.
     #[inline]
     fn is_ascending(&self) -> bool {
         false
@@ -50,7 +50,7 @@ pub trait Input<T> {
     /// Returns the number of records of this input that are not taken yet.
     fn remaining(&self) -> usize;
 
-    /// Calls `look` with the record `offset` places behind the next record, 0 being the next record itself.
+    /// Calls `look` with the record `offset` places after the next record, 0 being the next record itself.
     /// The record stays in the input.
     ///
     /// # Panics
@@ -83,7 +83,8 @@ pub trait Input<T> {
 /// Destination of an operator's records: an edge, the next operator of its chain, or a sink.
 pub trait Output<T> {
     /// Returns the number of records that may be pushed now. Ask again after each [`push`](Output::push):
-    /// behind a source, a push may close the output, so that a watermark can be set at its exact place.
+    /// directly after a source, a push may close the output, so that a watermark can be set at its exact
+    /// place.
     fn room(&self) -> usize;
 
     /// Hands one record on to the edge, operator or sink behind this output.
@@ -139,13 +140,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the sum of both operators' counts, field by field.
+    /// Returns the sum of these counts and `other`, field by field.
     #[must_use]
     pub fn plus(self, other: Counts) -> Counts {
         self.with(other, u64::wrapping_add)
     }
 
-    /// Returns these counts minus the counts `other`, which must be an earlier part of them.
+    /// Returns these counts minus the counts `other`, which the operator had at an earlier time.
     #[must_use]
     pub fn minus(self, other: Counts) -> Counts {
         self.with(other, u64::wrapping_sub)
@@ -185,7 +186,7 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// Returns the way in which a chain of two operators can be shared.
+    /// Returns the way in which several workers may run a chain of two operators at once.
     pub const fn then(self, next: Sharing) -> Sharing {
         match (self, next) {
             (Sharing::Serial, _) | (_, Sharing::Serial) => Sharing::Serial,
@@ -278,8 +279,8 @@ pub trait Operator<In>: Send {
     /// [`process_one`](Operator::process_one).
     fn note_read(&mut self, count: u64);
 
-    /// Processes a mark, after every record before the mark. Returns [`Flow::More`] if the output had too
-    /// little room.
+    /// Processes a mark (such as a watermark), after every record before the mark. Returns [`Flow::More`] if
+    /// the output had too little room.
     fn on_mark<O: Output<Self::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
         let _ = (mark, output);
         Flow::Done
@@ -297,8 +298,8 @@ pub trait Operator<In>: Send {
         Flow::Done
     }
 
-    /// Returns the mark that the operators behind this one see in place of `mark`, once everything that
-    /// `mark` made this operator emit has passed on. `None` if the mark ends here. Equal marks get equal
+    /// Returns the mark that the operators downstream of this one see in place of `mark`, once everything
+    /// that `mark` made this operator emit has passed on. `None` if the mark ends here. Equal marks get equal
     /// answers, and forwarded watermarks do not go back. A watermark of `EventTime::MAX` is forwarded
     /// unchanged, because it says that the stream is complete.
     fn forward(&self, mark: Mark) -> Option<Mark> {
@@ -315,8 +316,8 @@ pub trait Operator<In>: Send {
         let _ = entropy;
     }
 
-    /// Calls `each` with the name and counts of this operator or, for a chain, of each of its operators in
-    /// order.
+    /// Calls `each` with the name and the counts (records read, handed on, dropped) of this operator or, for
+    /// a chain, of each of its operators in order.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
     /// Returns the numbers of rows taken and put out so far, if a record stands for several rows; otherwise

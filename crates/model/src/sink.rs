@@ -15,7 +15,7 @@ pub trait Sink<T>: Send {
     /// A [`Fault`] that fails the query.
     fn write(&mut self, record: Record<T>) -> Result<(), Fault>;
 
-    /// Takes a mark, after every record before the mark was written.
+    /// Takes a mark (such as a watermark), after every record before the mark was written.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.

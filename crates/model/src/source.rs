@@ -27,8 +27,8 @@ pub enum SourceStatus {
 pub struct Polled {
     /// State of the source after the poll.
     pub status: SourceStatus,
-    /// A latency marker to be set behind the records of this poll: the time at which the last of these
-    /// records should have been sent.
+    /// A latency marker to be set after the records of this poll: the time at which the last of these records
+    /// should have been sent.
     pub latency: Option<ProcessingTime>,
 }
 
@@ -89,7 +89,7 @@ pub trait Source: Send {
     /// watermarks arrive (Klink, SIGMOD 2021, section 3.1; Cameo, NSDI 2021, section 4.3). Because the source
     /// gives the time, it does not include delays of the scheduler. `None` if the source does not know, as
     /// with files; then the start of the step that read the record counts. Latencies of results are counted
-    /// from this time, too. Called only behind a record that makes a watermark due, and when the source falls
+    /// from this time, too. Called only after a record that makes a watermark due, and when the source falls
     /// silent or ends.
     fn arrived(&self) -> Option<ProcessingTime> {
         None
@@ -113,7 +113,7 @@ pub trait Source: Send {
         0
     }
 
-    /// Writes the position of the source, so that [`load`](Source::load) continues behind the last record
+    /// Writes the position of the source, so that [`load`](Source::load) continues after the last record
     /// made.
     ///
     /// # Errors

@@ -10,12 +10,13 @@ use crate::record::Record;
 /// Maximum number of operators of a chain that are measured; operators after these are not.
 pub const STAGES_MAX: usize = 16;
 
-/// Time and records of one operator of a chain, in steps in which it was measured by itself.
+/// Time that one operator of a chain took, and its records, in the runs of the task in which operators were
+/// measured one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stage {
-    /// Nanoseconds that the operator took.
+    /// Nanoseconds that the operator took for the records counted in `records`.
     pub nanos: u64,
-    /// Number of records that the operator took in.
+    /// Number of records that the operator took in while its time was measured.
     pub records: u64,
 }
 
@@ -62,7 +63,7 @@ impl<T> Held<T> {
         Held { records: Vec::with_capacity(room), room }
     }
 
-    /// Returns the records that were pushed, as an input for the next operator.
+    /// Returns the records that the first operator has pushed, as an input for the second one.
     pub fn into_input(self) -> HeldInput<T> {
         HeldInput(self.records.into_iter())
     }

@@ -21,14 +21,14 @@ pub enum StateError {
     /// The bytes of the saved state at `offset`, or just before it, are not those that the operator expects
     /// there.
     Read {
-        /// Number of bytes from the start of the operator's section.
+        /// Number of bytes from the start of the operator's section of the checkpoint.
         offset: usize,
         /// The reason why the bytes cannot be read, as given by the decoder or the operator.
         reason: String,
     },
-    /// Bytes are left over behind the last value of the operator's section.
+    /// Bytes are left over after the last value of the operator's section of the checkpoint.
     Trailing {
-        /// Number of bytes behind the last value that no operator has read.
+        /// Number of bytes after the last value; the operator has not read them.
         count: usize,
     },
 }

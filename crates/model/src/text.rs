@@ -147,9 +147,8 @@ impl Text {
         Text(Form::Inline { length: text.len() as u8, bytes })
     }
 
-    /// Returns the first `length` of the given bytes as a text. All bytes are copied, and those behind the
-    /// end are cleared. A copy whose length is unknown at compile time would be a call and a mispredicted
-    /// branch.
+    /// Returns the first `length` of the given bytes as a text. All bytes are copied, and those after the end
+    /// are cleared. A copy whose length is unknown at compile time would be a call and a mispredicted branch.
     #[inline(always)]
     fn beginning(bytes: &[u8; INLINE_BYTES_MAX], length: usize) -> Text {
         let word = |at: usize| {
@@ -208,7 +207,7 @@ impl PartialEq for Text {
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            // The bytes behind the end of a short text are all zero, so the whole arrays can be compared.
+            // The bytes after the end of a short text are all zero, so the whole arrays can be compared.
             (Form::Inline { length, bytes }, Form::Inline { length: other_length, bytes: other }) => {
                 length == other_length && bytes == other
             }

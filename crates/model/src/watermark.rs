@@ -1,8 +1,8 @@
 //! Watermark strategies: when a source may promise that event time has passed.
 //!
-//! Promises depend on the sequence of records only, never on blocks or the clock. A mark stands behind a record that
-//! advanced the bound by at least `step` since the last mark. So the same input gives the same marks at the same
-//! positions, whatever the block size, the workers and the policy.
+//! Promises depend on the sequence of records only, never on blocks or the clock. A mark stands after a
+//! record that advanced the bound by at least `step` since the last mark. So the same input gives the same
+//! marks at the same positions, whatever the block size, the workers and the policy.
 //!
 //! Two settings use the clock, and both are off by default. A source that is silent for
 //! [`idle_after`](WatermarkStrategy::idle_after) is ignored by operators that wait for several inputs. A stamp more
@@ -64,7 +64,7 @@ impl WatermarkStrategy {
     }
 
     /// Returns a strategy for watermarks that are carried by records. If `mark_of` returns an instant for a
-    /// record, a watermark of that instant stands behind the record, unless a greater one stands before it.
+    /// record, a watermark of that instant stands after the record, unless a greater one stands before it.
     /// `out_of_order` and `step` are not used then.
     pub const fn punctuated<F>(self, mark_of: F) -> Punctuated<F> {
         Punctuated { strategy: self, mark_of }
@@ -96,17 +96,17 @@ pub trait Track<T>: Send {
     /// Sets the time of the clock, with which stamps are compared from now on.
     fn tell_time(&mut self, now: ProcessingTime);
 
-    /// Returns true if watermarks depend on stamps alone: one is due behind a record exactly when the
-    /// record's stamp reaches some instant. This instant moves only with [`advance`](Track::advance). So the
-    /// first such record among ascending ones can be found by binary search.
+    /// Returns true if watermarks depend on stamps alone: one is due after a record exactly when the record's
+    /// stamp reaches some instant. This instant moves only with [`advance`](Track::advance). So the first
+    /// such record among ascending ones can be found by binary search.
     fn goes_by_stamp(&self) -> bool;
 
-    /// Returns true if a watermark is to be set behind this record. Called once for each record, in order,
-    /// unless [`goes_by_stamp`](Track::goes_by_stamp) is true.
+    /// Returns true if a watermark is to be set directly after this record. Called once for each record, in
+    /// order, unless [`goes_by_stamp`](Track::goes_by_stamp) is true.
     fn is_due(&mut self, record: &Record<T>) -> bool;
 
-    /// Updates the state with the record for which [`is_due`](Track::is_due) has just returned true, and returns the
-    /// watermark to set behind it.
+    /// Updates the state with the record for which [`is_due`](Track::is_due) has just returned true, and
+    /// returns the watermark to set directly after it.
     fn advance(&mut self, record: &Record<T>) -> EventTime;
 
     /// Returns the number of records so far whose stamps were too far ahead of the clock to move a watermark.
@@ -212,8 +212,8 @@ impl<T> Track<T> for WatermarkTracker {
         record.event_time >= self.due_at && self.guard.admits(record.event_time)
     }
 
-    /// Returns the watermark behind the record: the record's stamp minus the span by which records may be out
-    /// of order.
+    /// Returns the watermark that is set directly after the record: the record's stamp minus the span by
+    /// which records may be out of order.
     fn advance(&mut self, record: &Record<T>) -> EventTime {
         let watermark = record.event_time.minus(self.out_of_order).max(self.last);
         self.last = watermark;

@@ -20,7 +20,7 @@ use crate::time::{EventTime, Span};
 pub struct Window {
     /// The first instant in the window.
     pub start: EventTime,
-    /// The first instant behind the window.
+    /// The first instant after the window.
     pub end: EventTime,
 }
 
@@ -57,7 +57,7 @@ pub struct Windowed<K, V> {
     pub key: K,
     /// The aggregate of the key's records in the window.
     pub value: V,
-    /// Whether this is the first result of its key and window, or replaces an earlier one.
+    /// Tells whether this is the first result of its key and window, or replaces an earlier one.
     pub firing: Firing,
 }
 
@@ -146,7 +146,7 @@ impl std::error::Error for WindowError {}
 pub struct TumblingWindows {
     /// Span of event time that each window covers; above zero.
     size: Span,
-    /// Start of one of the windows after the Unix epoch; in `0..size`.
+    /// Distance from the Unix epoch to the first start of a window at or after it; in `0..size`.
     offset: Span,
 }
 
@@ -200,7 +200,7 @@ pub struct SlidingWindows {
     size: Span,
     /// Distance between the starts of two consecutive windows; above zero.
     slide: Span,
-    /// Start of one of the windows after the Unix epoch; in `0..slide`.
+    /// Distance from the Unix epoch to the first start of a window at or after it; in `0..slide`.
     offset: Span,
     /// Span of the panes into which the windows are cut; [`SlidingWindows::pane`] returns it.
     pane: Span,
@@ -312,12 +312,14 @@ impl SlidingWindows {
         };
         let start = i128::from(instant.as_micros()) - into;
         let pane = clamp(start)..=clamp(start + wide(self.pane) - 1);
-        // An instant between two windows is behind the end of the pane. The pane itself is not compared with
-        // the instant, because a pane that lies before the range of time is cut off to its first instant.
+        // An instant between two windows is at or after the end of the pane. The pane itself is not compared
+        // with the instant, because a pane that lies before the range of time is cut off to its first
+        // instant.
         (into < wide(self.pane)).then_some(pane)
     }
 
-    /// Returns the numbers of the windows into which `instant` falls.
+    /// Returns the numbers of the windows into which `instant` falls; window `n` begins at `offset + n *
+    /// slide`.
     pub fn numbers_of(&self, instant: EventTime) -> Range<WindowNumber> {
         let since_offset = self.since_offset(instant);
         let first = div_floor(since_offset - wide(self.size), self.slide) + 1;

@@ -8,13 +8,14 @@ use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
 /// Observer of the calls to a policy. The default of each method ignores the call.
 pub trait Observe: Send {
-    /// Called before the policy prepares a round of ranking.
+    /// Called before the policy prepares a round of ranking (a periodic pass that ranks all waiting
+    /// operators).
     fn prepared(&self, _snapshot: &Snapshot) {}
 
     /// Called after the policy has ranked an operator.
     fn ranked(&self, _snapshot: &Snapshot, _operator: OperatorId, _rank: Option<Rank>) {}
 
-    /// Called after the policy has given an operator a quantum.
+    /// Called after the policy has given an operator a quantum, the bound of its next run.
     fn given(&self, _snapshot: &Snapshot, _operator: OperatorId, _quantum: Quantum) {}
 
     /// Called after the policy got the report of a run that has ended.

@@ -61,9 +61,10 @@ impl std::ops::BitOr for Refresh {
 /// into priorities of the operating system, needs to know them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
-    /// Ratios of scores are meaningful: twice the score means twice the weight.
+    /// Ratios of scores are meaningful: an operator with twice the score is twice as urgent, and may get
+    /// twice the share of CPU time.
     Ratio,
-    /// Differences of scores are meaningful.
+    /// Differences of scores are meaningful, but not their ratios: the score of zero is arbitrary.
     Interval,
     /// Only the order of scores is meaningful: which of two scores is the higher one.
     Ordinal,
@@ -150,8 +151,8 @@ pub trait Policy: Send {
     }
 
     /// Updates the policy's state once per round of ranking, serially. This is the only place for heavy work:
-    /// time proportional to the number of operators, and no allocation once it has seen as many before. All
-    /// fields of `snapshot` that the policy [`reads`](Policy::reads) are fresh.
+    /// time proportional to the number of operators, and no allocation once it has seen as many operators
+    /// before. All fields of `snapshot` that the policy [`reads`](Policy::reads) are fresh.
     fn prepare(&mut self, snapshot: &Snapshot) {
         let _ = snapshot;
     }
@@ -162,9 +163,9 @@ pub trait Policy: Send {
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank>;
 
     /// Returns the quantum of `operator`, which bounds its next run; by default one block. Called when a
-    /// worker has chosen the operator: `now` is fresh, and the operator's entry is as old as its rank. If
-    /// another worker holds the policy's lock at that moment, the policy is not called, and the operator gets
-    /// its last quantum again.
+    /// worker has chosen the operator: `now` is fresh, and the operator's entry in the snapshot is as old as
+    /// its rank. If another worker holds the policy's lock at that moment, the policy is not called, and the
+    /// operator gets its last quantum again.
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
         let _ = operator;
         Quantum { records: snapshot.block_records }

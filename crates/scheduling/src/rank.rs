@@ -48,7 +48,8 @@ impl Rank {
 pub(crate) struct Origin(ProcessingTime);
 
 impl Origin {
-    /// Greatest age of an origin of scores, in ns: half of the whole numbers that a word holds exactly.
+    /// Greatest age of an origin of scores, in ns: half of the whole numbers that the score in a
+    /// [word](Rank::word) holds exactly.
     const REACH_NS: u64 = 1 << 32;
 
     /// Moves the origin of scores if it is too old. Scores from before and after a move cannot be compared,
@@ -75,7 +76,7 @@ impl Origin {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Quantum {
     /// Greatest number of records that the run may take; every run may take at least 1. For a source, the
-    /// records that it puts out are counted, as its executor defines.
+    /// limit is on the records that it puts out, counted as the executor defines.
     pub records: u32,
 }
 

@@ -97,10 +97,10 @@ pub struct OperatorState {
     pub cost_ns_per_run: f64,
     /// State of the work that waits at the operator's input, by epochs; see [`EpochWork`].
     pub epoch_work: EpochWork,
-    /// Number of open epochs with blocks that the operator has not consumed, whether they are claimed or not.
-    /// StreamBox calls them open containers, and also counts those that are empty at present. The parallel
-    /// instances of one operator share epochs, and have the same number here. Zero if the operator reads
-    /// edges in order, only closes epochs, or is a source.
+    /// Number of open epochs with blocks that the operator has not consumed, whether a worker has claimed the
+    /// blocks or not. StreamBox calls them open containers, and also counts those that are empty at present.
+    /// The parallel instances of one operator share epochs, and have the same number here. Zero if the
+    /// operator reads edges in order, only closes epochs, or is a source.
     pub open_containers: u32,
     /// The scheduling context of the first waiting record; for a source, the context that its next record
     /// would get. Meaningless while nothing is pending.
@@ -210,9 +210,9 @@ pub struct StreamState {
     pub next_firing: Option<EventTime>,
     /// The deadline of the stream's epoch (Klink, section 3): of the query's operators with windows, those
     /// whose next window ends last. The deadline is chosen when the epoch begins and stands until a watermark
-    /// of this stream has reached it; the next deadline lies behind that watermark. `EventTime::MAX` if no window holds
-    /// results until it ends, or if none ends before the end of the stream. None in the same cases as
-    /// [`next_firing`](Self::next_firing).
+    /// of this stream has reached it; the next deadline is later than that watermark. `EventTime::MAX` if no
+    /// window holds results until it ends, or if none ends before the end of the stream. None in the same
+    /// cases as [`next_firing`](Self::next_firing).
     pub deadline: Option<EventTime>,
     /// Arrival time of the oldest sweeping watermark (which is the first to reach the deadline of its epoch) that
     /// was read and has not reached all sinks; `None` if there is none.
@@ -283,9 +283,9 @@ impl ProgressMap {
 /// The state of the engine at one instant.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The time at which this snapshot holds.
+    /// The present processing time; refreshed before each call to the policy.
     pub now: ProcessingTime,
-    /// The time at which the next round of ranking is due.
+    /// The processing time at which the next round of ranking (a periodic pass over all operators) is due.
     pub round_end: ProcessingTime,
     /// Number of threads that run operators.
     pub workers: usize,
@@ -302,7 +302,7 @@ pub struct Snapshot {
     /// too: an edge owns memory from the start, which no policy can free. Blocks shared by the instances of
     /// an operator count as used, and so does an edge whose writer has ended.
     pub memory_used_bytes: u64,
-    /// Number of bytes that the engine may reserve.
+    /// Number of bytes of memory that the engine may reserve: the size of its memory budget.
     pub memory_limit_bytes: u64,
     /// The operators that directly read each operator's output, by [`OperatorId`].
     pub downstream: Vec<Vec<OperatorId>>,
@@ -389,15 +389,15 @@ pub struct Completion {
     pub query: QueryId,
     /// The number of the worker that ran the operator, from 0 on.
     pub worker: u32,
-    /// Time at which the reported run started.
+    /// Processing time at which the reported run started.
     pub started: ProcessingTime,
-    /// Time at which the reported run ended.
+    /// Processing time at which the reported run ended.
     pub ended: ProcessingTime,
     /// Number of records that the operator took in the run.
     pub records_in: u64,
     /// Number of records that the operator put out in the run.
     pub records_out: u64,
-    /// The last watermark that the operator has taken; `None` before the first.
+    /// The last watermark that the operator had taken when the run ended; `None` before the first.
     pub watermark: Option<EventTime>,
 }
 

@@ -156,12 +156,13 @@ pub(crate) struct Bed {
     round_ns: u64,
 }
 
-/// Published word of a task that cannot run; it is larger than the word of any rank.
+/// Word (a rank as a 64-bit number) that the test bed publishes for a task that cannot run; it is larger than
+/// the word of any rank.
 const NOTHING: u64 = u64::MAX;
 
 impl Bed {
     /// Creates the test bed. In `tasks`, writers stand before their readers. The first decision begins with a
-    /// round.
+    /// round of ranking.
     pub(crate) fn new(policy: Box<dyn Policy>, block_records: u32, tasks: Vec<Task>) -> Self {
         let queries = tasks.iter().map(|task| task.query + 1).max().unwrap_or(0) as usize;
         let snapshot = Snapshot {
@@ -285,7 +286,8 @@ impl Bed {
         }
     }
 
-    /// Publishes the tasks that became able or unable to run, and updates how long each task has waited.
+    /// Publishes the ranks of tasks that became able or unable to run, and updates how long each task has
+    /// waited.
     fn settle(&mut self) {
         let now = self.snapshot.now;
         for id in 0..self.tasks.len() as u32 {

@@ -22,7 +22,8 @@ use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, Snapshot};
 /// the rounds that Enjima's authors find good (1 to 5 ms), and shorter than a delay that people notice.
 pub const STARVATION_NS: u64 = 10_000_000;
 
-/// The class of ranks for operators that have waited longer than the bound.
+/// The class of ranks for operators that have waited longer than the bound; they run before those of all
+/// other classes.
 const STARVING: u8 = 0;
 
 /// Finds the operators that have waited longer than a bound, and ranks them.
@@ -64,7 +65,7 @@ pub struct Ageing<P> {
 }
 
 impl<P: Policy> Ageing<P> {
-    /// Wraps `policy` with a bound of waits, under the name `name`.
+    /// Wraps `policy` with the bound [`STARVATION_NS`] of waits. Users choose the wrapped policy by `name`.
     pub fn new(name: &'static str, policy: P) -> Self {
         Ageing { name, policy, patience: Patience::default() }
     }

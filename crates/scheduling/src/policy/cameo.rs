@@ -184,7 +184,8 @@ impl Cameo {
     /// counted in ns from the origin of scores ([`Origin`]) and negated. The earlier this deadline, the
     /// higher the score.
     fn deadline_score(&self, state: &OperatorState, operator: OperatorId) -> f64 {
-        // If the policy does not consider windows, `progress` is empty and predicts nothing.
+        // If the policy does not consider windows, `progress`, the table that predicts when windows are
+        // complete, is empty.
         let complete = state.frontier.filter(|_| !state.is_source);
         let complete = complete.and_then(|frontier| self.progress.observed_at(state.query, frontier));
         let observed = state.head.observed;

@@ -41,7 +41,8 @@ pub struct Chain {
     operators: Downstream<Descent>,
 }
 
-/// First line of the lower envelope of the progress chart, from an operator on (see the head of this module).
+/// First line of the lower envelope of the progress chart, from an operator on. The chart shows the share of
+/// a record that is left in memory over the time spent on it (see the head of this module).
 #[derive(Clone, Copy, Debug, Default)]
 struct Descent {
     /// Nanoseconds that the operators along this line of the progress chart spend, per record that the first
@@ -49,7 +50,7 @@ struct Descent {
     nanos: f64,
     /// Share of a record that is left in memory at the end of this line of the progress chart.
     left: f64,
-    /// The operator at which the next line of the envelope begins; `None` behind a sink.
+    /// The operator at which the next line of the envelope begins; `None` if this line ends at a sink.
     behind: Option<OperatorId>,
     /// Place of the operator in the topological order, counted from its end (0 is the last), so that
     /// downstream operators come first.
@@ -57,7 +58,7 @@ struct Descent {
 }
 
 impl Descent {
-    /// Creates the line of the progress chart that leads past this operator only.
+    /// Creates the line of the progress chart (memory left over time spent) that covers this operator only.
     fn alone(state: &OperatorState, is_sink: bool, place: u32) -> Self {
         // The selectivity has no lower bound, because an operator that frees all memory of a record is best.
         let left = if is_sink { 0.0 } else { selectivity(state, 0.0) };

@@ -6,14 +6,15 @@ use crate::snapshot::{OperatorId, Snapshot};
 /// A value, such as the cost down to the sinks, of each operator that lived at the last round of ranking.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Downstream<V> {
-    /// Values by [`OperatorId`], each with the number of its round. A value of an earlier round belongs to an
-    /// operator that has ended.
+    /// Values by [`OperatorId`], each with the number of the round of ranking in which it was computed. A
+    /// value of an earlier round belongs to an operator that has ended.
     figures: Vec<(u64, V)>,
     round: u64,
 }
 
 impl<V: Clone + Default> Downstream<V> {
-    /// Begins a round of ranking: forgets all values, and makes room for the operators of `snapshot`.
+    /// Begins a round of ranking: forgets the values of all operators, and makes room for the operators of
+    /// `snapshot`.
     pub(crate) fn begin(&mut self, snapshot: &Snapshot) {
         self.round += 1;
         if self.figures.len() < snapshot.operators.len() {
@@ -35,7 +36,8 @@ impl<V: Clone + Default> Downstream<V> {
         (*round == self.round).then_some(figure)
     }
 
-    /// Returns the values of the direct readers of `operator`. Readers that have ended are skipped.
+    /// Returns the values that were computed in this round of ranking for the operators that directly read
+    /// the output of `operator`. Readers that have ended are skipped.
     pub(crate) fn of_readers(&self, snapshot: &Snapshot, operator: OperatorId) -> impl Iterator<Item = &V> {
         snapshot.readers(operator).iter().filter_map(|reader| self.of(*reader))
     }

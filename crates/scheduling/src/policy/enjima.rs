@@ -88,8 +88,8 @@ pub struct EnjimaSettings {
 }
 
 impl EnjimaSettings {
-    /// Returns the default parameters for rounds of the given duration. The field `share_lead_ns` is set to 5
-    /// times this duration.
+    /// Returns the default parameters for rounds of ranking that follow each other after `round_ns`. The
+    /// field `share_lead_ns` is set to 5 times this duration.
     pub fn of_round(round_ns: u64) -> Self {
         EnjimaSettings {
             round_ns,
@@ -125,13 +125,14 @@ pub struct Enjima {
     is_strict: bool,
     patience: Patience,
     costs: OutputCosts,
-    /// Thresholds and shares by [`QueryId`]; the entry of an ended query is reset.
+    /// Eligibility thresholds and shares of processing time of each query, by [`QueryId`]; the entry of an
+    /// ended query is reset.
     queries: Vec<QueryPlan>,
     /// Prepared ranks by [`OperatorId`], as of the last round of ranking.
     operators: Vec<OperatorPlan>,
 }
 
-/// Values of a query that are kept from round to round.
+/// Values of a query that are kept from one round of ranking to the next.
 #[derive(Clone, Copy, Debug)]
 struct QueryPlan {
     thresholds: Thresholds,
@@ -140,8 +141,8 @@ struct QueryPlan {
     weight: f64,
 }
 
-/// Values from which an operator is ranked until the next round of ranking, prepared so that `rank` needs
-/// only two comparisons.
+/// Values from which an operator is ranked until the next round of ranking, prepared so that `rank` makes two
+/// comparisons only, of waiting records and of idle time.
 #[derive(Clone, Copy, Debug)]
 struct OperatorPlan {
     /// The query for whose operator these values were computed. Another query's operator may have the same

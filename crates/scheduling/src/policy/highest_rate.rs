@@ -49,7 +49,8 @@ struct Rate {
 }
 
 impl Rate {
-    /// Creates the rate of an operator, from the sums of its readers' selectivities and costs.
+    /// Creates the output rate of an operator, from the sums of S and of C over the operators that read its
+    /// output.
     fn of(state: &OperatorState, selectivity_behind: f64, cost_behind_ns: f64, place: u32) -> Self {
         let own = selectivity(state, MIN_SELECTIVITY);
         Rate {

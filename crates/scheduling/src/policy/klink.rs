@@ -133,10 +133,10 @@ pub struct Klink {
     /// The pipeline (operators of one query) that runs first while memory is short; `None` while memory is
     /// not short, or if no operator can free any.
     frees_most: Option<Pipeline>,
-    /// Slack and pending work by [`QueryId`], as of the last evaluation.
+    /// Slack and pending work of each query, by [`QueryId`], as of the last evaluation.
     queries: Vec<QueryPlan>,
-    /// The sweeping watermark of each stream that is on its way to the sinks, as of the last evaluation: its
-    /// query and its arrival.
+    /// For each stream the oldest sweeping watermark (the first to reach the stream's deadline, the end of a
+    /// window) that is on its way to the sinks, as of the last evaluation: its query and its arrival.
     swept: Vec<(QueryId, Option<ProcessingTime>)>,
     operators: Downstream<Standing>,
 }

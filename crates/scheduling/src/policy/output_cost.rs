@@ -55,12 +55,13 @@ pub const MIN_SELECTIVITY: f64 = 1e-3;
 
 /// Least and greatest cost of an operator, in ns per record. Measured costs are clamped to this range.
 const COST_NS: std::ops::RangeInclusive<f64> = 0.1..=1e12;
-/// Greatest selectivity of an operator. Measured selectivities are clamped to it.
+/// Greatest selectivity of an operator (records out per record in). Measured selectivities are clamped to it.
 const MAX_SELECTIVITY: f64 = 1e6;
-/// Least and greatest output selectivity. Values are clamped to this range, because products of many factors
-/// would leave the range of doubles.
+/// Least and greatest output selectivity (records out of the query per record into an operator). Values are
+/// clamped to this range, because products of many factors would leave the range of doubles.
 const OUTPUT_SELECTIVITY: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
-/// Greatest output cost. With the form `Code` it doubles at every step, and doubles end at about 10^308.
+/// Greatest output cost, in ns per record that leaves the query. With the form `Code` the cost doubles from
+/// each operator to the one before it, and doubles end at about 10^308.
 const MAX_OUTPUT_COST_NS: f64 = 1e300;
 
 /// Output costs of all operators, as of the last update: the cost of getting one record out of the query,
@@ -71,12 +72,13 @@ pub(crate) struct OutputCosts {
     min_selectivity: f64,
     operators: Downstream<OutputCostOf>,
     walk: u64,
-    /// Buffer for the walk over downstream operators, kept between walks to save allocations: operators with their
-    /// places, of which the one furthest upstream comes out first.
+    /// Buffer for the walk over downstream operators, kept between walks to save allocations: operators with
+    /// their places in topological order, of which the one furthest upstream comes out first.
     to_visit: BinaryHeap<(u32, OperatorId)>,
 }
 
-/// Output cost of one operator, with the values from which the costs of its writers are computed.
+/// Output cost of one operator, with the values from which the costs of the operators that write its input
+/// are computed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OutputCostOf {
     /// Output cost in ns per record that leaves the query.
@@ -160,7 +162,8 @@ impl OutputCosts {
         self.walk += 1;
         let mut sum_ns = 0.0;
         self.reach(snapshot.readers(operator), 1.0);
-        // Writers come out of the heap before their readers, so a weight is complete when it is used.
+        // An operator comes out of the heap before the operators that read its output. So its weight, the
+        // share of records that lead to it, is complete when it is used.
         while let Some((_, operator)) = self.to_visit.pop() {
             let Some(of) = self.operators.of(operator) else { continue };
             let weight = of.weight.min(1.0);
@@ -170,8 +173,8 @@ impl OutputCosts {
         sum_ns
     }
 
-    /// Notes that a walk over downstream operators has come to an operator with the given weight, and so comes to its
-    /// readers.
+    /// Adds to the weight of each of an operator's `readers`, and queues those for the walk over downstream
+    /// operators that it has not reached yet. `weight` is the share of records that lead to the operator.
     fn reach(&mut self, readers: &[OperatorId], weight: f64) {
         for &reader in readers {
             let Some(of) = self.operators.of_mut(reader) else { continue };

@@ -97,7 +97,7 @@ pub struct StreamBox {
     last: OperatorId,
 }
 
-/// The order of work that the next result does not wait for, and whether there is another order at all.
+/// The order of work that the next result does not wait for, and whether work that it waits for runs first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     /// Work that the next result does not wait for runs in the order of the published program: operators near
@@ -132,8 +132,8 @@ struct Standing {
     height: u32,
     /// True if all input of this operator was put out by watermarks, not by records.
     is_behind_watermarks: bool,
-    /// Number of operators from the one that ran last to this one in network order (topological order, taken
-    /// as a cycle).
+    /// Number of operators from the one that ran last (0 for itself) to this one in network order
+    /// (topological order, taken as a cycle).
     turn: u32,
 }
 
@@ -177,8 +177,8 @@ impl StreamBox {
             let Some(state) = snapshot.operator(id) else { continue };
             let turn = ((place + count - current) % count) as u32;
             let own = &mut operators[id.0 as usize];
-            // Only the query and the turn of the operator's entry are set here: operators upstream have set
-            // its `depth` and `is_behind_watermarks` already.
+            // Only the fields `query` and `turn` of the operator's entry are set here: operators upstream
+            // have set its `depth` and `is_behind_watermarks` already.
             *own = Standing { query: state.query, turn, ..*own };
             let Standing { depth, is_behind_watermarks, .. } = *own;
             let is_put_out = match state.epoch_work {
@@ -221,8 +221,8 @@ impl StreamBox {
         }
     }
 
-    /// Returns the score of work in the second pass, whose epoch ends `behind_us` after the next
-    /// externalization moment.
+    /// Returns the score of work in the second pass, that is, of work which the next result does not wait
+    /// for. Its epoch ends `behind_us` microseconds after the next externalization moment.
     fn second_pass(&self, state: &OperatorState, at: &Standing, behind_us: i64) -> i64 {
         if self.form == Form::MostOpenFirst {
             let open = i64::from(state.open_containers.min(MOST_OPEN)) << 26;

@@ -6,15 +6,15 @@
 
 use crate::snapshot::OperatorId;
 
-/// Greatest distance of turn counts from the count at which scores are zero: half of the whole numbers that a
-/// score holds exactly.
+/// Greatest distance, in turns, of turn counts from the count at which scores are zero: half of the whole
+/// numbers that a score holds exactly.
 pub(crate) const REACH_TURNS: u64 = 1 << 32;
 
 /// Number of turns that each operator has taken.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
-    /// Turn counts by [`OperatorId`]. A count below `cycle` belongs to an operator that had nothing to do for
-    /// a while, and counts as `cycle`.
+    /// Turn counts by [`OperatorId`]. A count below `cycle`, the count of the operator chosen last, belongs
+    /// to an operator that had nothing to do for a while, and counts as `cycle`.
     turns: Vec<u64>,
     /// The turn count of the operator that was chosen last, when it was chosen. No waiting operator had a
     /// lower count then. Never falls.

@@ -25,13 +25,14 @@ use super::{Call, TRACE_BYTES_MAX, Trace};
 use crate::settings::Settings;
 use crate::snapshot::OperatorId;
 
-/// The first bytes of a file with a trace.
+/// The first bytes of a file with a trace of policy calls.
 const HEAD: &[u8] = b"thalweg trace 3\n";
 
-/// The first bytes of a file with a trace of version 2, which has neither settings nor numbers of copies.
+/// The first bytes of a file with a trace of policy calls in version 2 of the format, which has neither
+/// settings nor numbers of copies.
 const HEAD_OF_2: &[u8; HEAD.len()] = b"thalweg trace 2\n";
 
-/// Version of the format of a file with a trace.
+/// Version of the format of a file with a trace of policy calls.
 #[derive(Clone, Copy)]
 enum Version {
     Two,
@@ -55,7 +56,8 @@ pub enum TraceError {
     NotATrace,
     /// An entry of the file is damaged, or longer than allowed: its index, from 0 on, and the reason.
     Entry(usize, String),
-    /// The trace has more calls than the limit given here, or takes more than [`TRACE_BYTES_MAX`] in memory.
+    /// The trace has more calls than the limit which this error contains, or takes more than
+    /// [`TRACE_BYTES_MAX`] in memory.
     TooLong(usize),
 }
 
@@ -197,7 +199,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Reads the next entry of the file; returns `None` for an empty entry.
+    /// Reads the next entry of the file; returns `None` for an empty entry, which ends the list of calls.
     fn read<T: DeserializeOwned>(&mut self, input: &mut dyn Read) -> Result<Option<T>, TraceError> {
         let cut = |error: io::Error, entries: &Self| match error.kind() {
             io::ErrorKind::UnexpectedEof => entries.damaged("the file ends in it"),
@@ -226,7 +228,8 @@ impl Entries {
         Ok(Some(value))
     }
 
-    /// Reads the next call from a file of this version; returns `None` for an empty entry.
+    /// Reads the next policy call from a file of this version; returns `None` for an empty entry, which ends
+    /// the list of calls.
     fn read_call(&mut self, input: &mut dyn Read, version: Version) -> Result<Option<Call>, TraceError> {
         match version {
             Version::Two => Ok(self.read::<CallOf2>(input)?.map(Call::from)),

@@ -22,15 +22,15 @@ use crate::snapshot::{ProgressMap, QueryId, Snapshot, StreamState};
 /// ranking.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
-    /// The stream of each query that is behind all its others, by [`QueryId`].
+    /// For each query the stream that reaches a given event time last, by [`QueryId`].
     queries: Vec<Last>,
 }
 
 /// The stream of a query that reaches a given event time later than the query's other streams.
 #[derive(Clone, Copy, Debug)]
 struct Last {
-    /// The earliest event time ahead at which a watermark of one of the query's streams makes operators put
-    /// out results of windows; `EventTime::MAX` if none is known.
+    /// The next event time at which a watermark of one of the query's streams makes operators put out results
+    /// of windows; `EventTime::MAX` if none is known.
     next: EventTime,
     /// The latest event time among the points by which the streams' progress lines (event time to processing
     /// time) are given.
@@ -45,7 +45,7 @@ struct Last {
 const NOBODY: Last = Last { next: EventTime::MAX, known: EventTime::MIN, line: None, has_unknown: false };
 
 impl Progress {
-    /// Finds, for each query, the stream that is behind all its others.
+    /// Finds, for each query, the stream that reaches a given event time last.
     pub(super) fn update(&mut self, snapshot: &Snapshot) {
         self.queries.clear();
         self.queries.resize(snapshot.queries.len(), NOBODY);
@@ -66,14 +66,14 @@ impl Progress {
         }
     }
 
-    /// Returns the entry of the stream's query; `None` if the query does not wait for the stream because it
-    /// is idle or has ended, or if the query is unknown.
+    /// Returns the entry of the stream's query; `None` if the query does not wait for the stream because the
+    /// stream is idle or has ended, or if the query is unknown.
     fn last_of(&mut self, stream: &StreamState) -> Option<&mut Last> {
         if stream.is_away { None } else { self.queries.get_mut(stream.query.0 as usize) }
     }
 
-    /// Returns t_F: the time at which `instant` is, or was, observed by all streams of `query`; `None` if it
-    /// cannot be predicted.
+    /// Returns Cameo's t_F: the processing time at which all streams of `query` reach, or have reached, the
+    /// event time `instant`; `None` if it cannot be predicted.
     #[inline]
     pub(super) fn observed_at(&self, query: QueryId, instant: EventTime) -> Option<ProcessingTime> {
         let last = self.queries.get(query.0 as usize).filter(|last| !last.has_unknown)?;

@@ -49,20 +49,21 @@ impl Share {
         self.contends = true;
     }
 
-    /// Adds the time received since the last round of ranking to the query's lead. Returns the lead if the
-    /// query contends, else infinity.
+    /// Adds the time received since the last round of ranking, divided by `weight`, to the query's lead over
+    /// the least served query. Returns the lead in ns if the query contends for time, else infinity.
     pub(super) fn settle(&mut self, weight: f64) -> f64 {
         self.lead_ns += self.received_ns as f64 / weight;
         self.received_ns = 0;
         if std::mem::take(&mut self.contends) { self.lead_ns } else { f64::INFINITY }
     }
 
-    /// Returns the factor by which the priorities of the query are multiplied; `least_ns` is the least lead
-    /// of the contending queries.
+    /// Returns the factor by which the priorities of the query are multiplied; `least_ns` is the least lead,
+    /// in ns, that [`settle`](Self::settle) has returned for a query in this round of ranking.
     pub(super) fn factor(&mut self, settings: &EnjimaSettings, least_ns: f64) -> f64 {
         let most_ns = settings.share_lead_ns.max(1.0);
         let band = settings.share_band.max(1.0);
-        // If no query contends for time, `least_ns` is infinite and every lead becomes 0.
+        // If no query contends for time, the least lead `least_ns` is infinite, and the lead of every query
+        // becomes 0.
         self.lead_ns = (self.lead_ns - least_ns).clamp(0.0, most_ns);
         1.0 / (1.0 + (band - 1.0) * self.lead_ns / most_ns)
     }

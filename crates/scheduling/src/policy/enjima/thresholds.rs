@@ -14,16 +14,17 @@
 use super::EnjimaSettings;
 use crate::snapshot::QueryState;
 
-/// The range in which a threshold of a query may lie, and how fast it may grow.
+/// The range in which an eligibility threshold of a query may lie, and how fast it may grow. All values have
+/// the unit of the threshold: records or ns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ThresholdRange {
-    /// The value of an eligibility threshold for a new query.
+    /// The value of an eligibility threshold (in records or ns) for a new query.
     pub start: f64,
-    /// The least value of an eligibility threshold; above zero.
+    /// The least value of an eligibility threshold (in records or ns); above zero.
     pub min: f64,
-    /// An eligibility threshold stays below this value.
+    /// An eligibility threshold stays below this value (in records or ns).
     pub max: f64,
-    /// The most by which an eligibility threshold may grow in one step.
+    /// The most by which an eligibility threshold may grow at one adaptation, in its unit (records or ns).
     pub max_step: f64,
 }
 

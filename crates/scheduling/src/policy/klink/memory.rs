@@ -46,12 +46,14 @@ impl Default for MemoryMode {
 }
 
 impl MemoryMode {
-    /// Returns the state of memory mode that follows at `snapshot.now`.
+    /// Returns the state of memory mode (run first what frees memory) that follows this one at
+    /// `snapshot.now`.
     pub(super) fn next(self, settings: &KlinkSettings, snapshot: &Snapshot) -> MemoryMode {
         let Snapshot { now, memory_used_bytes: used, memory_limit_bytes: limit, .. } = *snapshot;
         match self {
             MemoryMode::Relaxed { until } => {
-                // A share that is NaN is never reached, because the comparison with it is false.
+                // A setting `memory_share` that is NaN is never reached, because the comparison with it is
+                // false.
                 let is_short = limit > 0 && used as f64 >= settings.memory_share * limit as f64;
                 let is_entered = is_short && until <= now;
                 if is_entered { MemoryMode::Pressed { since: now, used_bytes: used } } else { self }
@@ -85,11 +87,13 @@ pub(super) struct Pipeline {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Release {
     pending: f64,
-    /// Number of the query's pending records that are left after the operators considered so far.
+    /// Number of records that would be left of the query's pending records once the operators considered so
+    /// far had run.
     left: f64,
     cost_ns: f64,
     /// The most records that the first operators of the query would release from memory in a cycle, if they
-    /// ran in order; zero if they release none. `place` tells the last of these operators.
+    /// ran in order; zero if they release none. `place` tells the last of these operators: the number of
+    /// operators of the query that come after it.
     pub(super) most: f64,
     pub(super) place: u32,
 }

@@ -25,7 +25,8 @@ pub(super) struct QueryPlan {
 }
 
 impl QueryPlan {
-    /// Adds the pending work of one operator. A record costs `cost_ns` from this operator down to the sinks.
+    /// Adds the pending work of one operator to that of its query. A record costs `cost_ns` from this
+    /// operator down to the sinks.
     pub(super) fn hold(&mut self, state: &OperatorState, cost_ns: f64) {
         self.cost_ns += state.pending as f64 * cost_ns;
         if state.pending == 0 {

@@ -4,10 +4,12 @@
 
 use crate::snapshot::DelayStatistics;
 
-/// The default duration of a cycle, in ns: r in section 6.2 of the paper.
+/// The default duration of a cycle, from one evaluation of slack to the next, in ns: r in section 6.2 of the
+/// paper.
 pub const CYCLE_NS: u64 = 120_000_000;
 
-/// The default confidence of a range, in per cent: f in section 6.2 of the paper.
+/// The default confidence of the range (Eq. 8) in which a watermark is expected to arrive, in per cent: f in
+/// section 6.2 of the paper.
 pub const CONFIDENCE_PERCENT: f64 = 95.0;
 
 /// The default share of the memory limit from which on memory counts as short. The paper does not give its b;
@@ -17,13 +19,13 @@ pub const MEMORY_SHARE: f64 = 0.8;
 /// Parameters of the Klink policy, [`Klink`](super::Klink).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct KlinkSettings {
-    /// The paper's r: duration of a cycle, in ns. With 0 every round of ranking is a cycle. The default is
-    /// [`CYCLE_NS`].
+    /// The paper's r: duration of a cycle, from one evaluation of slack to the next, in ns. With 0 every
+    /// round of ranking is a cycle. The default is [`CYCLE_NS`].
     pub cycle_ns: u64,
     /// The way to predict the arrival of the next watermark that makes a query put out results.
     pub estimate: Estimate,
-    /// The paper's h: number of epochs over which delays are averaged, at most [`DelayStatistics::EPOCHS`],
-    /// which is the default.
+    /// The paper's h: number of epochs over which the delays of watermarks are averaged, at most
+    /// [`DelayStatistics::EPOCHS`], which is the default.
     pub epochs: u32,
     /// True if a query with positive slack is not eligible, as in Algorithm 1.
     pub is_lazy: bool,
@@ -36,7 +38,8 @@ pub struct KlinkSettings {
     /// The paper's b: the share of the memory limit from which on memory counts as short. The default is
     /// [`MEMORY_SHARE`]. An infinite share switches memory mode off.
     pub memory_share: f64,
-    /// Longest duration of memory mode, in ns. Section 3.4: "three seconds".
+    /// Longest duration of memory mode, in which operators that free memory run first, in ns. Section 3.4:
+    /// "three seconds".
     pub memory_ns: u64,
     /// The choice, while memory is short, between the pipelines (operators run in order) of different
     /// queries.
@@ -58,18 +61,18 @@ pub enum Relief {
 /// Way to predict the arrival of the next watermark that makes a query put out results.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Estimate {
-    /// The arrival is predicted by the mean and variance of past delays, and the slack is computed in closed
-    /// form.
+    /// The arrival is predicted by the mean and variance of the delays of past watermarks, and the slack is
+    /// computed in closed form.
     ClosedForm,
-    /// The arrival is predicted by the mean and variance of past delays, and the slack is summed in steps of
-    /// r, the duration of a cycle (Eq. 8).
+    /// The arrival is predicted by the mean and variance of the delays of past watermarks, and the slack is
+    /// summed in steps of r, the duration of a cycle (Eq. 8).
     Sum {
         /// Range of the sum in Eq. 8, in standard deviations on either side of the mean, at most 8: 2 for f =
         /// 95 % (Algorithm 1), 1.645 for 90 %.
         reach_deviations: f64,
     },
-    /// The arrival is predicted by the mean of past delays and the variance of this mean over all epochs (Eq.
-    /// 6 as printed). The slack is computed in closed form.
+    /// The arrival is predicted by the mean of the delays of past watermarks and the variance of this mean
+    /// over all epochs (Eq. 6 as printed). The slack is computed in closed form.
     LiteralVariance,
     /// The arrival is predicted by the regression line [`progress`](crate::StreamState::progress), which is
     /// taken as exact.

@@ -28,11 +28,11 @@ use crate::snapshot::StreamState;
 /// paper's r, the duration of a cycle.
 const MOST_STEPS: f64 = 256.0;
 
-/// Greatest range of the sum in Eq. 8, in deviations from the mean. Beyond it the probability by which the
-/// sum is divided is too small for a double.
+/// Greatest range of the sum in Eq. 8, in standard deviations on either side of the mean. Beyond it the
+/// probability by which the sum is divided is too small for a double.
 const MOST_REACH: f64 = 8.0;
 
-/// Number of halvings by which the range for a confidence is found: enough for 15 digits.
+/// Number of halvings by which the range of the sum in Eq. 8 is found for a confidence: enough for 15 digits.
 const BISECTIONS: u32 = 60;
 
 /// Facts about a query that hold for all of its streams.
@@ -100,8 +100,8 @@ pub(super) fn from_now_ns(instant: ProcessingTime, now: ProcessingTime) -> f64 {
 #[derive(Clone, Copy, Debug)]
 struct Expected {
     mean_ns: f64,
-    /// Deviation of the arrival; zero or more. With zero, the watermark arrives at the mean exactly, or at
-    /// any moment if the mean is past.
+    /// Standard deviation of the arrival, in ns; zero or more. With zero, the watermark arrives at the mean
+    /// exactly or, if the mean is past, at once.
     deviation_ns: f64,
 }
 
@@ -115,7 +115,8 @@ impl Expected {
         }
     }
 
-    /// Eq. 7: returns t_min and t_max, which are `reach_deviations` deviations before and after the mean.
+    /// Eq. 7: returns t_min and t_max, which are `reach_deviations` standard deviations before and after the
+    /// mean.
     fn range_ns(self, reach_deviations: f64) -> (f64, f64) {
         let reach_ns = reach_deviations * self.deviation_ns;
         (self.mean_ns - reach_ns, self.mean_ns + reach_ns)

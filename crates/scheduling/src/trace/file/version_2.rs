@@ -17,7 +17,7 @@ use crate::snapshot::{
     Completion, Context, EpochWork, OperatorId, OperatorState, QueryId, QueryState, Snapshot, StreamState,
 };
 
-/// A recorded call of version 2.
+/// A call to a policy with its answer, as files of version 2 store it.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(Serialize))]
 pub(super) enum CallOf2 {
@@ -44,7 +44,7 @@ pub(super) struct SnapshotOf2 {
     order: Vec<OperatorId>,
 }
 
-/// The part of a snapshot of version 2 that is fresh between two rounds.
+/// The part of a snapshot of version 2 that is fresh in a call between two rounds of ranking.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(Serialize))]
 pub(super) struct AskedOf2 {
@@ -54,7 +54,7 @@ pub(super) struct AskedOf2 {
     state: Option<StateOf2>,
 }
 
-/// The state of an operator in version 2.
+/// The state of an operator, as files of version 2 store it: without the number of copies.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(Serialize))]
 struct StateOf2 {
