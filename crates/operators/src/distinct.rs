@@ -95,8 +95,8 @@ impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
                 return L::late(record.value).map(|value| Record::new(record.event_time, value));
             }
             if !self.seen.turn_to(window) {
-                // There is no memory for the window's table of keys. The record counts as repeated, since the
-                // query is about to fail.
+                // There is no memory for the window's table of keys. The record counts as repeated, like one
+                // whose key the window has already, since the query is about to fail.
                 self.accounts.filtered += 1;
                 return None;
             }
@@ -127,8 +127,9 @@ where
     }
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, L> {
-        // If late records are diverted, the local distinct filter lets all records pass: a repeated record
-        // may be late, and must then reach the late output.
+        // If late records are diverted, the local distinct filter, which drops repeated records in front of
+        // the exchange, lets all records pass: a repeated record may be late, and must then reach the late
+        // output.
         LocalDistinct::new(&self.accounts.name, self.windows, Arc::clone(&self.key_of), !L::DIVERTS)
     }
 

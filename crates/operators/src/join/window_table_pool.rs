@@ -68,7 +68,7 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
             return Some(place);
         }
         if self.vacant.is_empty() {
-            // Closing the table will add its index to the list `vacant`. The memory of the list is paid for
+            // Closing the table will add its index to the list `vacant`. The memory of the list is reserved
             // now, so that closing needs none.
             let has_room =
                 funds.room_in(&mut self.tables) && funds.room_for(&mut self.vacant, self.tables.len() + 1);
