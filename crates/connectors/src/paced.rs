@@ -309,7 +309,7 @@ impl<G: Generate> Paced<G> {
         &self.generator
     }
 
-    /// Creates a source at a pace that has been checked.
+    /// Creates a source at a pace that is known to be valid. `next_index` is the index of its first record.
     fn from(generator: Arc<G>, pace: Pace, next_index: u64) -> Self {
         let send_times = match pace {
             Pace::Drain { .. } => None,
@@ -623,8 +623,8 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
 
     #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<G::Item>) -> Q) -> Q {
-        // Checked in debug builds only, because the check would run per record. In release builds it would
-        // make a filter's loop reload the generator.
+        // This assertion runs in debug builds only, because it would run per record. In release builds it
+        // would make a filter's loop reload the generator.
         debug_assert!(offset < self.remaining(), "only records that remain are looked at");
         match self.made {
             Made::Anew(generator, _) => {

@@ -157,8 +157,8 @@ impl Script {
         self.pieces.iter().map(|piece| piece.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the actions that the script asks for, and their session. The tables that are read and written
-    /// are checked, but not opened.
+    /// Returns the actions that the script asks for, and the [`Session`] with their tables and settings. The
+    /// tables that are read and written are checked, but not opened.
     pub fn plan(&self) -> Result<(Session, Vec<Action>)> {
         let mut session = Session::new(Arc::new(SystemClock::default()));
         for (key, value) in &self.settings {

@@ -140,8 +140,8 @@ pub(crate) fn ends_of_time() -> impl Strategy<Value = i64> {
     (any::<bool>(), 0..80i64).prop_map(|(is_late, off)| if is_late { i64::MAX - off } else { i64::MIN + off })
 }
 
-/// Options for running a join under test: how streams are interleaved, how much room there is, and whether
-/// state is saved.
+/// Options for running a join under test: how streams are interleaved, how much room the output has, and
+/// whether state is saved.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) turns: Vec<bool>,
