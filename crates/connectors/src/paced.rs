@@ -119,7 +119,8 @@ impl Pace {
 /// chain processes the records of the present one.
 const AHEAD_RECORDS: u64 = 192;
 
-/// Nanoseconds that a split which is too far ahead of the others waits before it is polled again.
+/// Nanoseconds that a split (one of the sources among which a generator's records are divided), if it is too
+/// far ahead of the others, waits before it is polled again.
 const AHEAD_WAIT_NS: u64 = 50_000;
 
 /// A [`Pace`] in a form that can be saved: whether it is a rate, records per second, the bits of its start, and the
@@ -158,7 +159,8 @@ pub struct Paced<G: Generate> {
     send_times: Option<SendTimes>,
     /// The times of the records that are made ahead; only under a [`Load`], whose records come in order.
     ahead: Option<Box<Ahead>>,
-    /// The processing time at which the record that was made last arrived; only under a [`Load`].
+    /// The processing time at which the record that was made last arrived, after its transit delay; only
+    /// under a [`Load`].
     arrived: Option<ProcessingTime>,
     next_index: u64,
     /// Index of the record after the one that was made last; 0 before the first record.

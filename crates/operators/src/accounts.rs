@@ -18,7 +18,8 @@ pub(crate) struct Accounts {
     pub(crate) filtered: u64,
     /// Number of records that were late by the watermark; see [`Counts::late`].
     pub(crate) late: u64,
-    /// Remembers whether user code has panicked, which runs inside [`Blame::on`].
+    /// Remembers whether user code has panicked. User code runs inside [`Blame::on`], which notices the
+    /// panic.
     pub(crate) blame: Blame,
 }
 

@@ -27,7 +27,8 @@ pub(crate) struct KeyTable<K, A> {
     /// entry.
     slots: Vec<Option<(K, A)>>,
     len: usize,
-    /// Number of slots that are known to be empty at the front of a table that is being drained.
+    /// Number of slots that are known to be empty at the front of the table while its entries are removed one
+    /// by one.
     drained: usize,
     hash: KeyHash,
     /// Number of bits by which a key's hash is shifted right to give the index of its home slot.

@@ -234,8 +234,8 @@ where
     #[inline(always)]
     fn process_one<O: Output<P::Out>>(&mut self, record: Record<V>, output: &mut O) {
         self.take_in(record);
-        // Results for which there is no room are kept, and the operator counts as stalled until they are
-        // emitted.
+        // Results for which there is no room are kept. The operator is stalled ([`Operator::is_stalled`]: it
+        // takes no more records) until they are emitted.
         let _ = self.keyed.emitted.hand_on(output);
     }
 

@@ -144,7 +144,8 @@ impl Draft {
         }
     }
 
-    /// Ends streams in a new stream, which turns them into tasks when the query is planned.
+    /// Ends streams where a new stream begins, such as a union of them. When the query is planned, the new
+    /// stream turns them into tasks.
     pub(crate) fn unite(
         &mut self,
         streams: &[(StreamIndex, Gathers)],
@@ -185,7 +186,7 @@ impl Draft {
         self.operators[last] = OperatorName::Given(name.to_owned());
     }
 
-    /// Counts that the type of a stream was erased by `boxed`, which adds a task.
+    /// Adds one to the number of times that the type of a stream was erased by `boxed`, which adds a task.
     pub(crate) fn add_box(&mut self, stream: StreamIndex) {
         self.streams[stream.0].boxes += 1;
     }

@@ -121,8 +121,8 @@ impl TwoStreams {
                 }
                 Said::Value { value, time } => {
                     let piece = pieces.last_mut().expect("there is one at the start");
-                    // A watermark announced for the other stream does not apply to this record, so the
-                    // watermark of its own stream is announced.
+                    // If the last watermark in the text is one of the other stream, it does not apply to this
+                    // record. So the watermark of the record's own stream is written in front of it.
                     if said_input.max(common) != watermarks[from] {
                         said_input = watermarks[from];
                         *piece += &format!("I{said_input} ");

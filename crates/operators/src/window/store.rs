@@ -222,7 +222,7 @@ pub(crate) struct PaneStore<K, A> {
     /// The current panes: two adjacent ones, the earlier first; or one and [`Current::NONE`]; or twice
     /// [`Current::NONE`]. The pool keeps their tables apart for quick access.
     current: [Current; 2],
-    /// The span of event time of the current panes.
+    /// The span of event time of the current panes (at most two, to which records mostly go).
     reach: Reach,
     /// The first instant of the pane that the last record outside the current panes fell into, and the number
     /// of such records in a row in this pane.

@@ -25,7 +25,7 @@ pub(super) struct Meeting<K, V, N> {
     place: Option<Place>,
 }
 
-/// A record that has just arrived, with the results of its look-up ahead.
+/// A record that has just arrived, with the results of looking up its key before its turn.
 pub(super) struct Fresh<'a, K> {
     pub(super) seen: &'a Seen,
     pub(super) key: K,
