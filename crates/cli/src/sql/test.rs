@@ -1,5 +1,5 @@
-//! `thalweg test`: runs queries whose input and rows are written in files, in virtual time; and SQL files for `thalweg
-//! run`, whose heads (the comment lines at their start) state the expected output.
+//! `thalweg test`: runs queries whose input and rows are written in files, in virtual time; and SQL files for
+//! `thalweg run`, whose heads (the comment lines at their start) state the expected output.
 
 use std::collections::HashSet;
 use std::fs;
