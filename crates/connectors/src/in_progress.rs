@@ -18,8 +18,8 @@ pub struct InProgressFile {
     unpublished: SealedFile,
 }
 
-/// A file that is complete and on the disk, and does not have its final name yet. If it is dropped before it is
-/// published, it is removed.
+/// A file that is complete and on the disk, and does not have its final name yet. If it is dropped before it gets that
+/// name, it is removed.
 pub struct SealedFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
@@ -27,7 +27,7 @@ pub struct SealedFile {
     is_published: bool,
 }
 
-/// Returns the name that a file has until it is published.
+/// Returns the name that a file has until it gets its final name `path`: `path` with `.inprogress` behind it.
 pub fn in_progress_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".inprogress");
@@ -53,7 +53,7 @@ impl InProgressFile {
         Ok(InProgressFile { file, unpublished })
     }
 
-    /// Returns the name that the file has once it is published.
+    /// Returns the final name of the file, which it gets when it is complete.
     pub fn path(&self) -> &Path {
         &self.unpublished.path
     }

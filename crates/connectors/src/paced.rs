@@ -119,7 +119,8 @@ impl Pace {
 /// chain processes the records of the present one.
 const AHEAD_RECORDS: u64 = 192;
 
-/// Nanoseconds that a split which is too far ahead of the others waits before it is polled again.
+/// Nanoseconds that a split (one of the sources among which a generator's records are divided), if it is too
+/// far ahead of the others, waits before it is polled again.
 const AHEAD_WAIT_NS: u64 = 50_000;
 
 /// A [`Pace`] in a form that can be saved: whether it is a rate, records per second, the bits of its start, and the
@@ -158,7 +159,8 @@ pub struct Paced<G: Generate> {
     send_times: Option<SendTimes>,
     /// The times of the records that are made ahead; only under a [`Load`], whose records come in order.
     ahead: Option<Box<Ahead>>,
-    /// The processing time at which the record that was made last arrived; only under a [`Load`].
+    /// The processing time at which the record that was made last arrived, after its transit delay; only
+    /// under a [`Load`].
     arrived: Option<ProcessingTime>,
     next_index: u64,
     /// Index of the record after the one that was made last; 0 before the first record.
@@ -309,7 +311,7 @@ impl<G: Generate> Paced<G> {
         &self.generator
     }
 
-    /// Creates a source at a pace that has been checked.
+    /// Creates a source at a pace that is known to be valid. `next_index` is the index of its first record.
     fn from(generator: Arc<G>, pace: Pace, next_index: u64) -> Self {
         let send_times = match pace {
             Pace::Drain { .. } => None,
@@ -623,8 +625,8 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
 
     #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<G::Item>) -> Q) -> Q {
-        // Checked in debug builds only, because the check would run per record. In release builds it would
-        // make a filter's loop reload the generator.
+        // This assertion runs in debug builds only, because it would run per record. In release builds it
+        // would make a filter's loop reload the generator.
         debug_assert!(offset < self.remaining(), "only records that remain are looked at");
         match self.made {
             Made::Anew(generator, _) => {

@@ -5,18 +5,21 @@
 
 use thalweg_model::{Blame, Counts};
 
-/// The name of an operator, its counts, and the record of panics of user code.
+/// The name of an operator, its numbers of records by what was done with them, and whether its user code has
+/// panicked.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     /// Name of the operator, by which errors and reports call it.
     pub(crate) name: String,
-    /// Number of records that the operator has taken.
+    /// Number of records that the operator has taken off its input.
     pub(crate) read: u64,
-    /// Number of records that were dropped by the query's own rule; see [`Counts::filtered`].
+    /// Number of records that were dropped because the query says so, for example by a filter; see
+    /// [`Counts::filtered`].
     pub(crate) filtered: u64,
-    /// Number of records that came too late; see [`Counts::late`].
+    /// Number of records that were late by the watermark; see [`Counts::late`].
     pub(crate) late: u64,
-    /// Remembers whether user code has panicked, which runs inside [`Blame::on`].
+    /// Remembers whether user code has panicked. User code runs inside [`Blame::on`], which notices the
+    /// panic.
     pub(crate) blame: Blame,
 }
 
@@ -53,7 +56,8 @@ impl Accounts {
 }
 
 /// Implements the methods of [`Operator`](thalweg_model::Operator) that keep and report the accounts of an operator.
-/// The argument names the method of [`Accounts`] that tells what becomes of records: `forwarding` or `folding`.
+/// The argument names the method of [`Accounts`] that returns the counts: `forwarding` for an operator that hands
+/// records on, `folding` for one that adds records to its state.
 macro_rules! accounted {
     ($counts:ident) => {
         fn note_read(&mut self, count: u64) {

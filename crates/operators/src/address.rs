@@ -18,9 +18,9 @@
 //! # }
 //! ```
 //!
-//! Each split of a source and each partition has an address operator of its own, which sees all records of that
-//! stream in order. So the function for keys may remember earlier records. An address operator stands in front of
-//! exchange edges only, where the key chooses the worker. It never stands where any worker may claim any block.
+//! Each split of a source and each partition has an address operator of its own, which sees all records of that stream
+//! in order. So the function for keys may remember earlier records. An address operator stands in front of exchange
+//! edges only, where the key chooses the worker. It never stands where any worker may take any block of records.
 //!
 //! The user does not see this operator: it is part of the path to the keyed operator. Its counts, and a panic of the
 //! function for keys here, are attributed to the keyed operator.

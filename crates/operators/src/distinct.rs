@@ -8,8 +8,8 @@
 //!            window may come before and after those of others
 //! Late       its window ends at or before the watermark of its input: counted in `late`, and dropped or diverted at
 //!            once. With several copies, a late record that repeats an earlier one may count as filtered, if its
-//!            split was idle
-//! Watermark  forwarded unchanged; windows whose end it has reached are forgotten. An input's watermark ends here:
+//!            split (one of the parallel streams of a source) was idle
+//! Watermark  forwarded unchanged; windows whose end it has reached are dropped. An input's watermark ends here:
 //!            which input's record was first depends on how they interleave
 //! Cost       one comparison and one hash look-up per record, two look-ups for the first of a key; at a watermark,
 //!            the slots of the tables of windows that have ended
@@ -80,8 +80,8 @@ impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
         }
     }
 
-    /// Processes one record: returns the output record that it causes, or `None` if its key is known or the
-    /// record is dropped.
+    /// Processes one record: returns the output record that it causes, or `None` if its key has come before
+    /// in its window or the record is dropped.
     #[inline(always)]
     fn take_in<V>(&mut self, record: Record<V>) -> Option<Record<L::Out>>
     where
@@ -95,8 +95,8 @@ impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
                 return L::late(record.value).map(|value| Record::new(record.event_time, value));
             }
             if !self.seen.turn_to(window) {
-                // There is no memory for the window's table of keys. The record counts as repeated, since the
-                // query is about to fail.
+                // There is no memory for the window's table of keys. The record counts as repeated, like one
+                // whose key the window has already, since the query is about to fail.
                 self.accounts.filtered += 1;
                 return None;
             }
@@ -127,8 +127,9 @@ where
     }
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, L> {
-        // If late records are diverted, the local distinct filter lets all records pass: a repeated record
-        // may be late, and must then reach the late output.
+        // If late records are diverted, the local distinct filter, which drops repeated records in front of
+        // the exchange, lets all records pass: a repeated record may be late, and must then reach the late
+        // output.
         LocalDistinct::new(&self.accounts.name, self.windows, Arc::clone(&self.key_of), !L::DIVERTS)
     }
 

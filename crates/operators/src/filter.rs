@@ -29,9 +29,9 @@ use thalweg_model::{
 
 use crate::accounts::Accounts;
 
-/// Number of records per pass. It is small, because the first pass waits for memory while the second computes:
-/// with 128, the next records are loaded meanwhile. At 512, the Yahoo Streaming Benchmark with default chains
-/// is 20 % slower.
+/// Number of records per pass: the filter evaluates its predicate for all records of a pass, then emits the accepted
+/// ones. It is small, because the evaluation waits for memory while later operators compute: with 128, the next records
+/// are loaded meanwhile. At 512, the Yahoo Streaming Benchmark with default chains is 20 % slower.
 const PASS_RECORDS: usize = 128;
 
 /// Keeps the records whose value a predicate accepts.
@@ -39,7 +39,7 @@ const PASS_RECORDS: usize = 128;
 pub struct Filter<F> {
     accounts: Accounts,
     predicate: Arc<F>,
-    /// Number of accepted records, which is counted in place of the rejected ones.
+    /// Number of accepted records since the start, which is counted in place of the rejected ones.
     kept: u64,
 }
 
@@ -82,8 +82,9 @@ where
                 let predicate = &**predicate;
                 let mut kept = 0;
                 for place in 0..count {
-                    // The number of accepted records never exceeds the position in the pass, so the index is
-                    // in bounds. The mask lets the compiler drop the bounds check.
+                    // The number of accepted records never exceeds the position of the record in the pass (of
+                    // at most `PASS_RECORDS` records), so the index is in bounds. The mask lets the compiler
+                    // drop the bounds check.
                     places[kept & (PASS_RECORDS - 1)] = place as u16;
                     let accepted =
                         input.inspect(place, |record| accounts.blame.on(|| predicate(&record.value)));
@@ -137,7 +138,7 @@ crate::named::named!(Filter<F>);
 struct Selected<'a, I: Input<T>, T> {
     input: &'a mut I,
     count: usize,
-    /// Positions of the accepted records within the pass, in rising order, all below `count`.
+    /// Positions of the accepted records among the next `count` records, from 0 on, in rising order.
     places: &'a mut [u16],
     value: PhantomData<fn() -> T>,
 }
@@ -168,8 +169,8 @@ impl<T, I: Input<T>> Input<T> for Selected<'_, I, T> {
     #[inline(always)]
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
         let end = self.end_of(count);
-        // Composes two selections of positions in place. The positions of a selection rise, so no entry is
-        // overwritten before it is read.
+        // `selection` holds indexes of accepted records. Each is replaced by the position of that record in
+        // the input, in place. Indexes rise, so no entry is overwritten before it is read.
         for (index, &selected) in selection.iter().enumerate() {
             self.places[index] = self.places[..count][usize::from(selected)];
         }
@@ -186,8 +187,8 @@ impl<T, I: Input<T>> Selected<'_, I, T> {
         self.places[..count].last().map_or(0, |&last| usize::from(last) + 1)
     }
 
-    /// Notes that the first `count` accepted records, which end at position `end`, have been taken off the
-    /// input.
+    /// Removes the first `count` accepted records from the selection, after they and the rejected ones before
+    /// them, up to the position `end`, were taken off the input.
     #[inline(always)]
     fn pass(&mut self, count: usize, end: usize) {
         self.count -= end;

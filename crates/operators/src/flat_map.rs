@@ -2,7 +2,8 @@
 //!
 //! Input      `Record<T>` in any order
 //! Output     `Record<U>`: the results of one record in the order of its iterator, records in their order
-//! State      the rest of one record's iterator, while there is no room for its results; never at a mark
+//! State      the rest of one record's iterator, while there is no room for its results; none at a mark (a
+//!            signal between records, such as a watermark)
 //! Emits      as the records come; takes the next record only when the last one is finished
 //! Late       no record is late: lateness is decided by operators with windows
 //! Watermark  forwarded unchanged

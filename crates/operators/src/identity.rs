@@ -50,7 +50,7 @@ impl<T> Operator<T> for Identity {
 
     fn note_read(&mut self, _count: u64) {}
 
-    /// Visits no counts: the user did not write this operator, so reports do not mention it.
+    /// Passes no counts to the visitor: the user did not write this operator, so reports do not mention it.
     fn visit_counts(&self, _each: &mut dyn FnMut(&str, Counts)) {}
 
     fn faulted(&self) -> Option<&str> {

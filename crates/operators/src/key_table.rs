@@ -19,14 +19,16 @@ pub(crate) use key_hash::{KeyHash, partition_hash};
 /// Binary logarithm of the number of slots that a table gets with its first entry.
 const SLOTS_MIN_LOG2: u32 = 4;
 
-/// A hash table from keys to values, paid from an allowance.
+/// A hash table from keys to values, whose memory is reserved in an allowance (an operator's part of the
+/// memory budget).
 #[derive(Debug)]
 pub(crate) struct KeyTable<K, A> {
     /// The slots, each with an entry or empty. Their number is a power of two, or zero before the first
     /// entry.
     slots: Vec<Option<(K, A)>>,
     len: usize,
-    /// Number of slots that are known to be empty at the front of a table that is being drained.
+    /// Number of slots that are known to be empty at the front of the table while its entries are removed one
+    /// by one.
     drained: usize,
     hash: KeyHash,
     /// Number of bits by which a key's hash is shifted right to give the index of its home slot.
@@ -38,7 +40,7 @@ pub(crate) struct KeyTable<K, A> {
 }
 
 impl<K: Eq + Hash, A> KeyTable<K, A> {
-    /// Creates an empty table whose slots are paid from `allowance`.
+    /// Creates an empty table that reserves the memory of its slots in `allowance`.
     pub(crate) fn new(hash: KeyHash, allowance: Allowance) -> Self {
         KeyTable { slots: Vec::new(), len: 0, drained: 0, hash, shift: 0, allowance, refused: None }
     }
@@ -150,7 +152,8 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         None
     }
 
-    /// Returns the allowance that pays for the table, and should also pay for memory that the values hold.
+    /// Returns the allowance in which the memory of the table is reserved. Memory that the values hold should
+    /// be reserved there as well.
     pub(crate) fn allowance(&self) -> &Allowance {
         &self.allowance
     }

@@ -10,7 +10,8 @@ use thalweg_model::{Either, EventTime, Mark, StateError, StateReader, StateWrite
 pub(crate) struct Lateness {
     /// The operator's watermark, which is the least of its inputs' watermarks.
     watermark: EventTime,
-    /// The watermark of the input that the next records come from, if the engine has announced it.
+    /// The watermark of the input that the next records come from, if the engine has passed it to the
+    /// operator as a mark; otherwise [`EventTime::MIN`].
     input: EventTime,
 }
 
@@ -19,7 +20,7 @@ impl Lateness {
         Lateness { watermark: EventTime::MIN, input: EventTime::MIN }
     }
 
-    /// Notes a mark, a signal between records. Watermarks of the operator and of its inputs change which
+    /// Processes a mark, a signal between records. Watermarks of the operator and of its inputs change which
     /// records are late; other marks change nothing.
     pub(crate) fn see(&mut self, mark: Mark) {
         match mark {

@@ -1,13 +1,13 @@
 //! Operators as plain state machines: records and marks in, records and marks out, nothing else. Marks are signals
 //! between records, such as watermarks.
 //!
-//! There is one file per operator; each opens with its card. [`map`] and [`filter`] are the shortest, and
-//! [`flat_map`] makes many records of one. [`join`] holds the join with a table that does not change and the joins of
-//! two streams; [`lookup`] joins with answers that take time. [`window`] holds the windows, [`aggregate`] the
-//! aggregates that they compute. [`distinct`] and [`sort`] keep keys and records until the watermark has passed them,
-//! and [`late`] handles records behind it. [`process`] runs a user's function with state and timers per key; [`own`]
-//! wraps an operator written by a user. [`address`] stands in front of operators that work per key, where several
-//! workers share them.
+//! There is one file per operator; each opens with its card, a table of its input, output, state and so on. [`map`] and
+//! [`filter`] are the shortest, and [`flat_map`] makes many records of one. [`join`] holds the join with a table that
+//! does not change and the joins of two streams; [`lookup`] joins with answers that take time. [`window`] holds the
+//! windows, [`aggregate`] the aggregates that they compute. [`distinct`] and [`sort`] keep keys and records until the
+//! watermark has passed them, and [`late`] handles records before it, which are late. [`process`] runs a user's
+//! function with state and timers per key; [`own`] wraps an operator written by a user. [`address`] stands in front of
+//! operators that work per key, where several workers share them.
 //!
 //! Invariants of this crate: no operator knows of threads, blocks, policies or files, and none reads a clock.
 //! Closures of users run inside [`thalweg_model::Blame::on`], so that a panic names its operator.

@@ -57,7 +57,7 @@ pub trait Lookup: Send + 'static {
     /// into this lookup, or its drop, would wait for.
     fn wakes_by(&mut self, waker: &Waker);
 
-    /// Takes a question. The answer to it is later returned with the same `ticket`.
+    /// Begins to find the answer to a question. The answer is later returned with the same `ticket`.
     fn ask(&mut self, ticket: Ticket, question: Self::Question);
 
     /// Returns an answer with its question's ticket, in any order; `None` if there is none yet. After `None`, the
@@ -206,8 +206,8 @@ where
         Ok(Emitted::NoRoom)
     }
 
-    /// Visits the counts of the join. Every record taken counts as forwarded already, since each has one
-    /// result in the end.
+    /// Passes the counts of the join to the visitor. Every record taken counts as forwarded already, since
+    /// each has one result in the end.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         each(&self.accounts.name, self.accounts.forwarding());
     }

@@ -95,8 +95,9 @@ impl<T, I: Input<T>> Input<T> for Beside<'_, I> {
     }
 }
 
-/// An output as the user's operator sees it. `push_all` keeps the contract's default: record by record, and
-/// no more records than there is room for, whatever the real output's own `push_all` would accept.
+/// An output as the user's operator sees it. `push_all` keeps the default of the trait [`Output`]: record by
+/// record, and no more records than there is room for, whatever the real output's own `push_all` would
+/// accept.
 impl<T, O: Output<T>> Output<T> for Beside<'_, O> {
     #[inline(always)]
     fn room(&self) -> usize {
@@ -199,7 +200,8 @@ impl<In, P: Operator<In>> Operator<In> for Own<P> {
         self.operator.seed(entropy);
     }
 
-    /// Visits the counts of the user's operator, under the name that the query gave it.
+    /// Passes the counts of the user's operator to the visitor, under the name that the query gave the
+    /// operator.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         self.operator.visit_counts(&mut |_, counts| each(&self.name, counts));
     }

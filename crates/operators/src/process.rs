@@ -12,7 +12,7 @@
 //! Watermark  forwarded unchanged, after all timers that it fires. An input's watermark ends here: a timer's result
 //!            belongs to no input, and would be judged late by the watermark of one that is ahead
 //! Cost       one call and one hash look-up per record, one more to keep or clear a key; O(log n) of the n timers set
-//!            per timer, one hash look-up to find it set. A key is cloned to be kept, and with each timer asked for
+//!            per timer, one hash look-up to find it set. A key is cloned to be kept, and for each timer set
 //! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 2.3 "Triggers & Incremental Processing", for
 //!            actions at watermarks. The interface is that of Flink's `KeyedProcessFunction`
 //!
@@ -234,8 +234,8 @@ where
     #[inline(always)]
     fn process_one<O: Output<P::Out>>(&mut self, record: Record<V>, output: &mut O) {
         self.take_in(record);
-        // Results for which there is no room are kept, and the operator counts as stalled until they are
-        // emitted.
+        // Results for which there is no room are kept. The operator is stalled ([`Operator::is_stalled`]: it
+        // takes no more records) until they are emitted.
         let _ = self.keyed.emitted.hand_on(output);
     }
 

@@ -302,13 +302,13 @@ where
         (self.counted, self.operator) = (counted, fresh);
     }
 
-    /// Makes the operator pay for its state from `bounded_grant`.
+    /// Makes the operator reserve the memory of its state from the bounded source of grants `bounded_grant`.
     pub(crate) fn funded_by(mut self, bounded_grant: &BoundedGrant) -> Self {
         self.operator.fund(&bounded_grant.allowance());
         self
     }
 
-    /// Makes the operator pay for its state from `allowance` from now on.
+    /// Makes the operator reserve the memory of its state in `allowance` from now on.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
         self.operator.fund(allowance);
     }

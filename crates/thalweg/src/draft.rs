@@ -97,7 +97,8 @@ impl Draft {
     }
 
     /// Begins a stream with the splits of a source. A single split gets the name of the source, and several
-    /// splits get numbered names. Returns the stream, its label and the label of each split.
+    /// splits get numbered names. Returns the stream, its [`Label`] (the index of its operator's name) and
+    /// the label of each split.
     pub(crate) fn begin_splits(
         &mut self,
         source: &str,
@@ -133,7 +134,7 @@ impl Draft {
         (index, label)
     }
 
-    /// Notes, for a branch of a shared stream that has ended, whether its first operator with state is a
+    /// Records, for a branch of a shared stream that has ended, whether its first operator with state is a
     /// merging one; see [`Gathers`].
     fn note_gathers(&mut self, StreamIndex(stream): StreamIndex, gathers: Gathers) {
         if let Some(all_gather) = &self.streams[stream].all_gather
@@ -143,7 +144,8 @@ impl Draft {
         }
     }
 
-    /// Ends streams in a new stream, which turns them into tasks when the query is planned.
+    /// Ends streams where a new stream begins, such as a union of them. When the query is planned, the new
+    /// stream turns them into tasks.
     pub(crate) fn unite(
         &mut self,
         streams: &[(StreamIndex, Gathers)],
@@ -156,7 +158,7 @@ impl Draft {
         self.begin_behind(kind)
     }
 
-    /// Keeps an error for when the query is planned, unless an earlier error is kept already.
+    /// Stores an error, which planning the query will return, unless an earlier error is stored already.
     pub(crate) fn refuse(&mut self, error: PlanError) {
         self.error.get_or_insert(error);
     }
@@ -184,7 +186,7 @@ impl Draft {
         self.operators[last] = OperatorName::Given(name.to_owned());
     }
 
-    /// Counts that the type of a stream was erased by `boxed`, which adds a task.
+    /// Adds one to the number of times that the type of a stream was erased by `boxed`, which adds a task.
     pub(crate) fn add_box(&mut self, stream: StreamIndex) {
         self.streams[stream.0].boxes += 1;
     }
@@ -210,8 +212,9 @@ impl Draft {
                 return Err(PlanError::Unread { operator: name_of(stream.last) });
             }
         }
-        // The graph checks its number of tasks itself. But segments that are boxed are turned into tasks by
-        // recursion, so an endless loop of boxes must be refused before the stack overflows.
+        // The graph checks its number of tasks itself. But segments whose types were erased by `boxed` are
+        // turned into tasks by recursion, so an endless loop of them must be refused before the stack
+        // overflows.
         limits::TASKS_PER_QUERY
             .check(self.streams.iter().map(|stream| stream.boxes + 1).sum::<u64>().max(1))?;
         let mut planner = Planner::new(self.name.clone(), layout, names);

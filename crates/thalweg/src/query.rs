@@ -51,10 +51,11 @@ impl Query {
         Query { draft: Rc::new(RefCell::new(Draft::new(name.into()))) }
     }
 
-    /// Sets the latency target: the time from the observation of a result's last contributing event until the result
-    /// is delivered. Policies with deadlines, such as `cameo_llf`, first run operators that would miss it, and assume
-    /// one second if none is set. Metrics count the results that were in time. From a microsecond to seven days,
-    /// which is checked when the query is submitted.
+    /// Sets the latency target: the time from the moment at which a source reads (or, at a given rate, should send) a
+    /// result's last contributing event until the result is put out. Policies with deadlines, such as `cameo_llf`,
+    /// first run the operators whose results would otherwise miss it, and assume one second if none is set. Metrics
+    /// count the results that were in time. From a microsecond to seven days, which is checked when the query is
+    /// submitted.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -66,9 +67,9 @@ impl Query {
         self
     }
 
-    /// Sets a token rate: the number of records per second that the query's sources together may make with priority
-    /// over records without a token. So under the policy `cameo_token` queries share the machine in proportion to
-    /// their rates. At most 10^12, which is checked when the query is submitted.
+    /// Sets a token rate: the number of records per second that get a token, which gives them priority over records
+    /// without one, counted over all sources of the query together. So under the policy `cameo_token` queries share the
+    /// machine in proportion to their rates. At most 10^12, which is checked when the query is submitted.
     pub fn tokens_per_s(self, tokens_per_s: u64) -> Self {
         self.draft.borrow_mut().aim(|aims| aims.tokens_per_s = Some(tokens_per_s));
         self

@@ -169,16 +169,17 @@ pub use splits::FromSplits;
             one that takes a boxed stream leaves it out: `Stream<{T}>`"
 )]
 pub trait Segment<T: Send + 'static>: Sized + 'static {
-    /// Type of this segment in front of a stateful operator. A chain may break there.
+    /// Type of this segment in front of a stateful operator. A chain (operators that share a task) may break
+    /// there.
     type BeforeState: Segment<T>;
 
-    /// Returns this segment with the note that a stateful operator follows it.
+    /// Returns this segment, marked as followed by a stateful operator.
     fn before_state(self) -> Self::BeforeState;
 
     /// Type of this segment with its last operator as a task of its own.
     type Isolated: Segment<T>;
 
-    /// Returns this segment with the note that its last operator is a task of its own.
+    /// Returns this segment, marked such that its last operator is a task of its own.
     fn isolate(self) -> Self::Isolated;
 
     /// The ways in which several workers may share the operators behind some segment of this type. Code for
@@ -522,7 +523,7 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
     }
 }
 
-/// A segment whose last task holds no operator from behind the segment.
+/// A segment whose last task ends with the segment: an operator behind the segment begins a task of its own.
 pub struct Isolated<C>(C);
 
 impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {

@@ -55,7 +55,7 @@ pub fn description() -> String {
 pub struct Generators {
     ysb: Arc<YsbGenerator>,
     nyt: Arc<NytGenerator>,
-    /// Reservation for the caches of the generators in the memory budget.
+    /// Reservation of the bytes of the generators' caches in the memory budget, held until it is dropped.
     _caches: Reservation,
 }
 
@@ -63,7 +63,7 @@ pub struct Generators {
 pub struct Running {
     pub handle: QueryHandle,
     pub leader: Leader,
-    /// Latencies of the query's results that the demo has read so far.
+    /// Histogram of the latencies of those results of the query that the demo has read so far.
     pub latencies: Latencies,
 }
 
@@ -134,7 +134,8 @@ fn busiest_cell(result: &Windowed<Cell, TripSummary>) -> String {
     format!("cell {x}/{y}: {}", show::count(*trips))
 }
 
-/// The best result of a query's latest window, which a sink and the screen share.
+/// The result with the highest score (the greatest count of a key) in a query's latest window. A sink writes
+/// it and the screen reads it.
 #[derive(Clone, Default)]
 pub struct Leader(Arc<Mutex<Option<Best>>>);
 
@@ -151,14 +152,15 @@ impl Leader {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Describes the leading result of the latest window; `None` before the first window has ended.
+    /// Describes the result with the highest count in the latest window; `None` before the first window has
+    /// ended.
     pub fn words(&self) -> Option<String> {
         self.lock().as_ref().map(|best| best.words.clone())
     }
 }
 
-/// A sink that keeps only the best result of the latest window. It takes one lock per result row, since rows
-/// are few.
+/// A sink that keeps only the result with the highest count in the latest window. It takes one lock per
+/// result row, since rows are few.
 struct LeaderSink<K, V> {
     leader: Leader,
     score: fn(&Windowed<K, V>) -> u64,

@@ -37,7 +37,8 @@ pub struct Row<'a> {
     pub latency: Option<LatencySummary>,
     /// Watermark that the sink of the query has seen; `None` before the first one.
     pub watermark: Option<EventTime>,
-    /// Leading result of the query's latest window; `None` before the first window has ended.
+    /// The result with the highest count in the query's latest window, as text; `None` before the first
+    /// window has ended.
     pub leader: Option<String>,
 }
 

@@ -10,7 +10,7 @@ use thalweg_runtime::Latencies;
 pub struct Ended {
     pub query: String,
     pub outcome: Result<QueryReport, QueryError>,
-    /// Latencies of the query over the whole run.
+    /// Histogram of the latencies of all results of the query over the whole run.
     pub latencies: Latencies,
 }
 

@@ -61,14 +61,15 @@ pub fn run(args: &ExplainArgs) -> Result<bool> {
     Ok(true)
 }
 
-/// Returns, for each part of a job, the target of its rows and its plan.
+/// Returns, for each part of a job (one of its INSERTs, or a query), the target of the part's rows and its
+/// plan.
 fn parts(job: &Job) -> impl Iterator<Item = (&str, Shown)> {
     job.parts
         .iter()
         .map(|part| (part.into.as_ref().map_or("result", |table| table.name.as_str()), shown(&part.plan)))
 }
 
-/// Returns the plans of a job as text. The job is on this line of the SQL.
+/// Returns the plans of a job as text. `line` is the line of the SQL on which the job stands, from 1 on.
 pub fn text(job: &Job, line: usize) -> String {
     let part = |(into, plan): (&str, Shown)| format!("-> {into}\n{}", plan.text());
     format!("{} (line {line})\n{}", job.name, parts(job).map(part).collect::<String>())
@@ -87,7 +88,8 @@ fn dot(jobs: &[&Job]) -> String {
     text + "}\n"
 }
 
-/// Returns the plans of a job as a JSON object. The job is on this line of the SQL.
+/// Returns the plans of a job as a JSON object. `line` is the line of the SQL on which the job stands, from 1
+/// on.
 pub fn json(job: &Job, line: usize) -> String {
     let part =
         |(into, plan): (&str, Shown)| format!("{{\"into\":{},\"plan\":{}}}", quoted(into), plan.json());

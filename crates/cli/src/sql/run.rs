@@ -295,10 +295,11 @@ fn engine(wanted: &Wanted<'_>, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<E
     builder.build().map_err(|error| failure::of_plan(&error))
 }
 
-/// The number of jobs without tables that need as much memory as one job that reads a table.
+/// Number of jobs without tables for which as much memory is reserved as for one job that reads a table.
 const JOBS_WITHOUT_TABLES: u64 = 32;
 
-/// Reserves the memory that jobs hold besides their state, until the reservation is dropped.
+/// Reserves, in the engine's memory budget, the memory that jobs hold besides their state. It is free again
+/// when the returned reservation is dropped.
 fn pay_for_jobs(engine: &Engine, jobs: &[Job]) -> Result<Reservation> {
     let reads = |job: &Job| {
         let reads = job.parts.iter().any(|part| for_each_table(&part.plan, &mut |_| Err(())).is_err());
@@ -353,8 +354,8 @@ fn assemble(shape: Shape, script: &Script, jobs: &[Job], mut world: World) -> Re
     Ok(assembled)
 }
 
-/// Renames columns so that their names are distinct keys of a JSON object. The names also differ from `op` if
-/// rows have kinds of change.
+/// Renames columns so that their names are distinct keys of a JSON object. The names also differ from `op`,
+/// the key of the kind of change (such as insert or delete), if rows have one.
 fn named_apart(columns: &[Column], has_kinds: bool) -> Vec<Column> {
     let mut names = NamesOnce::default();
     if has_kinds {

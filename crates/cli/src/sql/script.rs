@@ -58,12 +58,12 @@ fn setting(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// The SQL of a command line, in pieces that have names.
+/// The SQL of a command line, in pieces (a file, or the text of one `-e`) that have names.
 #[derive(Default)]
 pub struct Script {
     /// The whole text of the SQL, in which the pieces follow each other.
     text: String,
-    /// The pieces of the text, at least one.
+    /// The pieces of the text (a file, or the text of one `-e`), in their order; at least one.
     pieces: Vec<Piece>,
     /// Directory from which relative paths in the SQL are resolved.
     pub base: PathBuf,
@@ -75,12 +75,12 @@ pub struct Script {
 
 /// A piece of the SQL: a file, or the text of one `-e`.
 struct Piece {
-    /// Name of the piece in error messages.
+    /// Name of the piece (a file, or the text of one `-e`) in error messages.
     name: String,
     text: String,
-    /// Number of lines of the whole text before the piece.
+    /// Number of lines of the whole text before this piece (a file, or the text of one `-e`).
     lines_before: usize,
-    /// Number of lines of the piece itself.
+    /// Number of lines of this piece (a file, or the text of one `-e`).
     lines: usize,
 }
 
@@ -141,7 +141,8 @@ impl Script {
     }
 
     fn push(&mut self, name: String, text: &str) {
-        // The last statement of a piece may lack its semicolon, so one is added.
+        // The last statement of a piece (a file, or the text of one `-e`) may lack its semicolon, so one is
+        // added.
         if !self.pieces.is_empty() {
             self.text.push_str("\n;\n");
         }
@@ -157,8 +158,8 @@ impl Script {
         self.pieces.iter().map(|piece| piece.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the actions that the script asks for, and their session. The tables that are read and written
-    /// are checked, but not opened.
+    /// Returns the actions that the script asks for, and the [`Session`] with their tables and settings. The
+    /// tables that are read and written are checked, but not opened.
     pub fn plan(&self) -> Result<(Session, Vec<Action>)> {
         let mut session = Session::new(Arc::new(SystemClock::default()));
         for (key, value) in &self.settings {
@@ -182,8 +183,8 @@ impl Script {
         Ok((session, actions))
     }
 
-    /// Names a job after the line of its piece on which it stands. The name differs from those of earlier
-    /// jobs.
+    /// Names a job after the line on which it stands in its file, or in the text of its `-e`. The name
+    /// differs from those of earlier jobs.
     fn name_job(&self, job: &mut Job, names: &mut BTreeMap<String, usize>) {
         if let Some(kind) = job.name.strip_suffix(&format!("-{}", job.place.line))
             && matches!(kind, "query" | "insert")
@@ -202,12 +203,14 @@ impl Script {
         job.name = name;
     }
 
-    /// Returns the line of a place in the SQL, counted within the piece that has it.
+    /// Returns the line of a place in the SQL, from 1 on, counted within the file or the text of `-e` that
+    /// has it.
     pub fn line(&self, place: Place) -> usize {
         self.located(place).1.line
     }
 
-    /// Returns the name of the piece that contains a place, and the place within the piece.
+    /// Returns the name of the piece (a file, or the text of one `-e`) that contains a place, and the place
+    /// within the piece.
     pub fn located(&self, place: Place) -> (&str, Place) {
         let (piece, place) = self.piece(place);
         (&piece.name, place)
@@ -229,7 +232,7 @@ impl Script {
         (piece, place)
     }
 
-    /// Converts an error in the SQL to one that shows the piece with its line.
+    /// Converts an error in the SQL to one that shows the file, or the text of `-e`, with its line.
     pub fn wrong(&self, error: &SqlError) -> anyhow::Error {
         let mut error = error.masked(&self.text);
         let mut of = &self.pieces[0];

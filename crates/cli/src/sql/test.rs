@@ -1,5 +1,5 @@
 //! `thalweg test`: runs queries whose input and rows are written in files, in virtual time; and SQL files for
-//! `thalweg run`, whose heads state the expected output.
+//! `thalweg run`, whose heads (the comment lines at their start) state the expected output.
 
 use std::collections::HashSet;
 use std::fs;
@@ -89,7 +89,8 @@ impl Found {
         Ok(())
     }
 
-    /// Runs an SQL file as `thalweg run` does, and compares its output with the head of the file.
+    /// Runs an SQL file as `thalweg run` does, and compares its output with the one expected in the head of
+    /// the file, the comment lines at its start.
     fn script(&mut self, args: &TestArgs, file: &Path, text: &str, head: Result<Head, String>) -> Result<()> {
         let name = file.display().to_string();
         if !name.contains(&args.only) {
@@ -115,8 +116,8 @@ impl Found {
     }
 }
 
-/// A standard output whose lines are compared with the expected ones in the head of a file, as they come. The
-/// last line may lack its line end.
+/// A standard output whose lines are compared, as they come, with the expected ones in the head of a file
+/// (the comment lines at its start). The last line may lack its line end.
 #[derive(Clone)]
 struct Compared(Arc<Mutex<(Head, Vec<u8>)>>);
 
@@ -153,7 +154,8 @@ fn is_cases(path: &Path) -> bool {
     path.to_string_lossy().ends_with(".test.sql")
 }
 
-/// Returns whether a file is SQL whose head states the output that is expected.
+/// Returns whether a file is SQL whose head, the comment lines at its start, states the output that is
+/// expected.
 fn is_script(path: &Path) -> bool {
     // A file that is not valid text cannot be SQL.
     path.extension().is_some_and(|extension| extension == "sql")

@@ -28,7 +28,7 @@ pub const BAD_WINDOW_LINES: u64 = 10_000;
 /// Greatest number of bad lines among [`BAD_WINDOW_LINES`] consecutive lines: 1 % of them.
 pub const BAD_LINES_MAX: usize = 100;
 
-/// Bytes of diverted lines that are gathered before they are written to their file.
+/// Bytes of diverted lines that are gathered in memory before they are written to their file.
 const DIVERT_BUFFER_BYTES: usize = 64 << 10;
 
 /// The user's choice how to handle bad lines.
@@ -94,8 +94,8 @@ impl BadLines {
             OnBad::Skip => {}
             OnBad::Divert(path) => {
                 if let Err(source) = divert(&mut self.diverted, &self.disk, path, line, defect) {
-                    // The file of diverted lines lacks the line that could not be written, so it must not be
-                    // published.
+                    // The file of diverted lines lacks the line that could not be written, so it must not get
+                    // its final name.
                     self.diverted = None;
                     return Err(CsvError::DivertFailed { path: path.clone(), source });
                 }
@@ -108,8 +108,8 @@ impl BadLines {
         Ok(())
     }
 
-    /// Publishes the lines that were diverted before the source failed, if possible. Returns `failure`, which
-    /// is reported whether or not they could be published.
+    /// Gives the file of the lines that were diverted before the source failed its final name, if possible.
+    /// Returns `failure`, which is reported whether or not this succeeded.
     #[cold]
     pub(super) fn publish_up_to(&mut self, mut failure: CsvError) -> CsvError {
         if let Some(kept) = self.diverted.take() {
@@ -122,7 +122,7 @@ impl BadLines {
         failure
     }
 
-    /// Publishes the diverted lines, if there are any, when the source has ended.
+    /// Gives the file of diverted lines, if there is one, its final name, when the source has ended.
     pub(super) fn finish(&mut self) -> Result<(), CsvError> {
         let Some(diverted) = self.diverted.take() else { return Ok(()) };
         let path = diverted.file.path().to_owned();

@@ -38,7 +38,8 @@ pub(super) struct Line<'a> {
 /// Reader that frames a file into lines.
 pub(super) struct Lines {
     file: SourceFile,
-    /// Read buffer. Its bytes from `start` to `end` are read from the file and not yet framed.
+    /// Read buffer. Its bytes from `start` to `end` (not included) are read from the file and not yet cut
+    /// into lines.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,

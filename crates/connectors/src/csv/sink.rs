@@ -37,7 +37,7 @@ pub const SINK_BUFFER_BYTES: usize = 64 << 10;
 /// # Ok::<(), thalweg_connectors::SinkError>(())
 /// ```
 pub struct CsvSink<T, F> {
-    /// The unfinished output file; `None` once it is published.
+    /// The unfinished output file; `None` once it has its final name.
     file: Option<InProgressFile>,
     path: PathBuf,
     rows: RowWriter,

@@ -122,8 +122,8 @@ where
     #[inline]
     fn read<O: Output<T>>(&mut self, limit: usize, output: &mut O) -> Result<SourceStatus, CsvError> {
         for _ in 0..limit {
-            // Room is checked before each line: a push may close the output, for example behind a record that makes a
-            // watermark due.
+            // Room is checked before each line, because pushing a record may reduce the output's room to zero, for
+            // example if the record makes a watermark due.
             if output.room() == 0 {
                 break;
             }
@@ -137,8 +137,8 @@ where
     }
 
     /// Reads the lines from the present position up to `next_line` and drops their records. If this fails,
-    /// nothing is published: a run that could not continue must not replace the lines that an earlier run has
-    /// diverted.
+    /// the file of diverted lines does not get its final name: a run that could not continue must not replace
+    /// the lines that an earlier run has diverted.
     fn skip_to(&mut self, next_line: u64) -> Result<(), CsvError> {
         while self.reading.lines.position().line < next_line {
             if let Step::End = self.reading.step(&self.parse)? {
@@ -156,7 +156,8 @@ where
 {
     type Item = T;
 
-    /// Reads at most `limit` lines, good or bad. If reading fails, the lines diverted so far are published.
+    /// Reads at most `limit` lines, good or bad. If reading fails, the file of the lines diverted so far gets
+    /// its final name.
     fn poll<O: Output<T>>(
         &mut self,
         _now: ProcessingTime,
@@ -167,7 +168,7 @@ where
         Ok(Polled::new(status))
     }
 
-    /// Publishes the file of diverted lines, when the source has ended.
+    /// Gives the file of diverted bad lines its final name, when the source has ended.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(self.reading.bad_lines.finish()?)
     }

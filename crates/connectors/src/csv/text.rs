@@ -125,8 +125,8 @@ where
             if self.reading.next == self.reading.drafted.len() {
                 self.reading.fill(&self.parse, &mut self.pool)?;
             }
-            // Room is checked before each record: a push may close the output, for example behind a record that makes
-            // a watermark due.
+            // Room is checked before each record, because pushing a record may reduce the output's room to zero, for
+            // example if the record makes a watermark due.
             if output.room() == 0 && self.reading.next < self.reading.drafted.len() {
                 break;
             }
@@ -235,7 +235,8 @@ where
 {
     type Item = Text;
 
-    /// Emits at most `limit` records. If reading fails, the lines diverted so far are published.
+    /// Emits at most `limit` records. If reading fails, the file of the lines diverted so far gets its final
+    /// name.
     fn poll<O: Output<Text>>(
         &mut self,
         _now: ProcessingTime,
@@ -246,7 +247,7 @@ where
         Ok(Polled::new(status))
     }
 
-    /// Publishes the file of diverted lines, when the source has ended.
+    /// Gives the file of diverted bad lines its final name, when the source has ended.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(self.reading.bad_lines.finish()?)
     }

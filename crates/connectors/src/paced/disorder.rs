@@ -111,8 +111,8 @@ impl Disorder {
         indexes
     }
 
-    /// Returns the index, relative to `first`, of the record that comes first in the run that begins at
-    /// `first`.
+    /// Returns the index, relative to `first`, of the record that comes first in the run (the records that
+    /// are shuffled together) that begins at `first`.
     fn start_of_run(&self, first: u64) -> u64 {
         if self.run_records == 1 {
             return 0;
@@ -144,7 +144,7 @@ struct Indexes {
     first: u64,
     /// Index of the next record in the shuffled order, relative to the start of the run.
     at: u64,
-    /// Number of remaining records of the run, the next one included; not zero.
+    /// Number of remaining records of the run that is being shuffled, the next one included; not zero.
     left: u64,
 }
 

@@ -26,7 +26,7 @@ pub struct EarlyShare {
     pub seed: u64,
 }
 
-/// The choice of early records at a given rate.
+/// The choice which records come early, prepared for a given rate of records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Early {
     epoch: Span,

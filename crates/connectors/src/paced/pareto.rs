@@ -10,7 +10,8 @@
 //! and `least` is chosen such that the mean is 1. Source: Johnson, Kotz and Balakrishnan, "Continuous Univariate
 //! Distributions", volume 1, chapter 20, "Pareto Distributions" (truncated). `paced/load.rs` explains its use.
 
-/// Number of steps of the bisection that finds `least`: more than a double has bits.
+/// Number of steps of the bisection that finds the least value of the distribution: more than a double has
+/// bits.
 const HALVINGS: u32 = 60;
 
 /// Pareto's distribution with mean 1, truncated at the top.

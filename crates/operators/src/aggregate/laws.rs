@@ -1,5 +1,5 @@
 //! The laws of folds, which the tests of each aggregate check. Splitting and merging gives the same result as folding
-//! the whole; an inverse leaves no trace of what it takes away.
+//! the whole; an inverse subtracts a part without a trace.
 
 use thalweg_model::{Fold, StateReader, StateWriter};
 
@@ -16,7 +16,7 @@ pub(super) fn check<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Resu
 }
 
 /// Checks a fold with an inverse. Does the same checks as [`check`]. Then merges each beginning of `values`
-/// with all of `values`, takes the beginning away again, and calls `look` with the result.
+/// with all of `values`, subtracts the beginning again by the inverse, and calls `look` with the result.
 pub(super) fn check_inverse<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Result)) {
     const { assert!(F::INVERTS) };
     check(fold, values, &look);

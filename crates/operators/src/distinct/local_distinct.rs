@@ -45,44 +45,47 @@ const TRIAL_RECORDS: u32 = 1 << 14;
 /// records.
 const UNASKED_RECORDS: u32 = 7 * TRIAL_RECORDS;
 
-/// The least share of repeated records in a trial for which the filter stays on: one record in this many.
+/// The least share of repeated records in a trial for which the filter goes on looking up records: one record
+/// in this many.
 const REPEATED_ONE_IN: u32 = 4;
 
-/// An empty window, which contains no instant: the current window before the first record.
+/// An empty window, which contains no instant: the current window of the filter before the first record.
 const NO_WINDOW: Window = Window { start: EventTime::MIN, end: EventTime::MIN };
 
-/// The start of a window, and a key with a record in this window that was sent on to the copies of distinct.
+/// The start of a window, and a key of this window: a record with both was sent on to the copies of the
+/// distinct operator.
 type Sent<K> = (EventTime, K);
 
-/// The local distinct filter of one split: its slots, and the state of its trials.
+/// The local distinct filter of one split (one of the parallel streams of a source): its slots of keys, and
+/// the state of its trials, which measure how many records are repeated.
 #[derive(Debug)]
 pub(super) struct LocalDistinct<K, KeyOf> {
     /// Name of the distinct operator that the filter stands in front of.
     name: String,
     windows: TumblingWindows,
     key_of: Arc<KeyOf>,
-    /// Tells whether the filter may keep records back. It may not where late records are diverted.
+    /// Tells whether the filter may drop repeated records. It may not where late records are diverted.
     is_allowed: bool,
     lateness: Lateness,
-    /// The current window of the filter: that of the last record which was on time.
+    /// The current window of the filter: that of the last record that was not late.
     window: Window,
     /// The slots of the filter, each with the last key that hashed to it. Their number is a power of two, or
     /// zero before the first record and if there is no memory.
     slots: Vec<Option<Sent<K>>>,
-    /// Indexes of the slots in use, so that slots can be emptied when their windows have ended.
+    /// Indexes of the slots that hold a key, so that slots can be emptied when their windows have ended.
     filled: Vec<u32>,
     /// The earliest end among the windows that have been current since the slots were last empty.
     first_end: EventTime,
     allowance: Allowance,
-    /// Records left in the present phase of the filter: in a trial, in which records are looked up, or in a
-    /// phase in which records pass without a look-up.
+    /// Number of records left in the present phase of the filter: a trial, in which records are looked up, or
+    /// a phase in which records pass without a look-up.
     left: u32,
     /// Tells whether a trial is under way, in which each record is looked up in the slots.
     is_asked: bool,
-    /// Tells whether the split was idle and has sent no record since.
+    /// Tells whether the split (the parallel stream of a source that this filter serves) was idle and has
+    /// sent no record since.
     is_silent: bool,
-    /// Number of repeated records that the filter had kept back, since its start, when the current trial
-    /// began.
+    /// Number of repeated records that the filter had dropped, since its start, when the current trial began.
     repeated_before: u64,
     repeated: u64,
     blame: Blame,
@@ -136,8 +139,8 @@ impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
     /// forgotten. Returns whether the slots have grown.
     fn grow(&mut self) -> bool {
         let slots = (2 * self.slots.len()).max(SLOTS_MIN).min(Self::SLOTS_MAX);
-        // Pays for the old and the new slots together, because the old ones are freed only when the new ones
-        // exist.
+        // Memory is reserved for the old and the new slots together, because the old ones are freed only when
+        // the new ones exist.
         if slots == self.slots.len() || !self.allowance.ask_for_spare(slots * Self::SLOT_BYTES) {
             return false;
         }
@@ -153,7 +156,8 @@ impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
         self.slots.iter().flatten().count()
     }
 
-    /// Forgets the keys that were sent on to distinct, except keys of the window `kept`.
+    /// Empties the slots of keys that were sent on to the distinct operator, except keys of the window
+    /// `kept`.
     fn forget_all_but(&mut self, kept: Option<Window>) {
         let LocalDistinct { slots, filled, .. } = self;
         filled.retain(|place| {
@@ -238,8 +242,8 @@ where
         self.lateness.see(mark);
         self.is_silent |= mark == Mark::Idle;
         if self.first_end <= self.lateness.late_by() {
-            // A watermark that ends windows makes the filter forget their keys, so keys are kept no longer
-            // than their window is open.
+            // A watermark that ends windows makes the filter empty its slots, so it holds keys no longer than
+            // their window is open.
             self.forget_all_but(Some(self.window).filter(|window| window.end > self.lateness.late_by()));
         }
     }

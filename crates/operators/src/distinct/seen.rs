@@ -11,13 +11,15 @@ use thalweg_model::{Allowance, EventTime, State, StateError, StateReader, StateW
 
 use crate::key_table::{KeyHash, KeyTable};
 
-/// Number of emptied tables that are kept for later windows. It is rare that more windows end at once.
+/// Number of emptied tables of keys whose memory is kept for later windows. It is rare that more windows end
+/// at once.
 const SPARE_TABLES_MAX: usize = 4;
 
 /// An empty window: it contains no instant, and no instant is found to fall into it.
 const NO_WINDOW: Window = Window { start: EventTime::MIN, end: EventTime::MIN };
 
-/// An open window, and the keys that were seen in it; an entry of the tree of open windows.
+/// An open window (whose end the watermark has not reached), and the keys that were seen in it; an entry of
+/// the tree of open windows.
 #[derive(Debug)]
 struct Pane<K> {
     window: Window,
@@ -59,12 +61,13 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         Seen { window: NO_WINDOW, micros: 0, keys, panes, spare, hash, allowance }
     }
 
-    /// Pays for tables and windows from `allowance` from now on; allowed only before the first record.
+    /// From now on reserves the memory of tables and windows in `allowance`, the operator's part of the
+    /// memory budget; may be called only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         *self = Seen::hashed_and_paid(self.hash.clone(), allowance.clone());
     }
 
-    /// Seeds the hash of all tables of keys; allowed only before the first record.
+    /// Seeds the hash function of all tables of keys; may be called only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
         *self = Seen::hashed_and_paid(KeyHash::new(seed), self.allowance.clone());
     }
@@ -84,7 +87,8 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         self.window
     }
 
-    /// Adds a key to the current window, and returns the key if it is new there.
+    /// Adds a key to the current window. Returns the key if the window did not have it before, otherwise
+    /// `None`.
     #[inline(always)]
     pub(super) fn note(&mut self, key: K) -> Option<K> {
         if self.keys.look().get(&key).is_some() {

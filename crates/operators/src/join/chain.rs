@@ -7,10 +7,10 @@
 
 use super::funds::Funds;
 
-/// The cursor at which a walk through a chain of values begins.
+/// The cursor at which a walk through a chain (the values of one key on one side of a join) begins.
 pub(crate) const START: u32 = u32::MAX - 1;
 
-/// The cursor or link that stands for the end of a chain.
+/// The cursor or link that stands for the end of a chain (the values of one key on one side of a join).
 const END: u32 = u32::MAX;
 
 /// The values of one key on one side of a join.

@@ -46,7 +46,7 @@ pub struct CoGroup<K, L, R, KeyL, KeyR, F, I: IntoIterator> {
     accounts: Accounts,
     functions: Arc<Functions<KeyL, KeyR, F>>,
     store: PaneStore<K, L, R>,
-    /// The results of the last call of the function that are not emitted yet, and their event time.
+    /// The results of the last call of the user's function that are not emitted yet, and their event time.
     made: Option<(EventTime, I::IntoIter)>,
     /// The left values of the current key; the vector is kept so that its memory is reused.
     lefts: Vec<L>,

@@ -50,7 +50,7 @@ pub trait Fate: State + Copy + Default + fmt::Debug {
     /// True if this type of note stores whether a record had a match.
     const IS_NOTED: bool;
 
-    /// Notes that the stored record has had a match.
+    /// Stores in the note that the record has had a match.
     fn set_met(&mut self);
 
     /// Returns whether the stored record has had a match.

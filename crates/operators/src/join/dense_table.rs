@@ -117,7 +117,7 @@ impl<K: Eq, V> DenseTable<K, V> {
     #[inline(always)]
     pub(crate) fn candidate(&self, word: u64, tag: Tag, key: &K) -> u32 {
         // The processor cannot predict whether a key is present, so there is no branch. If the word has
-        // another tag, the key is compared with that of the first entry.
+        // another tag (the upper 32 bits of a key's hash), the key is compared with that of the first entry.
         let place = place_in(word, tag);
         let looked_at = place.unwrap_or(0);
         let is_same = self.entries.get(looked_at as usize).is_some_and(|(found, _)| found == key);

@@ -15,7 +15,7 @@ use super::funds::{Funds, bytes_of};
 /// Number of buckets: one for instants equal to the last one taken, and one for each bit of an instant.
 const BUCKETS: usize = 65;
 
-/// Number of items above which a bucket of the radix heap gives its memory back when its items move to lower
+/// Number of items above which a bucket of the radix heap frees its memory when its items move to lower
 /// buckets.
 const KEPT_ITEMS_MAX: usize = 64;
 
@@ -38,7 +38,7 @@ impl Expiry {
         Expiry { last: 0, buckets: (0..BUCKETS).map(|_| Vec::new()).collect(), least: [u64::MAX; BUCKETS] }
     }
 
-    /// Removes all waiting records and gives back their memory.
+    /// Removes all waiting records and frees their memory.
     pub(crate) fn clear(&mut self, funds: &mut Funds) {
         self.buckets.iter().for_each(|bucket| funds.give_back(bytes_of(bucket)));
         *self = Expiry::new();

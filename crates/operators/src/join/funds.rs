@@ -13,7 +13,7 @@ pub(crate) struct Funds {
 }
 
 impl Funds {
-    /// Creates a payer of a join's state, which asks `allowance` for memory.
+    /// Creates the memory account of a join's state, which reserves memory in `allowance`.
     pub(crate) fn new(allowance: &Allowance) -> Self {
         Funds { allowance: allowance.clone(), held_bytes: 0 }
     }
@@ -61,7 +61,7 @@ impl Funds {
         })
     }
 
-    /// Notes that `bytes` of memory are dropped, so that they no longer count as held.
+    /// Subtracts `bytes` of dropped memory from the bytes that the join holds.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.held_bytes -= bytes;
     }

@@ -139,7 +139,8 @@ pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     /// A record that is not yet compared with all its matches, because there was no room for results (rule O3
     /// of [`thalweg_model::operator`]).
     meeting: Option<Either<Meeting<K, L, C::LeftFate>, Meeting<K, R, C::RightFate>>>,
-    /// The place from which to continue emitting rows without a match, after the output ran out of room.
+    /// The position among the rows without a match from which to continue emitting them, after the output ran
+    /// out of room.
     giving_up: Option<Place>,
     /// The results of looking up records ahead of their turn, for as many records as a batch has at most.
     ahead: Vec<Seen>,

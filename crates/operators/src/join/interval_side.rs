@@ -66,7 +66,7 @@ impl Reach {
     }
 }
 
-/// The records of one side in one bucket of time.
+/// The records of one side of an interval join in one bucket, which is a span of event time.
 #[derive(Debug)]
 pub(crate) struct Bucket<K, V, N> {
     pub(crate) table: DenseTable<K, Timeline<V, N>>,

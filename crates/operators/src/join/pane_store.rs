@@ -100,13 +100,14 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// Pays for panes from `allowance` from now on; allowed only before the first record.
+    /// From now on reserves the memory of panes in `allowance`, the operator's part of the memory budget; may
+    /// be called only before the first record.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
         debug_assert!(self.panes.len() == 0, "funded before use");
         self.funds = Funds::new(allowance);
     }
 
-    /// Seeds the hash of the tables of all panes; allowed only before the first record.
+    /// Seeds the hash function of the tables of all panes; may be called only before the first record.
     pub(crate) fn seed(&mut self, seed: u64) {
         debug_assert!(self.panes.len() == 0, "seeded before use");
         self.hash = KeyHash::new(seed);
@@ -131,14 +132,14 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         Tag::of(&self.hash, key)
     }
 
-    /// Notes a mark, a signal between records. A watermark may make records late or close windows, so the
-    /// pane of the last record is forgotten.
+    /// Processes a mark, a signal between records. A watermark may make records late or close windows, so it
+    /// resets the pane of the last record.
     pub(crate) fn see(&mut self, mark: Mark) {
         self.lateness.see(mark);
         self.turn_away();
     }
 
-    /// Forgets the pane of the last record, so that the pane of the next record is looked up.
+    /// Resets the pane of the last record, so that the pane of the next record is looked up.
     fn turn_away(&mut self) {
         self.current_micros = 0;
     }
@@ -280,7 +281,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         Arrival { tag: Tag::of(&self.hash, &key), key, destination, entry: NOWHERE }
     }
 
-    /// Returns the pane with index `place` as a mutable reference, and the funds that pay for its growth.
+    /// Returns the pane with index `place` as a mutable reference, and the account in which the memory of its
+    /// growth is reserved.
     #[inline(always)]
     pub(crate) fn pane_mut(&mut self, place: u32) -> (&mut Pane<K, L, R>, &mut Funds) {
         (self.panes.at_mut(place), &mut self.funds)
@@ -396,7 +398,7 @@ impl<K: Eq + Hash + State, L: State + Clone, R: State + Clone> PaneStore<K, L, R
         self.lateness.save(state)?;
         state.put(&self.closed)?;
         state.put(&self.panes.len())?;
-        // The bytes written here are not paid from the join's allowance, because they belong to the
+        // The bytes written here are not reserved in the join's allowance, because they belong to the
         // checkpoint.
         let (mut lefts, mut rights, mut free) = (Vec::new(), Vec::new(), Funds::default());
         for (windows, &place) in self.panes.places() {

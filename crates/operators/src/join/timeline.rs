@@ -10,8 +10,8 @@ use thalweg_model::EventTime;
 use super::combine::Fate;
 use super::funds::Funds;
 
-/// Largest number of rows in a block. An insertion moves half of them on average, which takes a few hundred
-/// nanoseconds at most.
+/// Largest number of rows in a block (a sorted list of rows of one key). An insertion moves half of them on
+/// average, which takes a few hundred nanoseconds at most.
 const BLOCK_ROWS: usize = 128;
 
 /// A value, its event time, and the note whether it had a match.
@@ -29,9 +29,10 @@ pub(crate) enum Timeline<V, N> {
     Empty,
     /// The key has one row, which lies in the entry of the key.
     One(Row<V, N>),
-    /// The key's rows fill at most one sorted block.
+    /// The key's rows lie in one sorted list, which has at most [`BLOCK_ROWS`] rows.
     Few(Vec<Row<V, N>>),
-    /// The key's rows lie in several blocks, none of them empty.
+    /// The key's rows lie in several sorted lists of rows (blocks), in the order of time. None of them is
+    /// empty.
     Many(Vec<Vec<Row<V, N>>>),
 }
 
@@ -136,7 +137,8 @@ impl<V, N: Fate> Timeline<V, N> {
     }
 }
 
-/// Inserts a row into one sorted block of rows. Returns whether the block had a row of the same time.
+/// Inserts a row into one sorted list of rows. Returns whether the list had a row of the same time; `None` if
+/// there is no memory.
 fn insert_sorted<V, N>(rows: &mut Vec<Row<V, N>>, row: Row<V, N>, funds: &mut Funds) -> Option<bool> {
     if !funds.room_in(rows) {
         return None;
@@ -155,8 +157,8 @@ fn insert_into_blocks<V, N>(
     row: Row<V, N>,
     funds: &mut Funds,
 ) -> Option<bool> {
-    // The last block that begins no later than the new row is chosen, so that the row comes after all rows
-    // that are not later.
+    // The last block (sorted list of rows) that begins no later than the new row is chosen, so that the row
+    // comes after all rows that are not later.
     let index = blocks.partition_point(|rows| rows.first().is_some_and(|first| first.time <= row.time));
     let mut index = index.saturating_sub(1);
     if blocks[index].len() == BLOCK_ROWS {
@@ -165,8 +167,8 @@ fn insert_into_blocks<V, N>(
             return None;
         }
         let rows = &mut blocks[index];
-        // If rows come in order, their blocks become full. Only a row that goes into the middle of a full
-        // block splits this block in two halves.
+        // If rows come in order, their blocks (sorted lists of rows) become full. Only a row that goes into
+        // the middle of a full block splits this block in two halves.
         let is_behind_all = rows.last().is_some_and(|last| last.time <= row.time);
         let was_there = is_behind_all && rows.last().is_some_and(|last| last.time == row.time);
         if is_behind_all {

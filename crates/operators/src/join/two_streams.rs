@@ -121,8 +121,8 @@ impl TwoStreams {
                 }
                 Said::Value { value, time } => {
                     let piece = pieces.last_mut().expect("there is one at the start");
-                    // A watermark announced for the other stream does not apply to this record, so the
-                    // watermark of its own stream is announced.
+                    // If the last watermark in the text is one of the other stream, it does not apply to this
+                    // record. So the watermark of the record's own stream is written in front of it.
                     if said_input.max(common) != watermarks[from] {
                         said_input = watermarks[from];
                         *piece += &format!("I{said_input} ");
@@ -140,8 +140,8 @@ pub(crate) fn ends_of_time() -> impl Strategy<Value = i64> {
     (any::<bool>(), 0..80i64).prop_map(|(is_late, off)| if is_late { i64::MAX - off } else { i64::MIN + off })
 }
 
-/// Options for running a join under test: how streams are interleaved, how much room there is, and whether
-/// state is saved.
+/// Options for running a join under test: how streams are interleaved, how much room the output has, and
+/// whether state is saved.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) turns: Vec<bool>,

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use super::funds::{Funds, bytes_of};
 
-/// Number of ended tables that are kept for reuse. It is rare that more tables end at once.
+/// Number of emptied tables, of windows that have ended, that are kept for reuse. It is rare that more tables
+/// end at once.
 const SPARE_TABLES_MAX: usize = 4;
 
 /// Number of indexes above which a pool without open tables frees the list of indexes.
@@ -17,7 +18,7 @@ const EMPTY_PLACES_MAX: usize = 256;
 /// A table of a window join that the pool can empty and use again.
 pub(crate) trait Reused: Default {
     /// Removes all entries of the table and keeps the memory; returns whether the memory is worth keeping.
-    /// Freed memory is given back to `funds`.
+    /// Freed memory is subtracted from the bytes held in `funds`.
     fn clear(&mut self, funds: &mut Funds) -> bool;
 
     /// Returns the bytes of memory that the table holds.
@@ -68,7 +69,7 @@ impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
             return Some(place);
         }
         if self.vacant.is_empty() {
-            // Closing the table will add its index to the list `vacant`. The memory of the list is paid for
+            // Closing the table will add its index to the list `vacant`. The memory of the list is reserved
             // now, so that closing needs none.
             let has_room =
                 funds.room_in(&mut self.tables) && funds.room_for(&mut self.vacant, self.tables.len() + 1);

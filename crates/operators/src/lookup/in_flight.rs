@@ -24,8 +24,8 @@ use crate::funded::room_in_deque;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket {
     slot: u32,
-    /// Number of earlier uses of the slot, which holds one record at a time. By this number a second answer
-    /// to an old question is told from the answer to the slot's current question.
+    /// Number of earlier uses of the slot, which holds one record at a time. This number distinguishes a
+    /// second answer to an old question from the answer to the slot's current one.
     use_count: u32,
 }
 

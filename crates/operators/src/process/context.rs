@@ -1,4 +1,5 @@
-//! The context of a keyed process function: its view of the operator, and its requests.
+//! The context of a keyed process function: the state, event time and watermark that the function may read, and the
+//! results and timers that it asks for.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -45,7 +46,7 @@ where
         self.state.as_mut()
     }
 
-    /// Drops the state of the key. Its timers stay, and may find no state.
+    /// Drops the state of the key. Its timers stay set, and the key may have no state when they fire.
     pub fn clear(&mut self) {
         *self.state = None;
     }

@@ -49,13 +49,15 @@ where
         Arc::clone(&self.function)
     }
 
-    /// Pays for states and timers from `allowance` from now on; allowed only before the first record.
+    /// From now on reserves the memory of states and timers in `allowance`, the operator's part of the memory
+    /// budget; may be called only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
         self.empty();
     }
 
-    /// Seeds the hash of the tables of states and timers; allowed only before the first record.
+    /// Seeds the hash function of the tables of states and timers; may be called only before the first
+    /// record.
     pub(super) fn seed(&mut self, seed: u64) {
         self.hash = KeyHash::new(seed);
         self.empty();

@@ -25,7 +25,8 @@ use thalweg_model::{Allowance, EventTime, Record};
 
 use crate::funded::{room_in_deque, room_in_heap};
 
-/// Buffers of ended runs that are kept for later runs. It is rare that more runs than this end at once.
+/// Number of buffers of runs that have no records left, kept for later runs. It is rare that more runs than
+/// this end at once.
 const SPARE_RUNS_MAX: usize = 8;
 
 /// A record with the key by which records of one event time are ordered.

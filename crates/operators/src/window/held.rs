@@ -1,8 +1,8 @@
 //! Counts the bytes that accumulators hold beyond themselves, and reserves them in the allowance (the part of
 //! the memory budget that the operator may use).
 //!
-//! The memory is asked for after it was allocated, because it is not known before how much a fold will
-//! allocate. Folds that hold nothing ([`Fold::HOLDS`]) pay nothing for this.
+//! The memory is asked for after it was allocated, because it is not known before how much a fold will allocate. Folds
+//! that hold nothing ([`Fold::HOLDS`]) skip all of this.
 
 use thalweg_model::{Allowance, Fold};
 
@@ -18,8 +18,9 @@ pub(super) fn held<V, F: Fold<V>>(fold: &F, accumulator: &F::Accumulator) -> usi
 pub(super) struct Held(usize);
 
 impl Held {
-    /// Notes that an accumulator held `before` bytes and holds `after` bytes now. If the fold had reported
-    /// another size earlier, the sum is wrong, but never less than zero.
+    /// Replaces, in the sum of all accumulators, the `before` bytes that one accumulator held by the `after`
+    /// bytes that it holds now. If the fold had reported another size earlier, the sum is wrong, but never
+    /// less than zero.
     #[inline(always)]
     pub(super) fn note(&mut self, allowance: &Allowance, before: usize, after: usize) {
         self.0 = self.0.saturating_add(after).saturating_sub(before);

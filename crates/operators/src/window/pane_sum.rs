@@ -54,7 +54,7 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         F: Fold<V, Accumulator = A>,
     {
         // Either `create` or the merge takes the accumulator, but the compiler cannot know which. So the
-        // accumulator lies in a cell.
+        // accumulator lies in a `Cell`.
         let accumulator = Cell::new(Some(accumulator));
         let create = || {
             let accumulator = accumulator.take().expect("an accumulator is taken over or merged, and once");

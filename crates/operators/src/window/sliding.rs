@@ -129,7 +129,8 @@ where
         }
     }
 
-    /// Folds a record that does not go into the current panes; returns the record if it is late.
+    /// Folds a record that does not go into the current panes (at most two, to which records mostly go);
+    /// returns the record if it is late.
     #[cold]
     #[inline(never)]
     fn place(&mut self, record: Record<V>) -> Option<Record<V>> {

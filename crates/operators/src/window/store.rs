@@ -92,8 +92,8 @@ impl Pane {
         std::iter::once((Since::on_time(self.numbers.start), self.whole)).chain(parts)
     }
 
-    /// Returns the table of the pane's values that count for the windows `since`; if there is none, the index
-    /// in `parts` where it belongs.
+    /// Returns the table of the pane's values that count for the windows that `since` describes; if there is
+    /// none, the index in `parts` where it belongs.
     fn table_of(&self, since: Since) -> Result<TableIndex, usize> {
         if since == Since::on_time(self.numbers.start) {
             return Ok(self.whole);
@@ -222,7 +222,7 @@ pub(crate) struct PaneStore<K, A> {
     /// The current panes: two adjacent ones, the earlier first; or one and [`Current::NONE`]; or twice
     /// [`Current::NONE`]. The pool keeps their tables apart for quick access.
     current: [Current; 2],
-    /// The span of event time of the current panes.
+    /// The span of event time of the current panes (at most two, to which records mostly go).
     reach: Reach,
     /// The first instant of the pane that the last record outside the current panes fell into, and the number
     /// of such records in a row in this pane.
@@ -287,8 +287,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         }
     }
 
-    /// Sets the allowed lateness, for which windows take updates after their ends; possible only before the
-    /// first record.
+    /// Sets the allowed lateness, for which windows take updates after their ends; may be called only before
+    /// the first record.
     pub(crate) fn allow(&mut self, lateness: Span) {
         self.lateness = lateness;
     }
@@ -304,13 +304,14 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         Horizon::of_windows(self.windows, self.lateness)
     }
 
-    /// Pays for panes from `allowance` from now on; allowed only before the first record.
+    /// From now on reserves the memory of panes in `allowance`, the operator's part of the memory budget; may
+    /// be called only before the first record.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
         debug_assert!(self.panes.is_empty(), "only before the first record");
         *self = PaneStore::with(self.windows, self.lateness, self.hash.clone(), allowance.clone());
     }
 
-    /// Seeds the hash of the tables of all panes; allowed only before the first record.
+    /// Seeds the hash function of the tables of all panes; may be called only before the first record.
     pub(crate) fn seed(&mut self, seed: u64) {
         debug_assert!(self.panes.is_empty(), "only before the first record");
         *self = PaneStore::with(self.windows, self.lateness, KeyHash::new(seed), self.allowance.clone());
@@ -428,8 +429,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         self.tables.change(place.table, |table| table.fold(fold, key, value));
     }
 
-    /// Notes that the result of `key` in a window is to be updated; returns `false` if there is no memory for
-    /// the note.
+    /// Adds `key` to the keys whose results in a window are to be updated; returns `false` if there is no
+    /// memory for it.
     fn note_changed(&mut self, number: WindowNumber, key: K) -> bool {
         self.due = self.due.min(self.windows.window(number).end);
         if !self.changed.contains_key(&number) {
@@ -447,8 +448,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         true
     }
 
-    /// Returns the table, in the pane that begins at `first`, for values that count for the windows `since`,
-    /// and makes the table if there is none. Returns `None` if there is no memory.
+    /// Returns the table, in the pane that begins at `first`, for values that count for the windows that
+    /// `since` describes, and makes the table if there is none. Returns `None` if there is no memory.
     fn open(&mut self, first: EventTime, since: Since) -> Option<TableIndex> {
         if !self.panes.contains_key(&first) {
             if !self.allowance.ask(Pane::BYTES) {

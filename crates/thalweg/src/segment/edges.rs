@@ -91,8 +91,8 @@ impl<T: Send + 'static, E: EdgeInputs<T>> Segment<T> for FromEdges<E> {
     }
 }
 
-/// Slot in which a planned stream leaves its edge for the streams that read it. Streams are planned in the order in
-/// which they were begun, so the slot is filled before it is read.
+/// Slot in which the planning of a stream leaves the edge at the stream's end, for the streams that read it. Streams
+/// are planned in the order in which they were begun, so the slot is filled before it is read.
 pub(crate) struct Slot<E>(Rc<RefCell<Option<E>>>);
 
 impl<E> Clone for Slot<E> {

@@ -66,8 +66,9 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         let (edge, all_gather) = (Slot::new(), Rc::new(Cell::new(true)));
         let (filled, do_all_gather) = (edge.clone(), Rc::clone(&all_gather));
         let lower = move |planner: &mut Planner| {
-            // The first stream is planned only after all branches have ended. So it is final by now whether,
-            // in every branch, a merging operator comes before any keyed or serial one (see `Gathers`).
+            // The shared stream is planned only after all its branches have ended. So it is final by now
+            // whether, in every branch, a merging operator comes before any keyed or serial one (see
+            // `Gathers`).
             let kind = planner.kind_of_shared(&segment, do_all_gather.get());
             let (output, edge) = planner.graph.shared_edge(kind);
             planner.end(segment, output);

@@ -1,5 +1,5 @@
-//! The comparison of a record with the rows of the other side: the record stops when there is no room for
-//! results, and continues later. Also emits records without a match.
+//! The comparison of a record with the rows of the other side: it stops when the output has no room for results, and
+//! continues later. Also emits records without a match.
 
 use std::hash::Hash;
 
@@ -25,7 +25,7 @@ pub(super) struct Meeting<K, V, N> {
     place: Option<Place>,
 }
 
-/// A record that has just arrived, with the results of its look-up ahead.
+/// A record that has just arrived, with the results of looking up its key before its turn.
 pub(super) struct Fresh<'a, K> {
     pub(super) seen: &'a Seen,
     pub(super) key: K,
@@ -69,8 +69,8 @@ where
         }
     }
     if own.is_over(row.time, watermark) {
-        // No match can arrive any more, and the record was compared with all rows of the other side. So its
-        // bucket is the one behind the last, and the record is not stored.
+        // No match can arrive any more, and the record was compared with all rows of the other side. So the
+        // next bucket of time to compare it with is the one after the last, and the record is not stored.
         let bucket = seen.near.first.saturating_add_unsigned(seen.near.count as u64);
         let meeting = Meeting { row, tag: seen.tag, key, bucket, place: None };
         return part(meeting, alone, output);
@@ -160,8 +160,8 @@ fn meet_rows<V, N: Fate, W, M: Fate, U, O: Output<U>>(
     }
 }
 
-/// Ends a record for which no match can come any more. Emits a result if the record had no match and the kind
-/// of join asks for such results.
+/// Finishes a record for which no match can come any more. Emits a result if the record had no match and the
+/// kind of join asks for such results.
 fn part<K, V, N: Fate, U, O: Output<U>>(
     meeting: Meeting<K, V, N>,
     alone: impl Fn(&V) -> U,

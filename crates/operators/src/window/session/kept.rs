@@ -28,7 +28,8 @@ use super::timers::{Timer, Timers};
 /// update is requested by the open session that overlaps this session.
 type Kept<A> = (A, Option<EventTime>);
 
-/// The rule by which two kept sessions of a key are merged.
+/// The rule by which two kept sessions of a key (sessions that have fired and may still be updated) are
+/// merged.
 struct KeptFolded<'a, V, F>(Folded<'a, V, F>);
 
 impl<'a, V, F: Fold<V>> KeptFolded<'a, V, F> {
@@ -54,7 +55,7 @@ pub(super) struct KeptSessions<K, A> {
     /// The kept sessions, each with a timer for the end of its allowed lateness, except for sessions that
     /// wait for an open one.
     sessions: TimedSessions<K, Kept<A>>,
-    /// The timers for the updates of changed sessions.
+    /// The timers at which the updates of changed sessions are emitted.
     updates: Timers<K>,
     /// The allowed lateness: how long after its end a session takes updates.
     lateness: Span,
@@ -66,29 +67,30 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         KeptSessions { sessions: TimedSessions::new(), updates, lateness: Span::ZERO }
     }
 
-    /// Returns the allowed lateness: how long after its end a session takes updates.
+    /// Returns the allowed lateness: how long after its end, in event time, a session takes updates.
     pub(super) fn lateness(&self) -> Span {
         self.lateness
     }
 
-    /// Sets the allowed lateness, for which a session takes updates after its end; possible only before the
-    /// first record.
+    /// Sets the allowed lateness, for which a session takes updates after its end; may be called only before
+    /// the first record.
     pub(super) fn allow(&mut self, lateness: Span) {
         self.lateness = lateness;
     }
 
-    /// Pays for sessions and timers from `allowance` from now on; allowed only before the first record.
+    /// From now on reserves the memory of sessions and timers in `allowance`, the operator's part of the
+    /// memory budget; may be called only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         self.sessions.fund(allowance);
         self.updates = Timers::new(allowance.clone());
     }
 
-    /// Seeds the hash of the table of sessions; allowed only before the first record.
+    /// Seeds the hash function of the table of sessions; may be called only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
         self.sessions.seed(seed);
     }
 
-    /// Folds a late value into the kept session that it belongs to, or into a new one.
+    /// Folds a late value into the session that has fired and that it belongs to, or into a new session.
     pub(super) fn fold<V, F>(&mut self, fold: &F, key: K, reach: &Reach, value: &V)
     where
         F: Fold<V, Accumulator = A>,
@@ -117,8 +119,8 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         }
     }
 
-    /// Keeps a session that has fired. If it overlaps with other kept sessions, they become one session,
-    /// which is to be updated.
+    /// Stores a session that has fired, for updates. If it overlaps with other sessions that have fired, they
+    /// become one session, which is to be updated.
     pub(super) fn keep<V, F>(&mut self, fold: &F, key: K, fired: Session<A>)
     where
         F: Fold<V, Accumulator = A>,
@@ -197,8 +199,8 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         Some((key, Session { from, last, start, timer, content: accumulator.clone() }))
     }
 
-    /// Drops the kept sessions that take no more updates at a watermark, except for those that a session in
-    /// `open` overlaps.
+    /// Drops the sessions that have fired and take no more updates at a watermark, except for those that a
+    /// session in `open` overlaps.
     pub(super) fn forget<V, F>(&mut self, fold: &F, watermark: EventTime, open: &mut TimedSessions<K, A>)
     where
         F: Fold<V, Accumulator = A>,
@@ -224,7 +226,7 @@ impl<K: Clone + Eq + Hash + State, A: State> KeptSessions<K, A> {
         self.sessions.save(state)
     }
 
-    /// Loads the kept sessions. Their timers are not part of the state and are set anew.
+    /// Loads the sessions that have fired. Their timers are not part of the saved state and are set anew.
     pub(super) fn load<V, F>(&mut self, fold: &F, state: &mut StateReader<'_>) -> Result<(), StateError>
     where
         F: Fold<V, Accumulator = A>,

@@ -10,12 +10,14 @@ use thalweg_model::{EventTime, Fold, SessionGap, Span, Window};
 
 use crate::window::held::held;
 
-/// The span of a record, in which it meets other records of its key, and the record's own event time.
+/// The span of a record: records of one key whose spans overlap belong to one session. Also the record's own
+/// event time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
-    /// The first instant of the span in which a record meets other records.
+    /// The first instant of the record's span; records of one key whose spans overlap belong to one session.
     from: EventTime,
-    /// The last instant of the span in which a record meets other records.
+    /// The last instant, included, of the record's span; records of one key whose spans overlap belong to one
+    /// session.
     last: EventTime,
     start: EventTime,
 }
@@ -67,10 +69,11 @@ impl<V, F: Fold<V>> Melt<F::Accumulator> for Folded<'_, V, F> {
 /// A session of a key: its span of time, its timer and its content.
 #[derive(Debug)]
 pub(super) struct Session<A> {
-    /// The first instant of the span in which the session meets records; this span is the union of the spans
-    /// of its records.
+    /// The first instant of the session's span, the union of the spans of its records. A record whose span
+    /// overlaps it belongs to the session.
     pub(super) from: EventTime,
-    /// The last instant of the span in which the session meets records.
+    /// The last instant, included, of the session's span. A record whose span overlaps it belongs to the
+    /// session.
     pub(super) last: EventTime,
     /// The first event time of the session's records, where its window starts.
     pub(super) start: EventTime,
@@ -89,7 +92,8 @@ impl<A> Session<A> {
         Window { start: self.start, end: end_of(self.last) }
     }
 
-    /// Returns the span in which the session meets records: the union of the spans of its records.
+    /// Returns the span of the session, the union of the spans of its records. A record whose span overlaps
+    /// it belongs to the session.
     pub(super) fn reach(&self) -> Reach {
         Reach { from: self.from, last: self.last, start: self.start }
     }

@@ -19,7 +19,7 @@ use crate::window::held::Held;
 pub(super) struct TimedSessions<K, A> {
     keys: KeyTable<K, Sessions<A>>,
     timers: Timers<K>,
-    /// Number of sessions in trees, which a key has from its second session on.
+    /// Number of sessions that lie in trees: all sessions of each key but one.
     beside_count: usize,
     /// Number of keys that have a tree of sessions.
     tree_count: usize,
@@ -45,13 +45,14 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         }
     }
 
-    /// Pays for sessions and timers from `allowance` from now on; allowed only before the first record.
+    /// From now on reserves the memory of sessions and timers in `allowance`, the operator's part of the
+    /// memory budget; may be called only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         debug_assert!(self.keys.is_empty(), "only before the first record");
         *self = TimedSessions::with(self.hash.clone(), allowance.clone());
     }
 
-    /// Seeds the hash of the table of sessions; allowed only before the first record.
+    /// Seeds the hash function of the table of sessions; may be called only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
         debug_assert!(self.keys.is_empty(), "only before the first record");
         *self = TimedSessions::with(KeyHash::new(seed), self.allowance.clone());
@@ -201,7 +202,7 @@ impl<K: Clone + Eq + Hash + State, A: State> TimedSessions<K, A> {
         })
     }
 
-    /// Loads the sessions. Their timers are not part of the state and are set anew.
+    /// Loads the sessions. Their timers are not part of the saved state and are set anew.
     pub(super) fn load(
         &mut self,
         melt: &impl Melt<A>,
