@@ -16,7 +16,7 @@ const REPEAT_MAX: u32 = 1_000;
 /// A rate in records per second, or the highest rate possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rate {
-    /// Records come as fast as they are taken.
+    /// No rate: generators emit records as fast as queries read them.
     Max,
     /// The rate is this number of records per second.
     PerSecond(u64),

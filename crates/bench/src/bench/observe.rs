@@ -17,10 +17,10 @@ pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Largest number of samples that are kept: those of 10 minutes.
 const SAMPLES_MAX: usize = 6_000;
 
-/// Largest number of entries that are kept of the timeline.
+/// Largest number of entries (steps of tasks that workers ran) that are kept of a run's timeline.
 const RUNS_MAX: usize = 10_000;
 
-/// Length of the timeline that is kept, in nanoseconds.
+/// Length of the timeline that is kept of a run, in nanoseconds of processing time.
 const TIMELINE_NS: u64 = 5_000_000;
 
 /// Samples that were taken during a run, and a timeline of the tasks that its workers ran.

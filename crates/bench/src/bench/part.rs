@@ -25,7 +25,7 @@ pub struct Part {
     pub offered: Vec<Offered>,
     /// Compares the results of the queries with the reference, or only checks that no records were lost.
     pub check: Check,
-    /// Reservation for the cache of the queries' generator.
+    /// Reservation of the bytes of the generator's cache in the memory budget of the engine.
     pub cache: Reservation,
 }
 

@@ -116,8 +116,8 @@ pub fn with_rate(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Benc
     Ok(args)
 }
 
-/// Measures the records per second that the bulk group takes if it is alone and its records come as fast as
-/// they are taken.
+/// Measures the records per second that the bulk group reads if it runs alone and its sources emit records as
+/// fast as its queries read them.
 pub fn capacity_per_s(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<f64> {
     let part = BenchArgs {
         rate: Rate::Max,

@@ -23,8 +23,8 @@ use thalweg::{QueryMetrics, QueryReport, TaskMetrics};
 /// Work of a query's operators since the query's start: records that they have processed, and their time.
 #[derive(Clone, Default, Debug)]
 pub struct Work {
-    /// Time and records of the tasks of the query, with copies put together. Empty if only the report of the
-    /// query is known. It has at most as many entries as the query has tasks.
+    /// Time and records of the tasks of the query, with those of all copies of an operator added up. Empty if
+    /// only the report of the query is known. It has at most as many entries as the query has tasks.
     spent: BTreeMap<Operators, Spent>,
     /// Number of records that each operator has processed, summed over all operators.
     records: u64,

@@ -229,7 +229,7 @@ fn of_three(orleans: &Pairs, fifo: &Pairs) -> Vec<Option<[f64; 3]>> {
     orleans.iter().zip(fifo).map(of).collect()
 }
 
-/// A figure of two policies side by side, for each repetition of an experiment.
+/// Values of a figure under two policies, as a pair for each repetition of an experiment.
 type Pairs = [Option<(f64, f64)>];
 
 fn alike(runs: Evidence<'_>, at: Option<f64>) -> Claim {
