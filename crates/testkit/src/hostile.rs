@@ -71,7 +71,7 @@ pub struct Hostile {
     pub slide_us: i64,
     /// Gap of the session windows in microseconds.
     pub gap_us: i64,
-    /// Size and slide of the count windows.
+    /// Size and slide of the count windows, in records of one key.
     pub counting: oracle::Counting,
     /// Allowed lateness in microseconds: how late a record may be and still count.
     pub allowed_us: i64,
