@@ -39,7 +39,7 @@ pub struct Driven {
     pub measured: Measured,
     /// States of the run: when the measurement began, at each sample after that, and when it ended.
     moments: Vec<Moment>,
-    /// The latency target of each query.
+    /// The latency target of each query; `None` if it has none.
     targets: Vec<Option<Duration>>,
     pub rss_peak_bytes: u64,
     pub scheduling_share: f64,
@@ -72,20 +72,20 @@ pub struct Measured {
     /// Delay from the instant at which a source could first have read the last event that a result was made
     /// of, until the result has reached the sinks.
     pub event_latency: Option<LatencySummary>,
-    /// Share of results that were out within the latency target of their query. The results of windows are
-    /// counted, from the arrival of their last event on. A query without such results has its latency markers
-    /// counted instead.
+    /// Share of results that were delivered within the latency target of their query. The results of windows
+    /// are counted, from the arrival of their last event on. A query without such results has its latency
+    /// markers counted instead.
     pub deadlines_met: Option<f64>,
-    /// Share of results that were out within the latency target of their query, from the arrival of the last
-    /// event, of queries with a target. Counted are the results that were out, and those not out that are due
-    /// for longer than the target.
+    /// Share of results that were delivered within the latency target of their query, from the arrival of the
+    /// last event, of queries with a target. Counted are the results that were delivered, and those not
+    /// delivered that are due for longer than the target.
     pub success_rate: Option<f64>,
     /// Share of latency markers that arrived within the latency target. Their latency counts from the time at
     /// which a record was to be sent.
     pub markers_in_time: Option<f64>,
-    /// Latency of results, those that are due and not out included with their age, over the costs of one
-    /// record at the operators of the query; the mean over the queries. The time of a step, and so a cost,
-    /// includes the choice of the task.
+    /// Latency of results, those that are due and not delivered included with their age, over the costs of
+    /// one record at the operators of the query; the mean over the queries. The time of a step, and so a
+    /// cost, includes the choice of the task.
     pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues of the run, even if the other figures of this
     /// struct cover only some queries. It is the mean over samples.
@@ -114,16 +114,16 @@ pub struct Overdue {
     /// sinks have seen it). Watermarks that have not reached all sinks are included with the time since that
     /// instant.
     pub output_delay: Option<LatencySummary>,
-    /// Latency of results, including those that are due and not out with their age.
+    /// Latency of results, including those that are due and not delivered with their age.
     pub result_latency: Option<LatencySummary>,
-    /// Latency of results from the arrival of the last event, including those that are due and not out with
-    /// their age.
+    /// Latency of results from the arrival of the last event, including those that are due and not delivered
+    /// with their age.
     pub event_latency: Option<LatencySummary>,
     /// Latency of markers, including markers that are due and not at a sink with their age. `None` if it is not
     /// known which markers are due, or if there are no markers.
     pub latency: Option<LatencySummary>,
-    /// Share of results that were out in time, of queries with a latency target. Counted are the results that
-    /// were out, and the results not out that are due for longer than the target.
+    /// Share of results that were delivered in time, of queries with a latency target. Counted are the
+    /// results that were delivered, and the results not delivered that are due for longer than the target.
     pub results_in_time: Option<f64>,
 }
 
@@ -398,7 +398,7 @@ struct Moment {
     /// Number of watermarks of each query, since its start, that close windows and whose output delay was not
     /// measured, because too many others of their query were on their way.
     unmeasured: Vec<u64>,
-    /// Records processed by the operators of each query, and their time, since the start of the query.
+    /// Records processed by the operators of each query, and the time spent on them, since its start.
     work: Vec<Work>,
     /// Samples of the lengths of all queues since the previous moment.
     queues: QueueSamples,
@@ -493,9 +493,9 @@ impl Measured {
         let targets = queries.iter().map(|&query| (query, targets[query]));
         let targets: Vec<_> = targets.filter_map(|(query, target)| Some((query, target?))).collect();
         let event_latencies = merged(|moment| &moment.event_latencies);
-        // The share of results that were out in time. Results that are due for longer than the target and not out
-        // are late. It is not known whether results that are due for less will be late, so such results are left
-        // out.
+        // The share of results that were delivered in time. Results that are due for longer than the target
+        // and not delivered are late. It is not known whether results that are due for less will be late, so
+        // such results are left out.
         let in_time = |delivered: fn(&Moment) -> &Vec<Latencies>, overdue: fn(&Due) -> &Latencies| {
             share(targets.iter().map(|&(query, target)| {
                 let (met, all) = within(&moments[1..], query, target, delivered);

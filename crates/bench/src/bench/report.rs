@@ -73,17 +73,17 @@ pub struct Figures {
     /// is offered.
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
-    /// Share of results that were out within the latency target from the arrival of their last event, of
-    /// queries with a target. Results that are due for longer and not out count as missed. It is `null` if no
-    /// rate was offered, and under a time scale.
+    /// Share of results that were delivered within the latency target from the arrival of their last event,
+    /// of queries with a target. Results that are due for longer and not delivered count as missed. It is
+    /// `null` if no rate was offered, and under a time scale.
     pub success_rate: Option<f64>,
     /// Measurements of each group of queries, for workloads whose queries are not all alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
-    /// Latency of results from the end of a window, results that are due and not out included with their age,
-    /// over the sum of the costs of one record at each operator of the query; the mean over the queries.
-    /// Costs include the choice of the task. It is `null` where `result_latency_us` of `overdue` is `null`,
-    /// and if no operator of a query with results took a record during the measured time.
+    /// Latency of results from the end of a window, results that are due and not delivered included with
+    /// their age, over the sum of the costs of one record at each operator of the query; the mean over the
+    /// queries. Costs include the choice of the task. It is `null` where `result_latency_us` of `overdue` is
+    /// `null`, and if no operator of a query with results took a record during the measured time.
     pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues at one instant, on average over samples every
     /// 100 ms in which some queue was not empty. It is `null` if there is no such sample.
@@ -110,8 +110,8 @@ pub struct Figures {
 /// that were due at the end of the measurement and had not arrived.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct OverdueFigures {
-    /// Number of windows that had ended by the clock and whose results were not out; `null` under a time
-    /// scale, where no window ends by the clock.
+    /// Number of windows that had ended by the clock and whose results were not delivered; `null` under a
+    /// time scale, where no window ends by the clock.
     pub results: Option<u64>,
     /// Number of latency markers that were to be sent and had not reached a sink; `null` if markers of some
     /// query come at irregular intervals.
@@ -126,23 +126,23 @@ pub struct OverdueFigures {
     /// Output delays. Watermarks that have not reached all sinks are included, with the time since a source
     /// emitted them.
     pub output_delay_us: Option<Latency>,
-    /// Latency of results, those that are due and not out included with their age; `null` where the latency
-    /// without them is `null`.
+    /// Latency of results, those that are due and not delivered included with their age; `null` where the
+    /// latency without them is `null`.
     pub result_latency_us: Option<Latency>,
-    /// Latency of results from the arrival of their last event, those that are due and not out included with
-    /// their age; `null` under a time scale.
+    /// Latency of results from the arrival of their last event, those that are due and not delivered included
+    /// with their age; `null` under a time scale.
     pub event_latency_us: Option<Latency>,
     /// Latency of markers, those that are due and not at a sink included with their age; `null` where
     /// `markers` is `null`.
     pub latency_us: Option<Latency>,
-    /// Share of results that were out within the latency target after the end of their window, of queries
-    /// with such a target. Counted are the results that were out, and those not out that are due for longer
-    /// than the target. It is `null` under a time scale.
+    /// Share of results that were delivered within the latency target after the end of their window, of
+    /// queries with such a target. Counted are the results that were delivered, and those not delivered that
+    /// are due for longer than the target. It is `null` under a time scale.
     pub results_in_time: Option<f64>,
 }
 
 impl OverdueFigures {
-    /// Returns the measurements of overdue (due and not yet out) results, window closings and latency markers for
+    /// Returns the measurements of overdue (due, not yet delivered) results, window closings and latency markers for
     /// the JSON output. The counts and latencies of results are `None` unless event time runs as fast as the
     /// clock.
     pub fn of(overdue: Overdue, time_scale: u64) -> Self {
@@ -188,20 +188,21 @@ pub struct GroupFigures {
     pub overdue: Option<OverdueFigures>,
     /// Latency target: the time within which results are to reach the sink, in microseconds.
     pub latency_target_us: Option<i64>,
-    /// Share of closed windows whose results were out within the latency target; share of markers if no
+    /// Share of closed windows whose results were delivered within the latency target; share of markers if no
     /// window was closed.
     pub deadlines_met: Option<f64>,
-    /// Share of results that were out within the latency target from the arrival of their last event. Results
-    /// that are due for longer and not out count as missed.
+    /// Share of results that were delivered within the latency target from the arrival of their last event.
+    /// Results that are due for longer and not delivered count as missed.
     pub success_rate: Option<f64>,
-    /// Share of the offered load that was out within the latency target from its intended send time. It is
-    /// the share of markers. If sources are further behind than the target, this share is multiplied by the
-    /// share of the load that was taken, because records that wait in front of the engine have no marker yet.
+    /// Share of the offered load that was delivered within the latency target from its intended send time. It
+    /// is the share of markers. If sources are further behind than the target, this share is multiplied by
+    /// the share of the load that was taken, because records that wait in front of the engine have no marker
+    /// yet.
     pub in_time: Option<f64>,
 }
 
 impl GroupFigures {
-    /// Returns the latency of results, in which results that are due and not out count with their age.
+    /// Returns the latency of results, in which results that are due and not delivered count with their age.
     pub fn results_us(&self) -> Option<Latency> {
         self.overdue.and_then(|overdue| overdue.result_latency_us)
     }

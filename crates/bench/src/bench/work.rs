@@ -20,7 +20,8 @@ use std::collections::BTreeMap;
 
 use thalweg::{QueryMetrics, QueryReport, TaskMetrics};
 
-/// Work of a query's operators since the query's start: records that they have processed, and their time.
+/// Work of a query's operators since the query's start: records that they have processed, and the time that
+/// workers spent on them.
 #[derive(Clone, Default, Debug)]
 pub struct Work {
     /// Time and records of the tasks of the query, with those of all copies of an operator added up. Empty if

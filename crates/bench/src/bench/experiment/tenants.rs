@@ -7,11 +7,11 @@
 //! to twelve bulk jobs all policies are alike in the paper; in (c) all bulk jobs together are offered the
 //! whole.
 //!
-//! Latency is result latency: from the end of a window, by the records' own stamps, until its results are out.
-//! The paper counts from the arrival of the last event of the window (section 4.1). That event comes up to 16
-//! ms (one of 64 messages a second) before the window's end. Windows that had ended before the measurement did,
-//! and whose results were not out, count with their age; so a policy that leaves a job waiting does not look
-//! fast.
+//! Latency is result latency: from the end of a window, by the records' own stamps, until its results are
+//! delivered. The paper counts from the arrival of the last event of the window (section 4.1). That event
+//! comes up to 16 ms (one of 64 messages a second) before the window's end. Windows that had ended before the
+//! measurement did, and whose results were not delivered, count with their age; so a policy that leaves a job
+//! waiting does not look fast.
 
 use anyhow::Result;
 
@@ -200,8 +200,8 @@ fn of_sensitive(figures: &Figures, figure: impl Fn(&GroupFigures) -> Option<f64>
     figures.groups.iter().find(|group| group.name == SENSITIVE).and_then(figure)
 }
 
-/// Returns a quantile of the result latency of the latency-sensitive jobs in microseconds. Results that
-/// are due and not out are included with their age.
+/// Returns a quantile of the result latency of the latency-sensitive jobs in microseconds. Results that are
+/// due and not delivered are included with their age.
 fn results(figures: &Figures, quantile: fn(&Latency) -> f64) -> Option<f64> {
     of_sensitive(figures, |group| group.results_us().as_ref().map(quantile))
 }
@@ -210,8 +210,8 @@ fn shown(micros: f64) -> String {
     show::latency(micros * 1e3)
 }
 
-/// Returns the share of windows of the latency-sensitive jobs whose results were out within the latency
-/// target. Results that are due for longer and not out count as missed.
+/// Returns the share of windows of the latency-sensitive jobs whose results were delivered within the latency
+/// target. Results that are due for longer and not delivered count as missed.
 fn in_time(figures: &Figures) -> Option<f64> {
     of_sensitive(figures, |group| group.overdue?.results_in_time)
 }

@@ -31,10 +31,10 @@ pub const ROUNDS: usize = 80;
 /// Number of slots: a slot is one row in each round of the generated traffic.
 pub const SLOTS: usize = 30_000;
 
-/// Number of car numbers that one period of the traffic uses.
+/// Number of car numbers that one period (40 minutes) of the traffic uses.
 pub(super) const VEHICLES: u32 = 2 * SLOTS as u32;
 
-/// Number of request numbers that one period of the traffic uses.
+/// Number of request numbers that one period (40 minutes) of the traffic uses.
 pub(super) const QUERIES: u32 = (REQUEST_SLOTS * ROUNDS) as u32;
 
 /// Number of slots of a round that send requests instead of position reports.
