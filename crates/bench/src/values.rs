@@ -27,7 +27,7 @@ pub enum Rate {
 pub enum Aggressor {
     /// The load is this number of records per second, for all queries of the group together.
     PerSecond(u64),
-    /// The load is this multiple of the records per second that the group takes when it runs alone.
+    /// The load is this multiple of the records per second that the group reads when it runs alone.
     Times(f64),
 }
 

@@ -181,8 +181,8 @@ impl Simulation {
 
     /// Schedules an event before action number `action`, or as soon as nothing else is left to do.
     pub fn at_action(&mut self, action: u64, event: Event) {
-        // The list is in descending order of actions, because events are taken from its end. If several
-        // events are for one action, the one added first is taken first.
+        // The list is in descending order of actions, because events are removed from its end. If several
+        // events are for one action, the one added first happens first.
         let place = self.events.partition_point(|(at, _)| action < *at);
         self.events.insert(place, (action, event));
     }

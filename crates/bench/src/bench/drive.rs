@@ -315,15 +315,15 @@ impl Due {
 }
 
 /// Samples the lengths of queues while a run goes on and, if there is an observer, latencies and pending
-/// records for it. A sample for the observer removes latencies from the queries, so they are kept here for
-/// the next moment of measurement.
+/// records for it. A sample for the observer takes latencies out of the queries, so it stores them here for
+/// the next [`Moment`].
 struct Watch<'a> {
     observer: Option<&'a Observer>,
     /// Time of the next sample of the run.
     next: Instant,
     /// Time at which the timeline of the observer begins.
     timeline_at: Option<Instant>,
-    /// Latencies of each query that samples have taken since the last moment of measurement.
+    /// Latencies of each query that samples have taken out of it since the last [`Moment`].
     taken: Vec<Latencies>,
     /// Samples of the lengths of queues since the last moment of measurement.
     queues: QueueSamples,
@@ -409,8 +409,8 @@ struct Moment {
 
 impl Moment {
     fn now(queries: &[QueryHandle]) -> Self {
-        // Latencies are taken before all other values, and merged with those of earlier samples only
-        // afterwards, so that merging does not fall into the measured time.
+        // Latencies are taken out of the queries before all other values are read, and merged with those of
+        // earlier samples only afterwards, so that merging does not fall into the measured time.
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
         let processing_latencies = queries.iter().map(QueryHandle::take_processing_latencies).collect();
         let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();

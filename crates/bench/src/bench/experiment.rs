@@ -73,8 +73,8 @@ const POLICIES: [(&str, &str); 7] = [
 ];
 
 /// Measured seconds of each run of Enjima's experiments, quick or not. This is time for 30 adaptations of
-/// Enjima's latency gradient, and for 3 firings of the longest window even if only 1/10 of the offered load
-/// is taken.
+/// Enjima's latency gradient, and for 3 firings of the longest window even if queries read only 1/10 of the
+/// records offered.
 const RUN_S: f64 = 4.0;
 
 /// Least number of firings that every window needs in each run of an experiment.
@@ -110,11 +110,11 @@ impl Experiment {
     /// Returns the seconds of event time that pass in one second of the clock.
     const fn time_scale(self) -> u64 {
         match self {
-            // Windows have 10 s of event time, so one ends every 50 ms of the clock if all records are taken.
-            // At 1 M events/s a window has 50,000 events.
+            // Windows have 10 s of event time, so one ends every 50 ms of the clock if all records offered
+            // are read. At 1 M events/s a window has 50,000 events.
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => 200,
-            // Windows have 60 s of event time, so one ends every 120 ms of the clock if all records are
-            // taken. An expressway has 1,000 reports a second of event time, which are 500,000 a second of
+            // Windows have 60 s of event time, so one ends every 120 ms of the clock if all records offered
+            // are read. An expressway has 1,000 reports a second of event time, which are 500,000 a second of
             // the clock.
             Experiment::EnjimaFig9a => 500,
             Experiment::CameoFig8 | Experiment::CameoFig8b | Experiment::CameoFig8c => 1,
@@ -384,7 +384,7 @@ fn share_taken(figures: &Figures) -> f64 {
     groups.iter().map(of_group).reduce(f64::min).unwrap_or_else(of_all)
 }
 
-/// Returns the highest load at which Enjima keeps up with what is offered, or the lowest load if it never
+/// Returns the highest load at which Enjima reads nearly all records offered, or the lowest load if it never
 /// does. In the paper the difference to the other modes is largest there.
 fn middle(found: &Comparison) -> Option<f64> {
     let keeps_up = |at: &&Option<f64>| {

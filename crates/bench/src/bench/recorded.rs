@@ -185,8 +185,8 @@ pub struct PaidText {
 }
 
 impl PaidText {
-    /// Reads a file, and decompresses it if its name ends in `.gz`. A line longer than the CSV dialect allows is
-    /// cut one byte behind the greatest length, since it is bad in any case and may be larger than memory.
+    /// Reads a file, and decompresses it if its name ends in `.gz`. A line longer than the CSV dialect allows
+    /// is cut one byte after the greatest length, since it is bad in any case and may be larger than memory.
     ///
     /// Returns `None` if the reference of this text, with so many results, does not fit into what the
     /// engine's memory budget has left. Reading stops where the budget is exhausted, and a note on the

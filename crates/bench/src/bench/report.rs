@@ -14,8 +14,8 @@ use super::latency::Latency;
 use super::modes::ExecutionOption;
 use super::parameters::PolicyParameters;
 
-/// Least share of the offered load that a run must take to count as keeping up. A little may be missing,
-/// because a run ends within a step of the source.
+/// Least share of the offered load that sources must read, so that a run counts as having kept up. A little
+/// may be missing, because a run ends within a step of the source.
 pub const KEPT_UP: f64 = 0.98;
 
 /// Settings and measurements of a run, as they are printed. Rates are totals over all queries.
@@ -83,7 +83,7 @@ pub struct Figures {
     /// Latency of results from the end of a window, results that are due and not delivered included with
     /// their age, over the sum of the costs of one record at each operator of the query; the mean over the
     /// queries. Costs include the choice of the task. It is `null` where `result_latency_us` of `overdue` is
-    /// `null`, and if no operator of a query with results took a record during the measured time.
+    /// `null`, and if no operator of a query with results read a record during the measured time.
     pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues at one instant, on average over samples every
     /// 100 ms in which some queue was not empty. It is `null` if there is no such sample.
@@ -195,9 +195,8 @@ pub struct GroupFigures {
     /// Results that are due for longer and not delivered count as missed.
     pub success_rate: Option<f64>,
     /// Share of the offered load that was delivered within the latency target from its intended send time. It
-    /// is the share of markers. If sources are further behind than the target, this share is multiplied by
-    /// the share of the load that was taken, because records that wait in front of the engine have no marker
-    /// yet.
+    /// is the share of markers. If sources lag by more than the target, this share is multiplied by the share
+    /// of the load that they have read, because records that are due and not read have no marker yet.
     pub in_time: Option<f64>,
 }
 

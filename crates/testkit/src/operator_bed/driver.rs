@@ -142,7 +142,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
     }
 
     /// Passes a mark (a [`Mark`], such as a watermark or the end of the stream) to the operator until the
-    /// operator is done with it, and notes how the operator forwards it.
+    /// operator is done with it, and checks and records how the operator forwards it.
     pub(super) fn mark(&mut self, mark: Mark) -> Ended {
         if let Mark::InputWatermark(own) = mark {
             (self.told, self.is_told) = (own, true);
