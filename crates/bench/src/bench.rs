@@ -82,8 +82,8 @@ use report::Figures;
 use target::Target;
 use workload::{Facts, Workload};
 
-/// Runs the workload as often as asked; returns `false` if a result is wrong. Ctrl-C ends the current run,
-/// whose figures are shown, and cancels the runs after it.
+/// Runs the workload as often as the options ask; returns `false` if a result is wrong. Ctrl-C ends the
+/// current run, whose figures are shown, and cancels the runs after it.
 pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     fit::check(args)?;
     fit::idle_options(args, given).iter().for_each(|note| console::note(note));
@@ -102,7 +102,8 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     }
     let args = &tenants::with_rate(args, interrupt)?;
     // The options are checked a second time. If the load of the bulk queries of `tenants` was given as a
-    // multiple of their capacity, it is now a rate in records per second, which has bounds.
+    // multiple of their capacity, it is now a rate in records per second, which the first check could not
+    // compare with its bounds.
     fit::check(args)?;
     let mut runs = Vec::new();
     for args in by_turns(args) {

@@ -16,7 +16,7 @@ const REPEAT_MAX: u32 = 1_000;
 /// A rate in records per second, or the highest rate possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rate {
-    /// Records come as fast as they are taken.
+    /// No rate: generators emit records as fast as queries read them.
     Max,
     /// The rate is this number of records per second.
     PerSecond(u64),
@@ -27,7 +27,7 @@ pub enum Rate {
 pub enum Aggressor {
     /// The load is this number of records per second, for all queries of the group together.
     PerSecond(u64),
-    /// The load is this multiple of the records per second that the group takes when it runs alone.
+    /// The load is this multiple of the records per second that the group reads when it runs alone.
     Times(f64),
 }
 

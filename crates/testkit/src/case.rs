@@ -74,7 +74,8 @@ pub trait Case {
         self.sinks().iter().find_map(|sink| sink.broken_rule())
     }
 
-    /// Returns the number of values that are not dropped after the engine is gone.
+    /// Returns the number of values of this case's records that were never dropped, once the engine is gone;
+    /// 0 if there is no leak.
     fn leaked_count(&self) -> usize {
         0
     }

@@ -12,7 +12,8 @@ use flate2::read::MultiGzDecoder;
 /// File of recorded taxi trips of January 2013, which begins with a header line.
 pub const TAXI_TRIPS: &str = "nyc_taxi/tlc_trip_data_2013_01_part1.csv.gz";
 
-/// Returns the recorded file of the given name below the folder of data; `None` if it does not exist.
+/// Returns the path of the recorded file of the given name, below the folder that `THALWEG_DATA` names or
+/// else `shared/data`; `None` if it does not exist.
 ///
 /// # Panics
 /// Under CI, if it does not exist.

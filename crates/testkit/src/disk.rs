@@ -59,7 +59,7 @@ struct State {
     /// The file names that survive a power cut.
     durable_names: Names,
     next_inode: u64,
-    /// Number of changes of files so far; the disk reports it as their time of change.
+    /// Number of changes of files so far; the disk reports it as the time of a file's latest change.
     changes: i128,
     /// Number of calls so far, by the kind of call, in the order of [`Call`].
     calls: [u64; 6],

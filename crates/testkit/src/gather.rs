@@ -5,7 +5,7 @@
 //! watermark passes its window's end, not earlier and not later. So between two watermarks `a` and `b` all
 //! results are of windows whose end is above `a` and at most `b`. If several workers have keys of their own,
 //! each has its own progress, and the sink's watermark is the least of theirs. Then the rule is only that no
-//! result is behind `a`.
+//! result's window ends at or before `a`.
 //!
 //! The sink counts no bytes against the memory budget, so that a test's own memory does not use up the
 //! engine's.
@@ -26,8 +26,8 @@ pub enum Expects {
     Anything,
     /// The sink gets results of windows, each stamped with the last instant of its window.
     WindowResults,
-    /// The sink gets results of windows from several copies of an operator. None of them is behind the sink's
-    /// watermark.
+    /// The sink gets results of windows from several copies of an operator. None of them is stamped below the
+    /// sink's watermark.
     ResultsOfCopies,
 }
 
@@ -42,7 +42,8 @@ impl Expects {
     }
 }
 
-/// Sink that keeps the records that reach it; a test reads them through the [`Gathered`] of the sink.
+/// Sink that keeps all records that reach it, and checks the rules for its input; a test reads both through
+/// [`Gathered`].
 pub struct Gather<T> {
     gathered: Gathered<T>,
     expects: Expects,
@@ -55,13 +56,14 @@ pub struct Gathered<T>(Arc<Mutex<Seen<T>>>);
 struct Seen<T> {
     records: Vec<Record<T>>,
     watermark: EventTime,
-    /// Number of kept records, from the first one on, that came before the last watermark.
+    /// Number of kept records, from the first one on, that came before the last watermark. Their stamps were
+    /// checked when it came.
     behind_watermark: usize,
     ending: Ending,
     broken_rule: Option<String>,
 }
 
-/// The steps in which the input of a sink ends: it is open, its last mark has come, `finish` was called.
+/// State of a sink's input: it is open; the end of the stream has come; `finish` was called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
     Open,
@@ -70,12 +72,13 @@ enum Ending {
 }
 
 impl<T> Gather<T> {
-    /// Creates an empty sink. Before each record it visits [`Place::Sink`], where a failure may be injected.
+    /// Creates an empty sink. Before each record it calls `sabotage` with [`Place::Sink`], where a failure
+    /// may be injected.
     pub fn new(expects: Expects, sabotage: &Arc<Sabotage>) -> Self {
         Gather { gathered: Gathered::default(), expects, sabotage: Arc::clone(sabotage) }
     }
 
-    /// Returns shared access to the records that the sink has seen and will see.
+    /// Returns shared access to the records that the sink has kept and those that it will keep.
     pub fn gathered(&self) -> Gathered<T> {
         self.gathered.clone()
     }
@@ -146,7 +149,7 @@ impl<T> Seen<T> {
         self.behind_watermark = self.records.len();
     }
 
-    /// Keeps the description of a rule that the sink's input broke, if it is the first one.
+    /// Stores the description of a rule that the sink's input broke, if it is the first one.
     fn break_rule(&mut self, rule: String) {
         self.broken_rule.get_or_insert(rule);
     }

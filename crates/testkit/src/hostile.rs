@@ -30,10 +30,11 @@ pub enum Feature {
     HotKey,
     /// There are spans of many windows without a record.
     EmptySpans,
-    /// There are runs of records whose event times lie several windows behind the records before them.
+    /// There are runs of records whose event times are several window sizes below those of the records before
+    /// them.
     LateBursts,
-    /// There are single records that lie at most one window size behind the records before them. They are
-    /// late for some of the overlapping windows, and not for all.
+    /// There are single records whose event times are at most one window size below those of the records
+    /// before them. They are late for some of the overlapping windows, and not for all.
     Stragglers,
     /// There is an event time centuries ahead, after which every record in the present is late.
     FarFuture,
@@ -71,7 +72,7 @@ pub struct Hostile {
     pub slide_us: i64,
     /// Gap of the session windows in microseconds.
     pub gap_us: i64,
-    /// Size and slide of the count windows.
+    /// Size and slide of the count windows, in records of one key.
     pub counting: oracle::Counting,
     /// Allowed lateness in microseconds: how late a record may be and still count.
     pub allowed_us: i64,

@@ -14,11 +14,12 @@
 //!
 //! Meanwhile the bed checks the operator's contract (rules O1 to O4 of `thalweg_model::operator`). The
 //! operator pushes only while the output has room. It takes the records that it is given, or reports that it
-//! is stalled, and continues when it has room. It counts every record. It forwards a mark in the same way
-//! when asked twice. Its watermarks never go back and never exceed the watermarks that it was given. It pays
-//! for its state before the state grows. [`Copies`] represent an operator that several workers share. [`Ran`]
-//! holds the output and checks the rest: no record behind a promised watermark, no result before its window
-//! closes, results equal to the oracle's.
+//! is stalled, and continues when it has room. It counts every record. It forwards a mark (such as a
+//! watermark, a latency marker or the end) in the same way when asked twice. Its watermarks never go back and
+//! never exceed the watermarks that it was given. It is granted memory for its state before the state grows.
+//! [`Copies`] represent an operator that several workers share. [`Ran`] holds the output and checks the rest:
+//! no record stamped below a watermark that was forwarded before it, no result before its window closes,
+//! results equal to the oracle's.
 
 mod bounded_grant;
 mod copies;

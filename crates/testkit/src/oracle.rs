@@ -54,7 +54,8 @@ pub struct Row<T> {
 /// The promise of a source about the order of its records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
-    /// Largest distance in microseconds of a record behind the latest record before it.
+    /// Largest difference in microseconds by which the event time of a record may lie below the latest one
+    /// before it.
     pub bound_us: i64,
     /// Least advance in microseconds from one watermark to the next; values below one count as one.
     pub step_us: i64,

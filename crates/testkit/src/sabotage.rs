@@ -1,8 +1,8 @@
 //! Injected failures of a query under test: a panic or a fault at the n-th visit to one place.
 //!
-//! The functions of a case call [`Sabotage::visit`] wherever user code runs; a sabotage without a place never
-//! strikes. The messages of injected panics begin with [`INJECTED`]; such panics are kept out of the test's
-//! output.
+//! The functions of a case call [`Sabotage::visit`] wherever user code runs; a [`Sabotage`] without a place
+//! injects no failure. The messages of injected panics begin with [`INJECTED`]; such panics are kept out of
+//! the test's output.
 
 use std::fmt;
 use std::panic::{set_hook, take_hook};

@@ -38,8 +38,8 @@ pub struct Script<T> {
 }
 
 impl<T> Script<T> {
-    /// Creates a source of `records` without pauses. Before each record it visits [`Place::Source`], where a
-    /// failure may be injected.
+    /// Creates a source of `records` without pauses. Before each record it calls `sabotage` with
+    /// [`Place::Source`], where a failure may be injected.
     pub fn new(records: impl IntoIterator<Item = Record<T>>, sabotage: &Arc<Sabotage>) -> Self {
         let beats = records.into_iter().map(Beat::Record).collect();
         Script { beats, resume_at: None, made: 0, sabotage: Arc::clone(sabotage) }

@@ -86,9 +86,10 @@ pub struct Simulation {
 /// A query that is paused in the simulation.
 struct Rest {
     query: QueryIndex,
-    /// Workers that may still hold a task of the paused query.
+    /// Indexes of the workers that have made no step since the query was paused, and so may still run one of
+    /// its tasks.
     running: Vec<usize>,
-    /// Progress of the paused query when the last of these workers had released its task.
+    /// Progress of the paused query at the moment from which on no worker ran a task of it; `None` before.
     still_at: Option<Signature>,
 }
 
@@ -180,8 +181,8 @@ impl Simulation {
 
     /// Schedules an event before action number `action`, or as soon as nothing else is left to do.
     pub fn at_action(&mut self, action: u64, event: Event) {
-        // The list is in descending order of actions, because events are taken from its end. If several
-        // events are for one action, the one added first is taken first.
+        // The list is in descending order of actions, because events are removed from its end. If several
+        // events are for one action, the one added first happens first.
         let place = self.events.partition_point(|(at, _)| action < *at);
         self.events.insert(place, (action, event));
     }
@@ -274,8 +275,8 @@ impl Simulation {
         true
     }
 
-    /// Notes that a worker has made a step and so released its task. It may have taken another task since,
-    /// but none of a paused query.
+    /// Records that a worker has made a step and so released its task. It may run another task now, but none
+    /// of a paused query.
     fn note_stepped(&mut self, worker: usize) {
         for rest in &mut self.rests {
             rest.running.retain(|&index| index != worker);
@@ -283,7 +284,8 @@ impl Simulation {
         self.look_at_rests();
     }
 
-    /// Notes the progress of paused queries whose tasks have just been released by all workers.
+    /// Stores the progress of each paused query of which all workers have just released the tasks, for a
+    /// later comparison.
     fn look_at_rests(&mut self) {
         for rest in 0..self.rests.len() {
             let Rest { query, ref running, still_at } = self.rests[rest];
@@ -293,7 +295,8 @@ impl Simulation {
         }
     }
 
-    /// Ends the watch over a paused query, before it is resumed, ended, or checked for the last time.
+    /// Checks for the last time that a paused query has made no progress: before it is resumed or ended, or
+    /// at the end of the run.
     ///
     /// # Panics
     /// If the query was paused and has made progress.

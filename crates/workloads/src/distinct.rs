@@ -26,11 +26,12 @@ use crate::reference::distinct::DistinctRow;
 /// Window size of the counts of different URLs, unless a run asks for another.
 pub const WINDOW: Span = Span::from_secs(1);
 
-/// Number of different URLs in the generated requests: 5 MB of text and 3 MB of positions.
+/// Number of different URLs in the generated requests. They take 5 MB of text, and 3 MB for the place of each
+/// URL in it.
 pub const URLS: usize = 1 << 17;
 
-/// Number of generated requests before they repeat, 4 MB. It exceeds the requests of one second, so that no two
-/// windows are alike.
+/// Number of generated requests after which the sequence repeats; their indexes take 4 MB. It exceeds the
+/// requests of one second, so that no two windows are alike.
 pub const REQUESTS: usize = 1 << 20;
 
 /// Returns requests that follow from a seed: the URL of rank `rank` is drawn with a probability proportional to

@@ -33,7 +33,7 @@ pub const PATTERN: &str = r"(?-u:\b)(?:excellent|wonderful|perfect)(?-u:\b)";
 /// Length of a generated line in bytes.
 pub const LINE_BYTES: usize = 1_000;
 
-/// Number of generated lines before they repeat, 8 MB.
+/// Number of generated lines after which the sequence repeats: 8 MB of text.
 pub const LINES: usize = 1 << 13;
 
 /// Returns the lines in which `grep` searches; they follow from a seed.
@@ -41,7 +41,7 @@ pub fn generator(seed: u64) -> TextGenerator {
     TextGenerator::prose(seed, LINE_BYTES, LINES)
 }
 
-/// Numbers of matches found in one window.
+/// Number of lines that match and number of matches in one window.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Found {
     /// Number of lines with at least one occurrence of the pattern.

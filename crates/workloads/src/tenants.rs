@@ -60,7 +60,8 @@ impl Group {
         }
     }
 
-    /// Returns the time within which a result is due after the intake of its last event.
+    /// Returns the time within which a result is due after its last event could first have been read by a
+    /// source.
     pub const fn latency_target(self) -> Span {
         match self {
             Group::Sensitive => Span::from_millis(800),

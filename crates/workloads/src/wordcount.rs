@@ -28,7 +28,7 @@ pub const SLIDE: Span = Span::from_secs(1);
 /// Length of a generated line in bytes.
 pub const LINE_BYTES: usize = 100;
 
-/// Number of generated lines before they repeat, 6.5 MB.
+/// Number of generated lines after which the sequence repeats: 6.5 MB of text.
 pub const LINES: usize = 1 << 16;
 
 /// Returns the lines whose words are counted; they follow from a seed.

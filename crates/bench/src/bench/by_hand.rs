@@ -18,7 +18,7 @@ pub const START: EventTime = EventTime::EPOCH;
 pub struct Settings {
     pub workers: NonZeroUsize,
     pub block_records: NonZeroUsize,
-    /// Number of records per second of event time.
+    /// Number of generated records per second of event time.
     pub nominal_rate_per_s: NonZeroU64,
 }
 

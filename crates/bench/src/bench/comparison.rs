@@ -77,8 +77,8 @@ impl Comparison {
         places
     }
 
-    /// Returns a figure of two policies or modes side by side, for each repetition; `None` for a repetition
-    /// in which one of them lacks the figure.
+    /// Returns the values of a figure under two policies or modes, as a pair for each repetition; `None` for
+    /// a repetition in which one of them lacks the figure.
     pub fn pairs(
         &self,
         [first, second]: [(&str, Option<f64>); 2],

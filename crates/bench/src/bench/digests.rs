@@ -18,8 +18,8 @@ use super::rows::WriteRow;
 /// the reference.
 const DIGESTS_MAX: usize = 1_000_000;
 
-/// The digests of a query's results, each under the time of its second or window. They are there once the
-/// query has ended; `None` if there were too many.
+/// The digests of a query's results, one for each second or window of event time, keyed by its time. It is
+/// `None` until the query has ended, and stays `None` if there were more than 1,000,000.
 pub struct Digests<D>(Arc<Mutex<Option<BTreeMap<i64, D>>>>);
 
 /// A sink that computes digests of type `D` of results of type `T`.
@@ -27,8 +27,8 @@ pub struct Digested<T, D> {
     of: fn(&Record<T>) -> i64,
     empty: fn(i64) -> D,
     add: fn(&mut D, &Record<T>),
-    /// Time and digest of the second or window of the latest result. It is held apart because results of one
-    /// second mostly come one after the other.
+    /// Time and digest of the second or window into which the latest result fell. It is not in the map of the
+    /// other digests, because consecutive results mostly fall into one second, and then need no search.
     current: Option<(i64, D)>,
     others: BTreeMap<i64, D>,
     done: Digests<D>,
@@ -36,8 +36,9 @@ pub struct Digested<T, D> {
 }
 
 impl<T, D> Digested<T, D> {
-    /// Creates a sink of digests, and access to the digests. Function `of` returns the time of the digest to
-    /// which a result is added; `empty` makes the digest of a given time.
+    /// Creates a sink of digests, and the handle from which its digests are read after the query. Function
+    /// `of` returns the time of the digest to which a result is added; `empty` makes the digest of a given
+    /// time.
     pub fn new(
         of: fn(&Record<T>) -> i64,
         empty: fn(i64) -> D,
@@ -53,7 +54,8 @@ impl<T, D> Digested<T, D> {
         Ok((sink, digests()))
     }
 
-    /// Stores the current digest with the other ones, and makes the digest at the time `at` current.
+    /// Stores the digest of the current second or window with the other ones. Then the digest of the time
+    /// `at`, an existing or a new one, becomes the current one.
     #[cold]
     fn turn_to(&mut self, at: i64) {
         let next = self.others.remove(&at).unwrap_or_else(|| (self.empty)(at));
@@ -66,7 +68,8 @@ impl<T, D> Digested<T, D> {
 }
 
 impl<D> Digests<D> {
-    /// Returns whether all digests were kept. The answer is valid after the query has ended.
+    /// Returns whether the sink has kept all digests, rather than dropped them because there were too many.
+    /// The answer is valid after the query has ended.
     pub fn is_whole(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }

@@ -16,8 +16,8 @@ use super::observe::{LOOK_EVERY, Observer};
 use super::queues::QueueSamples;
 use super::work::Work;
 
-/// Interval at which a run to the end of its input checks whether it is over. The delay of up to this time is
-/// part of the figures.
+/// Interval at which a run that reads its input to the end checks whether it has ended. So the measured time
+/// may be too long by up to this interval.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Interval at which a timed run checks whether it ends early. It is long, since the check must not disturb a
@@ -37,9 +37,9 @@ pub struct Driven {
     /// Report of each query, in the order in which the queries were given.
     pub reports: Vec<QueryReport>,
     pub measured: Measured,
-    /// Moments at which the measurement begins and ends, with the moments of samples between them.
+    /// States of the run: when the measurement began, at each sample after that, and when it ended.
     moments: Vec<Moment>,
-    /// The latency target of each query.
+    /// The latency target of each query; `None` if it has none.
     targets: Vec<Option<Duration>>,
     pub rss_peak_bytes: u64,
     pub scheduling_share: f64,
@@ -60,7 +60,8 @@ pub struct Measured {
     /// CPU time that the process took, in seconds.
     pub cpu_s: f64,
     pub latency: Option<LatencySummary>,
-    /// Latency of latency markers from the instant at which the source took in the record before the marker.
+    /// Latency of latency markers, counted from the instant at which the source read the record before the
+    /// marker, not from the one at which this record was to be sent.
     pub processing_latency: Option<LatencySummary>,
     /// Delay from the instant at which a source emits a watermark that closes a window until the sinks have
     /// seen this watermark.
@@ -68,22 +69,23 @@ pub struct Measured {
     /// Delay from the end of a window, by the event times of records, until the sinks have seen the watermark
     /// that closes it.
     pub result_latency: Option<LatencySummary>,
-    /// Delay from the arrival of the last event that a result was made of until the result was out.
+    /// Delay from the instant at which a source could first have read the last event that a result was made
+    /// of, until the result has reached the sinks.
     pub event_latency: Option<LatencySummary>,
-    /// Share of results that were out within the latency target of their query. The results of windows are
-    /// counted, from the arrival of their last event on. A query without such results has its latency markers
-    /// counted instead.
+    /// Share of results that were delivered within the latency target of their query. The results of windows
+    /// are counted, from the arrival of their last event on. A query without such results has its latency
+    /// markers counted instead.
     pub deadlines_met: Option<f64>,
-    /// Share of results that were out within the latency target of their query, from the arrival of the last
-    /// event, of queries with a target. Counted are the results that were out, and those not out that are due
-    /// for longer than the target.
+    /// Share of results that were delivered within the latency target of their query, from the arrival of the
+    /// last event, of queries with a target. Counted are the results that were delivered, and those not
+    /// delivered that are due for longer than the target.
     pub success_rate: Option<f64>,
     /// Share of latency markers that arrived within the latency target. Their latency counts from the time at
     /// which a record was to be sent.
     pub markers_in_time: Option<f64>,
-    /// Latency of results, those that are due and not out included with their age, over the costs of one
-    /// record at the operators of the query; the mean over the queries. The time of a step, and so a cost,
-    /// includes the choice of the task.
+    /// Latency of results, those that are due and not delivered included with their age, over the costs of
+    /// one record at the operators of the query; the mean over the queries. The time of a step, and so a
+    /// cost, includes the choice of the task.
     pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues of the run, even if the other figures of this
     /// struct cover only some queries. It is the mean over samples.
@@ -96,31 +98,32 @@ pub struct Measured {
 /// few latencies of that query, and would look fast without these.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overdue {
-    /// Number of windows that had ended by the clock, but whose results had not arrived.
+    /// Number of windows that had ended by the clock, but whose results had not reached the sinks.
     pub results: u64,
-    /// Number of latency markers that were to be sent, but had not arrived. `None` if markers of some query
-    /// come at irregular intervals.
+    /// Number of latency markers that were to be sent, but had not reached a sink. `None` if markers of some
+    /// query come at irregular intervals.
     pub markers: Option<u64>,
-    /// Number of watermarks that close windows and were taken in, but had not reached all sinks.
+    /// Number of watermarks that close windows and that a source had emitted, but that had not reached all
+    /// sinks.
     pub closings: u64,
-    /// Number of watermarks that close windows, were taken in during the measured time, and have no output
-    /// delay, because too many other watermarks of their query were on their way. They are not counted in
-    /// [`closings`](Self::closings).
+    /// Number of watermarks that close windows, were emitted by a source during the measured time, and have
+    /// no output delay, because too many other watermarks of their query were on their way. They are not
+    /// counted in [`closings`](Self::closings).
     pub unmeasured_closings: u64,
     /// Output delays (from the instant at which a source emits a watermark that closes a window until all
     /// sinks have seen it). Watermarks that have not reached all sinks are included with the time since that
     /// instant.
     pub output_delay: Option<LatencySummary>,
-    /// Latency of results, including those that are due and not out with their age.
+    /// Latency of results, including those that are due and not delivered with their age.
     pub result_latency: Option<LatencySummary>,
-    /// Latency of results from the arrival of the last event, including those that are due and not out with
-    /// their age.
+    /// Latency of results from the arrival of the last event, including those that are due and not delivered
+    /// with their age.
     pub event_latency: Option<LatencySummary>,
     /// Latency of markers, including markers that are due and not at a sink with their age. `None` if it is not
     /// known which markers are due, or if there are no markers.
     pub latency: Option<LatencySummary>,
-    /// Share of results that were out in time, of queries with a latency target. Counted are the results that
-    /// were out, and the results not out that are due for longer than the target.
+    /// Share of results that were delivered in time, of queries with a latency target. Counted are the
+    /// results that were delivered, and the results not delivered that are due for longer than the target.
     pub results_in_time: Option<f64>,
 }
 
@@ -292,15 +295,15 @@ struct Due {
 }
 
 impl Due {
-    /// Returns what of `query` is due at `now` and has not arrived: results, watermarks that close windows,
-    /// and latency markers. The query was submitted at `since`.
+    /// Returns the results, watermarks that close windows, and latency markers of `query` that were due by
+    /// `now` and had not reached a sink, with their ages. The query was submitted at `since`.
     fn of(query: &QueryHandle, since: ProcessingTime, now: ProcessingTime, every: Option<Duration>) -> Self {
         let markers = every.map(|every| {
             let every_ns = nanos(every).max(1);
             let mut markers = Latencies::new();
             let last = query.last_marker().unwrap_or(since);
             // Markers are counted as missing from the instant at which they are due, even if they are on
-            // their way.
+            // their way to a sink.
             let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
             (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
             markers
@@ -312,15 +315,15 @@ impl Due {
 }
 
 /// Samples the lengths of queues while a run goes on and, if there is an observer, latencies and pending
-/// records for it. A sample for the observer removes latencies from the queries, so they are kept here for
-/// the next moment of measurement.
+/// records for it. A sample for the observer takes latencies out of the queries, so it stores them here for
+/// the next [`Moment`].
 struct Watch<'a> {
     observer: Option<&'a Observer>,
     /// Time of the next sample of the run.
     next: Instant,
     /// Time at which the timeline of the observer begins.
     timeline_at: Option<Instant>,
-    /// Latencies of each query that samples have taken since the last moment of measurement.
+    /// Latencies of each query that samples have taken out of it since the last [`Moment`].
     taken: Vec<Latencies>,
     /// Samples of the lengths of queues since the last moment of measurement.
     queues: QueueSamples,
@@ -392,21 +395,22 @@ struct Moment {
     output_delays: Vec<Latencies>,
     result_latencies: Vec<Latencies>,
     event_latencies: Vec<Latencies>,
-    /// Number of watermarks of each query, since its start, that close windows and have no output delay.
+    /// Number of watermarks of each query, since its start, that close windows and whose output delay was not
+    /// measured, because too many others of their query were on their way.
     unmeasured: Vec<u64>,
-    /// Records processed by the operators of each query, and their time, since the start of the query.
+    /// Records processed by the operators of each query, and the time spent on them, since its start.
     work: Vec<Work>,
     /// Samples of the lengths of all queues since the previous moment.
     queues: QueueSamples,
-    /// Overdue results, watermarks that close windows, and latency markers of each query. Empty except at the
-    /// end of the measurement.
+    /// Results, watermarks that close windows, and latency markers of each query that were due and had not
+    /// reached a sink. Empty except at the end of the measurement.
     due: Vec<Due>,
 }
 
 impl Moment {
     fn now(queries: &[QueryHandle]) -> Self {
-        // Latencies are taken before all other values, and merged with those of earlier samples only
-        // afterwards, so that merging does not fall into the measured time.
+        // Latencies are taken out of the queries before all other values are read, and merged with those of
+        // earlier samples only afterwards, so that merging does not fall into the measured time.
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
         let processing_latencies = queries.iter().map(QueryHandle::take_processing_latencies).collect();
         let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();
@@ -489,9 +493,9 @@ impl Measured {
         let targets = queries.iter().map(|&query| (query, targets[query]));
         let targets: Vec<_> = targets.filter_map(|(query, target)| Some((query, target?))).collect();
         let event_latencies = merged(|moment| &moment.event_latencies);
-        // The share of results that were out in time. Results that are due for longer than the target and not out
-        // are late. It is not known whether results that are due for less will be late, so such results are left
-        // out.
+        // The share of results that were delivered in time. Results that are due for longer than the target
+        // and not delivered are late. It is not known whether results that are due for less will be late, so
+        // such results are left out.
         let in_time = |delivered: fn(&Moment) -> &Vec<Latencies>, overdue: fn(&Due) -> &Latencies| {
             share(targets.iter().map(|&(query, target)| {
                 let (met, all) = within(&moments[1..], query, target, delivered);
@@ -551,9 +555,9 @@ fn deadlines_met(moments: &[Moment], targets: &[(usize, Duration)]) -> Option<f6
 
 /// Returns the slowdown between the first and the last moment, as the mean over those of the queries that
 /// have results: the latency of results over the sum of the costs of one record at each operator (Klink,
-/// section 6.1.2). Overdue results count with their age. Returns `None` if there are no results, and if the
-/// costs of a query with results are not known. That query may have been left waiting, and without it the
-/// mean would be too low.
+/// section 6.1.2). Results that are due and have not reached a sink count with their age. Returns `None` if
+/// there are no results, and if the costs of a query with results are not known. That query may have been
+/// left waiting, and without it the mean would be too low.
 fn slowdown(moments: &[Moment], queries: &[usize]) -> Option<f64> {
     let (from, to) = (&moments[0], &moments[moments.len() - 1]);
     let (mut sum, mut count) = (0.0, 0_u64);

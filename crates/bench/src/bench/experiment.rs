@@ -73,8 +73,8 @@ const POLICIES: [(&str, &str); 7] = [
 ];
 
 /// Measured seconds of each run of Enjima's experiments, quick or not. This is time for 30 adaptations of
-/// Enjima's latency gradient, and for 3 firings of the longest window even if only 1/10 of the offered load
-/// is taken.
+/// Enjima's latency gradient, and for 3 firings of the longest window even if queries read only 1/10 of the
+/// records offered.
 const RUN_S: f64 = 4.0;
 
 /// Least number of firings that every window needs in each run of an experiment.
@@ -110,11 +110,11 @@ impl Experiment {
     /// Returns the seconds of event time that pass in one second of the clock.
     const fn time_scale(self) -> u64 {
         match self {
-            // Windows have 10 s of event time, so one ends every 50 ms of the clock if all records are taken.
-            // At 1 M events/s a window has 50,000 events.
+            // Windows have 10 s of event time, so one ends every 50 ms of the clock if all records offered
+            // are read. At 1 M events/s a window has 50,000 events.
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => 200,
-            // Windows have 60 s of event time, so one ends every 120 ms of the clock if all records are
-            // taken. An expressway has 1,000 reports a second of event time, which are 500,000 a second of
+            // Windows have 60 s of event time, so one ends every 120 ms of the clock if all records offered
+            // are read. An expressway has 1,000 reports a second of event time, which are 500,000 a second of
             // the clock.
             Experiment::EnjimaFig9a => 500,
             Experiment::CameoFig8 | Experiment::CameoFig8b | Experiment::CameoFig8c => 1,
@@ -134,7 +134,7 @@ impl Experiment {
     }
 
     /// Returns by which factor a run at the given value of the parameter is longer than `--seconds`. Runs are
-    /// longer where more is offered than is taken.
+    /// longer where more records are offered than the queries read.
     fn stretch(self, at: f64) -> f64 {
         self.panel().map_or(1.0, |panel| panel.stretch(at))
     }
@@ -144,7 +144,8 @@ impl Experiment {
         let seconds = run.figures.seconds;
         let taken = share_taken(&run.figures);
         // `per_s` is the number of firings of the longest window per second of the clock. Event time advances
-        // only with the records taken, so it is proportional to the share of records taken.
+        // only with the records that queries read, so `per_s` is proportional to the share of offered records
+        // that they read.
         let per_s = taken * self.time_scale() as f64 / self.longest_firing_s();
         let (firings, adaptations) = (seconds * per_s, seconds / ADAPTATION_S);
         let needed_s = (FIRINGS_MIN / per_s).max(ADAPTATIONS_MIN * ADAPTATION_S);
@@ -332,8 +333,9 @@ impl Experiment {
                 let middle = middle(found);
                 vec![
                     throughput(runs, None, "Enjima's highest throughput is 6.3 times that of TQ", 6.3, "TQ"),
-                    // The paper's text also says "2.7 times". This contradicts its own figures, 17.2 M/s for
-                    // TM and 12.7 M/s more for Enjima, by which the claim is judged.
+                    // The paper's text also says "2.7 times". This contradicts its own figures, 17.2 M
+                    // events/s for TM (the mode of threads and blocks) and 12.7 M events/s more for Enjima,
+                    // by which the claim is judged.
                     throughput(
                         runs,
                         None,
@@ -366,8 +368,9 @@ impl Experiment {
     }
 }
 
-/// Returns the share of its offered records that the slowest query of a run took, at most 1. Event time advances with
-/// the records that are taken, so this is also the speed of event time. Returns 1 if nothing was offered at a rate.
+/// Returns the share of its offered records that the slowest query of a run has read, at most 1. Event time
+/// advances with the records that are read, so this is also the speed of event time. Returns 1 if nothing was
+/// offered at a rate.
 fn share_taken(figures: &Figures) -> f64 {
     let of = |slowest_and_fastest: Option<[f64; 2]>, all: f64, queries: u64, offered_per_s: Option<u64>| {
         let taken_per_s = slowest_and_fastest.map_or(all, |[slowest, _]| slowest * queries as f64);
@@ -381,7 +384,7 @@ fn share_taken(figures: &Figures) -> f64 {
     groups.iter().map(of_group).reduce(f64::min).unwrap_or_else(of_all)
 }
 
-/// Returns the highest load at which Enjima keeps up with what is offered, or the lowest load if it never
+/// Returns the highest load at which Enjima reads nearly all records offered, or the lowest load if it never
 /// does. In the paper the difference to the other modes is largest there.
 fn middle(found: &Comparison) -> Option<f64> {
     let keeps_up = |at: &&Option<f64>| {

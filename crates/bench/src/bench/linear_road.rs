@@ -13,7 +13,7 @@ use super::args::BenchArgs;
 use super::recorded::Layout;
 use crate::values::Rate;
 
-/// Layout of files of recorded traffic.
+/// Columns of the files of recorded traffic, which have no header.
 pub const LAYOUT: Layout = Layout { columns: &csv::COLUMNS, header: Header::None };
 
 /// Largest number of characters of a field that a message shows.

@@ -39,7 +39,8 @@ pub trait LineSource: Source<Item = Text> + 'static {}
 
 impl<S: Source<Item = Text> + 'static> LineSource for S {}
 
-/// Occurrences of lines, as the reference reads them.
+/// The lines of an input in order, each with its event time and the index of its text, as the reference reads
+/// them.
 pub type LineInputs<'a> = dyn Iterator<Item = LineInput> + 'a;
 
 /// The sink of the results of a workload over lines.
@@ -47,7 +48,7 @@ pub type RowsOf<W> = Rows<<W as LineWorkload>::Out, <W as LineWorkload>::Row>;
 
 /// An entry in the table of workloads whose input is lines of text.
 pub trait LineWorkload {
-    /// The type of a result, of the query and of the hand-written loop.
+    /// Type of a result, which the query and the hand-written loop share.
     type Out: 'static;
 
     /// The type of a row of the workload's results.
@@ -82,7 +83,7 @@ pub trait LineWorkload {
     }
 }
 
-/// Returns all different texts of a generator.
+/// Returns the different lines that a generator makes, each once.
 fn lines_of(generator: &TextGenerator) -> Vec<&str> {
     generator.texts().iter().map(Text::as_str).collect()
 }

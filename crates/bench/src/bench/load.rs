@@ -22,11 +22,12 @@ const LOADS: u64 = 0x6c6f_6164_735f_6f66;
 pub struct QueryLoad {
     /// Records per second of each stream of the query.
     pub rate_per_s: u64,
-    /// How the rate of the query changes, and how its records arrive.
+    /// Changes of the rate over time, and the distribution of the times at which records are sent.
     pub load: Load,
 }
 
-/// Returns the load of each query; empty if no rate is given, so that records come as fast as they are taken.
+/// Returns the load of each query; empty if no rate is given, so that generators emit records as fast as
+/// queries read them.
 pub fn of_queries(args: &BenchArgs) -> Vec<QueryLoad> {
     let Rate::PerSecond(rate_per_s) = args.rate else { return Vec::new() };
     let steps = args.rate_steps.iter().flat_map(|steps| &steps.0);

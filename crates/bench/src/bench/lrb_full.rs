@@ -129,7 +129,8 @@ where
     S: Source<Item = LrbRecord> + 'static,
 {
     let file = |kind| args.results_file(&file_name(kind, name));
-    // A record has at most one result row of each kind, so as many rows as records suffice.
+    // Each input record leads to at most one result row of each kind, so no sink needs room for more rows
+    // than there may be records.
     let rows_max = if args.input.is_some() { RECORDED_RECORDS_MAX } else { GENERATED_RECORDS_MAX };
     let (toll_sink, tolls_kept) = Rows::new(toll_of, file(RESULTS[0])?, write_toll)?;
     let (notice_sink, notices) = Rows::new(notice_of, file(RESULTS[1])?, write_notice)?;
@@ -231,8 +232,8 @@ fn balance_of(record: &Record<Balance>) -> LrbBalance {
 
 fn write_balance(record: &Record<Balance>, row: &mut RowWriter) {
     let LrbBalance { time_s, query, balance, .. } = balance_of(record);
-    // The column of the result's time repeats the time of the request, as if the answer had been known at
-    // once.
+    // The file has a column for the time of the answer. It repeats the time of the request, as if the answer
+    // had been known at once.
     let result_time_s = time_s;
     [2, time_s.into(), result_time_s.into(), query.into(), balance]
         .into_iter()

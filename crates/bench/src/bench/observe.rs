@@ -17,10 +17,10 @@ pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Largest number of samples that are kept: those of 10 minutes.
 const SAMPLES_MAX: usize = 6_000;
 
-/// Largest number of entries that are kept of the timeline.
+/// Largest number of entries (steps of tasks that workers ran) that are kept of a run's timeline.
 const RUNS_MAX: usize = 10_000;
 
-/// Length of the timeline that is kept, in nanoseconds.
+/// Length of the timeline that is kept of a run, in nanoseconds of processing time.
 const TIMELINE_NS: u64 = 5_000_000;
 
 /// Samples that were taken during a run, and a timeline of the tasks that its workers ran.
@@ -52,12 +52,13 @@ pub struct Ran {
     /// Index of the task in the list of names, [`Series::tasks`].
     pub task: usize,
     pub query: usize,
-    /// Time from the beginning of the timeline to the beginning of the step.
+    /// Milliseconds from the beginning of the timeline to the beginning of the step.
     pub from_ms: f64,
     pub to_ms: f64,
 }
 
-/// Observes a run. Clones share their observations.
+/// Takes samples of a run (throughput, latencies and pending records) and logs which tasks ran. Clones share
+/// what they have recorded.
 #[derive(Clone, Debug)]
 pub struct Observer {
     log: RunLog,
@@ -77,7 +78,7 @@ struct Seen {
 }
 
 impl Observer {
-    /// Creates an observer that has no observations yet.
+    /// Creates an observer that has no samples yet.
     pub fn new() -> Self {
         Observer { log: RunLog::new(RUNS_MAX), seen: Arc::default() }
     }
@@ -87,7 +88,8 @@ impl Observer {
         Box::new(Logged::new(policy, &self.log))
     }
 
-    /// Takes a sample of all queries. `latencies` has the latencies since the previous sample.
+    /// Takes a sample of throughput and pending records of all queries. `latencies` has their latencies since
+    /// the previous sample.
     pub fn look(&self, queries: &[QueryHandle], latencies: &Latencies) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let now = SystemClock::default().now();
@@ -125,7 +127,7 @@ impl Observer {
         self.log.open(now);
     }
 
-    /// Returns all observations of the run.
+    /// Returns all samples of the run, and its timeline.
     pub fn finish(self) -> Series {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(from) = seen.timeline_from {

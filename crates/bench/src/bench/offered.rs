@@ -3,7 +3,7 @@
 //!
 //! A query's sources may be splits, of which one has made more than another when a run ends. So the
 //! references get the number of records that each has made (`QueryReport::made`). In the generator's sequence
-//! nearly all of these records form one range without gaps, from the first place on. A few places behind that
+//! nearly all of these records form one range without gaps, from the first place on. A few places after that
 //! range were made by some splits, while other splits have not come so far.
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use super::drive::Driven;
 use super::load;
 use crate::values::Rate;
 
-/// The load offered to one query: it makes the sources of the query, which are all alike.
+/// The load offered to one query. The sources of the query, which are all alike, are created from it.
 #[derive(Clone)]
 pub struct Offered {
     pace: Pace,
@@ -34,7 +34,7 @@ pub struct Offered {
     rate_per_s: u64,
     /// The event time of the generator's first record, in microseconds.
     start_us: i64,
-    /// Time after the first of all queries at which this query is deployed.
+    /// Time from the deployment of the run's first query to the deployment of this query.
     after: Duration,
     /// Start of the query's windows. If queries are deployed one after the other with records at a rate, it
     /// is the time of deployment, rounded to a millisecond, so that not all windows end at once.
@@ -48,7 +48,8 @@ impl Offered {
         Offered::of_deployed(args, SystemClock::default().now(), &load::deployments(args))
     }
 
-    /// Returns the loads offered to queries that are deployed these times after `now`.
+    /// Returns the loads offered to all queries of a run, of which query `n` is deployed `instants[n]` after
+    /// `now`.
     pub fn of_deployed(args: &BenchArgs, now: ProcessingTime, instants: &[Duration]) -> Vec<Self> {
         let loads = load::of_queries(args);
         let streams = args.workload().facts().streams;
@@ -112,8 +113,8 @@ impl Offered {
         }
     }
 
-    /// Returns the load offered to the query's stream of the given number; this load is that of stream 0.
-    /// Streams at a steady rate are all alike; at a changing rate each has a seed of its own.
+    /// Returns the load offered to the query's stream of the given number, where `self` is the load of stream
+    /// 0. Streams at a steady rate are all alike; at a changing rate each has a seed of its own.
     pub fn of_stream(&self, stream: u64) -> Self {
         let load = self.load.clone().map(|load| Load { seed: load.seed.wrapping_add(stream), ..load });
         Offered { load, ..self.clone() }
@@ -253,7 +254,7 @@ impl Offered {
 }
 
 /// Returns the records per second that were offered to all queries together, on average over the measured
-/// time; `None` if records came as fast as they were taken.
+/// time; `None` if no rate was given, so that records came as fast as queries read them.
 pub fn per_s(offered: &[Offered], args: &BenchArgs, driven: &Driven) -> Option<u64> {
     let last = offered.iter().map(|offered| offered.after).max().unwrap_or_default();
     per_s_behind(offered, args, driven.measured.seconds, last)

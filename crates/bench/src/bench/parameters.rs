@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use thalweg_scheduling::{Parameter, ParameterValue};
 
-/// The parameters of the policy of a run, as the policy tells them.
+/// The parameters of the policy of a run, as the policy reports them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PolicyParameters(pub Vec<Parameter>);
 

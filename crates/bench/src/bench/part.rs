@@ -25,7 +25,7 @@ pub struct Part {
     pub offered: Vec<Offered>,
     /// Compares the results of the queries with the reference, or only checks that no records were lost.
     pub check: Check,
-    /// Reservation for the cache of the queries' generator.
+    /// Reservation of the bytes of the generator's cache in the memory budget of the engine.
     pub cache: Reservation,
 }
 
@@ -122,11 +122,12 @@ impl Ran {
     }
 }
 
-/// Returns the share of the offered load that was out within the target. It follows from the share of markers
-/// within the target, the share of the load that was taken, and the measured time. `None` if no marker has
-/// arrived and none is known to be late.
+/// Returns the share of the offered load that was delivered within the target. It follows from the share of
+/// markers within the target, the share of the load that sources have read, and the measured time. `None` if
+/// no marker has arrived and none is known to be late.
 fn in_time(markers: Option<f64>, taken: f64, seconds: f64, target_s: f64) -> Option<f64> {
-    // The part of the load that was not taken is late if it has waited longer than the latency target.
+    // The part of the load that sources have not read is late if it has waited longer than the latency
+    // target.
     let behind_s = seconds * (1.0 - taken);
     let is_behind = taken < KEPT_UP && target_s < behind_s;
     if is_behind { Some(markers.unwrap_or(0.0) * taken) } else { markers }

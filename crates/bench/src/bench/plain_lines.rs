@@ -29,7 +29,7 @@ pub fn raw_lines(file: &[u8], lines_max: u64) -> Vec<Option<&str>> {
 fn framed(file: &[u8]) -> Vec<&[u8]> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     let mut lines: Vec<&[u8]> = file.split(|&byte| byte == b'\n').collect();
-    // The text behind the last line end is no line if it is empty. Any other empty line counts.
+    // The text after the last line end is no line if it is empty. Any other empty line counts.
     if lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
     }

@@ -1,14 +1,15 @@
 //! Recorded input: a file of lines, read once by the engine and once more, afterwards, for the reference.
 //!
 //! Promise: the reference gets the lines of data that the run has read, in their order: all of them, or the
-//! first ones if the run was interrupted. A line that breaks a rule of the dialect is `None` there, so that
-//! the numbers of the other lines do not change. The reference's lines are made by `plain_lines.rs`, which
-//! shares no code with the source.
+//! first ones if the run was interrupted. A line that breaks a rule of the CSV dialect is `None` there, so
+//! that the numbers of the other lines do not change. The reference's lines are made by `plain_lines.rs`,
+//! which shares no code with the source.
 //!
-//! Bounds: the memory of the reference is estimated from the text, its lines and the results, and paid from the
-//! memory budget of the run while the text is read. The queries have ended by then, so nearly all of the
+//! Bounds: the memory of the reference is estimated from the text, its lines and the results, and reserved in
+//! the memory budget of the run while the text is read. The queries have ended by then, so nearly all of the
 //! budget is free. If the reference does not fit, a note says so, and the run is checked for lost records
-//! only. A file that changes between the two readings makes the check fail; nothing looks for the cause.
+//! only. A file that changes between the two readings makes the check fail, and the message does not name
+//! this cause.
 //!
 //! ```text
 //!   estimate = TEXT_COPIES * bytes of text + LINE_BYTES * lines + RESULT_BYTES * results
@@ -38,8 +39,8 @@ use super::plain_lines::{LINE_BYTES_MAX, plain_lines, raw_lines};
 use super::report::{Checked, Figures};
 use crate::values::OnBadOption;
 
-/// Number of copies of the text by which the memory of a reference is estimated: the buffer of the text is up
-/// to twice as long as the text, and some references convert it to a text of their own.
+/// Number of copies of the text by which the memory of a reference is estimated: the buffer that holds the
+/// text is up to twice as long as the text, and some references convert it to a text of their own.
 const TEXT_COPIES: usize = 3;
 
 /// Bytes that a reference needs for each line besides its text: places of the line in lists, and the row of numbers
@@ -175,7 +176,7 @@ fn lines_max(driven: &Driven) -> u64 {
     if driven.is_interrupted { read() } else { u64::MAX }
 }
 
-/// The text of a file for the reference, whose memory is paid from the budget of a run.
+/// The text of a file for the reference, with the reservation of its memory in the budget of a run.
 pub struct PaidText {
     /// The lines of the file, decompressed.
     pub bytes: Vec<u8>,
@@ -184,11 +185,12 @@ pub struct PaidText {
 }
 
 impl PaidText {
-    /// Reads a file, and decompresses it if its name ends in `.gz`. A line longer than the CSV dialect allows is
-    /// cut one byte behind the greatest length, since it is bad in any case and may be larger than memory.
+    /// Reads a file, and decompresses it if its name ends in `.gz`. A line longer than the CSV dialect allows
+    /// is cut one byte after the greatest length, since it is bad in any case and may be larger than memory.
     ///
-    /// Returns `None` if the reference of this text, with so many results, does not fit into what the engine's
-    /// memory budget has left. Reading stops there, and a note tells the reason.
+    /// Returns `None` if the reference of this text, with so many results, does not fit into what the
+    /// engine's memory budget has left. Reading stops where the budget is exhausted, and a note on the
+    /// terminal tells the reason.
     pub fn of(path: &Path, engine: &Engine, results: usize) -> Result<Option<Self>> {
         let mut paid = engine.budget().reserve(0).context("nothing always fits")?;
         let read = File::open(path).and_then(|file| {
@@ -222,16 +224,16 @@ fn too_large(path: &Path, exceeded: BudgetExceeded) -> String {
     )
 }
 
-/// Reads all lines of a file, each cut after the first byte beyond the greatest length. `pay` is called with the
-/// number of bytes and of lines read so far, at first with none, before the next piece is read; its error ends the
-/// reading.
+/// Reads all lines of a file, each cut after the first byte beyond the greatest length. `pay` reserves memory
+/// for the number of bytes and of lines given to it. It is called before the first and each further piece is
+/// read, with the numbers so far; its error ends the reading.
 fn bounded_lines<E>(
     mut file: impl Read,
     mut pay: impl FnMut(usize, usize) -> Result<(), E>,
 ) -> io::Result<Result<Vec<u8>, E>> {
     let (mut bytes, mut piece, mut line_start, mut lines) = (Vec::new(), vec![0; 64 << 10], 0, 0);
     loop {
-        // The last line may have no end.
+        // The last line may lack its `\n`, so one line more is counted.
         if let Err(error) = pay(bytes.len(), lines + 1) {
             return Ok(Err(error));
         }

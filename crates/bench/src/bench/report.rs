@@ -14,8 +14,8 @@ use super::latency::Latency;
 use super::modes::ExecutionOption;
 use super::parameters::PolicyParameters;
 
-/// Least share of the offered load that a run must take to count as keeping up. A little may be missing,
-/// because a run ends within a step of the source.
+/// Least share of the offered load that sources must read, so that a run counts as having kept up. A little
+/// may be missing, because a run ends within a step of the source.
 pub const KEPT_UP: f64 = 0.98;
 
 /// Settings and measurements of a run, as they are printed. Rates are totals over all queries.
@@ -24,7 +24,7 @@ pub struct Figures {
     pub workload: &'static str,
     pub api: &'static str,
     pub policy: Option<String>,
-    /// Parameters of the policy by name, as the policy tells them; `null` if no policy chose the tasks.
+    /// Parameters of the policy by name, as the policy reports them; `null` if no policy chose the tasks.
     pub policy_parameters: Option<PolicyParameters>,
     pub memory: Option<&'static str>,
     pub execution: Option<&'static str>,
@@ -34,8 +34,7 @@ pub struct Figures {
     pub chain: Option<&'static str>,
     pub workers: u64,
     pub queries: u64,
-    /// Rate that was offered on average during the measured time; `null` if records came as fast as they were
-    /// taken.
+    /// Rate that was offered on average during the measured time; `null` if no rate was offered.
     pub offered_per_s: Option<u64>,
     pub throughput_per_s: f64,
     /// Throughput of the slowest query and of the fastest query.
@@ -60,31 +59,31 @@ pub struct Figures {
     pub target_delay_us: Option<i64>,
     /// Delay from the end of a window, by the event times of records, until the sinks have seen the watermark
     /// that closes it. It is `null` if no window was closed or if any instant may be the end of a window. It
-    /// is also `null` if event times have nothing to do with the clock: if records came as fast as they were
-    /// taken, or under a time scale.
+    /// is also `null` if event times have nothing to do with the clock: if no rate was offered, or under a
+    /// time scale.
     pub result_latency_us: Option<Latency>,
-    /// Delay from the arrival of the last event that a result was made of until the result was out; `null` if
-    /// no window was closed during the measured time.
+    /// Delay from the instant at which a source could first have read the last event that a result was made
+    /// of, until the result has reached the sinks; `null` if no window was closed during the measured time.
     pub event_latency_us: Option<Latency>,
-    /// Overdue results, watermarks that close windows, and latency markers, as in [`Overdue`]; `null` if
-    /// records came as fast as they were taken.
+    /// Results, watermarks that close windows, and latency markers that were due when the measurement ended
+    /// and had not reached a sink, as in [`Overdue`]; `null` if no rate was offered.
     pub overdue: Option<OverdueFigures>,
-    /// Latency of latency markers from the instant at which a source took in the record before the marker.
-    /// Unlike `latency_us`, it leaves out the wait of this record in front of the engine; `null` if no rate
+    /// Latency of latency markers from the instant at which a source read the record before the marker.
+    /// Unlike `latency_us`, it leaves out the time for which this record waited to be read; `null` if no rate
     /// is offered.
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
-    /// Share of results that were out within the latency target from the arrival of their last event, of
-    /// queries with a target. Results that are due for longer and not out count as missed. It is `null` if records
-    /// came as fast as they were taken, and under a time scale.
+    /// Share of results that were delivered within the latency target from the arrival of their last event,
+    /// of queries with a target. Results that are due for longer and not delivered count as missed. It is
+    /// `null` if no rate was offered, and under a time scale.
     pub success_rate: Option<f64>,
     /// Measurements of each group of queries, for workloads whose queries are not all alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
-    /// Latency of results from the end of a window, results that are due and not out included with their age,
-    /// over the sum of the costs of one record at each operator of the query; the mean over the queries.
-    /// Costs include the choice of the task. It is `null` where `result_latency_us` of `overdue` is `null`,
-    /// and if no operator of a query with results took a record during the measured time.
+    /// Latency of results from the end of a window, results that are due and not delivered included with
+    /// their age, over the sum of the costs of one record at each operator of the query; the mean over the
+    /// queries. Costs include the choice of the task. It is `null` where `result_latency_us` of `overdue` is
+    /// `null`, and if no operator of a query with results read a record during the measured time.
     pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues at one instant, on average over samples every
     /// 100 ms in which some queue was not empty. It is `null` if there is no such sample.
@@ -94,7 +93,8 @@ pub struct Figures {
     /// Time that workers spent choosing tasks, as a share of the time during which they did not sleep.
     pub scheduling_share: Option<f64>,
     pub ok: bool,
-    /// The way in which the results were checked: `oracle-equal`, `conservation` or `none`.
+    /// The way in which the results were checked: `oracle-equal` (compared with the reference),
+    /// `conservation` (only for lost records) or `none`.
     pub check: &'static str,
     /// Whether Ctrl-C ended the run early.
     pub interrupted: bool,
@@ -110,39 +110,39 @@ pub struct Figures {
 /// that were due at the end of the measurement and had not arrived.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct OverdueFigures {
-    /// Number of windows that had ended by the clock and whose results were not out; `null` under a time
-    /// scale, where no window ends by the clock.
+    /// Number of windows that had ended by the clock and whose results were not delivered; `null` under a
+    /// time scale, where no window ends by the clock.
     pub results: Option<u64>,
     /// Number of latency markers that were to be sent and had not reached a sink; `null` if markers of some
     /// query come at irregular intervals.
     pub markers: Option<u64>,
-    /// Number of watermarks that close windows and were taken in, but had not reached all sinks. At most 64
-    /// of them are followed in a query.
+    /// Number of watermarks that close windows and that a source had emitted, but that had not reached all
+    /// sinks. At most 64 of them are followed in a query.
     pub closings: u64,
-    /// Number of watermarks that close windows and were taken in during the measured time, while 64 others of
-    /// their query were on their way. They count in no output delay, event latency or success rate, in no
-    /// latency of delivered results, and not in [`closings`](Self::closings).
+    /// Number of watermarks that close windows and were emitted by a source during the measured time, while
+    /// 64 others of their query were on their way. They count in no output delay, event latency or success
+    /// rate, in no latency of delivered results, and not in [`closings`](Self::closings).
     pub unmeasured_closings: u64,
     /// Output delays. Watermarks that have not reached all sinks are included, with the time since a source
     /// emitted them.
     pub output_delay_us: Option<Latency>,
-    /// Latency of results, those that are due and not out included with their age; `null` where the latency
-    /// without them is `null`.
+    /// Latency of results, those that are due and not delivered included with their age; `null` where the
+    /// latency without them is `null`.
     pub result_latency_us: Option<Latency>,
-    /// Latency of results from the arrival of their last event, those that are due and not out included with
-    /// their age; `null` under a time scale.
+    /// Latency of results from the arrival of their last event, those that are due and not delivered included
+    /// with their age; `null` under a time scale.
     pub event_latency_us: Option<Latency>,
     /// Latency of markers, those that are due and not at a sink included with their age; `null` where
     /// `markers` is `null`.
     pub latency_us: Option<Latency>,
-    /// Share of results that were out within the latency target after the end of their window, of queries
-    /// with such a target. Counted are the results that were out, and those not out that are due for longer
-    /// than the target. It is `null` under a time scale.
+    /// Share of results that were delivered within the latency target after the end of their window, of
+    /// queries with such a target. Counted are the results that were delivered, and those not delivered that
+    /// are due for longer than the target. It is `null` under a time scale.
     pub results_in_time: Option<f64>,
 }
 
 impl OverdueFigures {
-    /// Returns the measurements of overdue (due and not yet out) results, window closings and latency markers for
+    /// Returns the measurements of overdue (due, not yet delivered) results, window closings and latency markers for
     /// the JSON output. The counts and latencies of results are `None` unless event time runs as fast as the
     /// clock.
     pub fn of(overdue: Overdue, time_scale: u64) -> Self {
@@ -167,8 +167,7 @@ impl OverdueFigures {
 pub struct GroupFigures {
     pub name: &'static str,
     pub queries: u64,
-    /// Rate that was offered on average during the measured time; `null` if records came as fast as they were
-    /// taken.
+    /// Rate that was offered on average during the measured time; `null` if no rate was offered.
     pub offered_per_s: Option<u64>,
     pub throughput_per_s: f64,
     /// Throughput of the slowest query and of the fastest query of the group.
@@ -178,29 +177,31 @@ pub struct GroupFigures {
     /// Delay from the instant at which a source emits a watermark that closes a window until the sinks have
     /// seen this watermark.
     pub output_delay_us: Option<Latency>,
-    /// Latency from the end of a window, by the event times of records, until its results are out.
+    /// Latency from the end of a window, by the event times of records, until its results have reached the
+    /// sinks.
     pub result_latency_us: Option<Latency>,
-    /// Latency from the arrival of the last event that a result was made of until the result was out.
+    /// Latency from the instant at which a source could first have read the last event that a result was made
+    /// of, until the result has reached the sinks.
     pub event_latency_us: Option<Latency>,
-    /// Overdue results, watermarks that close windows, and latency markers, as in
-    /// [`Overdue`](super::drive::Overdue); `null` if records came as fast as they were taken.
+    /// Results, watermarks that close windows, and latency markers that were due when the measurement ended
+    /// and had not reached a sink, as in [`Overdue`](super::drive::Overdue); `null` if no rate was offered.
     pub overdue: Option<OverdueFigures>,
     /// Latency target: the time within which results are to reach the sink, in microseconds.
     pub latency_target_us: Option<i64>,
-    /// Share of closed windows whose results were out within the latency target; share of markers if no
+    /// Share of closed windows whose results were delivered within the latency target; share of markers if no
     /// window was closed.
     pub deadlines_met: Option<f64>,
-    /// Share of results that were out within the latency target from the arrival of their last event. Results
-    /// that are due for longer and not out count as missed.
+    /// Share of results that were delivered within the latency target from the arrival of their last event.
+    /// Results that are due for longer and not delivered count as missed.
     pub success_rate: Option<f64>,
-    /// Share of the offered load that was out within the latency target from its intended send time. It is
-    /// the share of markers. If sources are further behind than the target, this share is multiplied by the
-    /// share of the load that was taken, because records that wait in front of the engine have no marker yet.
+    /// Share of the offered load that was delivered within the latency target from its intended send time. It
+    /// is the share of markers. If sources lag by more than the target, this share is multiplied by the share
+    /// of the load that they have read, because records that are due and not read have no marker yet.
     pub in_time: Option<f64>,
 }
 
 impl GroupFigures {
-    /// Returns the latency of results, in which results that are due and not out count with their age.
+    /// Returns the latency of results, in which results that are due and not delivered count with their age.
     pub fn results_us(&self) -> Option<Latency> {
         self.overdue.and_then(|overdue| overdue.result_latency_us)
     }
@@ -235,7 +236,8 @@ impl GroupFigures {
 
 /// The way in which results were checked, and the outcome.
 pub struct Checked {
-    /// Kind of the check: `oracle-equal`, `conservation` or `none`.
+    /// Kind of the check: `oracle-equal` (compared with the reference), `conservation` (only for lost
+    /// records) or `none`.
     how: &'static str,
     /// Description of the first problem with the results, if there is one.
     error: Option<String>,

@@ -14,7 +14,8 @@ use thalweg_workloads::reference::{Row, compare};
 /// them all instead of filling the memory, and the run is not compared with the reference.
 const ROWS_MAX: u64 = 10_000_000;
 
-/// The result rows that a sink has kept, after its query has ended; `None` if there were too many.
+/// The result rows that a sink has kept. It is `None` until the query has ended, and stays `None` if there
+/// were too many rows.
 pub struct Kept<R>(Arc<Mutex<Option<Vec<R>>>>);
 
 /// Writes one result as a row of CSV.
@@ -31,7 +32,8 @@ pub struct Rows<T, R> {
 }
 
 impl<T, R> Rows<T, R> {
-    /// Creates a sink that keeps the row that `row_of` makes of each result, and access to these rows.
+    /// Creates a sink that keeps the row that `row_of` makes of each result, and the handle from which these
+    /// rows are read after the query.
     pub fn new(
         row_of: fn(&Record<T>) -> R,
         file: Option<PathBuf>,
@@ -52,7 +54,8 @@ impl<T, R> Rows<T, R> {
 }
 
 impl<R> Kept<R> {
-    /// Returns whether all result rows were kept. The answer is valid after the query has ended.
+    /// Returns whether the sink has kept all result rows, rather than dropped them because there were too
+    /// many. The answer is valid after the query has ended.
     pub fn is_whole(&self) -> bool {
         self.lock().is_some()
     }

@@ -16,11 +16,12 @@ use super::report::{Figures, KEPT_UP};
 use crate::values::Rate;
 
 /// Largest number of runs that probe a rate for `--target-delay`. After 8 probes the rate is known to 0.5 %
-/// of the highest rate at which records are taken.
+/// of the highest rate at which the engine reads records.
 const PROBES_MAX: u32 = 8;
 
-/// Finds the highest rate at which the mean output delay is within the target, by repeated calls of `run`.
-/// Returns the measurements of the run at the given rate.
+/// Finds the highest rate at which the mean output delay is within the target, by repeated calls of `run`,
+/// which runs the queries at a given rate and returns the measurements. Returns those of the run at the rate
+/// found.
 pub fn find(
     args: &BenchArgs,
     target: Span,

@@ -1,5 +1,5 @@
-//! `bench tenants`: Cameo's two groups of jobs at once. The bulk group, the [`Aggressor`], may be offered more
-//! than the engine can take.
+//! `bench tenants`: Cameo's two groups of jobs at once. The bulk group, the [`Aggressor`], may be offered
+//! more records than the engine can process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,8 +101,8 @@ pub fn problem(args: &BenchArgs) -> Option<String> {
 }
 
 /// Returns the options with the load of the bulk group as a rate. If it is given as a multiple of the
-/// capacity, this capacity is measured first: the rate that the bulk group takes alone, in the same mode and
-/// under the same policy.
+/// capacity, this capacity is measured first: the rate that the bulk group reaches alone, in the same mode
+/// and under the same policy.
 pub fn with_rate(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchArgs> {
     let Some(Aggressor::Times(times)) = args.aggressor else { return Ok(args.clone()) };
     let capacity_per_s = capacity_per_s(args, interrupt)?;
@@ -116,8 +116,8 @@ pub fn with_rate(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Benc
     Ok(args)
 }
 
-/// Measures the records per second that the bulk group takes if it is alone and its records come as fast as
-/// they are taken.
+/// Measures the records per second that the bulk group reads if it runs alone and its sources emit records as
+/// fast as its queries read them.
 pub fn capacity_per_s(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<f64> {
     let part = BenchArgs {
         rate: Rate::Max,

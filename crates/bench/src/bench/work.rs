@@ -6,25 +6,26 @@
 //! those that it writes. So the figure is the same for every chaining.
 //!
 //! **Slowdown.** Klink divides the latency of results by the sum of the costs of one record at each operator.
-//! The cost of a record is the time in the steps of a task over the number of records that the task has
-//! taken. This time includes the choice of the task. Three rules are ours:
+//! The cost of a record is the time in the steps of a task over the number of records that the task has read.
+//! This time includes the choice of the task. Three rules are ours:
 //!
 //! * A chain of operators is one loop, so the cost of a record at its task stands for the chain.
 //! * Copies of one operator count as one, with their times and records added up, because a record passes only
 //!   one of them. The task that merges what the copies have gathered is among them. All sources that run no
 //!   operator count as one, too: the splits of one stream cannot be told from several streams.
-//! * A task that has taken no record has no cost of a record and adds nothing to the sum. So if some
-//!   operators of a query were left waiting, the sum is lower and the slowdown is greater.
+//! * A task that has read no record has no cost of a record and adds nothing to the sum. So if some operators
+//!   of a query were left waiting, the sum is lower and the slowdown is greater.
 
 use std::collections::BTreeMap;
 
 use thalweg::{QueryMetrics, QueryReport, TaskMetrics};
 
-/// Work of a query's operators since the query's start: records that they have processed, and their time.
+/// Work of a query's operators since the query's start: records that they have processed, and the time that
+/// workers spent on them.
 #[derive(Clone, Default, Debug)]
 pub struct Work {
-    /// Time and records of the tasks of the query, with copies put together. Empty if only the report of the
-    /// query is known. It has at most as many entries as the query has tasks.
+    /// Time and records of the tasks of the query, with those of all copies of an operator added up. Empty if
+    /// only the report of the query is known. It has at most as many entries as the query has tasks.
     spent: BTreeMap<Operators, Spent>,
     /// Number of records that each operator has processed, summed over all operators.
     records: u64,
@@ -64,7 +65,7 @@ impl Work {
     }
 
     /// Returns the sum of the costs of one record at each operator since `earlier`, in nanoseconds. Returns
-    /// `None` if no cost is known, because no task has taken a record since then.
+    /// `None` if no cost is known, because no task has read a record since then.
     pub fn cost_ns_since(&self, earlier: &Work) -> Option<f64> {
         let of_each = |(operators, now): (&Operators, &Spent)| {
             let then = earlier.spent.get(operators).copied().unwrap_or_default();
@@ -103,8 +104,8 @@ impl Operators {
     }
 }
 
-/// Time that workers have spent in the steps of tasks, and number of records that these tasks have taken. A
-/// source takes the records that it makes.
+/// Time that workers have spent in the steps of tasks, and number of records that these tasks have read. For
+/// a source these are the records that it has made.
 #[derive(Clone, Copy, Default, Debug)]
 struct Spent {
     busy_ns: u64,

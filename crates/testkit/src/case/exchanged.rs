@@ -57,7 +57,7 @@ impl Work {
     ];
 }
 
-/// A result of any kind of operation as plain values: a stamp, a key, and numbers.
+/// A result of any kind of operation as plain values: a stamp in microseconds, a key, and numbers.
 type Told = (i128, u64, Vec<i64>);
 
 /// Test case whose query applies an operation that needs order or keys to a source of several splits.
@@ -71,8 +71,8 @@ pub struct Exchanged {
     gathered: Gathered<Told>,
 }
 
-/// Difference between the amounts of neighbouring splits. With it an amount tells which split a reading came
-/// from and its position there.
+/// Under `Passed`, the amount of a reading is the number of its split times this constant, plus the reading's
+/// position in the split.
 const SPLIT: i64 = 1 << 20;
 
 impl Exchanged {
@@ -130,7 +130,7 @@ impl Exchanged {
         format!("{}, {work:?}, straight: {is_straight}", splits.told())
     }
 
-    /// Adds the operation and the sink to the query, behind the source or behind the filter and the map.
+    /// Adds the operation and the sink to the query, after the source, or after the filter and the map.
     fn finish<C: Segment<Reading>>(&mut self, readings: Stream<Reading, C>, layout: Layout) {
         let first = &self.sides.sides[0];
         let expects = match self.work {

@@ -71,7 +71,7 @@ impl Parcels {
         self.runs.split(&self.input).into_iter().map(source).collect()
     }
 
-    /// Adds all operators and the sink of the query behind its source.
+    /// Adds all operators and the sink of the query after its source.
     fn finish<C: Segment<Parcel>>(&mut self, parcels: Stream<Parcel, C>) {
         let sink = Gather::new(Expects::WindowResults, &self.sabotage);
         self.gathered = sink.gathered();

@@ -42,7 +42,7 @@ impl Quirk {
 /// Readings of several splits of one source, and the ways in which these splits are hostile to each other.
 pub(super) struct Quirky {
     quirks: Vec<Quirk>,
-    /// Index of the split to which those quirks apply that concern only one split.
+    /// Index of the one split that is empty, silent, or ahead by years, if the splits have such a quirk.
     odd: usize,
     promise: Promise,
     pub(super) inputs: Vec<Vec<(i64, Reading)>>,

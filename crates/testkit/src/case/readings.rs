@@ -67,7 +67,7 @@ impl Readings {
         self.runs.split(&self.input).into_iter().zip(0..).map(source).collect()
     }
 
-    /// Adds all operators and the sink of the query behind its source.
+    /// Adds all operators and the sink of the query after its source.
     fn finish<C: Segment<Reading>>(&mut self, readings: Stream<Reading, C>) {
         let sink = Gather::new(Expects::WindowResults, &self.sabotage);
         self.gathered = sink.gathered();

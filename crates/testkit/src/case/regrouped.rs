@@ -4,7 +4,7 @@
 //!
 //! The comparison leaves out only the results that depend on chance. These are the order of rows, and, for
 //! windows after the union, the number of updates before the last one of a key and window. That number
-//! depends on how far the united watermark is behind the records. The results fired on time and the last
+//! depends on how far the united watermark lags behind the records. The results fired on time and the last
 //! update do not depend on it. For one stream all updates are compared.
 
 use std::collections::BTreeMap;

@@ -40,7 +40,7 @@ enum Shape {
     Joined,
 }
 
-/// Test case whose query has windows behind a source of several splits.
+/// Test case whose query has windows after a source of several splits.
 pub struct Spread {
     splits: Quirky,
     shape: Shape,

@@ -30,7 +30,7 @@ pub struct Ysb {
 /// Pace at which the source of a [`Ysb`] generates events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum YsbPace {
-    /// The source generates events as fast as they are taken. Event times begin at the epoch, with this
+    /// The source generates events as fast as the query reads them. Event times begin at the epoch, with this
     /// number of events per second of event time.
     Drained(u64),
     /// The source generates this number of events per second of processing time, the first at this instant.

@@ -8,7 +8,7 @@ use crate::arrival::Arrival;
 use crate::oracle::{Counting, Interval, Promise, Windows};
 use crate::seed::pick;
 
-/// Distance in microseconds by which slow watermarks are behind the records of their stream: longer than the
+/// Distance in microseconds by which slow watermarks lag behind the records of their stream: longer than the
 /// event times of any stream span, apart from a record in the far future.
 const SLOW_US: i64 = 1 << 40;
 
@@ -26,7 +26,7 @@ pub enum SideFeature {
     EndsEarly,
     /// One randomly drawn stream lacks the first two thirds of its records.
     StartsLate,
-    /// The watermarks of one randomly drawn stream are far behind its records.
+    /// The watermarks of one randomly drawn stream lag far behind its records, in event time.
     SlowWatermarks,
     /// One randomly drawn stream has the event times and keys of the stream after it, but watermarks of its
     /// own.

@@ -26,7 +26,7 @@ impl<P> Copies<P> {
     /// random numbers.
     ///
     /// # Panics
-    /// If `count` is zero, or the operator does not merge.
+    /// If `count` is zero, or the operator cannot merge the state of copies.
     pub fn of<T>(whole: P, count: usize) -> Self
     where
         P: Operator<T>,
@@ -49,7 +49,7 @@ impl<P> Copies<P> {
         self.copies.iter().chain([&self.whole])
     }
 
-    /// Tells a copy the watermark by which its next records are judged late.
+    /// Gives a copy the watermark by which it judges whether its next records are late.
     fn tell<T, O: Output<P::Out>>(late_by: EventTime, copy: &mut P, output: &mut O)
     where
         P: Operator<T>,

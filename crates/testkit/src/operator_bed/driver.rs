@@ -36,8 +36,8 @@ pub(super) struct Driver<In, P: Operator<In>, Make> {
     /// Counts of records (read, late and so on) of the operators that the current one has replaced, added up.
     earlier: Vec<Counts>,
     watermark: EventTime,
-    /// The watermark of a single input that was announced last, and whether it was announced to the current
-    /// operator or only to one that it replaced.
+    /// The watermark of a single input that an `InputWatermark` gave to an operator last, and whether the
+    /// current operator got it, or only one that it replaced.
     told: EventTime,
     is_told: bool,
     /// The last watermark that the operator has forwarded.
@@ -94,8 +94,8 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
     }
 
     /// Passes records of one input, whose own watermark is `own`, to the operator. If there are several
-    /// inputs, `told` is this watermark too, and it is announced to the operator if it differs from the last
-    /// watermark announced.
+    /// inputs, `told` is this watermark too. It is sent ahead as an `InputWatermark` if it differs from the
+    /// last watermark that the operator got.
     pub(super) fn batch(&mut self, batch: Vec<Record<In>>, own: EventTime, told: Option<EventTime>) -> Ended {
         if batch.is_empty() {
             return Ok(());
@@ -142,7 +142,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
     }
 
     /// Passes a mark (a [`Mark`], such as a watermark or the end of the stream) to the operator until the
-    /// operator is done with it, and notes how the operator forwards it.
+    /// operator is done with it, and checks and records how the operator forwards it.
     pub(super) fn mark(&mut self, mark: Mark) -> Ended {
         if let Mark::InputWatermark(own) = mark {
             (self.told, self.is_told) = (own, true);

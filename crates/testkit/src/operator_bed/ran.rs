@@ -26,8 +26,8 @@ pub struct Ran<In, Out> {
 /// An output record with its position among the watermarks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Emitted<Out> {
-    /// The record, with the watermark by which later operators judge it: the last watermark forwarded,
-    /// whether of the operator or of one input.
+    /// The record, with the watermark by which later operators judge whether it is late: the last watermark
+    /// forwarded, whether of the operator or of one input.
     pub row: Row<Out>,
     /// Number of watermarks that the operator was given before it emitted the record, including the one that
     /// caused it.
@@ -88,7 +88,7 @@ impl<In, Out> Ran<In, Out> {
     }
 
     /// Asserts that the output is these rows in this order, each with the watermark by which later operators
-    /// judge it.
+    /// judge whether it is late.
     ///
     /// # Panics
     /// If they differ; the message has the first difference.

@@ -14,19 +14,20 @@ pub struct Setup {
     pub workers: u64,
     /// Name of the scheduling policy.
     pub policy: &'static str,
-    /// Bounds of the memory of each edge.
+    /// Limits of each edge: records in a block, blocks in a chunk, chunks, and waiting marks.
     pub edges: EdgeLimits,
     /// The memory budget of the engine, in bytes.
     pub memory_budget_bytes: u64,
-    /// The memory pool is asked to grow in one of this number of actions.
+    /// The memory pool is asked to grow in one of so many actions of the simulation, on average.
     pub grow_one_in: u64,
-    /// The virtual clock advances in one of this number of actions.
+    /// The virtual clock advances in one of so many actions of the simulation, on average.
     pub tick_one_in: u64,
     /// Exclusive upper bound of one advance of the clock, in nanoseconds.
     pub tick_ns_max: u64,
     /// Index of the favourite worker, which steps most often.
     pub favourite: usize,
-    /// Number of actions in eight in which the favourite worker steps.
+    /// Number of actions in eight, on average, that are steps of the favourite worker while it is awake; in
+    /// the others any awake worker steps.
     pub favour: u64,
 }
 

@@ -26,7 +26,8 @@ struct Seen<'a> {
     count: u64,
 }
 
-/// The stream of requests, the blocks between the operators, and the open window.
+/// The hand-written loop for `distinct`: its stream of requests, the blocks between its operators, and its
+/// windows.
 struct Blocks<'a> {
     source: LineSource<'a>,
     requests: Vec<Record<&'a str>>,
@@ -68,8 +69,8 @@ impl Fed for Blocks<'_> {
     }
 }
 
-/// Distinct: keeps the requests for URLs that were not requested in the window before. Returns how many such
-/// requests there are.
+/// Distinct: keeps the first request for each URL in the open window, and drops all later ones. Returns the
+/// number of requests kept.
 #[inline(never)]
 fn keep_first<'a>(
     seen: &mut WordTable<'a>,

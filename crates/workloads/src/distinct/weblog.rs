@@ -21,7 +21,7 @@ use crate::nyt::civil::{days_from_civil, days_in_month, digits};
 pub enum WeblogError {
     /// The line has no time in brackets, or the time names no instant.
     Time,
-    /// The line has no quoted request behind the time, or the request does not have three parts.
+    /// The line has no quoted request after the time, or the request does not have three parts.
     Request,
 }
 

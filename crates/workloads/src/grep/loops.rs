@@ -20,7 +20,7 @@ pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<(), Found>> {
     ceiling::run(options, Blocks::new)
 }
 
-/// The stream of lines, the blocks between the operators, and the windows.
+/// The hand-written loop for `grep`: its stream of lines, the blocks between its operators, and its windows.
 struct Blocks<'a> {
     source: LineSource<'a>,
     lines: Vec<Record<&'a str>>,
@@ -81,7 +81,8 @@ fn search(pattern: &Regex, lines: &[Record<&str>], found: &mut [Record<u32>]) ->
     count
 }
 
-/// Window: adds up lines and occurrences of the pattern for one slide of the window.
+/// Window: adds lines and occurrences of the pattern to the open pane, a span as long as the slide of the
+/// windows.
 #[inline(never)]
 fn add_up(pane: &mut Found, rows: &[Record<u32>]) {
     for row in rows {

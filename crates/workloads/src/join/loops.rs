@@ -89,7 +89,7 @@ pub fn run(options: LoopOptions) -> LoopReport<JoinSecond> {
     })
 }
 
-/// One of the two streams of the join, with the state that it keeps.
+/// One of the two streams of the join, with its records that the other stream can still match.
 struct Half {
     generator: JoinGenerator,
     next: u64,
@@ -97,7 +97,7 @@ struct Half {
     reach: Reach,
 }
 
-/// The two streams, the blocks between the operators, and the results.
+/// The hand-written join: its two streams, the blocks between its operators, and its results.
 struct Blocks {
     left: Half,
     right: Half,

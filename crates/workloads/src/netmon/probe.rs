@@ -19,7 +19,7 @@ pub struct IpPair {
 ///
 /// Tables hash by one multiplication, which spreads numbers evenly that lie close together. With the
 /// addresses side by side the pairs formed a lattice, which some multipliers map to another lattice: a run
-/// had from 61 to 201 M records/s depending on its seed. With mixed numbers it had 126.
+/// had from 61 to 201 M records/s depending on its seed. With mixed numbers it had 126 M records/s.
 impl Hash for IpPair {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -56,14 +56,15 @@ impl<'a> LineSource<'a> {
     }
 }
 
-/// Adds the results of a window to a list, given the panes of the window.
+/// Function that adds the results of a window to a list, from its panes: spans as long as the slide.
 type Emit<'a, P, R> = Box<dyn FnMut(Window, &[&P], &mut Vec<R>) + 'a>;
 
 /// Sliding windows over an ascending stream, with one pane per slide, and their results.
 pub(crate) struct Panes<'a, P, R> {
     size: Span,
     slide: Span,
-    /// The pane that takes records now; it spans from `start` to `end`.
+    /// The pane, a span as long as the slide, into which the current records fall: from `start` inclusive to
+    /// `end` exclusive.
     open: P,
     start: EventTime,
     end: EventTime,

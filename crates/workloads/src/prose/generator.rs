@@ -24,7 +24,7 @@ pub struct TextGenerator {
     moods: Option<Moods>,
 }
 
-/// Division of a sequence of texts into kinds, one kind after the other.
+/// Division of a sequence of texts into kinds, such as moods of tweets, one kind after the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moods {
     /// Number of texts of each kind, a power of two. The number of kinds is a power of two as well.

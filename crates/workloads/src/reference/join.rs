@@ -44,7 +44,8 @@ pub struct JoinSecond {
     pub second: i64,
     /// Number of matches in the second.
     pub matches: u64,
-    /// A sum over all matches of the second that does not depend on their order. It shows if a match differs.
+    /// Wrapping sum of a hash of each match of the second, in which the order of matches does not matter. It
+    /// shows if a match differs.
     pub checksum: u64,
 }
 

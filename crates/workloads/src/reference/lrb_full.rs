@@ -335,7 +335,7 @@ impl Road {
         self.cars.insert(vehicle, car);
     }
 
-    /// Notes that a car which was stopped moves again, and ends the accident that it was part of.
+    /// Records that a car which was stopped moves again, and ends the accident that it was part of.
     fn move_on(&mut self, vehicle: i32, car: &Car, minute: i32) {
         self.stopped.entry(car.place).or_default().retain(|&other| other != vehicle);
         for accident in self.accidents.get_mut(&car.segment).into_iter().flatten() {
@@ -345,7 +345,7 @@ impl Road {
         }
     }
 
-    /// Notes that a car is stopped at a place. An accident begins if another car is stopped there and the
+    /// Records that a car is stopped at a place. An accident begins if another car is stopped there and the
     /// place has no accident yet.
     fn stop(&mut self, vehicle: i32, segment: Segment, place: Place, minute: i32) {
         let stopped = self.stopped.entry(place).or_default();

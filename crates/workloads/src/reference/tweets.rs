@@ -82,8 +82,8 @@ pub fn tweets_rows(
         let last = before.replace((tweets, score));
         let has_changed = last.is_some_and(|(tweets_before, score_before)| {
             let [now, then] = [i128::from(tweets), i128::from(tweets_before)];
-            // Tells whether the mean scores differ by at least 0.1: |score / now - score_before / then| >=
-            // 0.1, without a division.
+            // Compares mean scores: |score / now - score_before / then| >= 0.1, without a division. Here
+            // `now` and `then` are numbers of tweets.
             10 * (i128::from(score) * then - i128::from(score_before) * now).abs() >= now * then
         });
         if has_changed && !words.is_empty() {

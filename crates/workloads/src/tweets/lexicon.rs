@@ -96,7 +96,8 @@ impl Lexicon {
         self.word_count
     }
 
-    /// Returns the bytes of the lexicon's table, and an upper bound of the bytes of its words.
+    /// Returns the bytes of the lexicon's table and of the buffers of its words. A buffer that several words
+    /// share is counted for each of them.
     pub fn held_bytes(&self) -> usize {
         self.slots.len() * size_of::<(Text, i64)>()
             + self

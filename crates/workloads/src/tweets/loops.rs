@@ -22,7 +22,7 @@ pub fn run(options: LoopOptions<'_>, lexicon: &Lexicon) -> LoopReport<Windowed<(
     ceiling::run(options, |source, block_records| Blocks::new(source, block_records, lexicon))
 }
 
-/// The stream of tweets, the blocks between the operators, and the windows.
+/// The hand-written loop for tweets: its stream of tweets, the blocks between its operators, and its windows.
 struct Blocks<'a> {
     source: LineSource<'a>,
     lexicon: &'a Lexicon,
@@ -98,7 +98,7 @@ fn score(lexicon: &Lexicon, tweets: &[Record<&str>], scores: &mut [Record<i64>])
     }
 }
 
-/// Window: counts tweets and sums their scores in one pane.
+/// Window: counts tweets and sums their scores in the open pane, which is a whole window here.
 #[inline(never)]
 fn add_up(pane: &mut Sentiment, scores: &[Record<i64>]) {
     scores.iter().for_each(|score| pane.add(score.value));

@@ -100,7 +100,7 @@ impl Fold<i64> for ScoreSum {
 struct Changes;
 
 impl KeyedProcess<(), Windowed<(), Sentiment>> for Changes {
-    /// The score of the previous window.
+    /// Number and total score of the tweets of the previous window; `None` before the first.
     type State = Option<Sentiment>;
     type Out = Windowed<(), Sentiment>;
 

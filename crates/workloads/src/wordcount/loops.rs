@@ -23,7 +23,8 @@ pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<Text, u64>> {
     ceiling::run(options, Blocks::new)
 }
 
-/// The stream of lines, the blocks between the operators, and the windows.
+/// The hand-written loop for word count: its stream of lines, the blocks between its operators, and its
+/// windows.
 struct Blocks<'a> {
     source: LineSource<'a>,
     lines: Vec<Record<&'a str>>,
@@ -96,7 +97,7 @@ pub(crate) fn split<'a>(lines: &[Record<&'a str>], at: &mut Place, words: &mut [
     count
 }
 
-/// Window: counts the occurrences of each word in one pane.
+/// Window: counts the occurrences of each word in the open pane, a span as long as the slide of the windows.
 #[inline(never)]
 pub(crate) fn count_words<'a>(pane: &mut WordTable<'a>, words: &[Record<&'a str>]) {
     for word in words {

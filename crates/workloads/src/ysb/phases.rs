@@ -64,7 +64,7 @@ impl Generate for YsbPhases {
         self.events.place(index)
     }
 
-    /// Returns the bytes of the cache of events, which all users of the generator share.
+    /// Returns the bytes of the cache of events, which all clones of the generator share.
     fn cache_bytes(&self) -> usize {
         self.events.cache_bytes()
     }

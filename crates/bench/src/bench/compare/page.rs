@@ -8,7 +8,7 @@ use crate::bench::comparison::Comparison;
 use crate::bench::report::{Figures, GroupFigures};
 use crate::bench::verdict::{Claim, Verdict, median};
 
-/// The frame of the page, into which tables and plots are filled.
+/// HTML of the comparison page with `{{name}}` in place of each table and plot, which are filled in later.
 const PAGE: &str = include_str!("../../../assets/compare.html");
 /// The JavaScript library that draws the plots: see `assets/vega/README.md`.
 const VEGA: &str = include_str!("../../../assets/vega/vega.min.js");

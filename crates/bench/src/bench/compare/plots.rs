@@ -10,7 +10,8 @@ use crate::bench::report::GroupFigures;
 /// The version of Vega-Lite's schema that the plots follow.
 const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
 
-/// Largest number of timeline entries drawn for each policy or mode: more than a page shows.
+/// Largest number of timeline entries (steps of tasks that workers ran) drawn for each policy or mode: more
+/// than a page shows.
 const RUNS_MAX: usize = 4_000;
 
 /// A plot of a comparison: its title, a note, and its specification for Vega-Lite.

@@ -161,7 +161,7 @@ fn queues_are_sampled_without_an_observer() {
     assert!(queue_cv.is_some_and(|cv| 0.5 < cv && cv <= 1.0), "{queue_cv:?}");
 }
 
-/// A query whose last results are out has no overdue results. If a query was left waiting, its overdue
+/// A query whose last results are delivered has no overdue results. If a query was left waiting, its overdue
 /// results are counted with their ages, so that it does not look fast.
 #[test]
 fn what_is_overdue_counts_with_its_age() {

@@ -7,11 +7,11 @@
 //! to twelve bulk jobs all policies are alike in the paper; in (c) all bulk jobs together are offered the
 //! whole.
 //!
-//! Latency is result latency: from the end of a window, by the records' own stamps, until its results are out.
-//! The paper counts from the arrival of the last event of the window (section 4.1). That event comes up to 16
-//! ms (one of 64 messages a second) before the window's end. Windows that had ended before the measurement did,
-//! and whose results were not out, count with their age; so a policy that leaves a job waiting does not look
-//! fast.
+//! Latency is result latency: from the end of a window, by the records' own stamps, until its results are
+//! delivered. The paper counts from the arrival of the last event of the window (section 4.1). That event
+//! comes up to 16 ms (one of 64 messages a second) before the window's end. Windows that had ended before the
+//! measurement did, and whose results were not delivered, count with their age; so a policy that leaves a job
+//! waiting does not look fast.
 
 use anyhow::Result;
 
@@ -32,12 +32,12 @@ use crate::values::Aggressor;
 /// The name of the group of jobs whose latencies are compared.
 const SENSITIVE: &str = Group::Sensitive.name();
 
-/// Measured time of each run in seconds, if all of the offered load is taken: three windows of bulk jobs and
-/// a little more.
+/// Measured time of each run in seconds, if all records offered are read: three windows of bulk jobs and a
+/// little more.
 pub const RUN_S: f64 = 31.0;
 
-/// Factor by which a run is longer if bulk jobs are offered just what they take alone. The other jobs take
-/// some of this capacity, and policies differ in how well they use the machine.
+/// Factor by which a run is longer if bulk jobs are offered just the rate that they reach when they run
+/// alone. The other jobs need some of this capacity, and policies differ in how well they use the machine.
 const MARGIN: f64 = 1.25;
 
 /// The policies by the paper's names; the last two are not in the paper.
@@ -133,8 +133,8 @@ impl Panel {
         }
     }
 
-    /// Returns the load offered to bulk jobs at a value of the parameter, as a multiple of the load that they
-    /// take alone on two workers.
+    /// Returns the load offered to bulk jobs at a value of the parameter, as a multiple of the rate that they
+    /// reach alone on two workers.
     fn load(self, at: f64) -> f64 {
         match self {
             Panel::Load => at,
@@ -144,13 +144,13 @@ impl Panel {
     }
 
     /// Returns by which factor a run at a value of the parameter is longer, so that the windows of bulk jobs
-    /// fire equally often in all runs. If twice as much is offered as is taken, only half of the event time
-    /// passes.
+    /// fire equally often in all runs. If twice as many records are offered as are read, only half of the
+    /// event time passes.
     pub fn stretch(self, at: f64) -> f64 {
         let overload = match self {
             Panel::Load | Panel::Jobs => self.load(at),
-            // Bulk jobs are offered what two workers can take. So with `at` workers they are offered `2 / at`
-            // times what is taken.
+            // Bulk jobs are offered the rate that they reach on two workers. So with `at` workers they are
+            // offered `2 / at` times the rate at which they read.
             Panel::Workers => 2.0 / at,
         };
         (overload * MARGIN).max(1.0)
@@ -183,8 +183,8 @@ impl Panel {
     }
 }
 
-/// Returns the options with the load of bulk jobs as a rate: the capacity that bulk jobs take alone, which is
-/// measured first.
+/// Returns the options with the load of bulk jobs as a rate: the rate that bulk jobs reach when they run
+/// alone, which is measured first.
 pub fn resolved(args: BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchArgs> {
     let capacity_per_s = capacity_per_s(&args, interrupt)?;
     console::note(&format!("bulk alone takes {}", show::rate(capacity_per_s)));
@@ -200,8 +200,8 @@ fn of_sensitive(figures: &Figures, figure: impl Fn(&GroupFigures) -> Option<f64>
     figures.groups.iter().find(|group| group.name == SENSITIVE).and_then(figure)
 }
 
-/// Returns a quantile of the result latency of the latency-sensitive jobs in microseconds. Results that
-/// are due and not out are included with their age.
+/// Returns a quantile of the result latency of the latency-sensitive jobs in microseconds. Results that are
+/// due and not delivered are included with their age.
 fn results(figures: &Figures, quantile: fn(&Latency) -> f64) -> Option<f64> {
     of_sensitive(figures, |group| group.results_us().as_ref().map(quantile))
 }
@@ -210,8 +210,8 @@ fn shown(micros: f64) -> String {
     show::latency(micros * 1e3)
 }
 
-/// Returns the share of windows of the latency-sensitive jobs whose results were out within the latency
-/// target. Results that are due for longer and not out count as missed.
+/// Returns the share of windows of the latency-sensitive jobs whose results were delivered within the latency
+/// target. Results that are due for longer and not delivered count as missed.
 fn in_time(figures: &Figures) -> Option<f64> {
     of_sensitive(figures, |group| group.overdue?.results_in_time)
 }
@@ -229,7 +229,7 @@ fn of_three(orleans: &Pairs, fifo: &Pairs) -> Vec<Option<[f64; 3]>> {
     orleans.iter().zip(fifo).map(of).collect()
 }
 
-/// A figure of two policies side by side, for each repetition of an experiment.
+/// Values of a figure under two policies, as a pair for each repetition of an experiment.
 type Pairs = [Option<(f64, f64)>];
 
 fn alike(runs: Evidence<'_>, at: Option<f64>) -> Claim {

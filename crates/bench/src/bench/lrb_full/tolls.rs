@@ -76,7 +76,8 @@ impl<'a> Tolls<'a> {
     }
 }
 
-/// The historical tolls for the reference, and their text, if there is a file.
+/// The historical tolls for the reference, and the text of their file, which keeps their memory reserved in
+/// the budget; `None` if there is no file.
 pub type ReferenceTolls = (Vec<[i32; 4]>, Option<PaidText>);
 
 /// A row of the file of tolls: vehicle, day and expressway, with their toll.
@@ -102,7 +103,7 @@ fn read(path: &Path) -> Result<Vec<TollRow>> {
     }
 }
 
-/// An output that gathers the records of a source in memory.
+/// An output that collects the records of the source of tolls in memory.
 struct Gathered(Vec<TollRow>);
 
 impl Output<TollRow> for Gathered {

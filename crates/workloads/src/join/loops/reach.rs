@@ -34,12 +34,12 @@ const NOTHING: Link = Link { time_us: i64::MIN, value: Number { key: 0, number: 
 pub(super) struct Reach {
     heads: Vec<u32>,
     ring: Vec<Link>,
-    /// Number of the next record of the stream. Numbers wrap around: a chain that got no record for 2^32
-    /// records would seem new.
+    /// Number of the next record of the stream. Numbers wrap around: a chain whose latest record lies 2^32
+    /// records back would seem to have a new one.
     next: u32,
     shift: u32,
-    /// Scratch space for the current block: the head of the other stream's chain for each row, and the record
-    /// at that head.
+    /// Scratch space for the current block: for each of its rows, the number of the latest record in the
+    /// other stream's chain for the hash of the row's key, and that record.
     firsts: Vec<(u32, Link)>,
 }
 

@@ -8,7 +8,8 @@ use thalweg::{KeyedProcess, ProcessContext, Record};
 use super::journeys::StopChange;
 use crate::lrb::report::{Direction, Place, SEGMENT_COUNT, Segment};
 
-/// Number of segments before the segment of an accident in which the accident counts as ahead.
+/// Number of segments before that of an accident, in the direction of travel, where the accident is still
+/// ahead of the cars; its own segment is not counted.
 const SEGMENTS_BEFORE: u8 = 4;
 
 /// The beginning or the end of an accident between two cars.
@@ -25,7 +26,7 @@ pub struct AccidentChange {
 pub struct Standing {
     /// The cars that have stopped at the place; the one that has stood longest is first.
     cars: Vec<u32>,
-    /// The first two cars of the accident at the place, while there is one.
+    /// The two cars whose stops began the accident at the place; `None` if there is no accident.
     accident: Option<[u32; 2]>,
 }
 

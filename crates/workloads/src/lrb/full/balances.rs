@@ -80,7 +80,8 @@ impl KeyedProcess<u32, BalanceEvent> for Balances {
         context.set_timer(EventTime::from_secs(next_second));
     }
 
-    /// Processes waiting events. It is called when all events before `at` have arrived.
+    /// Processes the waiting events of a car that are before `at`. It is called when all events before `at`
+    /// have arrived.
     fn on_timer(
         &self,
         _vehicle: &u32,

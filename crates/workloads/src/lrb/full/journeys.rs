@@ -74,7 +74,7 @@ pub struct Car {
     /// [`STOPPED_REPORTS`] are not distinguished.
     reports_there: u8,
     is_off_road: bool,
-    /// Number of entries of the car at the time of the last report.
+    /// Number of entries of the car into segments at the event time of its last report.
     entries_then: u16,
 }
 

@@ -87,13 +87,14 @@ pub struct Announcement {
 /// The state that the toll operator keeps for each segment of the road.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Known {
-    /// The traffic of the segment, each with the minute for which it holds, counted from the origin of time.
-    /// Usually one minute is kept, and for a short time two.
+    /// The traffic before each minute for which tolls may still be announced, with the number of that minute,
+    /// counted from the origin of event time. Usually one minute is kept, and for a short time two.
     traffic: Vec<(i64, Traffic)>,
-    /// Accidents ahead of the segment. An accident is forgotten when traffic comes after its last
-    /// minute. In a segment without traffic it is kept.
+    /// Accidents ahead of the segment. An accident is forgotten when traffic of a minute after its last one
+    /// comes. In a segment without traffic it is kept.
     accidents: Vec<Accident>,
-    /// Cars that entered in minutes whose beginning the watermark has not reached.
+    /// Entries of cars that wait for an announcement until the watermark reaches the beginning of their
+    /// minute.
     waiting: Vec<(EventTime, Entry)>,
 }
 

@@ -28,13 +28,13 @@ use track::{Jam, Journey, Track};
 /// Number of rounds of 30 s in a period of the generated traffic.
 pub const ROUNDS: usize = 80;
 
-/// Number of rows in a round of the generated traffic.
+/// Number of slots: a slot is one row in each round of the generated traffic.
 pub const SLOTS: usize = 30_000;
 
-/// Number of car numbers that one period of the traffic uses.
+/// Number of car numbers that one period (40 minutes) of the traffic uses.
 pub(super) const VEHICLES: u32 = 2 * SLOTS as u32;
 
-/// Number of request numbers that one period of the traffic uses.
+/// Number of request numbers that one period (40 minutes) of the traffic uses.
 pub(super) const QUERIES: u32 = (REQUEST_SLOTS * ROUNDS) as u32;
 
 /// Number of slots of a round that send requests instead of position reports.
@@ -96,7 +96,7 @@ struct Road {
     jams: Vec<Jam>,
 }
 
-/// A slot that sends requests about the car in the slot `other`.
+/// A slot (one row in each round of 30 s) whose requests are about the car in the slot `other`.
 struct Asker {
     slot: usize,
     other: usize,
@@ -104,7 +104,8 @@ struct Asker {
 }
 
 impl Road {
-    /// Fills a slot of the period with this journey, and with another journey for the remaining rounds.
+    /// Fills a slot of the period (one row in each round of 30 s) with this journey, and with another journey
+    /// for the remaining rounds.
     fn drive_on(&mut self, slot: usize, begin_round: usize, track: &Track, entropy: &mut SeededEntropy) {
         let vehicle = 2 * slot as u32;
         let is_reentry = entropy.below(5) == 0;
@@ -145,7 +146,7 @@ impl Road {
     }
 }
 
-/// An interruption of a journey in which the car stands for some rounds.
+/// An interruption of a journey in which the car stands for some rounds of 30 s.
 #[derive(Clone, Copy)]
 struct Incident {
     begin_round: usize,
@@ -161,7 +162,7 @@ impl Incident {
         self.begin_round - Self::ROUNDS_BEFORE
     }
 
-    /// Returns the rounds, counted within the journey, in which the car stands.
+    /// Returns the rounds, counted from 0 at the start of the journey, in which the car stands.
     fn stands(self) -> std::ops::Range<usize> {
         Self::ROUNDS_BEFORE..Self::ROUNDS_BEFORE + self.rounds
     }

@@ -10,7 +10,7 @@ use crate::lrb::report::{Direction, PositionReport, SEGMENT_COUNT, SEGMENT_FEET}
 /// branch predictor remembers it: 10,000 records at a hundred expressways.
 const TURN: u64 = 101;
 
-/// Computes the numbers of the cars and requests of one expressway in one period.
+/// Computes the numbers of the cars and requests of one expressway in one period of 40 minutes.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers {
     pub(super) period: u32,

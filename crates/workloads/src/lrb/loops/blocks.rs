@@ -31,7 +31,8 @@ pub(super) struct Source<'a> {
     pub(super) stamps: Stamps,
 }
 
-/// The stream of reports, the blocks between the operators, and the open windows.
+/// The hand-written loop for Linear Road: its stream of reports, the blocks between its operators, and its
+/// open windows.
 pub(super) struct Blocks<'a> {
     source: Source<'a>,
     records: Vec<Record<LrbRecord>>,

@@ -37,7 +37,7 @@ const _: () = assert!(size_of::<Record<SegmentSpeed>>() == 24);
 const _: () = assert!(size_of::<Record<SegmentCount>>() == 24);
 const _: () = assert!(size_of::<Record<TollReport>>() == 40);
 
-/// The state of the minute that is open now.
+/// The state of the open minute, the blocks between the operators, and the results of earlier minutes.
 pub(super) struct Minute {
     pub(super) speeds: Speeds,
     pub(super) counts: Counts,
@@ -180,7 +180,8 @@ fn take(rows: &[Windowed<Segment, SegmentReport>], results: &mut Vec<Windowed<Se
     results.extend_from_slice(rows);
 }
 
-/// Passes all rows to `next`, block by block; the block has room for at least one row.
+/// Passes all rows to `next` through `block`, which is filled and emptied in turn; it has room for at least
+/// one row.
 fn in_blocks<T>(rows: impl Iterator<Item = T>, block: &mut Vec<T>, mut next: impl FnMut(&[T])) {
     for row in rows {
         block.push(row);

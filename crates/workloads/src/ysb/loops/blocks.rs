@@ -23,7 +23,7 @@ pub(super) const BLANK_EVENT: Record<YsbEvent> = Record::new(
 /// The content of a row of ads in a block before an ad is written to it.
 pub(super) const BLANK_AD: Record<AdInfo> = Record::new(EventTime::EPOCH, AdInfo { ad_id: 0 });
 
-/// The blocks between the operators of the loop, and the state of the join and of the window.
+/// The hand-written loop for YSB: the blocks between its operators, and the state of its join and its window.
 pub(super) struct Blocks {
     events: Vec<Record<YsbEvent>>,
     views: Vec<Record<YsbEvent>>,

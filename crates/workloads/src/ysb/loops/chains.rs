@@ -9,7 +9,8 @@ use super::window::{Campaigns, OpenWindow, campaigns};
 use crate::loops::stamps::Stamps;
 use crate::ysb::event::{AdInfo, VIEW, YsbEvent};
 
-/// The block of rows between the two fused loops, and the state of the second loop.
+/// The hand-written loop for YSB: the block of rows between its two fused loops, and the state of the second
+/// one.
 pub(super) struct Chains {
     ads: Vec<Record<AdInfo>>,
     campaigns: Campaigns,

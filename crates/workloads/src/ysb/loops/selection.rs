@@ -9,7 +9,7 @@ use super::window::{Campaigns, OpenWindow, campaigns};
 use crate::loops::stamps::Stamps;
 use crate::ysb::event::{AdInfo, VIEW, YsbEvent};
 
-/// The blocks between the operators of the loop, and the state of the join and of the window.
+/// The hand-written loop for YSB: the blocks between its operators, and the state of its join and its window.
 pub(super) struct Selection {
     events: Vec<Record<YsbEvent>>,
     views: Vec<u32>,

@@ -16,20 +16,20 @@ use crate::lrb::report::{Direction, ENTRY_LANE, EXIT_LANE, REPORT_PERIOD_S, SEGM
 /// Length of the road that generated cars use, in feet. The remaining road is room for shifting the traffic.
 const TRACK_FEET: u32 = 90 * SEGMENT_FEET;
 
-/// Feet that a car moves in a round, per mile per hour of speed.
+/// Feet that a car moves in a round of 30 s, for each mile per hour of its speed.
 const FEET_PER_ROUND_MPH: u32 = SEGMENT_FEET * REPORT_PERIOD_S / 3_600;
 
-/// Feet that a car may move in a round beyond its speed, so that a creeping car does not stand.
+/// Feet that a car may move in a round of 30 s beyond its speed, so that a creeping car does not stand.
 const CREEP_FEET: u32 = 40;
 
 /// Feet between the tracks of the cars of an accident while they do not stand; also the distance between any
 /// track and the ends of the road.
 const BESIDE_FEET: u32 = 100;
 
-/// Number of rounds that a car spends on the entry lane.
+/// Number of rounds of 30 s that a car spends on the entry lane.
 const ENTRY_ROUNDS: usize = 4;
 
-/// A stretch of road where cars are slow, during some rounds.
+/// A stretch of road where cars are slow, during some rounds of 30 s.
 #[derive(Clone)]
 pub(super) struct Jam {
     pub(super) direction: Direction,
