@@ -31,18 +31,20 @@ const UNPAID_BYTES_MAX: usize = 1 << 20;
 /// of it.
 const FILLERS_MAX: usize = 31;
 
-/// Row counts of an operator over batches before its first row: it has taken none and put out none.
+/// Row counts of an operator over batches that has received no row and emitted none.
 pub const NOTHING_WEIGHED: Weighed = Weighed { taken: 0, put: 0, most: BATCH_ROWS_MAX as u32 };
 
-/// A batch of rows as Arrow columns, with the kind of change of each row and the watermark behind the rows.
+/// A batch of rows as Arrow columns, with the kind of change of each row and the watermark that follows the
+/// rows.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The rows of the batch as Arrow columns.
     pub rows: RecordBatch,
     /// Change kind of each row; `None` if all rows are inserts.
     pub kinds: Option<Arc<[RowKind]>>,
-    /// Watermark behind these rows, if their source gives one here. [`EventTime::MAX`] means that these are the last
-    /// rows of their source. Joins which read a whole table wait for that, so sources of bounded tables end with it.
+    /// Watermark that follows these rows directly; `None` if no watermark follows here. [`EventTime::MAX`]
+    /// means that these are the last rows of their source. A join that first reads a whole table waits for
+    /// this value, so sources of bounded tables end with it.
     pub watermark: Option<EventTime>,
     /// Reason why the query must fail; a batch with a failure has no rows.
     pub failure: Option<Arc<Failure>>,
@@ -91,7 +93,8 @@ impl Batch {
         Batch { failure: Some(Arc::new(failure)), ..Batch::new(rows) }
     }
 
-    /// Returns whether no rows follow this batch; its source tells this by a watermark at the end of time.
+    /// Returns whether this is the last batch of its source, which is so if its watermark is
+    /// [`EventTime::MAX`].
     #[inline]
     pub fn is_last(&self) -> bool {
         self.watermark == Some(EventTime::MAX)
@@ -201,8 +204,9 @@ pub fn batch_of(
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(arrow_error)
 }
 
-/// Reserves `bytes` of the memory budget for a moment, for example while a hash table is copied into a larger
-/// one. The bytes are free again when the caller drops the returned payment. Up to 1 MiB is not charged.
+/// Reserves `bytes` of the memory budget for a short time, for example while a hash table is copied into a
+/// larger one. The bytes are free again when the caller drops the returned reservation. Up to 1 MiB is not
+/// charged.
 ///
 /// # Errors
 /// `STATE_LIMIT` if there is no room.

@@ -165,7 +165,7 @@ pub struct World {
     pub stdout: Output,
     /// The stream to which the connector `print` writes if its option `standard-error` is true.
     pub stderr: Output,
-    /// State that all tables of one run share. The world of each job of the run holds a copy made by
+    /// State that all tables of one run share. Each job of the run has a [`World`] with a copy of it, made by
     /// [`Shared::for_job`].
     pub shared: Shared,
     /// Tells whether the job of the tables is bounded, and whether it was asked to end before its input had
@@ -196,8 +196,8 @@ impl Shared {
         Shared { job, ..self.clone() }
     }
 
-    /// Claims a file for rows or for bad records. If the file is already claimed and one writer would
-    /// overwrite the other, returns the purpose for which it was claimed first.
+    /// Records that a sink writes rows, or a source bad records, to a file. If the file is already recorded
+    /// and one writer would overwrite the other, returns the purpose of the first writer as the error.
     fn takes_file(&self, file: FileKey, purpose: Purpose) -> Result<(), Purpose> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         match files.get(&file) {
@@ -248,7 +248,7 @@ impl World {
         self.base.join(bare.unwrap_or(written))
     }
 
-    /// Returns this world, restricted to files below the directories `roots`; `None` allows all files.
+    /// Returns this world, with access only to files below the directories `roots`; `None` allows all files.
     ///
     /// # Errors
     /// [`SqlError`] if a directory is missing.
@@ -350,12 +350,12 @@ pub struct Abilities {
     pub is_bounded: bool,
     /// Whether rows that are read from the table may update or delete earlier rows.
     pub gives_changes: bool,
-    /// Whether the table accepts updates and deletes.
+    /// Whether updates and deletes may be written to the table.
     pub takes_changes: bool,
 }
 
-/// Opens the splits of a table. Each split gives the table columns with the indexes `wanted`, in that order;
-/// they are physical or metadata columns.
+/// Opens the splits of a table, the parts that are read in parallel. Each split gives the table columns with
+/// the indexes `wanted`, in that order; they are physical or metadata columns.
 ///
 /// # Errors
 /// [`SqlError`] if the options are wrong, or the table cannot be opened.

@@ -97,8 +97,8 @@ fn secret_ranges(text: &str) -> Vec<(usize, usize)> {
     ranges
 }
 
-/// Returns the end of a literal. Two quotes inside of it are one quote; a literal without an end reaches to
-/// the end of the text.
+/// Returns the offset in bytes of the closing quote of a literal whose text begins at `start`. Two quotes
+/// inside of it are one quote; a literal without an end reaches to the end of the text.
 fn end_of_literal(text: &str, start: usize) -> Option<usize> {
     let mut end = start;
     loop {
@@ -110,7 +110,8 @@ fn end_of_literal(text: &str, start: usize) -> Option<usize> {
     }
 }
 
-/// Returns the end of a name in quotes; `None` if the name does not end on its line.
+/// Returns the offset in bytes of the closing quote of a name in quotes; `None` if the name does not end on
+/// its line.
 fn end_of_name(text: &str, start: usize, quote: char) -> Option<usize> {
     let end = text[start..].find([quote, '\n'])?;
     text[start + end..].starts_with(quote).then_some(start + end)

@@ -58,7 +58,7 @@ const DIVERT_BUFFER_BYTES: usize = 64 << 10;
 #[derive(Clone, PartialEq, Debug)]
 pub struct BadOptions {
     on_bad: OnBad,
-    /// How many records of a window of 10,000 may be bad; `None` for no limit.
+    /// How many of 10,000 consecutive records may be bad; `None` for no limit.
     bad_max: Option<usize>,
 }
 
@@ -115,14 +115,14 @@ pub(super) struct BadRecords {
     job: u64,
     /// Tells whether the job of the split was asked to end early.
     end: JobEnd,
-    /// The last bad record, if it is longer than a record may be and its end was not found yet.
+    /// The last bad record, if it is longer than a record may be and the end of the record was not found yet.
     cut: Option<Cut>,
     recent: RecentBad,
     count: u64,
     /// How many of the next bad records are neither counted nor written, because the saved count of bad
     /// records already contains them.
     known: u64,
-    /// Number of lines of all inputs of the split before the current one.
+    /// Number of lines of all inputs of the split that were read before the current input.
     lines_before: u64,
     is_over: bool,
 }
@@ -244,7 +244,7 @@ impl BadRecords {
         self.divert(&line)
     }
 
-    /// Notes that the split has read one of its inputs to the end. The input had `lines` lines.
+    /// Records that the split has read one of its inputs to the end. The input had `lines` lines.
     pub(super) fn pass_input(&mut self, lines: u64) {
         self.lines_before += lines;
     }

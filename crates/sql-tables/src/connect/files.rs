@@ -34,7 +34,7 @@ pub trait Files: Disk {
     /// The error of the operating system, if the path does not exist.
     fn real_path(&self, path: &Path) -> io::Result<PathBuf>;
 
-    /// Creates a directory and its missing parents, and makes their names durable.
+    /// Creates a directory and its missing parents, and syncs their names to disk.
     ///
     /// # Errors
     /// The error of the operating system.
@@ -126,8 +126,9 @@ impl Disk for RealFiles {
                 }
                 Err(error) => return Err(error),
             };
-            // A run that checks for leftovers holds the lock for a moment, and may remove the file before it
-            // is locked here. An error means that the file system has no locks.
+            // A run that checks for leftovers, which are unfinished files of killed runs, holds the lock for
+            // a short time, and may remove the file before it is locked here. An error means that the file
+            // system has no locks.
             let _ = file.lock();
             if stands_at(&file, path)? {
                 return Ok(Box::new(LockedFile(file)));
@@ -317,7 +318,7 @@ impl FileKey {
     }
 }
 
-/// The content of a file that is published as a whole: rows or bad records.
+/// The content of a file that gets its final name when it is complete: rows or bad records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
     /// The file holds the rows of one sink.
@@ -327,7 +328,8 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Returns whether one file can serve both purposes: only several sets of bad records can share a file.
+    /// Returns whether one file can hold both contents: bad records of several tables can share a file, rows
+    /// cannot.
     pub(super) fn goes_with(self, other: Purpose) -> bool {
         self == Purpose::BadRecords && other == Purpose::BadRecords
     }
