@@ -63,8 +63,8 @@ impl Clocks {
         low.saturating_add(offset_ms(zone, low))
     }
 
-    /// Returns the greatest watermark, in whole milliseconds, by which windows are still open that end at the
-    /// local time [`passed`](Self::passed) by `watermark`.
+    /// Returns the greatest watermark, in whole milliseconds, at which a window has not ended yet that ends
+    /// at the local time which [`passed`](Self::passed) returns for `watermark`.
     pub fn before(&mut self, watermark: EventTime) -> EventTime {
         let reading = self.passed(watermark);
         EventTime::from_micros(self.end(reading).saturating_sub(1).saturating_mul(1_000))

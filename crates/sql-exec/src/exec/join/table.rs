@@ -65,8 +65,8 @@ pub(super) struct Probe {
     /// right row to compare it with.
     row: usize,
     next: u32,
-    /// Position in the left rows from which a semi or anti join continues to put out rows. These come out
-    /// after all rows are matched.
+    /// Position in the left rows from which a semi or anti join continues to emit rows. It emits them after
+    /// all rows are matched.
     alone: usize,
 }
 
@@ -197,10 +197,11 @@ impl Probe {
     }
 }
 
-/// Gathers the rows of a batch with the indexes `places`; a NULL index gives a row of NULL.
+/// Returns the columns of the rows of a batch with the indexes `places`, in that order; a NULL index gives a
+/// row of NULL.
 pub(super) fn gathered(rows: &RecordBatch, places: &UInt32Array) -> Outcome<Vec<ArrayRef>> {
     let columns = rows.columns().iter().map(|column| {
-        // If all rows are gathered in their order, the column itself is returned without a copy.
+        // If all rows are wanted in their order, the column itself is returned without a copy.
         let is_all = places.len() == rows.num_rows()
             && arrow::array::Array::null_count(places) == 0
             && places.values().iter().enumerate().all(|(at, place)| at == *place as usize);
