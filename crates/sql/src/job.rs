@@ -138,7 +138,7 @@ pub fn assemble(
     Ok(Assembled { query, tally, end: world.end.clone() })
 }
 
-/// Returns whether all inputs of a job are finite.
+/// Returns whether all tables that a job reads come to an end.
 fn is_bounded(job: &Job) -> bool {
     job.parts.iter().all(|part| changelog::ends(&part.plan))
 }
@@ -148,10 +148,10 @@ fn is_bounded(job: &Job) -> bool {
 pub struct Shown {
     form: Form,
     output: Output,
-    /// Bytes that the sink writes before the first row, such as the line of column names.
+    /// Bytes that the sink still has to write before the first row, such as the line of column names.
     head: Vec<u8>,
     buffer: Vec<u8>,
-    /// Whether the query may change rows that it has put out, so that each row is written with its kind of
+    /// Whether the query may change rows that it has emitted, so that each row is written with its kind of
     /// change.
     has_kinds: bool,
 }

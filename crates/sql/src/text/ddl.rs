@@ -95,7 +95,7 @@ pub struct WatermarkDefinition {
     pub expression: Expr,
 }
 
-/// Parses the text behind `CREATE [TEMPORARY] TABLE`.
+/// Parses the rest of a table's declaration, after the words `CREATE [TEMPORARY] TABLE`.
 pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserError> {
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
     let name = name(parser)?;
