@@ -218,9 +218,9 @@ pub enum Node {
         keys: Vec<usize>,
         /// Columns by which the rows of one key and window are ranked.
         order: Vec<SortKey>,
-        /// First rank that is put out; ranks begin at 1.
+        /// First rank that is emitted; ranks begin at 1.
         from: u64,
-        /// Last rank that is put out, included.
+        /// Last rank that is emitted, included.
         to: u64,
     },
     /// Pairs of matching rows of two inputs: the columns of the left row, then the columns of the right row.
@@ -274,11 +274,11 @@ pub enum Node {
         /// The ranking function. Every plan that may run has ROW_NUMBER here, because planning refuses the
         /// others.
         function: RankFunction,
-        /// First rank that is put out; ranks begin at 1.
+        /// First rank that is emitted; ranks begin at 1.
         from: u64,
-        /// Last rank that is put out, included. Planning refuses a top-N without an upper bound.
+        /// Last rank that is emitted, included. Planning refuses a top-N without an upper bound.
         to: u64,
-        /// Whether the rank is put out as a column behind the columns of the input.
+        /// Whether the rank is emitted as a column after the columns of the input.
         has_rank: bool,
         /// Whether the input may retract rows.
         is_retracting: bool,

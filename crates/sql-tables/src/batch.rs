@@ -26,9 +26,8 @@ pub const BATCH_BYTES_MAX: usize = 256 << 10;
 /// them exist at a time.
 const UNPAID_BYTES_MAX: usize = 1 << 20;
 
-/// Greatest number of empty batches that are sent behind one batch with long rows. An edge holds a limited
-/// number of batches, so the empty ones let the long batch take up more of the edge; this many fill the rest
-/// of it.
+/// Greatest number of empty batches that are sent after one batch with long rows. An edge holds at most 32
+/// batches, so a long batch followed by this many empty ones fills it.
 const FILLERS_MAX: usize = 31;
 
 /// Row counts of an operator over batches that has received no row and emitted none.
@@ -137,7 +136,7 @@ impl Batch {
     }
 
     /// Splits the batch into its first `count` rows and the remaining rows. Copies nothing; the watermark
-    /// stays behind the last row.
+    /// stays after the last row.
     pub fn split(self, count: usize) -> (Batch, Batch) {
         let part = |from: usize, to: usize, watermark| Batch {
             rows: self.rows.slice(from, to - from),
@@ -162,12 +161,12 @@ impl Batch {
     }
 
     /// Returns the number of empty batches which must follow this one on an edge. An edge bounds the number
-    /// of batches, so a long batch takes the room of one batch per [`BATCH_BYTES_MAX`] bytes.
+    /// of batches, so a long batch is to take the room of one batch per [`BATCH_BYTES_MAX`] bytes.
     pub fn fillers(&self) -> usize {
         (self.bytes() / BATCH_BYTES_MAX).saturating_sub(1).min(FILLERS_MAX)
     }
 
-    /// Makes an empty batch with the same columns as this one. It is sent behind a batch with long rows, so
+    /// Makes an empty batch with the same columns as this one. It is sent after a batch with long rows, so
     /// that the two take the room of two batches on an edge.
     pub fn filler(&self) -> Batch {
         Batch::new(RecordBatch::new_empty(self.rows.schema()))
@@ -252,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    /// Wide rows are cut into small batches: all of them arrive in order, and the watermark stays behind the
+    /// Wide rows are cut into small batches: all of them arrive in order, and the watermark stays after the
     /// last row.
     #[test]
     fn batches_of_many_bytes_are_cut() {

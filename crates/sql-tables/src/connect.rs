@@ -117,8 +117,8 @@ pub trait RowSink: Send {
         Ok(())
     }
 
-    /// Gives the sink the allowance by which it reserves memory of the budget, before the first rows. The
-    /// allowance also tells how large the memory budget is.
+    /// Gives the sink the allowance through which it reserves memory of the engine's budget. Called before
+    /// the first rows. The allowance also tells how large the memory budget is.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
@@ -129,7 +129,8 @@ pub trait RowSink: Send {
     }
 }
 
-/// An input stream, such as the standard input. The first source that needs it takes it; then `None` is left.
+/// An input stream, such as the standard input. The first source that needs the stream removes it from here;
+/// later sources find `None`.
 pub type Input = Arc<Mutex<Option<Box<dyn Read + Send>>>>;
 
 /// An output stream of the program, such as the standard output, which several sinks share.
@@ -171,7 +172,7 @@ pub struct World {
     /// Tells whether the job of the tables is bounded, and whether it was asked to end before its input had
     /// ended.
     pub end: JobEnd,
-    /// Collects notes about the tables for the user.
+    /// Collects notes for the user: facts about the tables that do not fail the run.
     pub notes: Notes,
     /// Draws the random words that make the names of written files unique.
     pub names: Arc<Mutex<dyn Entropy>>,
@@ -210,8 +211,8 @@ impl Shared {
     }
 }
 
-/// The default world has real files and connections, no standard streams, and a clock that stands still at
-/// the epoch.
+/// The default [`World`] has real files and connections, no standard streams, and a clock that stands still
+/// at the epoch.
 impl Default for World {
     fn default() -> Self {
         World {
@@ -248,7 +249,8 @@ impl World {
         self.base.join(bare.unwrap_or(written))
     }
 
-    /// Returns this world, with access only to files below the directories `roots`; `None` allows all files.
+    /// Returns this [`World`] with access only to files below the directories `roots`; `None` allows all
+    /// files.
     ///
     /// # Errors
     /// [`SqlError`] if a directory is missing.

@@ -159,7 +159,7 @@ pub fn cut(text: &str) -> Cow<'_, str> {
                 rest = &closed[1..];
             }
             // The quotation has no closing mark. The opening mark may be an apostrophe in a word, so the
-            // search for quotations continues right behind it.
+            // search for quotations continues right after it.
             None => rest = behind,
         }
     }
@@ -178,7 +178,7 @@ pub fn cut(text: &str) -> Cow<'_, str> {
 /// Greatest number of characters shown of a line with a mistake.
 const EXCERPT_CHARACTERS: usize = 80;
 
-/// Number of characters shown before the place of a mistake, if the line continues behind the place.
+/// Number of characters shown before the place of a mistake, if the line continues after the place.
 const EXCERPT_BEFORE: usize = 40;
 
 /// Returns three texts: the part of a line around the marked characters, with `…` where the line is cut; the

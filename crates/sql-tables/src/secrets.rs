@@ -56,7 +56,7 @@ pub(crate) fn masked_message(message: &str, text: &str) -> String {
 }
 
 /// Returns the ranges of the values of secret options in a text, without their quotes. The text may be wrong.
-/// So the equals sign may be missing, a value may be in double quotes, and a secret value behind a quotation
+/// So the equals sign may be missing, a value may be in double quotes, and a secret value after a quotation
 /// or comment without an end is found, too.
 fn secret_ranges(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();

@@ -31,7 +31,7 @@ use crate::session::Job;
 pub const BATCH_EDGES: EdgeLimits =
     EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 8, marks_max: 64 };
 
-/// Approximate number of edges of one SQL job that hold batches: behind the source, behind the next operator,
+/// Approximate number of edges of one SQL job that hold batches: after the source, after the next operator,
 /// and before the sink.
 const EDGES_PER_JOB: u64 = 3;
 

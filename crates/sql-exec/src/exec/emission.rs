@@ -192,8 +192,9 @@ impl Emission {
     }
 }
 
-/// Merges an input batch with the batches that wait behind it, as long as all are plain inserts and the
-/// result fits in one batch. `seen` returns the batch of a waiting record, or `None` if it may not be merged.
+/// Merges an input batch with the batches that wait after it in the input, as long as all are plain inserts
+/// and the result fits in one batch. `seen` returns the batch of a waiting record, or `None` if it may not be
+/// merged.
 pub(super) fn together<T, I: Input<T>>(
     input: &mut I,
     first: Record<Batch>,

@@ -258,8 +258,8 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Either<Batch, Batch>>, output: &mut O) {
         let (side, batch) = of_either(record.value);
         self.take(record.event_time, side, batch);
-        // If the next edge has no room, the output is held and `is_stalled` tells the engine, as rule O3 of
-        // [`Operator`] asks.
+        // If the next edge has no room, the output is kept here and `is_stalled` returns true, as rule O3 of
+        // [`Operator`] demands.
         let _ = self.drain(output);
     }
 

@@ -62,9 +62,9 @@ pub trait BatchOperator: Any + Send {
         false
     }
 
-    /// Returns the watermark to forward to the operators behind this one, after all output that `watermark`
-    /// caused was emitted. The result depends on `watermark` alone and does not go back. This function is not
-    /// called for the last watermark.
+    /// Returns the watermark to forward to the operators downstream of this one, after all output that
+    /// `watermark` caused was emitted. The result depends on `watermark` alone and does not go back. This
+    /// function is not called for the last watermark.
     fn forward(&self, watermark: EventTime) -> EventTime {
         watermark
     }
@@ -234,8 +234,8 @@ impl<W: Way> Operator<Batch> for Stage<W> {
 
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Batch>, output: &mut O) {
         self.take(record.event_time, record.value);
-        // If the next edge has no room, the output is held and `is_stalled` tells the engine, as rule O3 of
-        // [`Operator`] asks.
+        // If the next edge has no room, the output is kept here and `is_stalled` returns true, as rule O3 of
+        // [`Operator`] demands.
         let _ = self.drain(output);
     }
 

@@ -192,9 +192,8 @@ impl Over {
     }
 
     /// Sets whether all rows come from one source. If so, a row of a bounded frame below the watermark is
-    /// late only if a row of its key with the same or a later time has come out, as in Flink. With several
-    /// sources, the rows that have come out depend on how the sources interleave, so the watermark alone
-    /// decides.
+    /// late only if a row of its key with the same or a later time was emitted, as in Flink. With several
+    /// sources, the rows emitted so far depend on how the sources interleave, so the watermark alone decides.
     pub fn of_one_reader(self, is_single: bool) -> Self {
         Over { is_single, ..self }
     }

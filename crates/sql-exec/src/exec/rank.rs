@@ -157,7 +157,7 @@ impl TopN {
         columns: &[Column],
         hash_seed: u64,
     ) -> Outcome<Self> {
-        // No two rows arrive at once, so sort columns behind the order of arrival make no difference and are
+        // No two rows arrive at once, so sort columns after the order of arrival make no difference and are
         // dropped.
         let by_arrival = wanted.order.iter().position(|key| input[key.place].role == Role::Proctime);
         let order = &wanted.order[..by_arrival.unwrap_or(wanted.order.len())];
@@ -225,7 +225,7 @@ impl TopN {
         }
     }
 
-    /// Returns whether a row that comes or goes changes the output for the rows ranked behind it.
+    /// Returns whether a row that comes or goes changes the output for the rows ranked after it.
     fn moves_ranks(&self) -> bool {
         self.wanted.has_rank || self.wanted.from > 1
     }
@@ -248,8 +248,8 @@ impl TopN {
         ranked.insert(key.clone(), Arc::clone(&row));
         let made = &mut self.made;
         if moves_ranks {
-            // The new row moves the rows behind it back by one rank each. So for each rank from its own on,
-            // the row that has this rank now is compared with the row that had it before.
+            // The new row moves the rows ranked after it back by one rank each. So for each rank from its own
+            // on, the row that has this rank now is compared with the row that had it before.
             let mut rows =
                 ranked.iter().zip(1u64..=to.saturating_add(1)).skip_while(|((other, _), _)| **other < key);
             let mut current = rows.next();
@@ -266,7 +266,7 @@ impl TopN {
                 }
             }
         } else {
-            // Row that had the last requested rank `to` and has moved behind it, if there is one.
+            // Row that had the last requested rank `to` and now has the rank after it, if there is one.
             let place = usize::try_from(to).unwrap_or(usize::MAX);
             let fallen = if is_full { ranked.iter().nth(place) } else { None };
             match fallen {

@@ -2,7 +2,7 @@
 //! stateless operators become one task.
 //!
 //! A table that is read in several places of a job is read once: its stream is shared. Operators directly
-//! behind a table, up to the first aggregate, may run on several workers, each with its own copy.
+//! after a table, up to the first aggregate, may run on several workers, each with its own copy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -606,7 +606,7 @@ impl BatchOperator for WindowAggregate {
 
 /// Operator that assigns rows to windows.
 ///
-/// Each row comes out once for each of its windows, followed by the window's start, end and time. No row is
+/// Each row is emitted once for each of its windows, followed by the window's start, end and time. No row is
 /// late here: operators that use the windows decide about late rows.
 pub struct AssignWindows {
     slices: Slices,

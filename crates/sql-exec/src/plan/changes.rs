@@ -164,7 +164,8 @@ impl Rule {
 fn rank_accepts(plan: &Plan) -> Accepts {
     let Node::Rank { input, order, function, from, to, .. } = &plan.node else { return Accepts::All };
     if (*from, *to) == (1, u64::MAX) {
-        // A top-N that requests all ranks is run as an OVER aggregate, which takes only rows that are added.
+        // A top-N that requests all ranks is run as an OVER aggregate, which accepts only rows that are
+        // added.
         let message = match function {
             RankFunction::RowNumber => "ROW_NUMBER OVER takes rows that are only added",
             RankFunction::Rank => "RANK OVER takes rows that are only added",

@@ -143,7 +143,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             all(Node::WindowAggregate { input: Box::new(input), windows, keys, calls }, columns)
         }
         Node::Union(inputs) => {
-            // Each input of a union may keep more columns than wanted, in its own order. A projection behind
+            // Each input of a union may keep more columns than wanted, in its own order. A projection after
             // each input gives all of them the same columns.
             let inputs = inputs.into_iter().map(|input| narrowed(input, wanted)).collect();
             (Plan { columns: keep(columns, wanted), node: Node::Union(inputs) }, moves(wanted))

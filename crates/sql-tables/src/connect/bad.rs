@@ -93,7 +93,7 @@ impl BadOptions {
             return Err(given.wrong(SHARE, format!("'{share}' is not a number from 0 to 1")));
         }
         // The share of a window of 10,000 records is a whole number of records if the share has up to four
-        // digits behind the point. The small summand corrects the rounding of the multiplication.
+        // digits after the point. The small summand corrects the rounding of the multiplication.
         let bad_max = (share < 1.0).then_some((share * BAD_WINDOW_RECORDS as f64 + 1e-6) as usize);
         Ok(BadOptions { on_bad, bad_max })
     }

@@ -47,7 +47,7 @@ pub trait Files: Disk {
     fn is_held(&self, path: &Path) -> io::Result<bool>;
 
     /// Removes a regular file to which no run of this program is writing; returns whether it was removed. A
-    /// file held by its writer stays, and so does a file on a file system without locks.
+    /// file that its writer has locked stays, and so does a file on a file system without locks.
     ///
     /// # Errors
     /// The error of the operating system, and an error if the path is no regular file.
@@ -155,9 +155,9 @@ const CREATE_TRIES: usize = 16;
 
 /// Tells whether a run of this program holds the lock of the file at a path.
 enum Held {
-    /// No other run held the lock. This process holds it as long as the file is open.
+    /// No other run had locked the file. This process keeps the lock as long as the file is open.
     ByUs(File),
-    /// Another run holds the lock, because it is writing to the file.
+    /// Another run has locked the file, because it is writing to the file.
     ByAnother,
     /// The file system has no locks, so nothing is known about other runs.
     Unknown(File),
@@ -165,7 +165,7 @@ enum Held {
     Gone,
 }
 
-/// Takes the lock of a regular file, unless a run holds it. Links are not followed.
+/// Locks a regular file, unless a run of this program has locked it. Links are not followed.
 fn unheld(path: &Path) -> io::Result<Held> {
     let there = match fs::symlink_metadata(path) {
         Ok(there) => there,

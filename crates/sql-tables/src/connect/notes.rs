@@ -22,7 +22,8 @@ struct Kept {
 }
 
 impl Notes {
-    /// Adds a note, unless the run has the same note or [`NOTES_MAX`] notes already.
+    /// Adds a note about the run for the user, unless the run has an equal note or [`NOTES_MAX`] notes
+    /// already.
     pub fn add(&self, text: String) {
         let mut kept = self.kept();
         if kept.texts.len() < NOTES_MAX && !kept.texts.contains(&text) {

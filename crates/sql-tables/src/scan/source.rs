@@ -408,7 +408,7 @@ impl Source for TableSource {
         self.rows.held_bytes() + pending.sum::<usize>() + unread.sum::<usize>()
     }
 
-    /// Saves the watermark, and the position behind the last row that was read. Fails while rows that were
+    /// Saves the watermark, and the position after the last row that was read. Fails while rows that were
     /// read are not emitted yet.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         if !self.pending.is_empty() || !self.unread.is_empty() {

@@ -66,8 +66,7 @@ struct Level {
     kind: Kind,
     /// Number of operators since the last comma or clause of this nesting level.
     operators: usize,
-    /// Number of subscripts (`[1]`) and fields (`.name`) directly behind the last value of this nesting
-    /// level.
+    /// Number of subscripts (`[1]`) and fields (`.name`) directly after the last value of this nesting level.
     accesses: usize,
 }
 
@@ -101,7 +100,7 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
         let begins_type = before
             .and_then(super::script::word)
             .is_some_and(|word| matches!(word.as_str(), "ARRAY" | "MAP" | "ROW" | "MULTISET"));
-        // A word behind a period is a part of a name and no keyword.
+        // A word after a period is a part of a name and no keyword.
         let is_named = matches!(before, Some(Token::Period));
         match token {
             Token::LParen => levels.push(Level::new(Kind::Bracket)),
@@ -198,7 +197,7 @@ pub(super) fn too_deep(at: Place) -> SqlError {
     SqlError::new(Code::Syntax, message).at(at).help("name parts of the query by WITH")
 }
 
-/// Counts one more subscript or field behind a value, and refuses it if there are more than [`NESTING_MAX`].
+/// Counts one more subscript or field after a value, and refuses it if there are more than [`NESTING_MAX`].
 fn access(levels: &mut [Level], at: Place) -> Result<(), SqlError> {
     let Some(level) = levels.last_mut() else { return Ok(()) };
     level.accesses += 1;

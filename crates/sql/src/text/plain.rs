@@ -97,7 +97,7 @@ fn refuse(what: &str, place: Option<Place>) -> Visit {
     ControlFlow::Break(Box::new(not_supported(what).at(place)))
 }
 
-/// Creates the error for a part of a query that is not supported. Text behind a colon in `what` says what to
+/// Creates the error for a part of a query that is not supported. Text after a colon in `what` says what to
 /// write instead.
 pub(super) fn not_supported(what: &str) -> SqlError {
     let (what, help) = what.split_once(": ").map_or((what, None), |(what, help)| (what, Some(help)));

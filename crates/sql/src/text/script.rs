@@ -143,7 +143,7 @@ fn is_end(token: &TokenWithSpan) -> bool {
 }
 
 /// Returns the index of the token that ends a statement set (several INSERTs from BEGIN to END): the
-/// semicolon behind the END that closes no CASE.
+/// semicolon after the END that closes no CASE.
 fn end_of_set(tokens: &[TokenWithSpan]) -> usize {
     let mut cases = 0;
     // True if the previous word was the END that closes the statement set.
@@ -429,7 +429,7 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
     Ok(Insert { table, columns, query: parser.parse_query()?, place })
 }
 
-/// Parses a statement set behind its first word `first`, which is EXECUTE, BEGIN or STATEMENT.
+/// Parses the rest of a statement set after its first word `first`, which is EXECUTE, BEGIN or STATEMENT.
 fn statement_set(parser: &mut Parser, first: &str) -> Result<Statement, ParserError> {
     let expect = |parser: &mut Parser, expected: &str| {
         let token = parser.next_token();

@@ -223,7 +223,7 @@ impl RegularJoin {
     }
 
     /// Returns the next pairs of rows with equal keys, which match if the join condition holds, too. Moves
-    /// the position of `arriving` behind them.
+    /// the position of `arriving` past these pairs.
     fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
         let other = arriving.side.other().index();
         let first = arriving.row;

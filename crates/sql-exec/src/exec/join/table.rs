@@ -172,12 +172,12 @@ impl Probe {
         Ok(Some(Piece { rows, lefts: lefts.values().to_vec() }))
     }
 
-    /// Returns the next possible pairs with equal keys, and moves the position behind them.
+    /// Returns the next possible pairs with equal keys, and moves the position past these pairs.
     fn candidates(&mut self, shape: &Shape, table: &Table) -> (UInt32Array, UInt32Array) {
         let (mut lefts, mut rights) = (Vec::new(), Vec::new());
         let (first, is_half) = (self.row, shape.kind.is_half());
-        // The limit on the size of an output batch counts rows and pairs, because each left row may also come
-        // out alone.
+        // The limit on the size of an output batch counts rows and pairs, because each left row may also be
+        // emitted alone.
         while self.row < self.firsts.len() && lefts.len() + self.row - first < BATCH_ROWS_MAX {
             if self.next == NOBODY || (is_half && self.is_met[self.row]) {
                 self.row += 1;

@@ -445,7 +445,7 @@ impl FileSplit {
         }
         if let Some(resume) = resume {
             self.open_next(ProcessingTime::ZERO).map_err(failed)?;
-            // If the position is inside a record that is too long, one byte behind the position is read, too:
+            // If the position is inside a record that is too long, one byte after the position is read, too:
             // it shows that the record is too long.
             let limit = resume.at.offset + u64::from(resume.at.is_inside);
             self.drain(Some(limit)).map_err(failed)?;

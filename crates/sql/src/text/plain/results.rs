@@ -94,7 +94,7 @@ fn rename(item: &mut SelectItem, name: Ident) {
     }
 }
 
-/// Puts a number behind a result name that is already taken, as Flink does. The name of a column that a `*`
+/// Appends a number to a result name that is already taken, as Flink does. The name of a column that a `*`
 /// also contains is taken.
 ///
 /// Differs from Flink: the `*` keeps the name and the column gets the number, even if it stands before the
@@ -165,11 +165,11 @@ fn tables(from: &[TableWithJoins]) -> Vec<Option<String>> {
     from.iter().flat_map(factors).collect()
 }
 
-/// Generator of unique column names, with Flink's numbers behind names that occur again.
+/// Generator of unique column names, with Flink's numbers after names that occur again.
 #[derive(Default)]
 pub struct NamesOnce {
     taken: HashSet<String>,
-    /// For each name that has occurred, the number to try behind it when it occurs again.
+    /// For each name that has occurred, the number to append first when it occurs again.
     next: HashMap<String, usize>,
 }
 
@@ -195,7 +195,7 @@ impl NamesOnce {
 /// numbered by their position, counted over all columns of `*`.
 pub(crate) fn column_names(query: &Query, found: &[&str]) -> Vec<String> {
     let items = first_select(&query.body).map_or(&[][..], |select| &select.projection[..]);
-    // SELECT items behind the last `*` are counted from the end, because the number of columns of `*` is not
+    // SELECT items after the last `*` are counted from the end, because the number of columns of `*` is not
     // known here.
     let behind = items.iter().rposition(is_star).map_or(0, |last| items.len() - 1 - last);
     let mut once = NamesOnce::default();

@@ -45,8 +45,8 @@ impl OpenPages {
         if bytes > most {
             return Room::None;
         }
-        // The lock is held while the budget is asked, so that no file is closed between the budget's answer
-        // and the check whether other files are open.
+        // The lock is held while memory is reserved from the budget, so that no file is closed between the
+        // budget's answer and the check whether other files are open.
         let mut open = self.open();
         let fits = open.bytes.saturating_add(bytes) <= most;
         match fits.then(|| allowance.pay(bytes)).flatten() {
