@@ -109,7 +109,8 @@ pub trait RowSink: Send {
         Ok(())
     }
 
-    /// Publishes everything that the sink has written, at the end of the stream.
+    /// Ends the sink at the end of the stream: everything that it has written becomes visible, files under
+    /// their final names.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -183,9 +184,10 @@ pub struct World {
 #[derive(Clone, Default)]
 pub struct Shared {
     diversions: bad::Diversions,
-    /// Files that are published as a whole, each with its content: rows of one sink, or diverted bad records.
+    /// Files that get their final names only when they are complete, each with its content: rows of one sink,
+    /// or diverted bad records.
     files: Arc<Mutex<BTreeMap<FileKey, Purpose>>>,
-    /// The number of the job whose tables use this state, within the run.
+    /// The number, within the run, of the job whose tables use this state.
     job: u64,
 }
 

@@ -130,7 +130,7 @@ pub fn assemble(
             None => ("result".to_owned(), shown(&part.plan.columns, changes(&part.plan))?, Vec::new()),
         };
         let sink = TableSink::new(name.clone(), rows, not_null, tally.clone());
-        // One query may read and write the same table, so the sink needs a name of its own.
+        // One query may read and write the same table, so the sink needs another name than the source.
         let name = if part.into.is_some() { format!("{name}-sink") } else { name };
         plans.push((&part.plan, Ending { name, sink }));
     }

@@ -158,9 +158,9 @@ pub fn passed_ms(watermark: EventTime) -> i64 {
 /// Slices into which tumbling, sliding and cumulative windows are cut; each window consists of whole slices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slices {
-    /// Length of a slice in milliseconds.
+    /// Length in milliseconds of a slice; each window consists of whole slices.
     pub slice_ms: i64,
-    /// Start of one of the slices, in milliseconds.
+    /// Start of any one of the slices, in milliseconds since the start of 1970.
     offset_ms: i64,
     kind: Kind,
 }

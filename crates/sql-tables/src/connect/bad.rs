@@ -249,8 +249,8 @@ impl BadRecords {
         self.lines_before += lines;
     }
 
-    /// Publishes the bad records that were diverted before a failure, as far as possible. Returns the
-    /// failure, which is what the user sees.
+    /// After a failure, gives the file of diverted bad records its final name, if possible. Returns the
+    /// failure, which the user is shown.
     #[cold]
     pub(super) fn publish_up_to(&mut self, mut failure: ConnectError) -> ConnectError {
         // The user is shown the first failure of the query, so a further error of the diverted file is
@@ -265,7 +265,8 @@ impl BadRecords {
         failure
     }
 
-    /// Ends the handling of bad records for this split. The last split of all publishes the diverted records.
+    /// Ends the handling of bad records for this split. The last of all splits gives the file of diverted
+    /// records its final name.
     ///
     /// # Errors
     /// [`ConnectError::DivertFailed`].
@@ -419,13 +420,13 @@ struct DiversionState {
     writers: BTreeMap<u64, usize>,
     /// Numbers of jobs that have failed. Bad records of these jobs are no longer written to the file.
     given_up: BTreeSet<u64>,
-    /// Whether the file of bad records must be published, because a job has ended, or has failed because of
-    /// its records.
+    /// Whether the file of bad records must get its final name, because a job has ended, or has failed
+    /// because of its records.
     is_kept: bool,
     /// Whether a job was asked to end before its input had ended.
     is_cut: bool,
-    /// Whether the file of bad records was published, or a write to it failed. It accepts no more records
-    /// then.
+    /// Whether the file of bad records got its final name, or a write to it failed. The file accepts no more
+    /// records then.
     is_closed: bool,
     /// Whether a write to the file of bad records failed, so that its records are lost.
     is_broken: bool,
@@ -444,7 +445,7 @@ impl Diversion {
         let mut state = self.state();
         if state.given_up.contains(&job) {
             // Another split of the job has failed. The bad records that were diverted before the failure are
-            // published, and the present bad record is dropped.
+            // kept in their file, and the present bad record is dropped.
             return Ok(());
         }
         if state.is_broken {
@@ -462,8 +463,8 @@ impl Diversion {
             if DIVERT_BUFFER_BYTES <= state.text.len() { state.write_out() } else { Ok(()) }
         })();
         if written.is_err() {
-            // The file of bad records lacks a record, so it must not be published. Other jobs with records in
-            // it get the error at their next write or at their end.
+            // A write failed, so the file of bad records lacks a record and must not get its final name.
+            // Other jobs with records in it get the error at their next write or at their end.
             (state.file, state.is_closed, state.is_broken) = (None, true, true);
             state.text = Vec::new();
         }
@@ -488,8 +489,8 @@ impl Diversion {
         if is_empty && is_whole { remove_earlier(self.disk.as_ref(), &self.path) } else { Ok(()) }
     }
 
-    /// Ends a job that fails: the file accepts no more of its bad records, and is published if no other job
-    /// writes to it. Returns whether there are diverted records that are or will be published.
+    /// Ends a job that fails: the file accepts no more of its bad records, and gets its final name if no
+    /// other job writes to it. Returns whether the user will find diverted records under that name.
     fn give_up(&self, job: u64) -> bool {
         let mut state = self.state();
         let has_any = state.file.is_some();
@@ -499,8 +500,8 @@ impl Diversion {
         has_any && (!state.writers.is_empty() || state.publish().is_ok())
     }
 
-    /// Handles a split that is dropped before its end: the last one publishes the file of bad records, or
-    /// removes it if no job needs it.
+    /// Handles a split that is dropped before its end: the last one gives the file of bad records its final
+    /// name, or removes the file if no job needs it.
     fn drop_out(&self, job: u64) {
         let mut state = self.state();
         state.is_last(job);

@@ -50,8 +50,8 @@ mod tuples;
 /// once for each operator.
 pub const OPERATORS_MAX: usize = 2_000;
 
-/// Greatest number of results of a SELECT, and of columns of a table. The cost of planning is quadratic in
-/// this number.
+/// Greatest number of result columns of a SELECT, and of columns of a table. The cost of planning is
+/// quadratic in this number.
 pub const RESULTS_MAX: usize = 2_000;
 
 /// Name of the function whose calls wrap the cells of a VALUES column, a cell being the value in one row.

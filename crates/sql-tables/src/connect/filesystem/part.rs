@@ -146,8 +146,8 @@ impl Part {
         Ok(Part { content, name, opened_at: now, written_at: now })
     }
 
-    /// Creates the file of the part, which will be published as `path`. Until then the file has a hidden
-    /// name.
+    /// Creates the file of the part, whose final name is `path`. The file has a hidden name until it is
+    /// complete.
     pub(super) fn attach(&mut self, disk: Arc<dyn Disk>, path: &Path) -> Result<(), Fault> {
         self.name = path.display().to_string();
         let file =

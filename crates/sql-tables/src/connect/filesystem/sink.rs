@@ -92,10 +92,10 @@ pub(super) struct FileSink {
     /// Complete files of a bounded job with the directories of their partitions, in the order in which they
     /// were closed.
     sealed: Vec<(String, SealedPart)>,
-    /// The directories in which this sink has published a file.
+    /// The directories in which this sink has given a file its final name.
     begun: BTreeSet<String>,
     end: JobEnd,
-    /// Bytes of memory held for the directory names of complete and of published files.
+    /// Bytes of memory for the directory names of complete files, with and without their final names.
     names_bytes: usize,
     /// How many of the parts that are being written have an open file. The others keep their rows in memory.
     files_open: usize,
@@ -275,8 +275,8 @@ impl FileSink {
         }
     }
 
-    /// Closes the file of a partition. It is published at once in an unbounded job, else at the end of the
-    /// job.
+    /// Closes the file of a partition. The file gets its final name at once in an unbounded job, else at the
+    /// end of the job.
     fn close(&mut self, directory: &str) -> Result<(), Fault> {
         let Some(mut part) = self.open.remove(directory) else { return Ok(()) };
         if !part.has_file() {
@@ -297,7 +297,7 @@ impl FileSink {
         self.publish(directory, sealed)
     }
 
-    /// Publishes a file under its final name. Before the first file in a directory, the old success file is
+    /// Gives a complete file its final name. Before the first file in a directory, the old success file is
     /// removed.
     fn publish(&mut self, directory: &str, part: SealedPart) -> Result<(), Fault> {
         if let Some(name) = &self.success
@@ -315,7 +315,7 @@ impl FileSink {
         part.publish()
     }
 
-    /// Publishes the success file in each directory in which a file was published.
+    /// Writes the success file into each directory in which a file got its final name.
     fn publish_success(&self) -> Result<(), Fault> {
         let Some(name) = &self.success else { return Ok(()) };
         self.begun.iter().try_for_each(|directory| {

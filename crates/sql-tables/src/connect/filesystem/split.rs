@@ -372,7 +372,8 @@ impl FileSplit {
         self.next += 1;
     }
 
-    /// Opens the next file, or returns the status of the source if there is none.
+    /// Opens the next file. Returns the status of the source if there is no next file, or the file cannot be
+    /// opened yet.
     fn open_next(&mut self, now: ProcessingTime) -> Result<Option<SourceStatus>, ConnectError> {
         loop {
             if let Some(file) = self.files.get(self.next) {
