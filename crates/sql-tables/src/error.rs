@@ -187,7 +187,7 @@ const EXCERPT_BEFORE: usize = 40;
 fn excerpt(line: &str, place: Place) -> (String, String, String) {
     let count = line.chars().count();
     let column = (place.column - 1).min(count);
-    // The excerpt starts further left if the rest of the line is shorter than the excerpt.
+    // The excerpt of the line starts further left if the rest of the line is shorter than the excerpt.
     let start = column.saturating_sub(EXCERPT_BEFORE).min(count.saturating_sub(EXCERPT_CHARACTERS));
     let end = (start + EXCERPT_CHARACTERS).min(count);
     let (first, last) = (if start > 0 { "…" } else { "" }, if end < count { "…" } else { "" });

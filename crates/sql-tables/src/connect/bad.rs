@@ -48,7 +48,8 @@ use crate::error::SqlError;
 /// share.
 pub const BAD_WINDOW_RECORDS: u64 = 10_000;
 
-/// The default for the share of the records of a window that may be bad.
+/// The default for the share of bad records that is allowed among any 10,000 consecutive records, from 0 to
+/// 1.
 pub const BAD_SHARE_MAX: f64 = 0.01;
 
 /// Bytes of diverted bad records that are collected in memory before they are written to their file.
@@ -119,8 +120,8 @@ pub(super) struct BadRecords {
     cut: Option<Cut>,
     recent: RecentBad,
     count: u64,
-    /// How many of the next bad records are neither counted nor written, because the saved count of bad
-    /// records already contains them.
+    /// How many of the next bad records are neither counted nor written, because they are already in the
+    /// count that was restored from saved state.
     known: u64,
     /// Number of lines of all inputs of the split that were read before the current input.
     lines_before: u64,
@@ -293,8 +294,8 @@ impl BadRecords {
         self.diversion.is_some()
     }
 
-    /// Returns how many of the next bad records are neither counted nor written, because the saved count of
-    /// bad records already contains them.
+    /// Returns how many of the next bad records are neither counted nor written, because they are already in
+    /// the count that was restored from saved state.
     pub(super) fn known(&self) -> u64 {
         self.known
     }

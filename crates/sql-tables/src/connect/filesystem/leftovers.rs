@@ -27,7 +27,7 @@ pub(super) fn marker(root: &Path, unique_name: &str) -> PathBuf {
     root.join(format!(".part-{unique_name}.inprogress"))
 }
 
-/// Removes the leftovers of killed runs below the directory of a table.
+/// Removes leftovers, which are unfinished files of killed runs, below the directory of a table.
 pub(super) fn remove(files: &dyn Files, root: &Path, keys: &[String], success: Option<&str>, notes: &Notes) {
     let mut looking = Looking { files, root, success, notes, left: LOOKED_AT_MAX, live: HashMap::new() };
     looking.remove_below(root, keys);
