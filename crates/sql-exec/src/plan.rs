@@ -26,7 +26,7 @@ pub use join::{Counted, Join, JoinKey, JoinKind, JoinMethod, WindowPlaces};
 /// deep on their left side, such as `a + b + c`.
 const EXPRESSION_DEPTH_MAX: usize = 250;
 
-/// A column of the rows that an operator of a plan puts out.
+/// A column of the rows that an operator of a plan emits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
     /// Name of the column.
@@ -97,7 +97,8 @@ pub enum WindowSpec {
     Hop {
         /// Size of each sliding window in milliseconds, above zero and a multiple of the slide.
         size_ms: i64,
-        /// Distance in milliseconds between the starts of consecutive sliding windows, above zero.
+        /// Distance in milliseconds between the starts of consecutive sliding windows (the slide), above
+        /// zero.
         slide_ms: i64,
         /// Distance in milliseconds from the start of 1970 to the start of any one of the windows.
         offset_ms: i64,
@@ -125,7 +126,7 @@ pub enum WindowSpec {
 /// Plan of a query or of a part of it: one operator with its inputs.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Columns of the rows that the operator puts out.
+    /// Columns of the rows that the operator emits.
     pub columns: Vec<Column>,
     /// The operator of the plan that makes the rows, with its inputs.
     pub node: Node,
@@ -153,16 +154,16 @@ pub enum Node {
         /// Expressions over the columns of the input; each of them makes one output column.
         outputs: Vec<Typed>,
     },
-    /// Puts out each input row several times, each time with the values of another list of expressions, as
+    /// Emits each input row several times, each time with the values of another list of expressions, as
     /// grouping sets need it.
     Expand {
-        /// Input whose rows are put out several times.
+        /// Input whose rows are emitted several times.
         input: Box<Plan>,
         /// Lists of expressions over the columns of the input; each list makes one output row of an input
         /// row.
         forms: Vec<Vec<Typed>>,
     },
-    /// Puts out each input row once for each of its windows; the window's start, end and time follow its
+    /// Emits each input row once for each of its windows; the window's start, end and time follow its
     /// columns.
     AssignWindows {
         /// Input whose rows get windows.
@@ -217,9 +218,9 @@ pub enum Node {
         keys: Vec<usize>,
         /// Columns by which the rows of one key and window are ranked.
         order: Vec<SortKey>,
-        /// First rank that is put out; ranks begin at 1.
+        /// First rank that is emitted; ranks begin at 1.
         from: u64,
-        /// Last rank that is put out, included.
+        /// Last rank that is emitted, included.
         to: u64,
     },
     /// Pairs of matching rows of two inputs: the columns of the left row, then the columns of the right row.
@@ -228,7 +229,7 @@ pub enum Node {
         left: Box<Plan>,
         /// Right input of the join.
         right: Box<Plan>,
-        /// Condition, kind and method of the join.
+        /// Condition, kind (inner, outer, semi or anti) and method of the join.
         join: Join,
     },
     /// OVER aggregation: each row, followed by aggregates over the row and the rows before it.
@@ -273,11 +274,11 @@ pub enum Node {
         /// The ranking function. Every plan that may run has ROW_NUMBER here, because planning refuses the
         /// others.
         function: RankFunction,
-        /// First rank that is put out; ranks begin at 1.
+        /// First rank that is emitted; ranks begin at 1.
         from: u64,
-        /// Last rank that is put out, included. Planning refuses a top-N without an upper bound.
+        /// Last rank that is emitted, included. Planning refuses a top-N without an upper bound.
         to: u64,
-        /// Whether the rank is put out as a column behind the columns of the input.
+        /// Whether the rank is emitted as a column after the columns of the input.
         has_rank: bool,
         /// Whether the input may retract rows.
         is_retracting: bool,
@@ -299,7 +300,8 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Returns whether the frame moves, so that old rows leave it.
+    /// Returns whether the frame has a bounded start, which moves with the current row, so that old rows
+    /// leave the frame.
     pub fn is_bounded(self) -> bool {
         !matches!(self, Frame::Rows(None) | Frame::Range(None))
     }

@@ -26,23 +26,24 @@ pub const BATCH_BYTES_MAX: usize = 256 << 10;
 /// them exist at a time.
 const UNPAID_BYTES_MAX: usize = 1 << 20;
 
-/// Greatest number of empty batches that are sent behind one batch with long rows. An edge holds a limited
-/// number of batches, so the empty ones let the long batch take up more of the edge; this many fill the rest
-/// of it.
+/// Greatest number of empty batches that are sent after one batch with long rows. An edge holds at most 32
+/// batches, so a long batch followed by this many empty ones fills it.
 const FILLERS_MAX: usize = 31;
 
-/// Row counts of an operator over batches before its first row: it has taken none and put out none.
+/// Row counts of an operator over batches that has received no row and emitted none.
 pub const NOTHING_WEIGHED: Weighed = Weighed { taken: 0, put: 0, most: BATCH_ROWS_MAX as u32 };
 
-/// A batch of rows as Arrow columns, with the kind of change of each row and the watermark behind the rows.
+/// A batch of rows as Arrow columns, with the kind of change of each row and the watermark that follows the
+/// rows.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The rows of the batch as Arrow columns.
     pub rows: RecordBatch,
     /// Change kind of each row; `None` if all rows are inserts.
     pub kinds: Option<Arc<[RowKind]>>,
-    /// Watermark behind these rows, if their source gives one here. [`EventTime::MAX`] means that these are the last
-    /// rows of their source. Joins which read a whole table wait for that, so sources of bounded tables end with it.
+    /// Watermark that follows these rows directly; `None` if no watermark follows here. [`EventTime::MAX`]
+    /// means that these are the last rows of their source. A join that first reads a whole table waits for
+    /// this value, so sources of bounded tables end with it.
     pub watermark: Option<EventTime>,
     /// Reason why the query must fail; a batch with a failure has no rows.
     pub failure: Option<Arc<Failure>>,
@@ -91,7 +92,8 @@ impl Batch {
         Batch { failure: Some(Arc::new(failure)), ..Batch::new(rows) }
     }
 
-    /// Returns whether no rows follow this batch; its source tells this by a watermark at the end of time.
+    /// Returns whether this is the last batch of its source, which is so if its watermark is
+    /// [`EventTime::MAX`].
     #[inline]
     pub fn is_last(&self) -> bool {
         self.watermark == Some(EventTime::MAX)
@@ -134,7 +136,7 @@ impl Batch {
     }
 
     /// Splits the batch into its first `count` rows and the remaining rows. Copies nothing; the watermark
-    /// stays behind the last row.
+    /// stays after the last row.
     pub fn split(self, count: usize) -> (Batch, Batch) {
         let part = |from: usize, to: usize, watermark| Batch {
             rows: self.rows.slice(from, to - from),
@@ -159,12 +161,12 @@ impl Batch {
     }
 
     /// Returns the number of empty batches which must follow this one on an edge. An edge bounds the number
-    /// of batches, so a long batch takes the room of one batch per [`BATCH_BYTES_MAX`] bytes.
+    /// of batches, so a long batch is to take the room of one batch per [`BATCH_BYTES_MAX`] bytes.
     pub fn fillers(&self) -> usize {
         (self.bytes() / BATCH_BYTES_MAX).saturating_sub(1).min(FILLERS_MAX)
     }
 
-    /// Makes an empty batch with the same columns as this one. It is sent behind a batch with long rows, so
+    /// Makes an empty batch with the same columns as this one. It is sent after a batch with long rows, so
     /// that the two take the room of two batches on an edge.
     pub fn filler(&self) -> Batch {
         Batch::new(RecordBatch::new_empty(self.rows.schema()))
@@ -201,8 +203,9 @@ pub fn batch_of(
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(arrow_error)
 }
 
-/// Reserves `bytes` of the memory budget for a moment, for example while a hash table is copied into a larger
-/// one. The bytes are free again when the caller drops the returned payment. Up to 1 MiB is not charged.
+/// Reserves `bytes` of the memory budget for a short time, for example while a hash table is copied into a
+/// larger one. The bytes are free again when the caller drops the returned reservation. Up to 1 MiB is not
+/// charged.
 ///
 /// # Errors
 /// `STATE_LIMIT` if there is no room.
@@ -248,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    /// Wide rows are cut into small batches: all of them arrive in order, and the watermark stays behind the
+    /// Wide rows are cut into small batches: all of them arrive in order, and the watermark stays after the
     /// last row.
     #[test]
     fn batches_of_many_bytes_are_cut() {

@@ -109,7 +109,8 @@ pub trait RowSink: Send {
         Ok(())
     }
 
-    /// Publishes everything that the sink has written, at the end of the stream.
+    /// Ends the sink at the end of the stream: everything that it has written becomes visible, files under
+    /// their final names.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -117,8 +118,8 @@ pub trait RowSink: Send {
         Ok(())
     }
 
-    /// Gives the sink the allowance by which it reserves memory of the budget, before the first rows. The
-    /// allowance also tells how large the memory budget is.
+    /// Gives the sink the allowance through which it reserves memory of the engine's budget. Called before
+    /// the first rows. The allowance also tells how large the memory budget is.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
@@ -129,7 +130,8 @@ pub trait RowSink: Send {
     }
 }
 
-/// An input stream, such as the standard input. The first source that needs it takes it; then `None` is left.
+/// An input stream, such as the standard input. The first source that needs the stream removes it from here;
+/// later sources find `None`.
 pub type Input = Arc<Mutex<Option<Box<dyn Read + Send>>>>;
 
 /// An output stream of the program, such as the standard output, which several sinks share.
@@ -165,13 +167,13 @@ pub struct World {
     pub stdout: Output,
     /// The stream to which the connector `print` writes if its option `standard-error` is true.
     pub stderr: Output,
-    /// State that all tables of one run share. The world of each job of the run holds a copy made by
+    /// State that all tables of one run share. Each job of the run has a [`World`] with a copy of it, made by
     /// [`Shared::for_job`].
     pub shared: Shared,
     /// Tells whether the job of the tables is bounded, and whether it was asked to end before its input had
     /// ended.
     pub end: JobEnd,
-    /// Collects notes about the tables for the user.
+    /// Collects notes for the user: facts about the tables that do not fail the run.
     pub notes: Notes,
     /// Draws the random words that make the names of written files unique.
     pub names: Arc<Mutex<dyn Entropy>>,
@@ -182,9 +184,10 @@ pub struct World {
 #[derive(Clone, Default)]
 pub struct Shared {
     diversions: bad::Diversions,
-    /// Files that are published as a whole, each with its content: rows of one sink, or diverted bad records.
+    /// Files that get their final names only when they are complete, each with its content: rows of one sink,
+    /// or diverted bad records.
     files: Arc<Mutex<BTreeMap<FileKey, Purpose>>>,
-    /// The number of the job whose tables use this state, within the run.
+    /// The number, within the run, of the job whose tables use this state.
     job: u64,
 }
 
@@ -196,8 +199,8 @@ impl Shared {
         Shared { job, ..self.clone() }
     }
 
-    /// Claims a file for rows or for bad records. If the file is already claimed and one writer would
-    /// overwrite the other, returns the purpose for which it was claimed first.
+    /// Records that a sink writes rows, or a source bad records, to a file. If the file is already recorded
+    /// and one writer would overwrite the other, returns the purpose of the first writer as the error.
     fn takes_file(&self, file: FileKey, purpose: Purpose) -> Result<(), Purpose> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         match files.get(&file) {
@@ -210,8 +213,8 @@ impl Shared {
     }
 }
 
-/// The default world has real files and connections, no standard streams, and a clock that stands still at
-/// the epoch.
+/// The default [`World`] has real files and connections, no standard streams, and a clock that stands still
+/// at the epoch.
 impl Default for World {
     fn default() -> Self {
         World {
@@ -248,7 +251,8 @@ impl World {
         self.base.join(bare.unwrap_or(written))
     }
 
-    /// Returns this world, restricted to files below the directories `roots`; `None` allows all files.
+    /// Returns this [`World`] with access only to files below the directories `roots`; `None` allows all
+    /// files.
     ///
     /// # Errors
     /// [`SqlError`] if a directory is missing.
@@ -350,12 +354,12 @@ pub struct Abilities {
     pub is_bounded: bool,
     /// Whether rows that are read from the table may update or delete earlier rows.
     pub gives_changes: bool,
-    /// Whether the table accepts updates and deletes.
+    /// Whether updates and deletes may be written to the table.
     pub takes_changes: bool,
 }
 
-/// Opens the splits of a table. Each split gives the table columns with the indexes `wanted`, in that order;
-/// they are physical or metadata columns.
+/// Opens the splits of a table, the parts that are read in parallel. Each split gives the table columns with
+/// the indexes `wanted`, in that order; they are physical or metadata columns.
 ///
 /// # Errors
 /// [`SqlError`] if the options are wrong, or the table cannot be opened.

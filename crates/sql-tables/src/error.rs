@@ -159,7 +159,7 @@ pub fn cut(text: &str) -> Cow<'_, str> {
                 rest = &closed[1..];
             }
             // The quotation has no closing mark. The opening mark may be an apostrophe in a word, so the
-            // search for quotations continues right behind it.
+            // search for quotations continues right after it.
             None => rest = behind,
         }
     }
@@ -178,7 +178,7 @@ pub fn cut(text: &str) -> Cow<'_, str> {
 /// Greatest number of characters shown of a line with a mistake.
 const EXCERPT_CHARACTERS: usize = 80;
 
-/// Number of characters shown before the place of a mistake, if the line continues behind the place.
+/// Number of characters shown before the place of a mistake, if the line continues after the place.
 const EXCERPT_BEFORE: usize = 40;
 
 /// Returns three texts: the part of a line around the marked characters, with `…` where the line is cut; the
@@ -187,7 +187,7 @@ const EXCERPT_BEFORE: usize = 40;
 fn excerpt(line: &str, place: Place) -> (String, String, String) {
     let count = line.chars().count();
     let column = (place.column - 1).min(count);
-    // The excerpt starts further left if the rest of the line is shorter than the excerpt.
+    // The excerpt of the line starts further left if the rest of the line is shorter than the excerpt.
     let start = column.saturating_sub(EXCERPT_BEFORE).min(count.saturating_sub(EXCERPT_CHARACTERS));
     let end = (start + EXCERPT_CHARACTERS).min(count);
     let (first, last) = (if start > 0 { "…" } else { "" }, if end < count { "…" } else { "" });

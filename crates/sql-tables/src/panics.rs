@@ -28,7 +28,7 @@ pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send
 pub fn keep_quiet() {
     let before = take_hook();
     set_hook(Box::new(move |panic| {
-        // A thread that is ending has no counter any more, and no call of [`caught`] runs on it.
+        // A thread that is ending no longer has the counter [`DEPTH`], and no call of [`caught`] runs on it.
         if DEPTH.try_with(Cell::get).unwrap_or(0) == 0 {
             before(panic);
         }

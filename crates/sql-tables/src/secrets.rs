@@ -56,7 +56,7 @@ pub(crate) fn masked_message(message: &str, text: &str) -> String {
 }
 
 /// Returns the ranges of the values of secret options in a text, without their quotes. The text may be wrong.
-/// So the equals sign may be missing, a value may be in double quotes, and a secret value behind a quotation
+/// So the equals sign may be missing, a value may be in double quotes, and a secret value after a quotation
 /// or comment without an end is found, too.
 fn secret_ranges(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
@@ -97,8 +97,8 @@ fn secret_ranges(text: &str) -> Vec<(usize, usize)> {
     ranges
 }
 
-/// Returns the end of a literal. Two quotes inside of it are one quote; a literal without an end reaches to
-/// the end of the text.
+/// Returns the offset in bytes of the closing quote of a literal whose text begins at `start`. Two quotes
+/// inside of it are one quote; a literal without an end reaches to the end of the text.
 fn end_of_literal(text: &str, start: usize) -> Option<usize> {
     let mut end = start;
     loop {
@@ -110,7 +110,8 @@ fn end_of_literal(text: &str, start: usize) -> Option<usize> {
     }
 }
 
-/// Returns the end of a name in quotes; `None` if the name does not end on its line.
+/// Returns the offset in bytes of the closing quote of a name in quotes; `None` if the name does not end on
+/// its line.
 fn end_of_name(text: &str, start: usize, quote: char) -> Option<usize> {
     let end = text[start..].find([quote, '\n'])?;
     text[start + end..].starts_with(quote).then_some(start + end)

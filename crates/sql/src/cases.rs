@@ -66,7 +66,7 @@ const IDLE_STEPS_MAX: usize = 10_000;
 /// One query of a file of test cases, with its expected result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// Name of the query, as its `--- query NAME` section gives it.
+    /// Name of the query, from the line `--- query NAME` of the test file.
     pub name: String,
     /// Line of the test file on which the query begins.
     pub line: usize,
@@ -229,7 +229,7 @@ impl Cases {
         self.run_counted(case, manner).0
     }
 
-    /// Runs a test case and counts the rows that its operators called late.
+    /// Runs a test case, and returns its outcome and the number of rows that its operators counted as late.
     pub fn run_counted(&self, case: &Case, manner: Manner) -> (Verdict, u64) {
         let results = match self.results(case, manner) {
             Ok(results) => results,
@@ -278,9 +278,9 @@ impl Cases {
         }
     }
 
-    /// Returns everything on which the answer to a test case depends, as text: the setup without comments,
-    /// the input, the settings and the query. Recorded answers keep a digest of this text, so an answer is
-    /// never compared with the answer to another question.
+    /// Returns everything on which the answer to a test case depends, as text: the declarations of its tables
+    /// without comments, the input rows, the settings and the query. Recorded answers keep a digest of this
+    /// text, so an answer is never compared with the answer to another query or input.
     pub fn question(&self, case: &Case) -> String {
         let setup = self.setup.lines().map(str::trim_end);
         let setup = setup.filter(|line| !line.is_empty() && !line.starts_with("--"));
@@ -295,7 +295,7 @@ impl Cases {
     /// Runs the query of a test case and returns its rows, or the code and the message of its error.
     ///
     /// # Errors
-    /// A fault of the setup, the settings or the input. No case can expect such a fault.
+    /// A fault of the table declarations, the settings or the input rows. No case can expect such a fault.
     fn results(&self, case: &Case, manner: Manner) -> Result<Outcome, String> {
         Ok(match self.answer(&case.settings, &case.query, manner)? {
             Answer::Refused { code, message } | Answer::Failed { code, message } => Err((code, message)),
@@ -453,9 +453,9 @@ const CODES: [&str; 51] = [
     "WORKER_DIED",
 ];
 
-/// Returns the rows of the section of a test file whose head is on line `head`. A row is one line, unless a
-/// quote is open at its end. A blank line ends the rows. Text after the blank line is refused, because it
-/// would be ignored.
+/// Returns the rows of the section of a test file that begins after line `head`, the line with `--- `; lines
+/// are counted from 1. A row is one line, unless a quote is open at its end. A blank line ends the rows. Text
+/// after the blank line is refused, because it would be ignored.
 fn rows_of(lines: &[String], head: usize) -> Result<Vec<String>, String> {
     let mut rows: Vec<String> = Vec::new();
     let (mut is_open, mut is_over) = (false, false);
@@ -508,7 +508,7 @@ fn with_nulls(row: &str) -> String {
 /// Text that stands for NULL in the input rows of a test file. No input contains this text.
 const NULL_MARK: &str = "\u{1}NULL";
 
-/// Rows that a test query has put out, each with its kind of change, in the order of arrival.
+/// Rows that a test query has emitted, each with its kind of change, in the order of arrival.
 struct Found {
     rows: Vec<(RowKind, String)>,
     /// Number of rows that operators of the query counted as late.

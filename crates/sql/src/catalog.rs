@@ -82,7 +82,7 @@ impl Catalog {
         }
     }
 
-    /// Returns the table or the view with the given name.
+    /// Returns the table or the view that has the given name in the catalog.
     ///
     /// # Errors
     /// [`Code::UnknownTable`] if there is none.

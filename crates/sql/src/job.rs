@@ -31,7 +31,7 @@ use crate::session::Job;
 pub const BATCH_EDGES: EdgeLimits =
     EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 8, marks_max: 64 };
 
-/// Approximate number of edges of one SQL job that hold batches: behind the source, behind the next operator,
+/// Approximate number of edges of one SQL job that hold batches: after the source, after the next operator,
 /// and before the sink.
 const EDGES_PER_JOB: u64 = 3;
 
@@ -130,7 +130,7 @@ pub fn assemble(
             None => ("result".to_owned(), shown(&part.plan.columns, changes(&part.plan))?, Vec::new()),
         };
         let sink = TableSink::new(name.clone(), rows, not_null, tally.clone());
-        // One query may read and write the same table, so the sink needs a name of its own.
+        // One query may read and write the same table, so the sink needs another name than the source.
         let name = if part.into.is_some() { format!("{name}-sink") } else { name };
         plans.push((&part.plan, Ending { name, sink }));
     }
@@ -138,7 +138,7 @@ pub fn assemble(
     Ok(Assembled { query, tally, end: world.end.clone() })
 }
 
-/// Returns whether all inputs of a job are finite.
+/// Returns whether all tables that a job reads come to an end.
 fn is_bounded(job: &Job) -> bool {
     job.parts.iter().all(|part| changelog::ends(&part.plan))
 }
@@ -148,10 +148,10 @@ fn is_bounded(job: &Job) -> bool {
 pub struct Shown {
     form: Form,
     output: Output,
-    /// Bytes that the sink writes before the first row, such as the line of column names.
+    /// Bytes that the sink still has to write before the first row, such as the line of column names.
     head: Vec<u8>,
     buffer: Vec<u8>,
-    /// Whether the query may change rows that it has put out, so that each row is written with its kind of
+    /// Whether the query may change rows that it has emitted, so that each row is written with its kind of
     /// change.
     has_kinds: bool,
 }

@@ -37,7 +37,8 @@ mod tests;
 /// take memory.
 pub const STACK_BYTES: usize = 256 << 20;
 
-/// Range of values of the setting `thalweg.latency-target`; the engine has the same bounds.
+/// Range of values of the setting `thalweg.latency-target`: from 1 microsecond to 7 days, both included. The
+/// engine has the same bounds.
 pub const LATENCY_TARGETS: RangeInclusive<Duration> =
     Duration::from_micros(1)..=Duration::from_secs(7 * 86_400);
 
@@ -84,7 +85,8 @@ pub struct Job {
 pub struct Part {
     /// The plan that makes the rows of this part of the job.
     pub plan: Plan,
-    /// Table into which the rows of this part of the job are written; `None` if they are shown.
+    /// Table into which the rows of this part of the job are written; `None` for a query whose rows are shown
+    /// to the user.
     pub into: Option<Arc<Table>>,
     /// Line and column at which the INSERT or the query of this part begins in the text.
     pub place: Place,
@@ -102,8 +104,8 @@ pub struct Settings {
     pub policy: Option<String>,
     /// Number of worker threads: the setting `thalweg.workers`.
     pub workers: Option<usize>,
-    /// Latency of records that the scheduler tries to keep: the setting `thalweg.latency-target`. `None` sets
-    /// no target.
+    /// Latency of records that the scheduler tries not to exceed: the setting `thalweg.latency-target`.
+    /// `None` sets no target.
     pub latency_target: Option<Duration>,
     /// Directories whose files tables may read and write: the setting `thalweg.file-roots`. `None` if all
     /// files are allowed.
@@ -218,8 +220,8 @@ impl Session {
                 Ok(None)
             }
             Statement::CreateView { name, if_not_exists, columns, query } => {
-                // The query of a new view is planned here, so that its errors are reported at CREATE VIEW and
-                // not later.
+                // The query of a new view is planned here, so that errors in the query are reported at CREATE
+                // VIEW and not later.
                 let context = self.context()?;
                 let plan = match self.binder(&context)?.query(&query) {
                     Ok(plan) => Some(plan),
@@ -377,7 +379,7 @@ impl Settings {
         }
         Ok(Settings {
             zone,
-            // A time to live of 0 keeps state forever, as in Flink.
+            // A time to live of 0 ms keeps state forever, as in Flink.
             state_ttl: span("table.exec.state.ttl")?.filter(|ttl| !ttl.is_zero()),
             policy,
             workers,
@@ -439,7 +441,7 @@ fn zone_of(name: &str) -> Option<Tz> {
     let offset = name.strip_prefix("GMT").or_else(|| name.strip_prefix("UTC"))?;
     let (hours, minutes) = offset.split_once(':').unwrap_or((offset, "00"));
     let hours: i8 = hours.parse().ok().filter(|hours| (-14..=14).contains(hours) && minutes == "00")?;
-    // The offset in the name of a zone such as `Etc/GMT+3` counts westward, so its sign changes.
+    // The offset in the name of a zone such as `Etc/GMT+3` counts westward, so `GMT-03:00` is that zone.
     format!("Etc/GMT{:+}", -hours).parse().ok()
 }
 
@@ -465,8 +467,8 @@ pub fn duration(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos(number.checked_mul(nanos)?))
 }
 
-/// Fits the rows of a query to the columns of the table of an INSERT: matched by position, widened to the
-/// column types.
+/// Fits the rows of a query to the columns of the table of an INSERT: they are matched by position, and
+/// values are widened to the column types.
 fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Result<Plan, SqlError> {
     let written = table.written_columns();
     let wanted: Vec<usize> = if insert.columns.is_empty() {

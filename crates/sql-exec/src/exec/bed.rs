@@ -18,7 +18,7 @@ use super::calc::schema_of;
 use super::operator::BatchOperator;
 use crate::plan::{AggregateCall, Column, Role};
 
-/// An input row of the operator tests: its number, a key, a value, and a time.
+/// An input row of the operator tests: its number, a key, a value, and an event time in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct In {
     pub(super) id: i32,
@@ -106,13 +106,14 @@ impl Bed {
         self.clock.advance_to(ProcessingTime::from_nanos(now_ms * 1_000_000));
     }
 
-    /// Passes rows to the operator under test and returns its output as text.
+    /// Gives rows to the operator under test and returns its output as text.
     pub(super) fn take(&mut self, rows: &[In], kinds: Option<&[RowKind]>) -> Vec<String> {
         self.operator.take(batch(rows, kinds), self.watermark).unwrap();
         self.drain()
     }
 
-    /// Passes a watermark in milliseconds to the operator under test and returns its output as text.
+    /// Gives a watermark, in milliseconds since the start of 1970, to the operator under test and returns its
+    /// output as text.
     pub(super) fn advance(&mut self, watermark_ms: i64) -> Vec<String> {
         self.watermark = if watermark_ms == i64::MAX {
             EventTime::MAX

@@ -76,13 +76,14 @@ impl Calls {
         self.read.iter().map(|place| Arc::clone(rows.column(*place))).collect()
     }
 
-    /// Grows the accumulators of all aggregate calls so that they have room for `slots` keys.
+    /// Grows the accumulators of all aggregate calls so that they have room for `slots` keys, with the slot
+    /// numbers below it.
     pub(super) fn resize(&mut self, slots: usize) {
         self.calls.iter_mut().for_each(|call| call.accumulator.resize(slots));
     }
 
-    /// Adds rows to the accumulators of their keys if `comes`, and retracts them otherwise. `rows[i]` is the
-    /// index of a row of `columns`, and `slots[i]` is the slot number of its key.
+    /// Adds rows to the accumulators of their keys if `comes` is true, and retracts them otherwise. `rows[i]`
+    /// is the index of a row of `columns`, and `slots[i]` is the slot number of its key.
     pub(super) fn fold(
         &mut self,
         columns: &[ArrayRef],
@@ -114,8 +115,8 @@ impl Calls {
         self.calls.iter().map(|call| call.accumulator.results_of(slots)).collect()
     }
 
-    /// Resets the accumulators of the slots `slots`, whose keys were dropped, so that the slots can serve
-    /// other keys.
+    /// Resets the accumulators with the slot numbers `slots`, whose keys were dropped, so that these slots
+    /// can be given to other keys.
     pub(super) fn reset(&mut self, slots: &[u32]) {
         if !slots.is_empty() {
             self.calls.iter_mut().for_each(|call| call.accumulator.reset(slots));
@@ -153,8 +154,8 @@ pub(super) fn picked(column: &ArrayRef, rows: &[u32]) -> Outcome<ArrayRef> {
     take(column, &UInt32Array::from(rows.to_vec()), None).map_err(arrow_error)
 }
 
-/// Gathers the results of each aggregate call from several sets of result columns. Each entry of `from` is
-/// the index of such a set and the index of a row in it.
+/// Copies the results of each aggregate call from several sets of result columns into one column. Each entry
+/// of `from` is the index of such a set and the index of a row in it.
 pub(super) fn gathered(
     results: &[Vec<ArrayRef>],
     calls: usize,

@@ -12,15 +12,16 @@ use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_
 
 use super::operator::Outcome;
 
-/// Output side of an operator over batches, with the watermark by which the operator's input rows are late.
+/// Output side of an operator over batches, with the watermark below which the operator's input rows are
+/// late.
 pub(super) struct Emission {
     /// Name of the operator, which the error message names if the operator fails.
     name: String,
     /// Output batch for which the next edge had no room. The operator may have more batches to emit after it.
     held: Option<Record<Batch>>,
-    /// A batch without rows that is to be put out behind a large batch, and how often. An edge has room for a
-    /// limited number of batches. Together with empty batches a large batch takes the room that fits its
-    /// bytes.
+    /// A batch without rows that is still to be emitted after a large batch, and how many more times. An edge
+    /// has room for a limited number of batches. With the empty batches, a large batch takes as much of this
+    /// room as its bytes would fill.
     fillers: Option<(usize, Record<Batch>)>,
     /// Whether the operator may have more output that was not fetched yet.
     is_emitting: bool,
@@ -29,7 +30,7 @@ pub(super) struct Emission {
     late_by: EventTime,
     has_failed: bool,
     weighed: Weighed,
-    /// Memory allowance by which output batches of more than 1 MiB are charged to the memory budget.
+    /// Memory allowance through which output batches of more than 1 MiB are reserved from the memory budget.
     allowance: Allowance,
 }
 
@@ -49,7 +50,8 @@ impl Emission {
         }
     }
 
-    /// Sets the memory allowance by which output batches of more than 1 MiB are charged to the memory budget.
+    /// Sets the memory allowance through which output batches of more than 1 MiB are reserved from the memory
+    /// budget.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
     }
@@ -59,7 +61,7 @@ impl Emission {
         self.late_by
     }
 
-    /// Returns the number of rows that the operator has taken and put out.
+    /// Returns the numbers of rows that the operator has received and emitted so far.
     pub(super) fn weighed(&self) -> Weighed {
         self.weighed
     }
@@ -69,7 +71,7 @@ impl Emission {
         self.held.is_some() || self.is_emitting || self.fillers.is_some()
     }
 
-    /// Returns the input batch `batch` if the operator is to take it, and `None` otherwise. A batch that
+    /// Returns the input batch `batch` if the operator is to process it, and `None` otherwise. A batch that
     /// carries the failure of an earlier operator goes to the output instead. After a failure all input
     /// batches are dropped.
     pub(super) fn admit(&mut self, event_time: EventTime, batch: Batch) -> Option<Batch> {
@@ -119,8 +121,8 @@ impl Emission {
         self.held = Some(Record::new(self.stamp, Batch::failed(&self.name, error)));
     }
 
-    /// Takes over the failure of an operator's copy that another worker has run, if it failed. A copy has no
-    /// other output.
+    /// Records the failure of an operator's copy that another worker has run, if the copy failed. A copy has
+    /// no other output.
     pub(super) fn absorb(&mut self, copy: &mut Emission) {
         if let Some(held) = copy.held.take()
             && held.value.failure.is_some()
@@ -176,12 +178,13 @@ impl Emission {
         }
     }
 
-    /// Saves the event time of the output batches, and the watermark by which input rows are late.
+    /// Saves the event time of the output batches, and the watermark below which input rows are late.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&(self.stamp.as_micros(), self.late_by.as_micros()))
     }
 
-    /// Restores the event time of the output batches and the watermark from a saved state.
+    /// Restores from saved state the event time of the output batches and the watermark below which input
+    /// rows are late.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let (stamp, late_by): (i64, i64) = state.take()?;
         (self.stamp, self.late_by) = (EventTime::from_micros(stamp), EventTime::from_micros(late_by));
@@ -189,8 +192,9 @@ impl Emission {
     }
 }
 
-/// Merges an input batch with the batches that wait behind it, as long as all are plain inserts and the
-/// result fits in one batch. `seen` returns the batch of a waiting record, or `None` if it may not be merged.
+/// Merges an input batch with the batches that wait after it in the input, as long as all are plain inserts
+/// and the result fits in one batch. `seen` returns the batch of a waiting record, or `None` if it may not be
+/// merged.
 pub(super) fn together<T, I: Input<T>>(
     input: &mut I,
     first: Record<Batch>,

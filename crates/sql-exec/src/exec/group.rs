@@ -58,7 +58,7 @@ pub struct Group {
     now: Now,
     keys: Keyed,
     calls: Calls,
-    /// Number of rows of each key, indexed by the slot number of the key.
+    /// Number of rows of each key, indexed by the slot number that [`Keyed`] gives the key.
     rows: Vec<i64>,
     /// Rest of the input batch that is still to be aggregated.
     left: Option<Batch>,
@@ -91,7 +91,7 @@ enum Change {
     Gone,
 }
 
-/// One pass over a batch: it aggregates at most one row of each key, so that the keys can be processed
+/// One pass over a batch: it aggregates at most one row of each key, so that all keys can be processed
 /// together, column by column.
 #[derive(Default)]
 struct Round {
@@ -99,12 +99,12 @@ struct Round {
     rows: Vec<u32>,
     back_slots: Vec<u32>,
     back_rows: Vec<u32>,
-    /// Slot numbers of the keys whose results are computed after this pass.
+    /// Slot numbers, given by [`Keyed`], of the keys whose results are computed after this pass.
     asked: Vec<u32>,
 }
 
 impl Group {
-    /// Creates a GROUP BY of rows with the columns `input`, which puts out rows with `columns`: keys, then
+    /// Creates a GROUP BY of rows with the columns `input`, which emits rows with `columns`: keys, then
     /// results. The clock decides when a key has expired.
     ///
     /// # Errors
@@ -144,8 +144,8 @@ impl Group {
         let mut steps = Vec::with_capacity(batch.len());
         let mut known: Vec<u32> = Vec::new();
         let mut rounds: Vec<Round> = Vec::new();
-        // Map from the slot number of a key to two values: the index of the pass in which the key's next row
-        // is aggregated, and the location of the key's latest result.
+        // Map from the slot number of a key (see [`Keyed`]) to two values: the index of the pass in which the
+        // key's next row is aggregated, and the location of the key's latest result.
         let mut turns: HashMap<u32, (usize, (usize, usize)), RandomState> = HashMap::default();
         for row in 0..batch.len() {
             let comes = matches!(batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
@@ -238,7 +238,7 @@ impl Group {
         Ok(())
     }
 
-    /// Aggregates the rows of a batch and puts the changes of their keys into `out`.
+    /// Aggregates the rows of a batch and sets the changes of their keys as the next output, in `out`.
     fn fold(&mut self, batch: &Batch) -> Outcome<()> {
         self.keys.begin(self.now.ms());
         self.calls.reset(&self.keys.recycle(false));

@@ -79,8 +79,8 @@ pub trait JoinOperator: Send {
     /// Returns the name of the join for display.
     fn name(&self) -> &str;
 
-    /// Takes a batch of one input of the join. Rows below `late_by`, the watermark of that input, are late;
-    /// later rows of that input have event times at or above it.
+    /// Processes a batch of one input of the join. Rows with event times below `late_by`, the watermark of
+    /// that input, are late; later rows of that input have event times at or above it.
     ///
     /// # Errors
     /// [`EvaluationError`] if an expression fails on a row, or the join does not support a retraction in the
@@ -90,7 +90,7 @@ pub trait JoinOperator: Send {
     /// Handles the watermark of the join, which is the lesser of the watermarks of its inputs.
     ///
     /// # Errors
-    /// [`EvaluationError`] if an expression fails on a row that comes out.
+    /// [`EvaluationError`] if an expression fails on an output row.
     fn advance(&mut self, watermark: EventTime) -> Outcome<()>;
 
     /// Returns the next batch of the output that the last call of `take` or `advance` caused; `None` at its
@@ -100,19 +100,20 @@ pub trait JoinOperator: Send {
     /// [`EvaluationError`] if an expression of the output fails.
     fn next(&mut self) -> Outcome<Option<Batch>>;
 
-    /// Returns how far the event times of output rows of the join may lie behind its watermark.
+    /// Returns the greatest distance by which the event time of an output row may be below the join's
+    /// watermark.
     fn hold(&self) -> Span {
         Span::ZERO
     }
 
     /// Returns whether rows wait in the join for something other than a watermark, such as the end of the
-    /// other input. Meanwhile no watermark may be forwarded past them.
+    /// other input. While this is true, the join forwards no watermark but the last one, [`EventTime::MAX`].
     fn is_waiting(&self) -> bool {
         false
     }
 
-    /// Returns the watermarks at which this join does something; other watermarks need not be delivered to
-    /// it.
+    /// Returns the watermarks at which this join changes its state or emits rows; other watermarks need not
+    /// be delivered to it.
     fn horizon(&self) -> Horizon {
         Horizon::EVERYWHERE
     }
@@ -257,8 +258,8 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Either<Batch, Batch>>, output: &mut O) {
         let (side, batch) = of_either(record.value);
         self.take(record.event_time, side, batch);
-        // If the next edge has no room, the output is held and `is_stalled` tells the engine, as rule O3 of
-        // [`Operator`] asks.
+        // If the next edge has no room, the output is kept here and `is_stalled` returns true, as rule O3 of
+        // [`Operator`] demands.
         let _ = self.drain(output);
     }
 
@@ -267,8 +268,8 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
         // A query that is stopped before its input has ended gets no watermark [`EventTime::MAX`]. A lookup
-        // join that has not read its whole table is given that watermark here, so that it fails instead of
-        // losing the rows that wait.
+        // join that has not read its whole table is given this watermark here, so that it fails instead of
+        // losing the left rows that wait.
         let is_last = mark == Mark::End && self.inner.is_waiting();
         let mark = if is_last { Mark::Watermark(EventTime::MAX) } else { mark };
         if let Some(watermark) = self.emission.watermark(mark) {

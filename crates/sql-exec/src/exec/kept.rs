@@ -1,5 +1,5 @@
 //! Saved form of rows that an operator holds as state: the rows are written as comparable bytes (arrow's
-//! `RowConverter`), one behind the other.
+//! `RowConverter`), one after the other.
 //!
 //! Every value comes back unchanged, floats bit by bit. The checkpoint checks that the bytes are intact and
 //! belong to rows of the same types.

@@ -25,7 +25,8 @@ use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, growth_bytes, he
 use super::operator::Outcome;
 use crate::plan::Column;
 
-/// Least number of released slots of keys worth recycling.
+/// Least number of released slots, the numbers of dropped keys, at which [`Keyed::recycle`] makes them
+/// available again, even if there are no keys.
 const RELEASED_MIN: usize = 64;
 
 /// Index of the keys of a stream, which gives each key a slot number while the key is kept.
@@ -141,7 +142,7 @@ impl Keyed {
         converter.convert_columns(&columns).map(|rows| KeyRows(Some(rows))).map_err(arrow_error)
     }
 
-    /// Returns the slot of a key; `None` if the key is unknown or has expired.
+    /// Returns the slot number of a key; `None` if the key is unknown or has expired.
     pub(super) fn find(&mut self, keys: &KeyRows, row: usize) -> Option<u32> {
         let key = keys.key(row);
         let slot = self.find_hashed(key, self.hash(key))?;
@@ -152,7 +153,7 @@ impl Keyed {
         Some(slot)
     }
 
-    /// Returns the slot of a key and whether the key is new; a new key gets a slot.
+    /// Returns the slot number of a key and whether the key is new; a new key is given a slot.
     pub(super) fn find_or_add(&mut self, keys: &KeyRows, row: usize) -> (u32, bool) {
         let key = keys.key(row);
         let hash = self.hash(key);
@@ -206,13 +207,14 @@ impl Keyed {
         self.slots[slot as usize].pins += 1;
     }
 
-    /// Reverts one [`pin`](Self::pin); without pins the key in a slot can expire.
+    /// Reverts one call of [`pin`](Self::pin) for the key in a slot; when all calls are reverted, the key can
+    /// expire.
     pub(super) fn unpin(&mut self, slot: u32) {
         let pins = &mut self.slots[slot as usize].pins;
         *pins = pins.saturating_sub(1);
     }
 
-    /// Forgets the key in a slot; the slot can be used again after [`recycle`](Self::recycle).
+    /// Forgets the key in a slot; the slot can be given to another key after [`recycle`](Self::recycle).
     pub(super) fn release(&mut self, slot: u32) {
         let state = &mut self.slots[slot as usize];
         if !state.is_live {
@@ -229,7 +231,8 @@ impl Keyed {
     }
 
     /// Returns the released slots and makes them available to new keys; the caller must reset its state of
-    /// these slots. Returns nothing until enough slots are released, unless `are_few_wanted`.
+    /// these slots. Unless `are_few_wanted` is true, returns nothing while fewer slots are released than
+    /// [`RELEASED_MIN`] and a quarter of the number of keys together.
     pub(super) fn recycle(&mut self, are_few_wanted: bool) -> Vec<u32> {
         if !are_few_wanted && self.released.len() < RELEASED_MIN + self.table.len() / 4 {
             return Vec::new();
@@ -239,12 +242,12 @@ impl Keyed {
         released
     }
 
-    /// Returns the number of slots for keys; all slot numbers are below it.
+    /// Returns the number of slots, free ones included; all slot numbers are below it.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// Returns the slots that hold a key.
+    /// Returns the numbers of the slots that hold a key.
     pub(super) fn live(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.slots).filter(|(_, slot)| slot.is_live).map(|(number, _)| number)
     }

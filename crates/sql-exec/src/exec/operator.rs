@@ -28,8 +28,8 @@ pub trait BatchOperator: Any + Send {
     /// Returns the name of the operator for display.
     fn name(&self) -> &str;
 
-    /// Takes a batch of input. Rows below the watermark `late_by` are late; later rows of the same input have
-    /// event times at or above it.
+    /// Processes a batch of input. Rows with event times below the watermark `late_by` are late; later rows
+    /// of the same input have event times at or above it.
     ///
     /// # Errors
     /// [`EvaluationError`] if an expression fails on a row.
@@ -39,7 +39,7 @@ pub trait BatchOperator: Any + Send {
     /// afterwards by [`next`](Self::next).
     ///
     /// # Errors
-    /// [`EvaluationError`] if an expression fails on what is completed.
+    /// [`EvaluationError`] if an expression fails on a completed window or row.
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
         let _ = watermark;
         Ok(())
@@ -53,7 +53,7 @@ pub trait BatchOperator: Any + Send {
     fn next(&mut self) -> Outcome<Option<Batch>>;
 
     /// Tells the operator that the next edge has room again for output that [`next`](Self::next) still holds.
-    /// By now the memory budget has answered the operator's earlier requests.
+    /// Requests for memory that the operator made before this call have been granted or refused by now.
     fn resume(&mut self) {}
 
     /// Returns whether the output of the operator has event times of its own, so that the watermark of a
@@ -62,15 +62,15 @@ pub trait BatchOperator: Any + Send {
         false
     }
 
-    /// Returns the watermark to forward to the operators behind this one, after all output that `watermark`
-    /// caused was put out. The result depends on `watermark` alone and does not go back. This function is not
-    /// called for the last watermark.
+    /// Returns the watermark to forward to the operators downstream of this one, after all output that
+    /// `watermark` caused was emitted. The result depends on `watermark` alone and does not go back. This
+    /// function is not called for the last watermark.
     fn forward(&self, watermark: EventTime) -> EventTime {
         watermark
     }
 
-    /// Returns the watermarks at which the operator does something; other watermarks need not be delivered to
-    /// it.
+    /// Returns the watermarks at which the operator changes its state or emits rows; other watermarks need
+    /// not be delivered to it.
     fn horizon(&self) -> Horizon {
         Horizon::NONE
     }
@@ -91,7 +91,8 @@ pub trait BatchOperator: Any + Send {
         self.accounts().bytes()
     }
 
-    /// Takes the memory allowance that pays for the operator's state. Called before the first batch.
+    /// Sets the memory allowance through which the operator's state is reserved from the engine's budget.
+    /// Called before the first batch.
     fn fund(&mut self, allowance: &Allowance) {
         self.accounts_mut().fund(allowance);
     }
@@ -161,7 +162,7 @@ pub struct Stage<W> {
     emission: Emission,
     /// Whether the wrapped operator is a worker's copy whose state is merged into the original later.
     is_part: bool,
-    /// Whether all output, even a failure, is held back until the next watermark.
+    /// Whether all output, even a failure, is kept until the next watermark and then emitted.
     is_closed: bool,
     way: std::marker::PhantomData<W>,
 }
@@ -233,8 +234,8 @@ impl<W: Way> Operator<Batch> for Stage<W> {
 
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Batch>, output: &mut O) {
         self.take(record.event_time, record.value);
-        // If the next edge has no room, the output is held and `is_stalled` tells the engine, as rule O3 of
-        // [`Operator`] asks.
+        // If the next edge has no room, the output is kept here and `is_stalled` returns true, as rule O3 of
+        // [`Operator`] demands.
         let _ = self.drain(output);
     }
 

@@ -87,7 +87,7 @@ pub struct Over {
     now: Now,
     keys: Keyed,
     calls: Calls,
-    /// State of each key beside its accumulators, indexed by the slot number of the key.
+    /// State of each key beside its accumulators, indexed by the slot number that [`Keyed`] gives the key.
     states: Vec<KeyState>,
     /// Converts the columns that the aggregate calls read to bytes; `None` if the calls read no columns or
     /// the frame is unbounded.
@@ -95,11 +95,12 @@ pub struct Over {
     /// Rows that the watermark has not passed, with the slot numbers of their keys as a last column. `None`
     /// if rows are in the order of arrival, because then no row waits.
     waiting: Option<Runs>,
-    /// Ready rows, which are still to come out: rows that the watermark has passed or, for rows in the order
-    /// of arrival, all rows. They are in the order of time, then of arrival.
+    /// Ready rows, which are emitted next: rows that the watermark has passed or, for rows in the order of
+    /// arrival, all rows. They are in the order of time, then of arrival.
     ready: VecDeque<Ready>,
     /// Times at which keys may be forgotten, in milliseconds, the earliest first, each with the slot number
-    /// of the key. These are event times or, for rows in the order of arrival, processing times.
+    /// that [`Keyed`] gives the key. These are event times or, for rows in the order of arrival, processing
+    /// times.
     timers: BinaryHeap<Reverse<(i64, u32)>>,
     /// Time in milliseconds up to which the entries of `timers` are handled at the next watermark. A timer
     /// that is set at an earlier time waits for that watermark, too.
@@ -115,7 +116,8 @@ pub struct Over {
 /// State of a key of an OVER window beside its accumulators.
 #[derive(Default)]
 struct KeyState {
-    /// Greatest time of a row of the key that has come out, in milliseconds; `None` if none has.
+    /// Greatest time, in milliseconds, of the rows of the key that were emitted; `None` if no row was
+    /// emitted.
     last_ms: Option<i64>,
     /// Time at which the key is forgotten, in milliseconds, as in [`Over::timers`]; `None` unless the frame
     /// is a span of time.
@@ -136,13 +138,14 @@ struct Ready {
 /// time in a RANGE frame, so that the keys can be processed together, column by column.
 #[derive(Default)]
 struct Round {
-    /// Rows that leave the frames of their keys in this pass: the slot number of the key, and the index of
-    /// the row.
+    /// Slot numbers of keys from whose frames a row leaves in this pass, one for each such row. The row's
+    /// index is in `back_rows` at the same position.
     back_slots: Vec<u32>,
     back_rows: Vec<u32>,
     slots: Vec<u32>,
     rows: Vec<u32>,
-    /// Slot numbers of the keys whose results are needed after the pass; each result may serve several rows.
+    /// Slot numbers, given by [`Keyed`], of the keys whose results are needed after the pass; several rows
+    /// may have one result.
     asked: Vec<u32>,
 }
 
@@ -189,14 +192,14 @@ impl Over {
     }
 
     /// Sets whether all rows come from one source. If so, a row of a bounded frame below the watermark is
-    /// late only if a row of its key with the same or a later time has come out, as in Flink. With several
-    /// sources, the rows that have come out depend on how the sources interleave, so the watermark alone
-    /// decides.
+    /// late only if a row of its key with the same or a later time was emitted, as in Flink. With several
+    /// sources, the rows emitted so far depend on how the sources interleave, so the watermark alone decides.
     pub fn of_one_reader(self, is_single: bool) -> Self {
         Over { is_single, ..self }
     }
 
-    /// Forgets the keys that have expired by the clock. Called before rows are taken or passed on.
+    /// Forgets the keys that have expired by the clock. Called before input rows are processed and before
+    /// rows are emitted.
     fn begin(&mut self) -> i64 {
         let now_ms = self.now.ms();
         self.keys.begin(now_ms);
@@ -237,7 +240,7 @@ impl Over {
     }
 
     /// Handles the cleanup timers that are due. A key whose cleanup time has come is forgotten. Otherwise the
-    /// time of the timer counts as the time of a row of the key that came out, as in Flink.
+    /// time of the timer counts as the time of an emitted row of the key, as in Flink.
     fn fire_timers(&mut self) {
         while let Some(&Reverse((time_ms, slot))) = self.timers.peek() {
             if time_ms > self.due_ms {
@@ -256,14 +259,14 @@ impl Over {
         }
     }
 
-    /// Returns whether rows of a key with the same time see each other in their frames, and so come out
+    /// Returns whether rows of a key with the same time are in each other's frames, and so are emitted
     /// together.
     fn sees_peers(&self) -> bool {
         self.time.is_some() && matches!(self.frame, Frame::Range(_))
     }
 
-    /// Returns the range of the rows in `ready` that come out in the next batch: the first index, and the
-    /// index behind the last row.
+    /// Returns the range of the rows in `ready` that are emitted in the next batch: the first index, and the
+    /// index after the last row.
     fn piece(&self, ready: &Ready) -> (usize, usize) {
         let count = ready.times.len();
         let mut to = count.min(ready.next + BATCH_ROWS_MAX);
@@ -285,8 +288,8 @@ impl Over {
             None => None,
         };
         let mut rounds: Vec<Round> = Vec::new();
-        // Map from the slot number of a key to the index of its latest pass, the time of its last row, and
-        // the index of that row's result.
+        // Map from the slot number of a key (see [`Keyed`]) to the index of its latest pass, the time of its
+        // last row, and the index of that row's result.
         let mut turns: HashMap<u32, (usize, i64, usize), RandomState> = HashMap::default();
         let mut gone: Vec<Box<[u8]>> = Vec::new();
         let mut results: Vec<(usize, usize)> = Vec::with_capacity(slots.len());
@@ -487,7 +490,8 @@ impl BatchOperator for Over {
         Ok(None)
     }
 
-    /// Returns whether rows wait for the watermark, because such rows come out after rows that arrived later.
+    /// Returns whether rows wait for the watermark, because such rows are emitted after rows that arrived
+    /// later.
     fn emits_own_times(&self) -> bool {
         self.time.is_some()
     }
@@ -504,7 +508,7 @@ impl BatchOperator for Over {
         &mut self.accounts
     }
 
-    /// Saves the state. It is called between batches, when all ready rows (those in `ready`) have come out.
+    /// Saves the state. It is called between batches, when all ready rows (those in `ready`) were emitted.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.save_all(state)
     }

@@ -17,8 +17,8 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// Sets the output rows to be cut, and their kinds of change; `None` if all are inserts. The rows set
-    /// before must have been fetched.
+    /// Sets the output rows to be cut, and their kinds of change; `None` if all are inserts. All rows that
+    /// were set before must have been returned by [`next`](Self::next).
     pub(super) fn put(&mut self, rows: RecordBatch, kinds: Option<Vec<RowKind>>) {
         self.made = Some((rows, kinds, 0));
     }

@@ -51,11 +51,11 @@ pub struct Wanted {
     /// Columns by which the rows of a key are ranked. A column of processing time stands for the order of
     /// arrival.
     pub order: Vec<SortKey>,
-    /// First rank that is put out; ranks begin at 1.
+    /// First rank that is emitted; ranks begin at 1.
     pub from: u64,
-    /// Last rank that is put out, included.
+    /// Last rank that is emitted, included.
     pub to: u64,
-    /// Whether the rank is put out as a column behind the columns of the input.
+    /// Whether the rank is emitted as a column after the columns of the input.
     pub has_rank: bool,
     /// Whether the input may retract rows.
     pub is_retracting: bool,
@@ -79,7 +79,7 @@ pub struct TopN {
     made: Maker,
     now: Now,
     keys: Keyed,
-    /// Kept rows of each key, indexed by the slot number of the key.
+    /// Kept rows of each key, indexed by the slot number that [`Keyed`] gives the key.
     ranked: Vec<Ranked>,
     arrivals: u64,
     taking: Option<Taking>,
@@ -100,7 +100,7 @@ struct Taking {
     _room: Option<Payment>,
 }
 
-/// Converts ranked rows between columns and bytes, and collects the changes that come out.
+/// Converts ranked rows between columns and bytes, and collects the changes to be emitted.
 struct Maker {
     converter: RowConverter,
     output: SchemaRef,
@@ -126,7 +126,7 @@ impl Maker {
         }
     }
 
-    /// Moves the collected output changes of a top-N to `out`.
+    /// Moves the collected output changes of a top-N to `out`, which cuts them into batches.
     fn finish(&mut self, out: &mut Pieces) -> Outcome<()> {
         if self.kinds.is_empty() {
             return Ok(());
@@ -157,7 +157,7 @@ impl TopN {
         columns: &[Column],
         hash_seed: u64,
     ) -> Outcome<Self> {
-        // No two rows arrive at once, so sort columns behind the order of arrival make no difference and are
+        // No two rows arrive at once, so sort columns after the order of arrival make no difference and are
         // dropped.
         let by_arrival = wanted.order.iter().position(|key| input[key.place].role == Role::Proctime);
         let order = &wanted.order[..by_arrival.unwrap_or(wanted.order.len())];
@@ -225,7 +225,7 @@ impl TopN {
         }
     }
 
-    /// Returns whether a row that comes or goes changes the output for the rows ranked behind it.
+    /// Returns whether a row that comes or goes changes the output for the rows ranked after it.
     fn moves_ranks(&self) -> bool {
         self.wanted.has_rank || self.wanted.from > 1
     }
@@ -237,7 +237,8 @@ impl TopN {
         let Wanted { from, to, is_retracting, .. } = self.wanted;
         let ranked = &mut self.ranked[slot as usize];
         let key = (order.into(), arrival);
-        // If rows are only added, a row behind all requested ranks stays behind them, so it is not kept.
+        // If rows are only added, a row whose rank is above all requested ranks never gets a lower rank, so
+        // it is not kept.
         let is_full = ranked.len() as u64 >= to;
         if !is_retracting && is_full && ranked.last_key_value().is_none_or(|(last, _)| *last < key) {
             return false;
@@ -247,8 +248,8 @@ impl TopN {
         ranked.insert(key.clone(), Arc::clone(&row));
         let made = &mut self.made;
         if moves_ranks {
-            // The new row moves the rows behind it back by one rank each. So for each rank from its own on,
-            // the row that has this rank now is compared with the row that had it before.
+            // The new row moves the rows ranked after it back by one rank each. So for each rank from its own
+            // on, the row that has this rank now is compared with the row that had it before.
             let mut rows =
                 ranked.iter().zip(1u64..=to.saturating_add(1)).skip_while(|((other, _), _)| **other < key);
             let mut current = rows.next();
@@ -265,7 +266,7 @@ impl TopN {
                 }
             }
         } else {
-            // Row that had the last requested rank `to` and has moved behind it, if there is one.
+            // Row that had the last requested rank `to` and now has the rank after it, if there is one.
             let place = usize::try_from(to).unwrap_or(usize::MAX);
             let fallen = if is_full { ranked.iter().nth(place) } else { None };
             match fallen {
@@ -418,7 +419,7 @@ impl BatchOperator for TopN {
         &mut self.accounts
     }
 
-    /// Saves the state. It is called between batches, when all changes have come out.
+    /// Saves the state. It is called between batches, when all changes were emitted.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         state.put(&(ROW_FORMAT, self.arrivals))?;

@@ -2,7 +2,7 @@
 //! stateless operators become one task.
 //!
 //! A table that is read in several places of a job is read once: its stream is shared. Operators directly
-//! behind a table, up to the first aggregate, may run on several workers, each with its own copy.
+//! after a table, up to the first aggregate, may run on several workers, each with its own copy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,18 +52,19 @@ pub struct Assembly<'a> {
     named: BTreeMap<String, usize>,
     /// Tables that the job reads in several places, by name.
     shared: BTreeMap<String, Shared>,
-    /// Number of splits of each table that the job reads, by name.
+    /// Number of splits, the parts that are read in parallel, of each table that the job reads, by table
+    /// name.
     splits: BTreeMap<String, usize>,
 }
 
 /// A table that a job reads in several places: it is read once, and its stream is shared.
 struct Shared {
-    /// Indexes of all table columns that the parts of the job that read the shared stream need.
+    /// Indexes, among the columns of the table, of all columns that any reader of the shared stream needs.
     places: Vec<usize>,
     stream: Option<SharedStream<Batch>>,
 }
 
-/// Returns the watermark that a batch of rows carries, if there is one.
+/// Returns the watermark that follows the rows of a batch, if there is one.
 fn mark_of(record: &Record<Batch>) -> Option<EventTime> {
     record.value.watermark
 }
@@ -414,7 +415,7 @@ fn refused(error: EvaluationError) -> SqlError {
 
 /// Sink that receives the rows of a plan, with its name.
 pub struct Ending {
-    /// Name of the sink in metrics and messages.
+    /// Name of the sink of a plan in metrics and messages.
     pub name: String,
     /// Sink that writes the rows of the plan.
     pub sink: TableSink,
@@ -431,7 +432,7 @@ struct Read<'p> {
 }
 
 impl<'p> Read<'p> {
-    /// Takes a plan apart that consists of a table and at most one projection over it, into the table, the
+    /// Splits a plan that consists of a table and at most one projection over it into the table, the
     /// conditions and the outputs of the projection. Returns `None` for any other plan.
     fn of(plan: &'p Plan) -> Option<Self> {
         match &plan.node {

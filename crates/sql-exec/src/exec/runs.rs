@@ -1,6 +1,6 @@
 //! Rows that wait for the watermark, stored as runs in the order of event time.
 //!
-//! Each batch becomes a run. A watermark takes the first rows of each run. So a watermark costs one search
+//! Each batch becomes a run. A watermark removes the first rows of each run. So a watermark costs one search
 //! for each run that begins before it, and the sorting of the rows that it passes; waiting rows are not
 //! touched. When there are [`RUNS_MAX`] runs, adjacent runs are merged.
 //!
@@ -71,8 +71,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Takes the waiting rows with event times below `passed_ms`, in milliseconds, in the order of time, rows
-    /// of equal time in the order of arrival. Returns `None` if there are none.
+    /// Removes and returns the waiting rows with event times below `passed_ms`, in milliseconds, in the order
+    /// of time, rows of equal time in the order of arrival. Returns `None` if there are none.
     pub(super) fn passed(&mut self, passed_ms: i64) -> Outcome<Option<RecordBatch>> {
         let mut passed: Vec<RecordBatch> = Vec::new();
         for at in 0..self.runs.len() {

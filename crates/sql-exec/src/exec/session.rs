@@ -81,9 +81,9 @@ pub struct AssignSessions {
     accounts: Accounts,
     /// Whether all rows come from one source, so that their order of arrival is the same in every run.
     is_single: bool,
-    /// Bytes of the batches whose rows are in open sessions.
+    /// Bytes in memory of the batches whose rows are in open sessions.
     bytes: usize,
-    /// Bytes of the keys and the open sessions, without their rows.
+    /// Bytes in memory of the keys and the open sessions, without their rows.
     entry_bytes: usize,
 }
 
@@ -159,7 +159,7 @@ impl AssignSessions {
         self.accounts.hold(bytes);
     }
 
-    /// Gathers the columns of the rows at `places`, in that order; a place is the index of a batch and of a
+    /// Copies the columns of the rows at `places`, in that order; a place is the index of a batch and of a
     /// row in it.
     fn columns_at(&self, places: &[(usize, usize)]) -> Outcome<Vec<ArrayRef>> {
         // Indexes of the batches that contain the wanted rows, each once.

@@ -1,4 +1,4 @@
-//! Sort operator: puts out rows in the order of event time, then of other columns, then of arrival.
+//! Sort operator: emits rows in the order of event time, then of other columns, then of arrival.
 //!
 //! Input      batches with a time column
 //! Output     the same rows in order

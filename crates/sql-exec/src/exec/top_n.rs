@@ -44,9 +44,9 @@ pub struct Ranks {
     pub keys: Vec<usize>,
     /// Columns by which the rows of one key and window are ranked.
     pub order: Vec<SortKey>,
-    /// First rank that is put out; ranks begin at 1.
+    /// First rank that is emitted; ranks begin at 1.
     pub from: u64,
-    /// Last rank that is put out, included.
+    /// Last rank that is emitted, included.
     pub to: u64,
 }
 
@@ -71,11 +71,11 @@ pub struct WindowTopN {
 #[derive(Default)]
 struct Kept {
     rows: Vec<RecordBatch>,
-    /// Bytes of the rows kept for one window.
+    /// Bytes in memory of the rows kept for one window.
     bytes: usize,
     count: usize,
-    /// Number of kept rows at which the rows of the window are sorted next, and rows behind the requested
-    /// ranks are dropped.
+    /// Number of kept rows at which the rows of the window are sorted next, and rows with ranks above the
+    /// requested ones are dropped.
     prune_at: usize,
 }
 

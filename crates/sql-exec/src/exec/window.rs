@@ -95,19 +95,21 @@ pub struct WindowAggregate {
     /// has assigned windows to the rows, there is one table for each window, by the end and the start of the
     /// window. Times are in milliseconds of local time.
     slices: BTreeMap<(i64, i64), Table>,
-    /// Windows that end at or before this local time, in milliseconds, have fired.
+    /// Windows that end at or before this local time, in milliseconds, have fired: all of their results were
+    /// emitted.
     closed_ms: i64,
-    /// Windows that end at or before this local time, in milliseconds, are firing.
+    /// Windows that end at or before this local time, in milliseconds, have ended by the watermark and are
+    /// fired one after the other.
     closing_ms: i64,
     /// End of the window that has fired last since the last watermark, in milliseconds of local time.
     fired_end: i64,
     firing: Option<Fired>,
     accounts: Accounts,
     bytes: usize,
-    /// Highest byte count of the state since the last call began. The allowance is asked only for bytes above
-    /// it, so memory that is freed and needed again within a call is not asked for twice.
+    /// Highest byte count of the state since the last call began. Only bytes above it are reserved from the
+    /// memory budget, so memory that is freed and needed again within a call is not reserved twice.
     asked: usize,
-    /// Error of a window that fires; it is returned after the windows before that window have come out.
+    /// Error of a window that fires; it is returned after the results of the earlier windows were emitted.
     failure: Option<EvaluationError>,
 }
 
@@ -115,7 +117,7 @@ pub struct WindowAggregate {
 struct Table {
     index: KeyIndex,
     accumulators: Vec<Box<dyn Accumulator>>,
-    /// Bytes of this table of keys and its accumulators when they were counted last.
+    /// Bytes in memory of this table of keys and its accumulators when they were counted last.
     counted: usize,
 }
 
@@ -123,7 +125,7 @@ struct Table {
 const TABLE_BYTES: usize = 256;
 const ACCUMULATOR_BYTES: usize = 64;
 
-/// A window that has ended and whose results are coming out.
+/// A window that has ended and whose results are being emitted.
 struct Fired {
     start: i64,
     end: i64,
@@ -307,13 +309,14 @@ impl WindowAggregate {
     fn note(&mut self, (before, after): (usize, usize)) {
         self.bytes = (self.bytes + after).saturating_sub(before);
         if self.bytes > self.asked {
-            // A refusal is ignored, because the runner of the operator sees it and ends the query.
+            // A refusal by the memory budget is ignored, because the runner of the operator sees it and ends
+            // the query.
             let _ = self.accounts.allowance.ask(self.bytes - self.asked);
             self.asked = self.bytes;
         }
     }
 
-    /// Removes the table of keys of a window from the state, so that its results come out.
+    /// Removes the table of keys of a window from the state and returns it, so that its results are emitted.
     fn fired(&mut self, place: (i64, i64), start: i64, end: i64) -> Option<Fired> {
         self.slices.remove(&place).map(|table| Fired { start, end, table, next: 0 })
     }
@@ -485,8 +488,8 @@ impl BatchOperator for WindowAggregate {
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {
-        // Results of windows with few rows come out in one batch. If a window fails, the windows before it
-        // come out first.
+        // Results of several windows with few rows are emitted in one batch. If a window fails, the results
+        // of the windows before it are emitted first.
         let mut pieces: Vec<RecordBatch> = Vec::new();
         let (mut rows, mut bytes) = (0, 0);
         while self.failure.is_none() && rows < BATCH_ROWS_MAX && bytes < BATCH_BYTES_MAX {
@@ -499,7 +502,7 @@ impl BatchOperator for WindowAggregate {
                 Err(error) => self.failure = Some(error),
             }
         }
-        // The error of a window is kept until the results of the windows before it have come out.
+        // The error of a window is kept until the results of the windows before it were emitted.
         if pieces.is_empty()
             && let Some(error) = self.failure.take()
         {
@@ -558,7 +561,7 @@ impl BatchOperator for WindowAggregate {
                 Entry::Occupied(mut own) => shape.merge(own.get_mut(), &table, &self.accounts.allowance)?,
                 Entry::Vacant(free) => {
                     // The table moves unchanged from the worker's copy to this operator. Its bytes stay
-                    // reserved by the copy until the merge is over, so they are not asked for again.
+                    // reserved by the copy until the merge is over, so they are not reserved again.
                     let moved_bytes = free.insert(table).counted;
                     self.bytes += moved_bytes;
                     self.asked = self.asked.max(self.bytes);
@@ -603,7 +606,7 @@ impl BatchOperator for WindowAggregate {
 
 /// Operator that assigns rows to windows.
 ///
-/// Each row comes out once for each of its windows, followed by the window's start, end and time. No row is
+/// Each row is emitted once for each of its windows, followed by the window's start, end and time. No row is
 /// late here: operators that use the windows decide about late rows.
 pub struct AssignWindows {
     slices: Slices,
@@ -720,7 +723,7 @@ impl BatchOperator for AssignWindows {
         })
     }
 
-    /// Saves nothing, because pending output comes out before state is saved and there is no other state.
+    /// Saves nothing, because pending output is emitted before state is saved and there is no other state.
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
     }

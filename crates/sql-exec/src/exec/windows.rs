@@ -63,8 +63,8 @@ impl Clocks {
         low.saturating_add(offset_ms(zone, low))
     }
 
-    /// Returns the greatest watermark, in whole milliseconds, by which windows are still open that end at the
-    /// local time [`passed`](Self::passed) by `watermark`.
+    /// Returns the greatest watermark, in whole milliseconds, at which a window has not ended yet that ends
+    /// at the local time which [`passed`](Self::passed) returns for `watermark`.
     pub fn before(&mut self, watermark: EventTime) -> EventTime {
         let reading = self.passed(watermark);
         EventTime::from_micros(self.end(reading).saturating_sub(1).saturating_mul(1_000))
@@ -158,9 +158,9 @@ pub fn passed_ms(watermark: EventTime) -> i64 {
 /// Slices into which tumbling, sliding and cumulative windows are cut; each window consists of whole slices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slices {
-    /// Length of a slice in milliseconds.
+    /// Length in milliseconds of a slice; each window consists of whole slices.
     pub slice_ms: i64,
-    /// Start of one of the slices, in milliseconds.
+    /// Start of any one of the slices, in milliseconds since the start of 1970.
     offset_ms: i64,
     kind: Kind,
 }

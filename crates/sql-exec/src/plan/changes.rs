@@ -87,9 +87,9 @@ pub enum Accepts {
 /// Text of the error for an input whose changes an operator does not accept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// Part of the error that names the operator and the inputs that it accepts.
+    /// Part of the error text that names the operator and the inputs that it accepts.
     pub message: Cow<'static, str>,
-    /// Part of the error that says how to write the query instead.
+    /// Part of the error text that says how to write the query instead.
     pub help: &'static str,
 }
 
@@ -164,7 +164,8 @@ impl Rule {
 fn rank_accepts(plan: &Plan) -> Accepts {
     let Node::Rank { input, order, function, from, to, .. } = &plan.node else { return Accepts::All };
     if (*from, *to) == (1, u64::MAX) {
-        // A top-N that requests all ranks is run as an OVER aggregate, which takes only rows that are added.
+        // A top-N that requests all ranks is run as an OVER aggregate, which accepts only rows that are
+        // added.
         let message = match function {
             RankFunction::RowNumber => "ROW_NUMBER OVER takes rows that are only added",
             RankFunction::Rank => "RANK OVER takes rows that are only added",
@@ -224,13 +225,13 @@ fn join_rule(join: &Join, inputs: &[Changes], all: Changes) -> Rule {
         }
         JoinMethod::Regular { .. } => {
             let emits = match join.kind {
-                // An outer join puts out a row without a match alone, padded with NULL, and retracts it when
-                // a match comes.
+                // An outer join emits a row without a match alone, padded with NULL, and retracts it when a
+                // match comes.
                 JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Anti => {
                     Changes { halves: all.halves, ..Changes::ALL }
                 }
                 // An update may move a row to another join key. Then its `-U` or its `+U` may find no match,
-                // and only the other one of the two comes out.
+                // and the join emits rows for only the other one of the two.
                 JoinKind::Inner | JoinKind::Semi => Changes { halves: all.updates || all.halves, ..all },
             };
             Rule { accepts: vec![Accepts::All; 2], emits }

@@ -5,11 +5,11 @@ use thalweg_sql_functions::expression::Typed;
 /// Join of two inputs: its kind, its condition, and how long rows wait for a match.
 #[derive(Clone, Debug)]
 pub struct Join {
-    /// Kind of the join, which says whether it puts out pairs, rows without a match, or rows with a match.
+    /// Kind of the join, which says whether it emits pairs, rows without a match, or rows with a match.
     pub kind: JoinKind,
     /// Method of the join, which bounds how long rows wait for a match.
     pub method: JoinMethod,
-    /// Pairs of expressions that must be equal for two rows to match; if there are none, any two rows may
+    /// Pairs of expressions that must be equal for two rows to match; if there is no pair, any two rows may
     /// match.
     pub keys: Vec<JoinKey>,
     /// Further condition on a pair of rows, over the columns of the left input, then the columns of the right
@@ -29,35 +29,35 @@ pub struct JoinKey {
     pub is_null_equal: bool,
 }
 
-/// Kind of a join, which says which rows the join puts out.
+/// Kind of a join, which says which rows the join emits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinKind {
     /// Puts out matching pairs.
     Inner,
-    /// Puts out matching pairs, and left rows without a match, padded with NULL.
+    /// Emits matching pairs, and left rows without a match, padded with NULL.
     Left,
-    /// Puts out matching pairs, and right rows without a match, padded with NULL.
+    /// Emits matching pairs, and right rows without a match, padded with NULL.
     Right,
-    /// Puts out matching pairs, and rows of both inputs without a match, padded with NULL.
+    /// Emits matching pairs, and rows of both inputs without a match, padded with NULL.
     Full,
-    /// Puts out each left row with at least one match once (EXISTS, IN).
+    /// Emits each left row with at least one match once (EXISTS, IN).
     Semi,
-    /// Puts out each left row without a match (NOT EXISTS, NOT IN).
+    /// Emits each left row without a match (NOT EXISTS, NOT IN).
     Anti,
 }
 
 impl JoinKind {
-    /// Returns whether the join puts out left rows without a match.
+    /// Returns whether a join of this kind emits left rows without a match.
     pub fn keeps_left(self) -> bool {
         matches!(self, JoinKind::Left | JoinKind::Full | JoinKind::Anti)
     }
 
-    /// Returns whether the join puts out right rows without a match.
+    /// Returns whether a join of this kind emits right rows without a match.
     pub fn keeps_right(self) -> bool {
         matches!(self, JoinKind::Right | JoinKind::Full)
     }
 
-    /// Returns whether the join puts out only the columns of the left input.
+    /// Returns whether a join of this kind emits only the columns of the left input.
     pub fn is_half(self) -> bool {
         matches!(self, JoinKind::Semi | JoinKind::Anti)
     }
@@ -82,11 +82,11 @@ pub enum JoinMethod {
         left_time: usize,
         /// Index of the event time column of the right input.
         right_time: usize,
-        /// Lower bound, in milliseconds, of the right row's time less the left row's time; below zero it is
+        /// Lower bound, in milliseconds, of the right row's event time minus the left row's; below zero it is
         /// before the left row.
         lower_ms: i64,
-        /// Upper bound, in milliseconds, of the right row's time less the left row's time; if it is less than
-        /// the lower bound, no rows match.
+        /// Upper bound, in milliseconds, of the right row's event time minus the left row's; if it is less
+        /// than the lower bound, no rows match.
         upper_ms: i64,
     },
     /// Temporal join: a left row waits until the watermark has passed it. It then matches the last right row
@@ -105,10 +105,10 @@ pub enum JoinMethod {
     },
     /// Lookup join: left rows wait until the whole right input is read.
     Lookup,
-    /// Regular join without a bound in time: rows are kept for a time to live after they were last written,
-    /// and results that a later row proves wrong are retracted.
+    /// Regular join without a bound in time: rows are kept for a time to live after they were added or their
+    /// number of matches last changed, and results that a later row proves wrong are retracted.
     Regular {
-        /// Time to live of rows, in milliseconds of processing time.
+        /// Time to live of rows after their last change, in milliseconds of processing time.
         ttl_ms: i64,
     },
 }

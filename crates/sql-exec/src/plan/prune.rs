@@ -15,7 +15,7 @@ pub fn prune(plan: Plan) -> Plan {
     pruned(plan, &all).0
 }
 
-/// New index of each column of a pruned plan; `None` for a dropped column.
+/// For each column of a plan before pruning, its index afterwards; `None` for a dropped column.
 type Moves = Vec<Option<usize>>;
 
 fn moves(wanted: &[bool]) -> Moves {
@@ -143,7 +143,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             all(Node::WindowAggregate { input: Box::new(input), windows, keys, calls }, columns)
         }
         Node::Union(inputs) => {
-            // Each input of a union may keep more columns than wanted, in its own order. A projection behind
+            // Each input of a union may keep more columns than wanted, in its own order. A projection after
             // each input gives all of them the same columns.
             let inputs = inputs.into_iter().map(|input| narrowed(input, wanted)).collect();
             (Plan { columns: keep(columns, wanted), node: Node::Union(inputs) }, moves(wanted))
@@ -354,7 +354,7 @@ fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted
     (Plan { columns, node: Node::Join { left: Box::new(left), right: Box::new(right), join } }, moves)
 }
 
-/// Returns the columns that are left after pruning.
+/// Returns those of `columns` that are left after pruning, which have a new index in `moves`.
 fn moved_columns(columns: Vec<Column>, moves: &Moves) -> Vec<Column> {
     columns.into_iter().zip(moves).filter(|(_, to)| to.is_some()).map(|(column, _)| column).collect()
 }

@@ -48,7 +48,8 @@ use crate::error::SqlError;
 /// share.
 pub const BAD_WINDOW_RECORDS: u64 = 10_000;
 
-/// The default for the share of the records of a window that may be bad.
+/// The default for the share of bad records that is allowed among any 10,000 consecutive records, from 0 to
+/// 1.
 pub const BAD_SHARE_MAX: f64 = 0.01;
 
 /// Bytes of diverted bad records that are collected in memory before they are written to their file.
@@ -58,7 +59,7 @@ const DIVERT_BUFFER_BYTES: usize = 64 << 10;
 #[derive(Clone, PartialEq, Debug)]
 pub struct BadOptions {
     on_bad: OnBad,
-    /// How many records of a window of 10,000 may be bad; `None` for no limit.
+    /// How many of 10,000 consecutive records may be bad; `None` for no limit.
     bad_max: Option<usize>,
 }
 
@@ -93,7 +94,7 @@ impl BadOptions {
             return Err(given.wrong(SHARE, format!("'{share}' is not a number from 0 to 1")));
         }
         // The share of a window of 10,000 records is a whole number of records if the share has up to four
-        // digits behind the point. The small summand corrects the rounding of the multiplication.
+        // digits after the point. The small summand corrects the rounding of the multiplication.
         let bad_max = (share < 1.0).then_some((share * BAD_WINDOW_RECORDS as f64 + 1e-6) as usize);
         Ok(BadOptions { on_bad, bad_max })
     }
@@ -115,14 +116,14 @@ pub(super) struct BadRecords {
     job: u64,
     /// Tells whether the job of the split was asked to end early.
     end: JobEnd,
-    /// The last bad record, if it is longer than a record may be and its end was not found yet.
+    /// The last bad record, if it is longer than a record may be and the end of the record was not found yet.
     cut: Option<Cut>,
     recent: RecentBad,
     count: u64,
-    /// How many of the next bad records are neither counted nor written, because the saved count of bad
-    /// records already contains them.
+    /// How many of the next bad records are neither counted nor written, because they are already in the
+    /// count that was restored from saved state.
     known: u64,
-    /// Number of lines of all inputs of the split before the current one.
+    /// Number of lines of all inputs of the split that were read before the current input.
     lines_before: u64,
     is_over: bool,
 }
@@ -244,13 +245,13 @@ impl BadRecords {
         self.divert(&line)
     }
 
-    /// Notes that the split has read one of its inputs to the end. The input had `lines` lines.
+    /// Records that the split has read one of its inputs to the end. The input had `lines` lines.
     pub(super) fn pass_input(&mut self, lines: u64) {
         self.lines_before += lines;
     }
 
-    /// Publishes the bad records that were diverted before a failure, as far as possible. Returns the
-    /// failure, which is what the user sees.
+    /// After a failure, gives the file of diverted bad records its final name, if possible. Returns the
+    /// failure, which the user is shown.
     #[cold]
     pub(super) fn publish_up_to(&mut self, mut failure: ConnectError) -> ConnectError {
         // The user is shown the first failure of the query, so a further error of the diverted file is
@@ -265,7 +266,8 @@ impl BadRecords {
         failure
     }
 
-    /// Ends the handling of bad records for this split. The last split of all publishes the diverted records.
+    /// Ends the handling of bad records for this split. The last of all splits gives the file of diverted
+    /// records its final name.
     ///
     /// # Errors
     /// [`ConnectError::DivertFailed`].
@@ -292,8 +294,8 @@ impl BadRecords {
         self.diversion.is_some()
     }
 
-    /// Returns how many of the next bad records are neither counted nor written, because the saved count of
-    /// bad records already contains them.
+    /// Returns how many of the next bad records are neither counted nor written, because they are already in
+    /// the count that was restored from saved state.
     pub(super) fn known(&self) -> u64 {
         self.known
     }
@@ -419,13 +421,13 @@ struct DiversionState {
     writers: BTreeMap<u64, usize>,
     /// Numbers of jobs that have failed. Bad records of these jobs are no longer written to the file.
     given_up: BTreeSet<u64>,
-    /// Whether the file of bad records must be published, because a job has ended, or has failed because of
-    /// its records.
+    /// Whether the file of bad records must get its final name, because a job has ended, or has failed
+    /// because of its records.
     is_kept: bool,
     /// Whether a job was asked to end before its input had ended.
     is_cut: bool,
-    /// Whether the file of bad records was published, or a write to it failed. It accepts no more records
-    /// then.
+    /// Whether the file of bad records got its final name, or a write to it failed. The file accepts no more
+    /// records then.
     is_closed: bool,
     /// Whether a write to the file of bad records failed, so that its records are lost.
     is_broken: bool,
@@ -444,7 +446,7 @@ impl Diversion {
         let mut state = self.state();
         if state.given_up.contains(&job) {
             // Another split of the job has failed. The bad records that were diverted before the failure are
-            // published, and the present bad record is dropped.
+            // kept in their file, and the present bad record is dropped.
             return Ok(());
         }
         if state.is_broken {
@@ -462,8 +464,8 @@ impl Diversion {
             if DIVERT_BUFFER_BYTES <= state.text.len() { state.write_out() } else { Ok(()) }
         })();
         if written.is_err() {
-            // The file of bad records lacks a record, so it must not be published. Other jobs with records in
-            // it get the error at their next write or at their end.
+            // A write failed, so the file of bad records lacks a record and must not get its final name.
+            // Other jobs with records in it get the error at their next write or at their end.
             (state.file, state.is_closed, state.is_broken) = (None, true, true);
             state.text = Vec::new();
         }
@@ -488,8 +490,8 @@ impl Diversion {
         if is_empty && is_whole { remove_earlier(self.disk.as_ref(), &self.path) } else { Ok(()) }
     }
 
-    /// Ends a job that fails: the file accepts no more of its bad records, and is published if no other job
-    /// writes to it. Returns whether there are diverted records that are or will be published.
+    /// Ends a job that fails: the file accepts no more of its bad records, and gets its final name if no
+    /// other job writes to it. Returns whether the user will find diverted records under that name.
     fn give_up(&self, job: u64) -> bool {
         let mut state = self.state();
         let has_any = state.file.is_some();
@@ -499,8 +501,8 @@ impl Diversion {
         has_any && (!state.writers.is_empty() || state.publish().is_ok())
     }
 
-    /// Handles a split that is dropped before its end: the last one publishes the file of bad records, or
-    /// removes it if no job needs it.
+    /// Handles a split that is dropped before its end: the last one gives the file of bad records its final
+    /// name, or removes the file if no job needs it.
     fn drop_out(&self, job: u64) {
         let mut state = self.state();
         state.is_last(job);

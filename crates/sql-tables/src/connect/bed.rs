@@ -54,7 +54,8 @@ impl Folder {
         names
     }
 
-    /// Returns a world of connectors whose relative paths begin in the temporary folder.
+    /// Returns an environment of connectors ([`World`]) in which relative paths begin in the temporary
+    /// folder.
     pub(super) fn world(&self) -> World {
         World { base: self.0.clone(), ..World::default() }
     }

@@ -203,8 +203,8 @@ impl RowSource for DataGenSource {
         state.put(&self.made)
     }
 
-    /// Continues with the row behind the saved position. The rate begins anew at the next poll: the time
-    /// since the position was saved makes no rows due.
+    /// Continues with the row after the saved position. The rate begins anew at the next poll: the time since
+    /// the position was saved makes no rows due.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.made = state.take()?;
         self.pace = None;

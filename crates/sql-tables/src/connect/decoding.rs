@@ -1,9 +1,9 @@
 //! Decoding of bytes into rows, by a buffer between the reader of an input and the decoder of a format. At
-//! most the requested number of rows is given out at a time, and decoding can continue from any row.
+//! most the requested number of rows is returned at a time, and decoding can continue from any row.
 //!
 //! A record may make many rows (an array of objects), of which only some are requested now. The other rows
 //! wait in the buffer. The saved position is then the position before their records, with the number of rows
-//! behind it that were already given out.
+//! after it that were already returned.
 
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{StateError, StateReader, StateWriter};
@@ -12,7 +12,7 @@ use thalweg_sql_formats::{Decoded, Decoder, Position, RECORD_BYTES_MAX, RowKind}
 use super::bad::BadRecords;
 use super::error::ConnectError;
 
-/// Bytes of an input that are read at a time.
+/// Greatest number of bytes of an input that one read asks for.
 const READ_BYTES: usize = 256 << 10;
 
 /// The most bytes of an input that are buffered: a record of the greatest length, the bytes that show that it
@@ -28,16 +28,17 @@ pub(super) struct Decoding {
     /// Whether the last byte read from the input ends a line; true before the first byte.
     ends_line: bool,
     waiting: Option<Waiting>,
-    /// The position in the input behind the last record whose rows were all given out. `bad_since` counts the
-    /// bad records that were found behind this position.
+    /// The position in the input after the last record whose rows were all returned to the source.
+    /// `bad_since` counts the bad records that were found after this position.
     before: Position,
     bad_since: u64,
-    /// How many of the next decoded rows are dropped, because they were given out before the position was
+    /// How many of the next decoded rows are dropped, because they were returned before the position was
     /// saved from which decoding continues.
     skips: u64,
 }
 
-/// Decoded rows of which some still wait to be given out. The first `given` rows were given out already.
+/// Decoded rows that were not all returned to the source yet. The first `given` of them were returned
+/// already; the next request returns further ones.
 struct Waiting {
     rows: RecordBatch,
     kinds: Option<Vec<RowKind>>,
@@ -50,7 +51,7 @@ struct Waiting {
 pub(super) enum More {
     /// More bytes of the input are available at once.
     Now,
-    /// More bytes of the input may come later. Rows of complete records are given out now.
+    /// More bytes of the input may come later. Rows of complete records are returned now.
     Later,
     /// No more bytes of the input follow.
     Never,
@@ -97,7 +98,7 @@ impl Decoding {
         &mut self.buffer[self.end..]
     }
 
-    /// Notes that `count` bytes of the input were read into the space returned by `room`.
+    /// Records that `count` bytes of the input were read into the space returned by `room`.
     pub(super) fn filled(&mut self, count: usize) {
         self.end = (self.end + count).min(self.buffer.len());
         if let (true, Some(last)) = (count > 0, self.buffer[..self.end].last()) {
@@ -163,7 +164,8 @@ impl Decoding {
         }
     }
 
-    /// Takes the finished rows from the decoder and keeps them until they are given out.
+    /// Moves the finished rows from the decoder to `waiting`, where they stay until they are returned to the
+    /// source.
     fn decode(&mut self) {
         let Decoded { rows, kinds } = self.decoder.finish();
         let skipped = usize::try_from(self.skips).unwrap_or(usize::MAX).min(rows.num_rows());
@@ -202,8 +204,8 @@ impl Decoding {
             + self.waiting.as_ref().map_or(0, |waiting| waiting.rows.get_array_memory_size())
     }
 
-    /// Returns the position at which reading would continue, with the rows already given out and the bad
-    /// records already counted behind that position.
+    /// Returns the position at which reading would continue, with the numbers of rows already returned and of
+    /// bad records already counted after that position.
     pub(super) fn resume(&self, bad: &BadRecords) -> Resume {
         match &self.waiting {
             Some(waiting) => {
@@ -222,16 +224,17 @@ impl Decoding {
     }
 }
 
-/// Looks in `bytes` for the end of the bad record that is too long, and reports the length of this record if
-/// it is found. `base` is the offset in the input of the first of `bytes`.
+/// Searches `bytes` for the end of the bad record that is too long. If the end is found, gives the length of
+/// the record to `bad`, which writes it to the diverted file. `base` is the offset in the input of the first
+/// of `bytes`.
 fn end_cut(bytes: &[u8], base: u64, more: More, bad: &mut BadRecords) -> Result<(), ConnectError> {
     let length = bad.cut_offset().and_then(|offset| end_of_cut(bytes, base, offset, more));
     length.map_or(Ok(()), |length| bad.end_cut(Some(length)))
 }
 
 /// Returns the length in bytes of the record that begins at the offset `offset` and is too long, if its end
-/// is among `bytes`, which begin at the offset `base`. It ends at the first line end beyond the greatest
-/// length of a record.
+/// is among `bytes`, which begin at the offset `base`. The record ends at the first line end beyond the
+/// greatest length of a record.
 fn end_of_cut(bytes: &[u8], base: u64, offset: u64, more: More) -> Option<u64> {
     let kept = (offset + RECORD_BYTES_MAX as u64).saturating_sub(base);
     let behind = bytes.get(usize::try_from(kept).ok()?..)?;
@@ -243,8 +246,8 @@ fn end_of_cut(bytes: &[u8], base: u64, offset: u64, more: More) -> Option<u64> {
     Some(base + end - offset)
 }
 
-/// A position in an input from which decoding can continue, with the numbers of rows and bad records behind
-/// it that were already handled.
+/// A position in an input from which decoding can continue, with the numbers of rows and bad records after it
+/// that were already handled.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Resume {
     pub(super) at: Position,

@@ -58,7 +58,7 @@ pub enum ConnectError {
     TooManyBad {
         /// The place of the bad record that exceeded the limit.
         place: RecordPlace,
-        /// The reason why that record could not be decoded.
+        /// The reason why the bad record that exceeded the limit could not be decoded.
         reason: String,
         /// How many of [`BAD_WINDOW_RECORDS`] consecutive records may be bad.
         bad_max: usize,

@@ -5,9 +5,9 @@
 //!   stdin, socket --thread--> buffer, 1 MiB --poll--> decoder --> rows
 //! ```
 //!
-//! When the buffer is full the thread waits, which also blocks the writer of the stream. Rows are given out
-//! as soon as their record is complete. Such a stream cannot be read twice: a source that continues from a
-//! saved position reads the bytes that come from then on, and the bytes in between are lost.
+//! When the buffer is full the thread waits, which also blocks the writer of the stream. Rows are returned as
+//! soon as their record is complete. Such a stream cannot be read twice: a source that continues from a saved
+//! position reads the bytes that come from then on, and the bytes in between are lost.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -47,7 +47,7 @@ pub(super) struct Feed(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Signalled when the buffer has room again, or when the source that takes its bytes is gone.
+    /// Signalled when the buffer has room again, or when the source that reads its bytes was dropped.
     has_room: Condvar,
 }
 
@@ -56,7 +56,7 @@ struct State {
     bytes: VecDeque<u8>,
     is_over: bool,
     failure: Option<io::Error>,
-    /// Whether the source that takes the bytes of the buffer is gone.
+    /// Whether the source that reads the bytes of the buffer was dropped.
     is_dropped: bool,
 }
 
@@ -117,8 +117,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the stream into the buffer until the stream ends, or until the source that takes the bytes is
-    /// gone.
+    /// Reads the stream into the buffer until the stream ends, or until the source that reads the bytes was
+    /// dropped.
     fn fill(&self, stream: &mut dyn Read) -> io::Result<()> {
         let mut read = vec![0; READ_BYTES];
         loop {

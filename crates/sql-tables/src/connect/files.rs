@@ -34,7 +34,7 @@ pub trait Files: Disk {
     /// The error of the operating system, if the path does not exist.
     fn real_path(&self, path: &Path) -> io::Result<PathBuf>;
 
-    /// Creates a directory and its missing parents, and makes their names durable.
+    /// Creates a directory and its missing parents, and syncs their names to disk.
     ///
     /// # Errors
     /// The error of the operating system.
@@ -47,7 +47,7 @@ pub trait Files: Disk {
     fn is_held(&self, path: &Path) -> io::Result<bool>;
 
     /// Removes a regular file to which no run of this program is writing; returns whether it was removed. A
-    /// file held by its writer stays, and so does a file on a file system without locks.
+    /// file that its writer has locked stays, and so does a file on a file system without locks.
     ///
     /// # Errors
     /// The error of the operating system, and an error if the path is no regular file.
@@ -126,8 +126,9 @@ impl Disk for RealFiles {
                 }
                 Err(error) => return Err(error),
             };
-            // A run that checks for leftovers holds the lock for a moment, and may remove the file before it
-            // is locked here. An error means that the file system has no locks.
+            // A run that checks for leftovers, which are unfinished files of killed runs, holds the lock for
+            // a short time, and may remove the file before it is locked here. An error means that the file
+            // system has no locks.
             let _ = file.lock();
             if stands_at(&file, path)? {
                 return Ok(Box::new(LockedFile(file)));
@@ -154,9 +155,9 @@ const CREATE_TRIES: usize = 16;
 
 /// Tells whether a run of this program holds the lock of the file at a path.
 enum Held {
-    /// No other run held the lock. This process holds it as long as the file is open.
+    /// No other run had locked the file. This process keeps the lock as long as the file is open.
     ByUs(File),
-    /// Another run holds the lock, because it is writing to the file.
+    /// Another run has locked the file, because it is writing to the file.
     ByAnother,
     /// The file system has no locks, so nothing is known about other runs.
     Unknown(File),
@@ -164,7 +165,7 @@ enum Held {
     Gone,
 }
 
-/// Takes the lock of a regular file, unless a run holds it. Links are not followed.
+/// Locks a regular file, unless a run of this program has locked it. Links are not followed.
 fn unheld(path: &Path) -> io::Result<Held> {
     let there = match fs::symlink_metadata(path) {
         Ok(there) => there,
@@ -317,7 +318,7 @@ impl FileKey {
     }
 }
 
-/// The content of a file that is published as a whole: rows or bad records.
+/// The content of a file that gets its final name when it is complete: rows or bad records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
     /// The file holds the rows of one sink.
@@ -327,7 +328,8 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Returns whether one file can serve both purposes: only several sets of bad records can share a file.
+    /// Returns whether one file can hold both contents: bad records of several tables can share a file, rows
+    /// cannot.
     pub(super) fn goes_with(self, other: Purpose) -> bool {
         self == Purpose::BadRecords && other == Purpose::BadRecords
     }

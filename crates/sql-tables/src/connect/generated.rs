@@ -1,8 +1,8 @@
 //! Generated rows by number, at an open-loop rate: a row is due at its scheduled time, whether a reader waits
 //! for it or not.
 //!
-//! A row that is taken late does not delay the rows behind it: they are due as scheduled, and come at once
-//! when they are asked for.
+//! A row that is read late does not delay the rows after it: they are due as scheduled, and a poll that comes
+//! later returns them at once.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ pub(super) struct Generated<G> {
 }
 
 impl<G: Generate> Generated<G> {
-    /// Returns how many of the next `limit` rows are due at `now`, and when the row behind them is due.
+    /// Returns how many of the next `limit` rows are due at `now`, and when the row after them is due.
     fn due(&mut self, now: ProcessingTime, limit: u64) -> (u64, ProcessingTime) {
         let made = self.made;
         let (begin, origin) = *self.pace.get_or_insert_with(|| (now, self.generator.nanos_at(made)));
@@ -122,7 +122,7 @@ impl<G: Generate> RowSource for Generated<G> {
         state.put(&self.made)
     }
 
-    /// Continues with the row behind the saved position. The schedule begins anew at the next poll: the time
+    /// Continues with the row after the saved position. The schedule begins anew at the next poll: the time
     /// since the position was saved makes no rows due.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.made = state.take()?;

@@ -18,7 +18,8 @@ pub struct Given {
     columns: Vec<usize>,
     /// The kind of change of each row, over all batches; `None` if all rows are inserts.
     kinds: Option<Arc<Vec<RowKind>>>,
-    /// The index of the batch to be given out next, and of the first row in it that was not given out.
+    /// The index of the batch from which rows are returned next, and of the first row in it that was not
+    /// returned.
     next: (usize, usize),
 }
 

@@ -1,8 +1,8 @@
 //! Notes: facts about a run which users should know and which do not fail it. Connectors add them, and the
 //! runner of the jobs shows them.
 //!
-//! A note is kept until it is taken. Equal notes are kept once, and a run keeps at most [`NOTES_MAX`], so
-//! that a repeated fault fills neither the memory nor the screen.
+//! A note is kept until it is read to be shown. Equal notes are kept once, and a run keeps at most
+//! [`NOTES_MAX`], so that a repeated fault fills neither the memory nor the screen.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,12 +17,13 @@ pub struct Notes(Arc<Mutex<Kept>>);
 struct Kept {
     /// All notes of the run, in the order in which they were added.
     texts: Vec<String>,
-    /// The number of notes that were already taken to be shown.
+    /// The number of notes that were already read to be shown.
     taken: usize,
 }
 
 impl Notes {
-    /// Adds a note, unless the run has the same note or [`NOTES_MAX`] notes already.
+    /// Adds a note about the run for the user, unless the run has an equal note or [`NOTES_MAX`] notes
+    /// already.
     pub fn add(&self, text: String) {
         let mut kept = self.kept();
         if kept.texts.len() < NOTES_MAX && !kept.texts.contains(&text) {

@@ -19,7 +19,7 @@ pub struct Together<'a> {
     files: BTreeMap<PathBuf, (String, Purpose)>,
 }
 
-/// The user of the standard input.
+/// The reader of the standard input in this run, if there is one.
 enum Stdin {
     Free,
     /// The SQL text itself comes from the standard input.
@@ -96,7 +96,8 @@ impl<'a> Together<'a> {
         self.takes(&path.value, table, path.place, Purpose::Rows)
     }
 
-    /// Claims a file for a table, unless the file is already claimed for another purpose.
+    /// Records that a table writes a file, its rows or its bad records. Fails if the file is already written,
+    /// unless it holds only bad records in both cases.
     fn takes(
         &mut self,
         written: &str,

@@ -198,8 +198,8 @@ impl Events {
         times
     }
 
-    /// Returns `row / rate` in units of `1 / of_second` seconds. Whole seconds come first, so that no product
-    /// exceeds 64 bits.
+    /// Returns `row / rate` in units of `1 / of_second` seconds. Whole seconds are computed first, so that no
+    /// product exceeds 64 bits.
     fn spread(row: u64, rate: u64, of_second: u64) -> u64 {
         (row / rate).saturating_mul(of_second).saturating_add(row % rate * of_second / rate)
     }

@@ -31,12 +31,14 @@ pub trait RowSource: Send {
     /// A [`Fault`] that fails the query.
     fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault>;
 
-    /// Takes the allowance by which the source reserves memory of the budget. Called before the first poll.
+    /// Gives the source the allowance through which it reserves memory of the engine's budget. Called before
+    /// the first poll.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
 
-    /// Ends the source, which publishes the bad records it has diverted. The source is not polled again.
+    /// Ends the source, which gives the file of bad records it has diverted its final name. The source is not
+    /// polled again.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -61,7 +63,7 @@ pub trait RowSource: Send {
         0
     }
 
-    /// Saves the position of the source behind the last row given out.
+    /// Saves the position of the source after the last row that it returned.
     ///
     /// # Errors
     /// [`StateError`] if the position cannot be written.

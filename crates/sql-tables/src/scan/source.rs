@@ -57,8 +57,8 @@ struct Timing {
 }
 
 impl Reading {
-    /// Describes the reading of the table columns with the indexes `places`, which are given out as the
-    /// columns of `schema`, in that order.
+    /// Describes the reading of the table columns with the indexes `places`, which are emitted as the columns
+    /// of `schema`, in that order.
     pub fn new(table: &Table, places: &[usize], schema: SchemaRef) -> Self {
         let mut needed: Vec<bool> = vec![false; table.columns.len()];
         let mut need = |place: usize| needed[place] = true;
@@ -151,16 +151,16 @@ pub struct TableSource {
     /// Rows that were read and whose computed columns are still missing. The rows to be handled next are at
     /// the end of the vector.
     unread: Vec<Rows>,
-    /// Finished batches that are not yet given out.
+    /// Finished batches that were not emitted yet.
     pending: VecDeque<Record<Batch>>,
     allowance: Allowance,
     /// The watermark as Flink defines it, in milliseconds: the greatest value of the watermark expression so
     /// far.
     watermark_ms: i64,
     status: SourceStatus,
-    /// Number of rows that the source has given out.
+    /// Number of rows that the source has emitted so far.
     put: u64,
-    /// Whether the last batch, which announces the end of the table, was given out.
+    /// Whether the last batch was emitted, whose watermark [`EventTime::MAX`] means the end of the table.
     has_told_end: bool,
     tally: Tally,
     end: JobEnd,
@@ -278,7 +278,7 @@ impl TableSource {
         self.cut(&all, &kinds, from, count, times)
     }
 
-    /// Queues a batch to be given out, in pieces that are small enough for an edge.
+    /// Queues a batch for emission, cut into pieces that are small enough for an edge.
     fn queue(&mut self, latest: EventTime, batch: Batch) -> Result<(), Fault> {
         let mut left = Some(batch);
         while let Some(batch) = left {
@@ -295,7 +295,8 @@ impl TableSource {
         Ok(())
     }
 
-    /// Queues the rows from `from` to `to` as a batch, with the watermark behind them.
+    /// Queues the rows with the indexes from `from` up to `to`, `to` not included, as a batch, followed by
+    /// the watermark.
     fn cut(
         &mut self,
         all: &RecordBatch,
@@ -407,8 +408,8 @@ impl Source for TableSource {
         self.rows.held_bytes() + pending.sum::<usize>() + unread.sum::<usize>()
     }
 
-    /// Saves the watermark, and the position behind the last row that was read. Fails while rows that were
-    /// read wait to be given out.
+    /// Saves the watermark, and the position after the last row that was read. Fails while rows that were
+    /// read are not emitted yet.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         if !self.pending.is_empty() || !self.unread.is_empty() {
             return Err(StateError::Write("rows that were read are pending".to_owned()));

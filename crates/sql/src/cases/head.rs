@@ -28,7 +28,7 @@ const TOLD_MAX: usize = 20;
 pub struct Sums {
     /// Number of rows that all jobs have read.
     pub rows_in: u64,
-    /// Number of rows that all jobs have written or shown.
+    /// Number of rows that all jobs have written to tables or shown as results of queries.
     pub rows_out: u64,
     /// Number of late rows that the operators of all jobs have dropped.
     pub late: u64,
@@ -36,10 +36,12 @@ pub struct Sums {
     pub bad: u64,
 }
 
-/// Expectations in the head of a SQL file. Lines of output that have come are removed from them.
+/// Expectations in the head of a SQL file, which is the run of comment lines at its start. Each line of
+/// output that has arrived is removed from the expected lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// How often each expected line is still to come. If the head lists no lines, the output is not compared.
+    /// For each expected line of output, how many more times it must appear. If the head lists no lines, the
+    /// output is not compared.
     lines: BTreeMap<String, u64>,
     others: u64,
     /// Words such as `rows in`, each with the count that the head expects before it, in the order of
@@ -101,7 +103,7 @@ impl Head {
         }
     }
 
-    /// Compares a line of output with the expected lines that have not come yet.
+    /// Compares a line of output with the expected lines that have not appeared yet.
     pub fn line(&mut self, line: &str) {
         if self.lines.is_empty() {
             return;
@@ -114,7 +116,7 @@ impl Head {
         }
     }
 
-    /// Checks at the end of a run that all expected output has come, and nothing else.
+    /// Checks at the end of a run that all expected lines of output have appeared, and no others.
     ///
     /// # Errors
     /// The differences, one a line.

@@ -51,7 +51,7 @@ const CLAUSES: [&str; 17] = [
 const OPERATORS: [&str; 12] =
     ["AND", "OR", "IS", "IN", "LIKE", "SIMILAR", "BETWEEN", "COLLATE", "ESCAPE", "RLIKE", "ILIKE", "AT"];
 
-/// Kind of a nesting level in the text of a statement that is not closed yet.
+/// Kind of a nesting level in the text of a statement: brackets, a subscript, a type or a CASE.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bracket,
@@ -60,13 +60,13 @@ enum Kind {
     Case,
 }
 
-/// Counts of operators and accesses within one open nesting level of a statement.
+/// One nesting level of a statement that is not closed yet, with its counts of operators, and of subscripts
+/// and fields.
 struct Level {
     kind: Kind,
     /// Number of operators since the last comma or clause of this nesting level.
     operators: usize,
-    /// Number of subscripts (`[1]`) and fields (`.name`) directly behind the last value of this nesting
-    /// level.
+    /// Number of subscripts (`[1]`) and fields (`.name`) directly after the last value of this nesting level.
     accesses: usize,
 }
 
@@ -76,7 +76,7 @@ impl Level {
     }
 }
 
-/// Result of checking the depth of a statement.
+/// Result of checking that a statement is not nested too deep.
 pub(super) struct Depth {
     /// Place of the most deeply nested token, for an error if the parser's own depth bound is exceeded.
     pub(super) deepest: Option<Place>,
@@ -100,7 +100,7 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
         let begins_type = before
             .and_then(super::script::word)
             .is_some_and(|word| matches!(word.as_str(), "ARRAY" | "MAP" | "ROW" | "MULTISET"));
-        // A word behind a period is a part of a name and no keyword.
+        // A word after a period is a part of a name and no keyword.
         let is_named = matches!(before, Some(Token::Period));
         match token {
             Token::LParen => levels.push(Level::new(Kind::Bracket)),
@@ -197,7 +197,7 @@ pub(super) fn too_deep(at: Place) -> SqlError {
     SqlError::new(Code::Syntax, message).at(at).help("name parts of the query by WITH")
 }
 
-/// Counts one more subscript or field behind a value, and refuses one beyond the bound.
+/// Counts one more subscript or field after a value, and refuses it if there are more than [`NESTING_MAX`].
 fn access(levels: &mut [Level], at: Place) -> Result<(), SqlError> {
     let Some(level) = levels.last_mut() else { return Ok(()) };
     level.accesses += 1;

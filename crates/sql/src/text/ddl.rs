@@ -95,7 +95,7 @@ pub struct WatermarkDefinition {
     pub expression: Expr,
 }
 
-/// Parses the text behind `CREATE [TEMPORARY] TABLE`.
+/// Parses the rest of a table's declaration, after the words `CREATE [TEMPORARY] TABLE`.
 pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserError> {
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
     let name = name(parser)?;
@@ -174,7 +174,8 @@ fn check(name: &Ident) -> Result<(), ParserError> {
     }
 }
 
-/// Parses the columns of a primary key and the words behind them.
+/// Parses the words NOT ENFORCED after the columns of a primary key, and makes `columns` the primary key of
+/// the table.
 fn primary_key(
     parser: &mut Parser,
     table: &mut CreateTable,
@@ -424,7 +425,7 @@ fn close_angle(parser: &mut Parser) -> Result<(), ParserError> {
     parser.expect_token(&Token::Gt).map(drop)
 }
 
-/// Parses the numbers `(n, ..)` behind a type name, if they are there.
+/// Parses the numbers `(n, ..)` after a type name, if they are there.
 fn numbers(parser: &mut Parser) -> Result<Vec<u32>, ParserError> {
     if !parser.consume_token(&Token::LParen) {
         return Ok(Vec::new());

@@ -50,15 +50,15 @@ mod tuples;
 /// once for each operator.
 pub const OPERATORS_MAX: usize = 2_000;
 
-/// Greatest number of results of a SELECT, and of columns of a table. The cost of planning is quadratic in
-/// this number.
+/// Greatest number of result columns of a SELECT, and of columns of a table. The cost of planning is
+/// quadratic in this number.
 pub const RESULTS_MAX: usize = 2_000;
 
-/// Name of the function whose calls wrap the cells of a VALUES column, unless all its cells are literals of
-/// one kind.
+/// Name of the function whose calls wrap the cells of a VALUES column, a cell being the value in one row.
+/// Nothing is wrapped if all cells of the column are literals of one kind.
 pub const CELL: &str = "cell of values";
 
-/// Rewrites a query into the plain form that the planner knows.
+/// Rewrites a query into plain form: of several equal notations, the one that the planner knows.
 ///
 /// # Errors
 /// [`Code::Unsupported`] for unsupported parts, at their place.
@@ -69,7 +69,8 @@ pub fn make_plain(query: &mut Query) -> Result<(), SqlError> {
     }
 }
 
-/// Rewrites an expression of a table's declaration into the plain form that the planner knows.
+/// Rewrites an expression of a table's declaration into plain form: of several equal notations, the one that
+/// the planner knows.
 ///
 /// # Errors
 /// Fails as [`make_plain`] does.
@@ -96,7 +97,7 @@ fn refuse(what: &str, place: Option<Place>) -> Visit {
     ControlFlow::Break(Box::new(not_supported(what).at(place)))
 }
 
-/// Creates the error for a part of a query that is not supported. Text behind a colon in `what` says what to
+/// Creates the error for a part of a query that is not supported. Text after a colon in `what` says what to
 /// write instead.
 pub(super) fn not_supported(what: &str) -> SqlError {
     let (what, help) = what.split_once(": ").map_or((what, None), |(what, help)| (what, Some(help)));
@@ -315,8 +316,8 @@ impl VisitorMut for Plain {
             *outer = outer.union(&span);
         }
         let at = (span.start.line > 0).then(|| place_of(&span));
-        // The expression is taken out of the tree, because rewriting needs it by value, and its plain form is
-        // put back.
+        // The expression is taken out of the tree, because rewriting needs it by value, and the rewritten
+        // expression is put back in its place.
         let taken = std::mem::replace(expression, Expr::Value(Value::Null.into()));
         match expressions::plain(taken, at) {
             Ok(plain) => *expression = plain,
@@ -345,10 +346,10 @@ pub(crate) fn own_span(expression: &Expr) -> Span {
     }
 }
 
-/// Wraps the cells of a VALUES column in calls of [`CELL`], unless they are literals of one kind. The planner
-/// then sees only the Arrow types of the cells, and the casts that it adds can be undone. Otherwise the
-/// number of fractional digits that it gives to times would depend on the kind of column, and it would take
-/// whole numbers beside decimals for longer than they are.
+/// Wraps the cells of a VALUES column, the values in its rows, in calls of [`CELL`], unless they are literals
+/// of one kind. The planner then sees only the Arrow types of the cells, and the casts that it adds can be
+/// undone. Otherwise the number of fractional digits that it gives to times would depend on the kind of
+/// column, and it would take whole numbers beside decimals for longer than they are.
 fn plain_values(body: &mut SetExpr) {
     let mut rest = vec![body];
     while let Some(body) = rest.pop() {
@@ -374,8 +375,8 @@ fn plain_values(body: &mut SetExpr) {
     }
 }
 
-/// Kind of a cell of VALUES: a literal of a simple type, or anything else (`More`). The planner gives all
-/// cells of one literal kind the same type.
+/// Kind of a cell of VALUES, the value in one column of one row: a literal of a simple type, or anything else
+/// (`More`). The planner gives all cells of one literal kind the same type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Null,
@@ -422,8 +423,8 @@ impl Plain {
     }
 }
 
-/// Returns an expression without the brackets around it and without leading plus signs, as its plain form has
-/// none.
+/// Returns an expression without the brackets around it and without leading plus signs, because the form that
+/// the planner gets has none of them.
 fn without_brackets(mut expression: &Expr) -> &Expr {
     while let Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Plus, expr: inner } = expression {
         expression = inner;

@@ -117,7 +117,8 @@ pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
     let mut rest = &tokens[..];
     while !rest.is_empty() {
         let mut end = rest.iter().position(is_end).unwrap_or(rest.len());
-        // A statement set contains semicolons, so it ends at its END and not at the first semicolon.
+        // A statement set (several INSERTs from BEGIN to END) contains semicolons, so it ends at its END and
+        // not at the first semicolon.
         if is_statement_set(&rest[..end]) {
             end = end_of_set(rest);
         }
@@ -141,8 +142,8 @@ fn is_end(token: &TokenWithSpan) -> bool {
     token.token == Token::SemiColon
 }
 
-/// Returns the index of the token that ends a statement set: the semicolon behind the END that closes no
-/// CASE.
+/// Returns the index of the token that ends a statement set (several INSERTs from BEGIN to END): the
+/// semicolon after the END that closes no CASE.
 fn end_of_set(tokens: &[TokenWithSpan]) -> usize {
     let mut cases = 0;
     // True if the previous word was the END that closes the statement set.
@@ -428,7 +429,7 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
     Ok(Insert { table, columns, query: parser.parse_query()?, place })
 }
 
-/// Parses a statement set behind its first word `first`, which is EXECUTE, BEGIN or STATEMENT.
+/// Parses the rest of a statement set after its first word `first`, which is EXECUTE, BEGIN or STATEMENT.
 fn statement_set(parser: &mut Parser, first: &str) -> Result<Statement, ParserError> {
     let expect = |parser: &mut Parser, expected: &str| {
         let token = parser.next_token();

@@ -40,7 +40,8 @@ use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
 use crate::plan::JoinKind;
 
-/// Interval of right times that match a left row, relative to the left time; both ends are included.
+/// Interval of the event times of right rows that match a left row, relative to the left row's event time;
+/// both ends are included.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Lower end of the interval in milliseconds; below zero it is before the left row.
@@ -75,7 +76,7 @@ pub struct IntervalJoin {
     arriving: Option<Arriving>,
     closing_ms: i64,
     accounts: Accounts,
-    /// Bytes of the keys and of the entries for their rows, without the rows.
+    /// Bytes in memory of the join keys and of the entries for their rows, without the rows themselves.
     entry_bytes: usize,
 }
 
@@ -95,8 +96,8 @@ struct Entry {
 #[derive(Default)]
 struct Kept {
     row_store: RowStore,
-    /// Numbers of the keys that have rows at each event time, so that the rows that can match no more are
-    /// found.
+    /// For each event time, the numbers of the keys that have rows with it, so that rows that can match no
+    /// more are found by time.
     expiry: BTreeMap<i64, Vec<u32>>,
 }
 
@@ -243,7 +244,7 @@ impl IntervalJoin {
     }
 
     /// Keeps the rows of the arriving batch that a later row of the other input can still match. Returns
-    /// those of the remaining rows that come out without a match.
+    /// those of the remaining rows that are emitted without a match.
     fn settle(&mut self, arriving: &Arriving) -> Outcome<Option<RecordBatch>> {
         let side = arriving.side;
         let times = arriving.rows.column(self.times[side.index()]).as_primitive::<TimestampMillisecondType>();
@@ -324,7 +325,7 @@ impl IntervalJoin {
         self.entry_bytes += after + due_after - before - due_before;
     }
 
-    /// Forgets the kept rows of an input that cannot match any more; returns those that come out without a
+    /// Forgets the kept rows of an input that cannot match any more; returns those that are emitted without a
     /// match.
     fn expire(&mut self, side: Side) -> Outcome<Option<RecordBatch>> {
         let keeps = self.shape.keeps(side);

@@ -46,8 +46,8 @@ pub struct LookupJoin {
     table: Option<Table>,
     waiting: VecDeque<Batch>,
     probing: Option<(Probe, Option<Arc<[RowKind]>>)>,
-    /// Bytes of the rows in `coming`, the table rows read so far, and in `waiting`, the left rows that wait
-    /// for the rest of the table.
+    /// Bytes in memory of the rows in `coming`, the table rows read so far, and in `waiting`, the left rows
+    /// that wait for the rest of the table.
     bytes: usize,
     accounts: Accounts,
 }

@@ -33,25 +33,26 @@ use thalweg_sql_tables::batch::BATCH_ROWS_MAX;
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
 
-/// Greatest number of versions that are noted at a time for the new rows of updates, which take the version
-/// of the old row.
+/// Greatest number of versions that are stored at a time for the new rows of updates. A version is the right
+/// row that the old row of the update matched, and the new row takes it over.
 const REPLACED_MAX: usize = 4 * BATCH_ROWS_MAX;
 
-/// Holds left rows of a temporal join that the watermark has passed, with their versions, by the values of
-/// the row.
+/// Stores left rows of a temporal join that the watermark has passed, each with the version (right row) that
+/// it matched, by the values of the row.
 pub struct Met {
     ttl_ms: i64,
     clock: Arc<dyn Clock>,
     converter: RowConverter,
     rows: HashMap<Arc<[u8]>, MetRow, foldhash::fast::RandomState>,
-    /// Processing times, in milliseconds and ascending, at which rows came out, for expiry. The entry of a
-    /// retracted row stays here until its time to live is over.
+    /// Processing times, in milliseconds and ascending, at which left rows were emitted; they decide when
+    /// rows expire. The entry of a retracted row stays here until its time to live is over.
     written: VecDeque<(i64, Arc<[u8]>)>,
     now_ms: i64,
-    /// Versions of the old rows of updates whose new rows have not come, by time and key.
+    /// Versions (right rows) that the old rows of updates matched, by time and key, for updates whose new
+    /// rows did not arrive yet.
     replaced: HashMap<Arc<[u8]>, Replaced, foldhash::fast::RandomState>,
-    /// Numbers under which the versions in `replaced` were noted, ascending, so that the oldest version is
-    /// dropped first. An entry stays here after the new row of its update has come.
+    /// Sequence numbers under which the versions in `replaced` were stored, ascending, so that the oldest
+    /// version is dropped first. An entry stays here after the new row of its update has arrived.
     noted: VecDeque<(u64, Arc<[u8]>)>,
     noted_count: u64,
     bytes: usize,
@@ -59,17 +60,17 @@ pub struct Met {
 
 struct Replaced {
     version: Option<Box<[u8]>>,
-    /// Number of updates with this time and key whose new rows have not come.
+    /// Number of updates with this time and key whose new rows did not arrive yet.
     count: u64,
-    /// Number under which the last update with this time and key was noted; an entry of `noted` with a
-    /// smaller number is stale.
+    /// Sequence number under which the last update with this time and key was stored; an entry of `noted`
+    /// with a smaller number is stale.
     noted_at: u64,
 }
 
 struct MetRow {
     /// Version that the left row matched, as bytes; `None` if it matched no version.
     version: Option<Box<[u8]>>,
-    /// Number of equal left rows that came out and were not retracted.
+    /// Number of equal left rows that were emitted and not retracted since.
     count: u64,
     written_ms: i64,
 }
@@ -81,7 +82,8 @@ const NOTE_BYTES: usize = size_of::<(i64, Arc<[u8]>)>();
 const REPLACED_BYTES: usize = size_of::<Replaced>() + 48;
 
 impl Met {
-    /// Creates a memory that keeps left rows of a schema for `ttl_ms` milliseconds by `clock`.
+    /// Creates an empty store that keeps left rows of a schema for `ttl_ms` milliseconds of processing time,
+    /// read from `clock`.
     pub fn new(ttl_ms: i64, clock: Arc<dyn Clock>, schema: &SchemaRef) -> Outcome<Self> {
         Ok(Met {
             ttl_ms,
@@ -117,7 +119,7 @@ impl Met {
         self.converter.convert_columns(columns).map_err(arrow_error)
     }
 
-    /// Remembers a left row that the watermark has passed, with the version that it matched.
+    /// Remembers a left row that the watermark has passed, with the version (right row) that it matched.
     pub fn add(&mut self, row: &[u8], version: Option<&[u8]>) {
         if let Some(met) = self.rows.get_mut(row) {
             met.count += 1;
@@ -143,8 +145,8 @@ impl Met {
         Some(met.version)
     }
 
-    /// Remembers the version that the old row of an update matched, for the new row with the same time and
-    /// key.
+    /// Stores the version (right row) that the old row of an update matched, for the new row with the same
+    /// time and key.
     pub fn replace(&mut self, time_and_key: (i64, Option<&[u8]>), version: Option<&[u8]>) {
         let key: Arc<[u8]> = Arc::from(bytes_of_key(time_and_key));
         self.note(key, version, 1);
@@ -173,7 +175,7 @@ impl Met {
     }
 
     /// Returns the version of the old row that a new row with the given time and key replaces: `Some(None)`
-    /// if the old row matched no version, and `None` if no such old row was noted.
+    /// if the old row matched no version, and `None` if no such old row is stored.
     pub fn replaced(&mut self, time_and_key: (i64, Option<&[u8]>)) -> Option<Option<Box<[u8]>>> {
         let key = bytes_of_key(time_and_key);
         let replaced = self.replaced.get_mut(&key[..])?;
@@ -184,8 +186,8 @@ impl Met {
         self.drop_replaced(&key)
     }
 
-    /// Returns the version that is noted for the given time and key, and leaves it noted: `Some(None)` if the
-    /// old row matched no version, and `None` if nothing is noted.
+    /// Returns the version that is stored for the new row of an update with the given time and key, and keeps
+    /// it stored: `Some(None)` if the old row matched no version, and `None` if nothing is stored.
     pub fn noted(&self, time_and_key: (i64, Option<&[u8]>)) -> Option<Option<Box<[u8]>>> {
         let key = bytes_of_key(time_and_key);
         self.replaced.get(&key[..]).map(|replaced| replaced.version.clone())
@@ -202,7 +204,7 @@ impl Met {
         self.bytes
     }
 
-    /// Saves the remembered left rows, in the order in which they came out.
+    /// Saves the remembered left rows, in the order in which they were emitted.
     pub fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&ROW_FORMAT)?;
         let current = || {

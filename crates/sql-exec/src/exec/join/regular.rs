@@ -53,8 +53,8 @@ pub struct RegularJoin {
     /// Join keys, indexed by key number. The number of a key that has no rows left is reused for another key.
     keys: Vec<Key>,
     free: Vec<u32>,
-    /// Processing times, in milliseconds and ascending, at which rows were written, each with the number of
-    /// the key; for expiry.
+    /// Processing times, in milliseconds and ascending, at which rows were added or their numbers of matches
+    /// changed, each with the number of the key; they decide when rows expire.
     written: VecDeque<(i64, u32)>,
     arriving: Option<Arriving>,
     accounts: Accounts,
@@ -65,8 +65,8 @@ struct Key {
     bytes: Arc<[u8]>,
     /// Kept rows of the key in either input, in the order of arrival.
     records: [Vec<Remembered>; 2],
-    /// Processing time at which a row of this key was written last, in milliseconds; it is the newest entry
-    /// of the key in the list `written`.
+    /// Processing time at which a row of this key was added, or its number of matches changed, last, in
+    /// milliseconds; it is the newest entry of the key in the list `written`.
     noted_ms: i64,
 }
 
@@ -127,7 +127,8 @@ struct Candidate {
 type Made = (RowKind, Option<u32>, Option<u32>);
 
 impl RegularJoin {
-    /// Creates a regular join that keeps rows for `ttl_ms` milliseconds after they were written, by `clock`.
+    /// Creates a regular join that keeps a row for `ttl_ms` milliseconds, read from `clock`, after it was
+    /// added or its number of matches changed.
     ///
     /// # Errors
     /// [`EvaluationError`] if a row has a type that cannot be compared.
@@ -153,7 +154,7 @@ impl RegularJoin {
         i64::try_from(self.clock.now().as_nanos() / 1_000_000).unwrap_or(i64::MAX)
     }
 
-    /// Forgets the rows of the join that were not written for the time to live.
+    /// Forgets the rows that were neither added nor given another number of matches within the time to live.
     fn forget(&mut self, now_ms: i64) {
         let is_over = |written_ms: i64| written_ms.saturating_add(self.ttl_ms) <= now_ms;
         while let Some(&(written_ms, number)) = self.written.front()
@@ -175,7 +176,8 @@ impl RegularJoin {
         }
     }
 
-    /// Records the time at which rows of a key were written, for expiry.
+    /// Records the processing time at which rows of a key were added or their numbers of matches changed; it
+    /// decides when they expire.
     fn note(&mut self, number: u32, now_ms: i64) {
         let key = &mut self.keys[number as usize];
         if key.noted_ms != now_ms {
@@ -221,12 +223,12 @@ impl RegularJoin {
     }
 
     /// Returns the next pairs of rows with equal keys, which match if the join condition holds, too. Moves
-    /// the position of `arriving` behind them.
+    /// the position of `arriving` past these pairs.
     fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
         let other = arriving.side.other().index();
         let first = arriving.row;
         let mut found = Vec::new();
-        // Rows and pairs of one call are limited to half a batch, because each row may come out alone, and
+        // Rows and pairs of one call are limited to half a batch, because each row may be emitted alone, and
         // each pair together with a retraction.
         while arriving.row < arriving.batch.len() && found.len() + arriving.row - first < BATCH_ROWS_MAX / 2 {
             let row = arriving.row;

@@ -16,7 +16,7 @@ use crate::exec::order::{bytes_of, compacted, taken};
 /// Location of a stored row: the index of its batch, and its index in the batch.
 pub(super) type Place = (u32, u32);
 
-/// Stores rows that a join keeps, by the batch in which they came.
+/// Stores rows that a join keeps, grouped by the batch in which they arrived.
 #[derive(Default)]
 pub(super) struct RowStore {
     batches: Vec<Option<Held>>,
@@ -69,12 +69,12 @@ impl RowStore {
         }
     }
 
-    /// Gathers one column of stored rows, in the order of the given locations.
+    /// Copies one column of stored rows, in the order of the given locations, into a new column.
     pub(super) fn column(&self, rows: &[Place], column: usize) -> Outcome<ArrayRef> {
         Gathering::of(self, rows).column(column)
     }
 
-    /// Gathers all columns of stored rows, in the order of the given locations.
+    /// Copies all columns of stored rows, in the order of the given locations, into new columns.
     pub(super) fn columns(&self, rows: &[Place], columns: usize) -> Outcome<Vec<ArrayRef>> {
         let gathering = Gathering::of(self, rows);
         (0..columns).map(|column| gathering.column(column)).collect()

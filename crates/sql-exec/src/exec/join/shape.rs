@@ -133,7 +133,7 @@ impl Shape {
         fields.iter().map(|field| new_null_array(field.data_type(), rows)).collect()
     }
 
-    /// Returns whether the join puts out rows of an input that have no match.
+    /// Returns whether the join emits rows of an input that have no match.
     pub(super) fn keeps(&self, side: Side) -> bool {
         match side {
             Side::Left => self.kind.keeps_left(),

@@ -65,8 +65,8 @@ pub(super) struct Probe {
     /// right row to compare it with.
     row: usize,
     next: u32,
-    /// Position in the left rows from which a semi or anti join continues to put out rows. These come out
-    /// after all rows are matched.
+    /// Position in the left rows from which a semi or anti join continues to emit rows. It emits them after
+    /// all rows are matched.
     alone: usize,
 }
 
@@ -172,12 +172,12 @@ impl Probe {
         Ok(Some(Piece { rows, lefts: lefts.values().to_vec() }))
     }
 
-    /// Returns the next possible pairs with equal keys, and moves the position behind them.
+    /// Returns the next possible pairs with equal keys, and moves the position past these pairs.
     fn candidates(&mut self, shape: &Shape, table: &Table) -> (UInt32Array, UInt32Array) {
         let (mut lefts, mut rights) = (Vec::new(), Vec::new());
         let (first, is_half) = (self.row, shape.kind.is_half());
-        // The limit on the size of an output batch counts rows and pairs, because each left row may also come
-        // out alone.
+        // The limit on the size of an output batch counts rows and pairs, because each left row may also be
+        // emitted alone.
         while self.row < self.firsts.len() && lefts.len() + self.row - first < BATCH_ROWS_MAX {
             if self.next == NOBODY || (is_half && self.is_met[self.row]) {
                 self.row += 1;
@@ -197,10 +197,11 @@ impl Probe {
     }
 }
 
-/// Gathers the rows of a batch with the indexes `places`; a NULL index gives a row of NULL.
+/// Returns the columns of the rows of a batch with the indexes `places`, in that order; a NULL index gives a
+/// row of NULL.
 pub(super) fn gathered(rows: &RecordBatch, places: &UInt32Array) -> Outcome<Vec<ArrayRef>> {
     let columns = rows.columns().iter().map(|column| {
-        // If all rows are gathered in their order, the column itself is returned without a copy.
+        // If all rows are wanted in their order, the column itself is returned without a copy.
         let is_all = places.len() == rows.num_rows()
             && arrow::array::Array::null_count(places) == 0
             && places.values().iter().enumerate().all(|(at, place)| at == *place as usize);

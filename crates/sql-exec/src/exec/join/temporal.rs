@@ -77,7 +77,8 @@ pub struct TemporalJoin {
     /// passed such a time, the earlier versions can be dropped.
     upcoming: BTreeMap<i64, Vec<Arc<[u8]>>>,
     version_bytes: usize,
-    /// Left rows that the watermark has passed, with their versions; `None` if no left row is ever retracted.
+    /// Left rows that the watermark has passed, each with the version that it matched; `None` if no left row
+    /// is ever retracted.
     met: Option<Met>,
     closing_ms: i64,
     accounts: Accounts,
@@ -88,14 +89,15 @@ pub struct TemporalJoin {
 struct Waiting {
     place: Place,
     kind: RowKind,
-    /// Whether the row came behind the watermark and is no retraction. Such a row comes out only if an update
-    /// has retracted a row with its time and key that came out.
+    /// Whether the row was below the watermark of its input when it arrived, and is no retraction. Such a row
+    /// is emitted only if an update has retracted an emitted row with the same time and key.
     is_late: bool,
 }
 
 struct Version {
     time: i64,
-    /// Start of validity of the version: its time or, for a late version, the watermark behind which it came.
+    /// Start of validity of the version: its time or, for a late version, the watermark of its input at its
+    /// arrival.
     valid_from: i64,
     /// Values of the version as bytes; `None` for a deletion.
     row: Option<Box<[u8]>>,
@@ -123,15 +125,16 @@ impl Version {
     }
 }
 
-/// Approximate bytes of a key beside its own bytes, and of an entry of `upcoming`.
+/// Approximate bytes of a key beside its own bytes, and of an entry in the index of the times at which
+/// versions are replaced.
 const KEY_BYTES: usize = 96;
 const UPCOMING_BYTES: usize = 24;
 
 impl TemporalJoin {
     /// Creates a temporal join by the time columns with the indexes `times`; `counts_as` tells which right
     /// rows are versions. Unless a single source gives the right rows (`is_single`), their order of arrival
-    /// may differ between runs and is ignored. `met` keeps the left rows that came out; it is `Some` if left
-    /// rows may be retracted.
+    /// may differ between runs and is ignored. `met` stores the left rows that were emitted; it is `Some` if
+    /// left rows may be retracted.
     ///
     /// # Errors
     /// [`EvaluationError`] if a key has a type that cannot be a key.
@@ -175,7 +178,7 @@ impl TemporalJoin {
             let (time, kind) = (times.value(row as usize), batch.kind(row as usize));
             let is_late = is_new(kind) && time < passed;
             // A late row is counted when the watermark of both inputs has passed it, because only then is it
-            // known whether it comes out.
+            // known whether it is emitted.
             self.accounts.counts.folded += u64::from(!is_late);
             self.waiting.entry(time).or_default().push(Waiting { place, kind, is_late });
         }
@@ -274,7 +277,7 @@ impl TemporalJoin {
         }
     }
 
-    /// Takes the next waiting left rows that the watermark has passed.
+    /// Removes and returns the next waiting left rows that the watermark has passed.
     fn due(&mut self) -> Vec<(i64, Waiting)> {
         let mut due = Vec::new();
         while due.len() < BATCH_ROWS_MAX

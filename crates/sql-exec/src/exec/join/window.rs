@@ -39,7 +39,7 @@ pub struct WindowJoin {
     clocks: Clocks,
     /// Rows of both inputs in open windows, by the end and the start of the window.
     windows: BTreeMap<(i64, i64), [Vec<RecordBatch>; 2]>,
-    /// Bytes of the rows in open windows.
+    /// Bytes in memory of the rows in windows that have not ended.
     waiting_bytes: usize,
     /// Windows that end at or before this local time, in milliseconds, are over.
     closing_ms: i64,
@@ -47,7 +47,7 @@ pub struct WindowJoin {
     accounts: Accounts,
 }
 
-/// A window that has ended and whose pairs are coming out.
+/// A window that has ended and whose output rows are being emitted.
 struct Firing {
     table: Table,
     probe: Probe,

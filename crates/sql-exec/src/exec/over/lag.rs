@@ -56,7 +56,7 @@ impl Seen {
     }
 }
 
-/// Returns the bytes that a value of LAG takes in state.
+/// Returns the bytes of memory that one value takes in the state of LAG.
 fn kept_bytes(bytes: &Bytes) -> usize {
     bytes.len() + size_of::<Bytes>()
 }

@@ -41,22 +41,23 @@ pub struct Deduplicate {
     made: Maker,
     now: Now,
     keys: Keyed,
-    /// Kept row of each key, indexed by the slot number of the key.
+    /// Kept row of each key, indexed by the slot number that [`Keyed`] gives the key.
     kept: Vec<Kept>,
-    /// Slot numbers of the keys whose first row waits for the watermark, by the row's event time in
-    /// milliseconds and then by its arrival number.
+    /// Slot numbers, given by [`Keyed`], of the keys whose first row waits for the watermark, by the row's
+    /// event time in milliseconds and then by its arrival number.
     waiting: BTreeMap<(i64, u64), u32>,
     arrivals: u64,
     passed_ms: i64,
-    /// Whether waiting rows may come out now. A watermark sets this to true; it is false again when all rows
-    /// that the watermark has passed are out. So a row that comes later waits for the next watermark.
+    /// Whether waiting rows may be emitted now. A watermark sets this to true; it is false again when all
+    /// rows that the watermark has passed were emitted. So a row that comes later waits for the next
+    /// watermark.
     is_advancing: bool,
     out: Pieces,
     accounts: Accounts,
     row_bytes: usize,
 }
 
-/// State of a key in deduplication. `row` is `None` if the row of the key has come out and is needed no more;
+/// State of a key in deduplication. `row` is `None` if the row of the key was emitted and is needed no more;
 /// later rows of the key are then dropped.
 #[derive(Default)]
 struct Kept {
@@ -68,7 +69,7 @@ struct Kept {
 
 impl Deduplicate {
     /// Creates a deduplication that keeps one row of each key; the key is the columns with the indexes
-    /// `keys`. The clock decides when a key has expired; a key is kept for `ttl_ms`.
+    /// `keys`. The clock decides when a key has expired; a key is kept for `ttl_ms` milliseconds.
     ///
     /// # Errors
     /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type that
@@ -220,7 +221,7 @@ impl BatchOperator for Deduplicate {
         Ok(piece)
     }
 
-    /// Returns whether rows may wait for the watermark, because such rows come out after rows that arrived
+    /// Returns whether rows may wait for the watermark, because such rows are emitted after rows that arrived
     /// later.
     fn emits_own_times(&self) -> bool {
         !matches!(self.keep, Keep::First)
@@ -238,7 +239,7 @@ impl BatchOperator for Deduplicate {
         &mut self.accounts
     }
 
-    /// Saves the state. It is called between batches, when all rows passed by the watermark have come out.
+    /// Saves the state. It is called between batches, when all rows passed by the watermark were emitted.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         state.put(&(ROW_FORMAT, self.arrivals, self.passed_ms))?;

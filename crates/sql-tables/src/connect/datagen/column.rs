@@ -32,9 +32,10 @@ const ITEMS: u32 = 3;
 
 /// The processing time at which a batch of values is generated.
 pub(super) struct Moment {
-    /// Milliseconds of the moment since 1970, in UTC.
+    /// The processing time in milliseconds since the start of 1970, in UTC.
     millis: i64,
-    /// Milliseconds of the same moment since 1970 in local time of the session's zone.
+    /// The processing time as local time of the session's zone, in milliseconds since the start of 1970
+    /// there.
     local_millis: i64,
 }
 
@@ -526,14 +527,14 @@ fn timestamps(
     }
 }
 
-/// The content of randomly generated text or bytes.
+/// The content of randomly generated values: text of hexadecimal digits, or arbitrary bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Digits {
     Hexadecimal,
     Bytes,
 }
 
-/// Returns the offsets and bytes of `count` random texts.
+/// Returns the Arrow offsets and the bytes of `count` random values of text or bytes.
 fn text(
     count: usize,
     length: u32,
@@ -573,8 +574,9 @@ fn text(
     (OffsetBuffer::new(offsets.into()), values.into())
 }
 
-/// Computes the layout of `count` generated lists of equal length. Returns their offsets, the number of
-/// the first item, and the number of items.
+/// Computes the layout of `count` generated lists of `length` items each, from the row number `first` on.
+/// Returns their Arrow offsets, the number of the first item among the items of all rows, and the count of
+/// items.
 fn lengths(first: u64, count: usize, length: u32) -> (OffsetBuffer<i32>, u64, usize) {
     let length = length as usize;
     let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(length, count));

@@ -21,12 +21,13 @@ const LOOKED_AT_MAX: usize = 100_000;
 /// The number of digits of the random word, called UID in file names, that identifies a sink.
 const WORD_DIGITS: usize = 16;
 
-/// Returns the path of the marker file of the sink with this UID.
+/// Returns the path of the marker file by which a sink shows that it is running; `unique_name` is the random
+/// word (UID) of the sink.
 pub(super) fn marker(root: &Path, unique_name: &str) -> PathBuf {
     root.join(format!(".part-{unique_name}.inprogress"))
 }
 
-/// Removes the leftovers of killed runs below the directory of a table.
+/// Removes leftovers, which are unfinished files of killed runs, below the directory of a table.
 pub(super) fn remove(files: &dyn Files, root: &Path, keys: &[String], success: Option<&str>, notes: &Notes) {
     let mut looking = Looking { files, root, success, notes, left: LOOKED_AT_MAX, live: HashMap::new() };
     looking.remove_below(root, keys);
@@ -40,7 +41,8 @@ struct Looking<'a> {
     /// Number of directory entries that may still be checked for leftovers, which are unfinished files of
     /// killed runs.
     left: usize,
-    /// Tells for each UID checked so far whether its sink is still running.
+    /// Tells for each UID checked so far, the random word that names a sink, whether the sink is still
+    /// running.
     live: HashMap<String, bool>,
 }
 
@@ -76,7 +78,8 @@ impl Looking<'_> {
         if let Some(is_live) = self.live.get(word) {
             return *is_live;
         }
-        // If the marker of a sink cannot be checked, the sink counts as live and its files stay.
+        // If the lock of a sink's marker file cannot be checked, the sink counts as running and its files
+        // stay.
         let is_live = self.files.is_held(&marker(self.root, word)).unwrap_or(true);
         self.live.insert(word.to_owned(), is_live);
         is_live
@@ -91,7 +94,7 @@ impl Looking<'_> {
 }
 
 /// Returns the UID of the sink of an unfinished file from its name: `.part-UID-N.inprogress`,
-/// `.SUCCESS-UID.inprogress`, or the name of a marker.
+/// `.SUCCESS-UID.inprogress`, or the marker file `.part-UID.inprogress`.
 fn word_of<'a>(name: &'a str, success: Option<&str>) -> Option<&'a str> {
     let bare = name.strip_prefix('.')?.strip_suffix(".inprogress")?;
     let is_word = |text: &&str| {

@@ -33,7 +33,7 @@ pub(super) struct Listing {
     pub(super) keys: Vec<String>,
 }
 
-/// A file of a table, as the search has found it.
+/// A file of a table, with the identity that it had when the search found it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Found {
     pub(super) path: PathBuf,

@@ -128,7 +128,7 @@ pub(super) struct ParquetFile {
     /// Checks the range of 96-bit timestamps against a second reading in seconds; `None` if all values fit.
     seconds: Option<Box<Seconds>>,
     columns: Vec<Take>,
-    /// The batch of rows that was read last from the file, and how many of its rows were given out.
+    /// The batch of rows that was read last from the file, and how many of its rows were returned.
     waiting: Option<(RecordBatch, usize)>,
     given: u64,
     batches: u64,
@@ -308,7 +308,7 @@ impl ParquetFile {
         }
     }
 
-    /// Returns how many rows of the file were given out, including the rows skipped at its opening.
+    /// Returns how many rows of the file were returned, including the rows skipped at its opening.
     pub(super) fn given(&self) -> u64 {
         self.given
     }
@@ -446,7 +446,8 @@ impl ParquetPart {
         self.writer.inner_mut()
     }
 
-    /// Writes the collected rows and the end of the Parquet file. The file must still be published.
+    /// Writes the collected rows and the end of the Parquet file. The caller must still give the file its
+    /// final name.
     pub(super) fn finish(self) -> io::Result<PartFile> {
         self.writer.into_inner().map_err(io_error)
     }

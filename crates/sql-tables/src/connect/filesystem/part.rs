@@ -18,10 +18,12 @@ use super::parquet::{ParquetOptions, ParquetPart};
 use crate::connect::layout::batch_of;
 use crate::connect::standard::failed;
 
-/// Bytes of records that are collected before they are written to the file.
+/// Number of bytes of encoded records from which on they are written to the file of a part; fewer bytes wait
+/// in memory.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Bytes of a part beside its rows: its names and its entry in the map of parts; an upper estimate.
+/// Upper estimate of the memory, in bytes, that a part, one file of a table that is being written, takes
+/// beside its rows: its names and its entry in the map of parts.
 const PART_BYTES: usize = 1 << 10;
 
 /// The writer that turns rows into the bytes of a file.
@@ -30,7 +32,8 @@ pub(super) enum Writing {
     Columns(ParquetOptions, SchemaRef),
 }
 
-/// A file which does not have its final name yet. It is removed if it is dropped before it is published.
+/// A file which does not have its final name yet. The file is removed if this value is dropped before the
+/// file gets that name.
 pub(super) struct Part {
     content: Content,
     /// The name of the part in errors: the path of its file or, while it has none, the directory of its
@@ -40,8 +43,8 @@ pub(super) struct Part {
     pub(super) written_at: ProcessingTime,
 }
 
-/// A file that is complete and on disk, but without its final name. It is removed if it is dropped before it
-/// is published.
+/// A file that is complete and on disk, but without its final name. The file is removed if this value is
+/// dropped before the file gets that name.
 pub(super) struct SealedPart {
     file: SealedFile,
     name: String,
@@ -65,7 +68,7 @@ enum Content {
 }
 
 impl Content {
-    /// Returns the file of the part, after all collected rows were written to it.
+    /// Writes the rows that are still in memory to the file of this part, and returns the file.
     fn whole(self) -> io::Result<InProgressFile> {
         match self {
             Content::Lines { mut file, text, .. } => {
@@ -77,7 +80,8 @@ impl Content {
     }
 }
 
-/// The destination of the bytes of a part: its file, or memory until it has a file.
+/// The destination of the bytes of a part, one file of a table that is being written: this file, or memory
+/// until the file is created.
 #[derive(Default)]
 pub(super) struct PartFile {
     file: Option<InProgressFile>,
@@ -105,7 +109,7 @@ impl PartFile {
         Ok(())
     }
 
-    /// Returns the file, after everything kept in memory was written to it.
+    /// Writes the bytes that are still in memory to the file, and returns the file.
     fn whole(mut self) -> io::Result<InProgressFile> {
         self.write_kept()?;
         self.file.ok_or_else(|| io::Error::other("it has no file"))
@@ -128,7 +132,8 @@ impl Write for PartFile {
 }
 
 impl Part {
-    /// Begins a part in `directory`, without a file yet.
+    /// Begins a part, one file of a table that is being written, in `directory`. Its rows stay in memory
+    /// until the file is created.
     pub(super) fn new(directory: &Path, writing: &Writing, now: ProcessingTime) -> Result<Part, Fault> {
         let name = directory.display().to_string();
         let content = match writing {
@@ -141,8 +146,8 @@ impl Part {
         Ok(Part { content, name, opened_at: now, written_at: now })
     }
 
-    /// Creates the file of the part, which will be published as `path`. Until then the file has a hidden
-    /// name.
+    /// Creates the file of the part, whose final name is `path`. The file has a hidden name until it is
+    /// complete.
     pub(super) fn attach(&mut self, disk: Arc<dyn Disk>, path: &Path) -> Result<(), Fault> {
         self.name = path.display().to_string();
         let file =
@@ -151,7 +156,7 @@ impl Part {
         Ok(())
     }
 
-    /// Returns whether the part has an open file.
+    /// Returns whether the file of this part was created, so that rows no longer stay in memory.
     pub(super) fn has_file(&self) -> bool {
         match &self.content {
             Content::Lines { file, .. } => file.has_file(),
@@ -166,7 +171,7 @@ impl Part {
         }
     }
 
-    /// Appends rows to the part: to its file, or to its memory until it has a file.
+    /// Appends rows to the part: to its file, or to memory until the file is created.
     pub(super) fn write(
         &mut self,
         rows: &RecordBatch,
@@ -205,7 +210,7 @@ impl Part {
         Ok(())
     }
 
-    /// Returns the number of bytes written to the part so far.
+    /// Returns the number of bytes written to the part so far, to its file or to memory.
     pub(super) fn bytes(&self) -> u64 {
         match &self.content {
             Content::Lines { bytes, .. } => *bytes,
@@ -258,8 +263,8 @@ impl Part {
     }
 }
 
-/// Publishes an empty file at `path`. Other runs may publish the same file at the same time, so
-/// `unique_name` is a part of the hidden name until then.
+/// Creates an empty file under a hidden name, then renames it to `path`. Other runs may create the same file
+/// at the same time, so the hidden name contains `unique_name`.
 pub(super) fn publish_empty(disk: Arc<dyn Disk>, path: &Path, unique_name: &str) -> Result<(), Fault> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!("-{unique_name}"));

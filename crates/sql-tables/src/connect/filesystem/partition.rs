@@ -38,7 +38,7 @@ pub(super) fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// Reverts [`escape`]. A `%` without two hexadecimal digits behind it is kept as it is.
+/// Reverts [`escape`]. A `%` without two hexadecimal digits after it is kept as it is.
 pub(super) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

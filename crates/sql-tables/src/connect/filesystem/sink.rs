@@ -92,16 +92,17 @@ pub(super) struct FileSink {
     /// Complete files of a bounded job with the directories of their partitions, in the order in which they
     /// were closed.
     sealed: Vec<(String, SealedPart)>,
-    /// The directories in which this sink has published a file.
+    /// The directories in which this sink has given a file its final name.
     begun: BTreeSet<String>,
     end: JobEnd,
-    /// Bytes of memory held for the directory names of complete and of published files.
+    /// Bytes of memory for the directory names of complete files, with and without their final names.
     names_bytes: usize,
     /// How many of the parts that are being written have an open file. The others keep their rows in memory.
     files_open: usize,
-    /// How many bytes of rows may be collected in memory.
+    /// Greatest number of bytes of rows that this sink may collect in memory.
     gathered_max: usize,
-    /// The marker file that shows other runs that this run is live. It is removed when it is dropped.
+    /// The locked marker file, which shows other runs that this run is still writing. The file is removed
+    /// when this value is dropped.
     marker: Option<InProgressFile>,
     count: u64,
     notes: Notes,
@@ -244,15 +245,15 @@ impl FileSink {
         Ok(())
     }
 
-    /// Ensures that the marker exists in the directory of the table, so that other runs do not touch the
-    /// files of this one.
+    /// Ensures that the locked marker file exists in the directory of the table, so that other runs do not
+    /// remove the unfinished files of this one.
     fn mark(&mut self) -> Result<(), Fault> {
         let path = leftovers::marker(&self.root, &self.unique_name);
         let refused = |error| failed(&path.display().to_string(), error);
         if self.marker.is_none() || self.files.standing(&path).map_err(refused)? == Standing::Nothing {
             let disk = Arc::clone(&self.files) as Arc<dyn Disk>;
-            // The old marker is dropped before the new one is created, because the drop of the old one would
-            // remove the new one.
+            // The old marker file is dropped before the new one is created: both have the same path, and
+            // dropping removes the file at it.
             self.marker = None;
             self.marker = Some(InProgressFile::create_as(disk, &path, path.clone()).map_err(refused)?);
         }
@@ -274,8 +275,8 @@ impl FileSink {
         }
     }
 
-    /// Closes the file of a partition. It is published at once in an unbounded job, else at the end of the
-    /// job.
+    /// Closes the file of a partition. The file gets its final name at once in an unbounded job, else at the
+    /// end of the job.
     fn close(&mut self, directory: &str) -> Result<(), Fault> {
         let Some(mut part) = self.open.remove(directory) else { return Ok(()) };
         if !part.has_file() {
@@ -296,7 +297,7 @@ impl FileSink {
         self.publish(directory, sealed)
     }
 
-    /// Publishes a file under its final name. Before the first file in a directory, the old success file is
+    /// Gives a complete file its final name. Before the first file in a directory, the old success file is
     /// removed.
     fn publish(&mut self, directory: &str, part: SealedPart) -> Result<(), Fault> {
         if let Some(name) = &self.success
@@ -314,7 +315,7 @@ impl FileSink {
         part.publish()
     }
 
-    /// Publishes the success file in each directory in which a file was published.
+    /// Writes the success file into each directory in which a file got its final name.
     fn publish_success(&self) -> Result<(), Fault> {
         let Some(name) = &self.success else { return Ok(()) };
         self.begun.iter().try_for_each(|directory| {
@@ -503,8 +504,9 @@ impl RowSink for FileSink {
         if self.end.is_complete() {
             self.publish_success()?;
         }
-        // The marker shows other runs that this run still writes files. All files are published now, so it is
-        // not needed: no other run can take one of them for a leftover.
+        // The marker file shows other runs that this run still writes files. All files have their final names
+        // now, so the marker file is not needed: no other run can take one of them for a leftover of a killed
+        // run.
         self.marker = None;
         Ok(())
     }

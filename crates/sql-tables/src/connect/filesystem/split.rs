@@ -53,8 +53,8 @@ use crate::table::TableColumnKind;
 /// They are far more than the records of one batch.
 const POLL_BYTES_MAX: usize = 8 << 20;
 
-/// How long a split waits before it asks again for the memory to open its next file: 1 ms, far less than
-/// reading a file takes.
+/// How long a split waits before it tries again to reserve the memory for opening its next file: 1 ms, far
+/// less than reading a file takes.
 const ASK_AGAIN_NS: u64 = 1_000_000;
 
 /// The parameters for reading the files of a table, which all of its splits share.
@@ -210,8 +210,8 @@ impl Reading {
         Ok(Rows { columns, kinds })
     }
 
-    /// Opens a file that was found, if it is still the same version. A Parquet file is opened behind its
-    /// first `skip` rows. Returns `None` if the file has to wait for memory.
+    /// Opens a file that was found, if it is still the same version. The first `skip` rows of a Parquet file
+    /// are skipped. Returns `None` if the file has to wait for memory.
     fn open(&self, file: &Found, skip: u64, allowance: &Allowance) -> Result<Option<OpenFile>, ConnectError> {
         let is_there = |identity: io::Result<FileIdentity>| match identity {
             Ok(identity) if identity == file.identity => Ok(()),
@@ -288,8 +288,8 @@ pub(super) struct FileSplit {
     names_bytes: usize,
     /// The index of the file that is open, or that is opened next.
     next: usize,
-    /// Number of rows of the next file to skip: they were given out already, and the file waits for memory to
-    /// be opened again.
+    /// Number of rows at the start of the next file to skip, because they were returned before; the file
+    /// waits for memory to be opened again.
     skip: u64,
     open: Option<OpenFile>,
     /// The decoder of files of records; `None` for Parquet files.
@@ -372,7 +372,8 @@ impl FileSplit {
         self.next += 1;
     }
 
-    /// Opens the next file, or returns the status of the source if there is none.
+    /// Opens the next file. Returns the status of the source if there is no next file, or the file cannot be
+    /// opened yet.
     fn open_next(&mut self, now: ProcessingTime) -> Result<Option<SourceStatus>, ConnectError> {
         loop {
             if let Some(file) = self.files.get(self.next) {
@@ -445,7 +446,7 @@ impl FileSplit {
         }
         if let Some(resume) = resume {
             self.open_next(ProcessingTime::ZERO).map_err(failed)?;
-            // If the position is inside a record that is too long, one byte behind the position is read, too:
+            // If the position is inside a record that is too long, one byte after the position is read, too:
             // it shows that the record is too long.
             let limit = resume.at.offset + u64::from(resume.at.is_inside);
             self.drain(Some(limit)).map_err(failed)?;
@@ -471,8 +472,8 @@ impl FileSplit {
                 Step::Rows(..) => {}
                 Step::WantsBytes if more != More::Now => return Ok(()),
                 Step::WantsBytes if left == 0 => {
-                    // The last record of the replayed part may lack a line end. It is complete only if no
-                    // byte follows in the file.
+                    // The last record of the part that is read again may lack a line end. It is complete only
+                    // if no byte follows in the file.
                     let follows = file.read(&mut [0], place_of(decoding.position()))?;
                     more = if follows == 0 { More::Never } else { More::Later };
                 }

@@ -208,7 +208,7 @@ impl Figures {
 
     fn field(&self, field: Field, events: &Events) -> ArrayRef {
         // A field has a seed of its own, with two exceptions. The reserve price of an auction shares the seed
-        // of its first bid, and the address of a channel that of the channel's name.
+        // of its first bid, and the address of a channel shares the seed of the channel's name.
         let seed_of = |field: Field| draw::at(self.seed, field as u64);
         let seed = match field {
             Field::Url => seed_of(Field::Channel),

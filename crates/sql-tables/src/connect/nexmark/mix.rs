@@ -46,12 +46,13 @@ impl Mix {
         (mix.round() > 0).then_some(mix)
     }
 
-    /// Returns the number of events in a round.
+    /// Returns the number of events in a round, which is a fixed sequence of people, auctions and bids that
+    /// repeats.
     pub(super) fn round(&self) -> u64 {
         self.people + self.auctions + self.bids
     }
 
-    /// Returns the number of auctions in a round.
+    /// Returns the number of auctions in a round, the sequence of people, auctions and bids that repeats.
     pub(super) fn auctions(&self) -> u64 {
         self.auctions
     }

@@ -19,7 +19,8 @@ use crate::text::ddl::place_of;
 use crate::text::dialect::{call, single_name};
 use crate::text::interval;
 
-/// Returns the plain form of an expression whose parts are already in plain form.
+/// Returns the plain form of an expression, which is the notation that the planner knows. The parts of the
+/// expression are already in plain form.
 pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
     let unsupported = |what: &str| not_supported(what).at(at);
     Ok(match expression {

@@ -13,7 +13,7 @@ use thalweg_sql_tables::error::{Code, SqlError};
 use super::not_supported;
 use crate::text::interval::MILLIS;
 
-/// Rewrites the frame of an OVER window into plain form, with numbers as bounds.
+/// Rewrites the frame of an OVER window so that its bounds are numbers: of rows, or of milliseconds.
 ///
 /// # Errors
 /// [`Code::Unsupported`] for frames that extend past the current row, [`Code::TypeMismatch`] for bounds that

@@ -91,7 +91,7 @@ fn is_called(function: &Function, word: &str) -> bool {
         .is_some_and(|name| name.quote_style.is_none() && name.value.eq_ignore_ascii_case(word))
 }
 
-/// Returns the keys in the brackets of a ROLLUP or CUBE that was parsed as a function call.
+/// Returns the list of keys in the brackets of a ROLLUP or CUBE that was parsed as a function call.
 fn within(function: &Function) -> Result<Vec<Keys>> {
     let wrong = || {
         let message = format!("{} takes a list of columns", function.name.to_string().to_uppercase());

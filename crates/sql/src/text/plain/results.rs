@@ -16,13 +16,13 @@ use crate::text::dialect::last_name;
 /// Separator between a result name and the number that makes the name unique during planning.
 const MARK: char = '\u{1}';
 
-/// Returns a result name without the suffix that [`mark_apart`] has added.
+/// Returns the name of a SELECT result without the suffix by which [`mark_apart`] has made it unique.
 pub(crate) fn without_mark(name: &str) -> &str {
     name.rsplit_once(MARK).map_or(name, |(name, _)| name)
 }
 
-/// Gives unique names to the results that stand beside a `*`, in the outermost SELECTs of a query. Names in
-/// `kept`, and names that an ORDER BY uses, stay.
+/// Gives unique names to the results in a SELECT with `*`, in the outermost SELECTs of a query: a suffix of
+/// [`MARK`] and a number. Names in `kept`, and names that an ORDER BY uses, are not changed.
 pub(super) fn mark_apart(query: &mut Query, kept: &HashSet<String>) -> Visit {
     let mut kept = kept.clone();
     names_in(query.order_by.as_ref(), &mut kept);
@@ -49,7 +49,7 @@ pub(super) fn mark_apart(query: &mut Query, kept: &HashSet<String>) -> Visit {
     ControlFlow::Continue(())
 }
 
-/// Collects the names that an ORDER BY uses.
+/// Adds to `names` the column names that an ORDER BY uses.
 fn names_in(order_by: Option<&OrderBy>, names: &mut HashSet<String>) {
     let Some(order_by) = order_by else { return };
     let _ = visit_expressions(order_by, |expression| {
@@ -94,7 +94,7 @@ fn rename(item: &mut SelectItem, name: Ident) {
     }
 }
 
-/// Puts a number behind a result name that is already taken, as Flink does. The name of a column that a `*`
+/// Appends a number to a result name that is already taken, as Flink does. The name of a column that a `*`
 /// also contains is taken.
 ///
 /// Differs from Flink: the `*` keeps the name and the column gets the number, even if it stands before the
@@ -165,16 +165,17 @@ fn tables(from: &[TableWithJoins]) -> Vec<Option<String>> {
     from.iter().flat_map(factors).collect()
 }
 
-/// Generator of unique column names, with Flink's numbers behind names that occur again.
+/// Generator of unique column names, with Flink's numbers after names that occur again.
 #[derive(Default)]
 pub struct NamesOnce {
     taken: HashSet<String>,
-    /// Number to try next behind each name that has occurred.
+    /// For each name that has occurred, the number to append first when it occurs again.
     next: HashMap<String, usize>,
 }
 
 impl NamesOnce {
-    /// Returns the name, or the name with a number if it is already taken, and marks the result as taken.
+    /// Returns the name, or the name with a number if it is already taken, and records the returned name as
+    /// taken.
     pub fn take(&mut self, name: String) -> String {
         if self.taken.insert(name.clone()) {
             return name;
@@ -194,7 +195,7 @@ impl NamesOnce {
 /// numbered by their position, counted over all columns of `*`.
 pub(crate) fn column_names(query: &Query, found: &[&str]) -> Vec<String> {
     let items = first_select(&query.body).map_or(&[][..], |select| &select.projection[..]);
-    // SELECT items behind the last `*` are counted from the end, because the number of columns of `*` is not
+    // SELECT items after the last `*` are counted from the end, because the number of columns of `*` is not
     // known here.
     let behind = items.iter().rposition(is_star).map_or(0, |last| items.len() - 1 - last);
     let mut once = NamesOnce::default();

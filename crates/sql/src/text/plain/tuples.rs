@@ -8,7 +8,7 @@ use super::OPERATORS_MAX;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// Returns the plain form of `(a, b) IN (..)`, or any other IN unchanged.
+/// Returns `(a, b) IN (..)` as comparisons of one value each, or any other IN unchanged.
 pub(super) fn plain_in(value: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
     let Expr::Tuple(values) = value else {
         return Ok(Expr::InList { expr: Box::new(value), list, negated });
@@ -37,7 +37,8 @@ pub(super) fn plain_in(value: Expr, list: Vec<Expr>, negated: bool) -> Result<Ex
     }
 }
 
-/// Returns the plain form of `(a, b) = (c, d)` or `(a, b) <> (c, d)`, and any other comparison unchanged.
+/// Returns `(a, b) = (c, d)` or `(a, b) <> (c, d)` as comparisons of one value each, and any other comparison
+/// unchanged.
 pub(super) fn plain_comparison(left: Expr, op: BinaryOperator, right: Expr) -> Result<Expr> {
     match (left, op, right) {
         (Expr::Tuple(left), BinaryOperator::Eq, Expr::Tuple(right)) => all_equal(&left, right),

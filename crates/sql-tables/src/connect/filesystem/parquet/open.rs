@@ -21,9 +21,9 @@ struct Open {
     bytes: usize,
 }
 
-/// The answer to a file that asks for the memory of its pages.
+/// The answer to a request for the memory of the pages of a file that is to be opened.
 pub(super) enum Room {
-    /// The memory is reserved in the budget until the contained payment is dropped.
+    /// The memory is reserved in the memory budget until the contained [`PaidPages`] is dropped.
     Paid(PaidPages),
     /// The file has to wait until another open file of the table is closed.
     Later,
@@ -31,7 +31,7 @@ pub(super) enum Room {
     None,
 }
 
-/// The paid memory of the pages of one open file. When it is dropped, another file has room.
+/// The reservation of memory for the pages of one open file. Dropping it frees the memory for another file.
 pub(super) struct PaidPages {
     pages: Arc<OpenPages>,
     bytes: usize,
@@ -45,8 +45,8 @@ impl OpenPages {
         if bytes > most {
             return Room::None;
         }
-        // The lock is held while the budget is asked, so that no file is closed between the budget's answer
-        // and the look at the other open files.
+        // The lock is held while memory is reserved from the budget, so that no file is closed between the
+        // budget's answer and the check whether other files are open.
         let mut open = self.open();
         let fits = open.bytes.saturating_add(bytes) <= most;
         match fits.then(|| allowance.pay(bytes)).flatten() {

@@ -44,8 +44,8 @@ pub(super) struct Needs {
     pub(super) bytes: usize,
 }
 
-/// Looks at the page headers of some columns in all row groups, and computes the memory needed to read them.
-/// `allowance` pays for a long dictionary while its entries are looked at.
+/// Reads the page headers of some columns in all row groups, and computes the memory needed to read these
+/// columns. `allowance` reserves the memory of a long dictionary while its entries are read.
 pub(super) fn needs(
     file: &File,
     metadata: &ParquetMetaData,
@@ -132,9 +132,9 @@ fn unencoded(chunk: &ColumnChunkMetaData) -> Option<usize> {
     Some(bytes.div_ceil(usize::try_from(chunk.num_values()).ok()?.max(1)))
 }
 
-/// Returns the length of the longest entry of a dictionary. The entries are not looked at if all of them fit
-/// into every row, or if the memory budget has no room for them. Then one entry may be as long as the whole
-/// dictionary.
+/// Returns the length of the longest entry of a dictionary. The entries are not read if a full batch stays
+/// within [`ROWS_BYTES_MAX`] even when each row holds the whole dictionary, or if the memory budget has no
+/// room for them. Then one entry may be as long as the whole dictionary.
 fn longest_entry(
     file: &Arc<File>,
     chunk: &ColumnChunkMetaData,
