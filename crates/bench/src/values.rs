@@ -110,8 +110,8 @@ pub fn aggressor(text: &str) -> Result<Aggressor, String> {
     }
 }
 
-/// Parses the windows of Linear Road's short form, such as `5s/3s,6s,2s`: size and slide of the windows of accidents,
-/// then the sizes of the windows of tolls and of the last windows.
+/// Parses the windows of Linear Road's short form (speed, toll and accidents), such as `5s/3s,6s,2s`: size
+/// and slide of the windows of accidents, then the sizes of the windows of tolls and of the last windows.
 pub fn lrb_windows(text: &str) -> Result<LrbWindows, String> {
     let parts = || {
         let (accidents, sizes) = text.split_once(',')?;

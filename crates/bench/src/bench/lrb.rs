@@ -27,7 +27,7 @@ use super::recorded::Recorded;
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
 
-/// Runs Linear Road's short form, or its hand-written loop.
+/// Runs Linear Road's short form (speed, toll and accidents), or its hand-written loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     match (args.api.loop_kind(), &args.input) {
         (Some(kind), _) => Ok(run_loop(args, kind)),
@@ -42,7 +42,8 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     part(args, &engine, &generator, Offered::of_queries(args))?.run(args, &engine, interrupt)
 }
 
-/// Returns the queries of Linear Road's short form, ready to run, with the check of their results.
+/// Returns the queries of Linear Road's short form (speed, toll and accidents), ready to run, with the check
+/// of their results.
 pub fn part(
     args: &BenchArgs,
     engine: &Engine,
@@ -143,7 +144,7 @@ fn difference(answer: &LrbAnswer, found: &[LrbRow], report: &QueryReport) -> Opt
 }
 
 /// Converts a row of the traffic to the reference's input, with the fields that Linear Road's short form
-/// reads.
+/// (speed, toll and accidents) reads.
 fn input_of(
     &[kind, time_s, vehicle, speed, xway, lane, direction, segment, position, ..]: &LrbColumns,
 ) -> LrbInput {

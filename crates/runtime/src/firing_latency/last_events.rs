@@ -65,8 +65,8 @@ impl LastEvents {
         }
     }
 
-    /// Records a watermark of the source, whose record arrived at `arrived`. `next_end` is the first end of a
-    /// window after the watermark.
+    /// Stores a watermark of the source. The record that carried the watermark arrived at `arrived`.
+    /// `next_end` is the first end of a window after the watermark.
     pub(super) fn pass(&mut self, watermark: EventTime, next_end: EventTime, arrived: ProcessingTime) {
         // The delay is that of the record that carried the watermark, also if the watermark passes several
         // ends of windows at once.

@@ -226,7 +226,8 @@ fn of_either(value: Either<Batch, Batch>) -> (Side, Batch) {
     }
 }
 
-/// Returns the batch of a record if it comes from the input `side` of the join.
+/// Returns the batch of rows that an engine record carries, if the record comes from the input `side` of the
+/// join; else `None`.
 fn of_side(value: &Either<Batch, Batch>, side: Side) -> Option<&Batch> {
     match (value, side) {
         (Either::Left(batch), Side::Left) | (Either::Right(batch), Side::Right) => Some(batch),

@@ -1,6 +1,6 @@
-//! The ceiling: Linear Road's short form as a hand-written single-threaded loop, without an engine. The
-//! difference to an engine is the engine's overhead. So the loop is as fast as safe Rust allows, operator by
-//! operator, and it does the whole job.
+//! The ceiling: Linear Road's short form (speed, toll and accidents) as a hand-written single-threaded loop,
+//! without an engine. The difference to an engine is the engine's overhead. So the loop is as fast as safe
+//! Rust allows, operator by operator, and it does the whole job.
 //!
 //! ```text
 //! produce -> keep_reports -> take_positions -+-> keep_standing -> Stops: 120 s by 30 s ---------+

@@ -1,4 +1,5 @@
-//! The result of Linear Road's short form for a segment and a minute, and the rule for its toll.
+//! The result of Linear Road's short form (speed, toll and accidents) for a segment and a minute, and the
+//! rule for its toll.
 //!
 //! The short form differs from the full rules: it counts reports instead of cars, takes the speed of the same
 //! minute, and regards only accidents in the segment itself.
@@ -13,8 +14,8 @@ pub const ACCIDENT_WINDOW: Span = Span::from_secs(120);
 /// Distance between the starts of two windows in which accidents are detected.
 pub const ACCIDENT_SLIDE: Span = Span::from_secs(30);
 
-/// The windows of the short form. Sizes and slides are whole seconds, because the starts of windows are written in
-/// seconds.
+/// The windows of the short form of Linear Road (speed, toll and accidents). Sizes and slides are whole
+/// seconds, because the starts of windows are written in seconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LrbWindows {
     /// The window in which accidents are detected.
@@ -55,7 +56,7 @@ pub fn toll(cars: u64, average_speed_mph: f64) -> u64 {
     if cars > 50 && average_speed_mph < 40.0 { 2 * (cars - 50) * (cars - 50) } else { 0 }
 }
 
-/// Result of the short form for a segment and a minute.
+/// Result of the short form of Linear Road (speed, toll and accidents) for a segment and a minute.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SegmentReport {
     /// Number of reports from the segment; 0 if only accidents are known.

@@ -26,7 +26,8 @@ use std::collections::BTreeMap;
 
 use super::{Row, is_near};
 
-/// One row of Linear Road's input, with the fields that the short form reads.
+/// One row of Linear Road's input, with the fields that the short form of Linear Road (speed, toll and
+/// accidents) reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LrbInput {
     /// Event time of the row, in microseconds from the start of the run.
@@ -49,7 +50,8 @@ pub struct LrbInput {
     pub position: u32,
 }
 
-/// One row of the results of Linear Road's short form; the fields are the columns of `lrb.csv`.
+/// One row of the results of Linear Road's short form (speed, toll and accidents); the fields are the columns
+/// of `lrb.csv`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LrbRow {
     /// Start of the minute, or of the window that joins tolls and accidents if windows were chosen, in
@@ -84,7 +86,7 @@ impl Row for LrbRow {
     }
 }
 
-/// Results of Linear Road's short form for an input.
+/// Results of Linear Road's short form (speed, toll and accidents) for an input.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LrbAnswer {
     /// Result rows, ordered by minute, expressway, direction and segment.
@@ -95,8 +97,8 @@ pub struct LrbAnswer {
     pub reports: u64,
 }
 
-/// Sizes of the windows of Linear Road's short form, in microseconds above zero. Windows start at multiples of their
-/// size, and windows of accidents at multiples of their slide.
+/// Sizes of the windows of Linear Road's short form (speed, toll and accidents), in microseconds above zero.
+/// Windows start at multiples of their size, and windows of accidents at multiples of their slide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LrbSizes {
     /// Size of the windows in which accidents are sought.
@@ -117,13 +119,14 @@ const USUAL: LrbSizes = LrbSizes {
     last_us: 60_000_000,
 };
 
-/// Returns the results of Linear Road's short form for `input`, whose rows may be in any order.
+/// Returns the results of Linear Road's short form (speed, toll and accidents) for `input`, whose rows may be
+/// in any order.
 pub fn lrb_rows(input: impl Iterator<Item = LrbInput>) -> LrbAnswer {
     lrb_rows_in(USUAL, input)
 }
 
-/// Returns the results of Linear Road's short form in windows of these sizes for `input`, whose rows may be in any
-/// order.
+/// Returns the results of Linear Road's short form (speed, toll and accidents) in windows of these sizes for
+/// `input`, whose rows may be in any order.
 ///
 /// # Panics
 /// If a last window is longer than a window of tolls, because it could have several tolls of a segment.
