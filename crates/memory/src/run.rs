@@ -58,6 +58,21 @@ pub trait TakeOut<T> {
     /// If fewer values are left.
     fn take_each(&mut self, count: usize, each: impl FnMut(T));
 
+    /// Returns an iterator that takes the next `count` values, each when it is asked for. A loop over the iterator is
+    /// compiled into its function, where the function passed to [`take_each`](Self::take_each) may become a call for
+    /// each value. If the iterator is dropped early, the rest may count as taken, if values of `T` need no drop.
+    ///
+    /// # Panics
+    /// Like [`take_each`](Self::take_each), at once or at the first value that is missing.
+    #[inline(always)]
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = T> {
+        (0..count).map_while(|_| {
+            let mut value = None;
+            self.take_each(1, |taken| value = Some(taken));
+            value
+        })
+    }
+
     /// Takes `count` values, calls `each` with those at the offsets in `selection`, and drops the others.
     ///
     /// # Panics
@@ -128,6 +143,23 @@ impl<T: Send + 'static, E: Passing> TakeOut<T> for Drain<'_, T, E> {
                 each(unsafe { self.run.take_out(index) });
             }
         }
+    }
+
+    #[inline(always)]
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = T> {
+        assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
+        let start = self.run.next;
+        if const { !std::mem::needs_drop::<T>() } {
+            self.pass(count);
+        }
+        (start..start + count).map(|index| {
+            if const { std::mem::needs_drop::<T>() } {
+                self.pass(1);
+            }
+            // SAFETY: the index is in the run by the assertion above, and counted as taken: all values before the
+            // first one is taken, or this one just now. Each index occurs once.
+            unsafe { self.run.take_out(index) }
+        })
     }
 
     #[inline(always)]

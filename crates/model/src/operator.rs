@@ -63,6 +63,17 @@ pub trait Input<T> {
     /// If `count` is above `remaining()`.
     fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>));
 
+    /// Returns an iterator that takes the next `count` records, in order, each when it is asked for. It is to be run to
+    /// its end. An operator whose work per record is long loops over it: the function passed to
+    /// [`take_each`](Self::take_each) may become a call for each record.
+    ///
+    /// # Panics
+    /// May panic if `count` is above `remaining()`.
+    #[inline(always)]
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
+        (0..count).map_while(|_| self.take())
+    }
+
     /// Takes the next `count` records and calls `each` with the records at the offsets in `selection`, which
     /// must rise. The other records are dropped.
     ///

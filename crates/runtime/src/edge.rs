@@ -143,6 +143,11 @@ impl<T, R: TakeOut<Record<T>>> Input<T> for DrainInput<R> {
     }
 
     #[inline(always)]
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
+        self.run.taken(count)
+    }
+
+    #[inline(always)]
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
         self.run.take_selected(count, selection, each);
     }
@@ -214,6 +219,13 @@ impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
         assert!(count <= self.limit, "only records at hand are taken");
         self.limit -= count;
         self.input.take_each(count, each);
+    }
+
+    #[inline(always)]
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
+        assert!(count <= self.limit, "only records at hand are taken");
+        self.limit -= count;
+        self.input.taken(count)
     }
 
     #[inline(always)]

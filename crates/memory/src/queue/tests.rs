@@ -54,7 +54,11 @@ fn step<T: ToString + Send>(reader: &mut QueueReader<T, Rules>, max: usize) -> O
     match reader.next(max) {
         QueueNext::Values(mut run) => {
             let count = run.remaining();
-            run.take_each(count, |value| shown.push(value.to_string()));
+            if max % 2 == 0 {
+                run.take_each(count, |value| shown.push(value.to_string()));
+            } else {
+                shown.extend(run.taken(count).map(|value| value.to_string()));
+            }
         }
         QueueNext::Mark(mark) => shown.push(format!("[{mark:?}]")),
         QueueNext::Empty => return None,

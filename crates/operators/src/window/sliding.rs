@@ -198,7 +198,9 @@ where
     #[inline(always)]
     fn process<I: Input<V>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
         let count = input.remaining();
-        input.take_each(count, |record| self.fold_one(record, output));
+        for record in input.taken(count) {
+            self.fold_one(record, output);
+        }
         self.accounts.read += count as u64;
     }
 
