@@ -7,7 +7,7 @@ use thalweg_scheduling::policy::enjima::{Enjima, EnjimaSettings};
 
 use super::*;
 use crate::aims::Aims;
-use crate::cost_clock::Spent;
+use crate::cost_clock::{CostClock, Spent};
 use crate::output::Delivered;
 use crate::query::Entry;
 use crate::task::StepReport;
@@ -21,6 +21,7 @@ fn runs(metrics_interval_ns: u64) -> Runs {
         source_grain_ns: 1_000,
         metrics_interval_ns,
         measured_steps: 0,
+        cost_clock: CostClock::Wall,
     }
 }
 
@@ -68,14 +69,14 @@ fn an_interval_without_records_keeps_what_is_known() {
     check(&[(100, 4, 1_000), (99, 0, 990)], &[(10.0, 0.04), (10.0, 5.0 / 200.0)]);
 }
 
-/// Checks the cost of a run after each interval. An interval has its runs, each written as (records in, busy
+/// Checks the cost of a run after each interval. An interval has its runs, each written as (records in, charged
 /// ns).
 fn check_runs(intervals: &[&[(u64, u64)]], expected: &[f64]) {
     let mut view = view();
     for (steps, &expected) in intervals.iter().zip(expected) {
-        for &(records_in, busy_ns) in *steps {
+        for &(records_in, charged_ns) in *steps {
             let report = StepReport { records_in, records_out: records_in, ..StepReport::default() };
-            view.meter.note_step(report, busy_ns);
+            view.meter.note_step(report, Spent { busy_ns: 2 * charged_ns, charged_ns });
         }
         view.measure();
         let state = view.state(Fields::default(), 384, ProcessingTime::ZERO, false);
@@ -151,7 +152,8 @@ fn measured(metrics_interval_ns: u64, rounds_ms: impl Iterator<Item = u64>) -> V
     let mut last = OperatorState::ASSUMED_COST_NS_PER_RECORD;
     let mut measured = Vec::new();
     for ms in rounds_ms {
-        meter.note_step(StepReport { records_in: 10, records_out: 10, ..StepReport::default() }, 10 * ms);
+        let report = StepReport { records_in: 10, records_out: 10, ..StepReport::default() };
+        meter.note_step(report, Spent { busy_ns: 20 * ms, charged_ns: 10 * ms });
         ranker.prepare(at_ms(ms), Memory::default(), |_| false);
         let state = ranker.snapshot.operators[operator.0 as usize].expect("the task runs");
         if state.cost_ns_per_record != last {

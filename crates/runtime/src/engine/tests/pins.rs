@@ -55,7 +55,7 @@ fn each_worker_stays_on_a_core_of_its_own() {
 #[test]
 fn workers_stay_where_the_engine_was_made() {
     for core in cores_of(system::thread_number()).into_iter().take(4) {
-        let made = std::thread::spawn(move || {
+        let made = thread::spawn(move || {
             cores::pin(&[core]);
             (cores_of_workers(1, true), cores_of_workers(2, true))
         });
