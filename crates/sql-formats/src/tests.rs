@@ -390,7 +390,7 @@ proptest! {
         let mut lines = String::new();
         for (a, b, c, d, f, g, h, x) in &rows {
             let mut g64 = Vec::new();
-            value::write_base64(g, &mut g64);
+            write_base64(g, &mut g64);
             let mut stamp = Vec::new();
             let micros = d.map_or(0, |d| d / 1_000);
             value::write_timestamp(micros, arrow::datatypes::TimeUnit::Microsecond, value::TimestampForm::Sql, false, &mut stamp);
