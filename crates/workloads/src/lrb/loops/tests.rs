@@ -99,7 +99,7 @@ fn an_empty_stream_has_no_results() {
 #[test]
 fn it_stops_by_the_clock_at_the_end_of_a_stride() {
     let report = run(LoopOptions { stop: LoopStop::After(Duration::ZERO), ..options(384) });
-    assert_eq!(report.events(), CLOCK_STRIDE_EVENTS);
+    assert_eq!(report.events(), loops::CLOCK_STRIDE_EVENTS);
 }
 
 proptest! {
