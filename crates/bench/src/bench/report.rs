@@ -388,9 +388,6 @@ impl Figures {
             if self.queries == 1 { String::new() } else { format!(", {} queries", self.queries) },
             offered.unwrap_or("as fast as can be".to_owned()),
         );
-        if let (Some(policy), Some(parameters)) = (&self.policy, &self.policy_parameters) {
-            text += &format!("  policy      {policy}: {}\n", parameters.text());
-        }
         let (throughput, events) = (show::rate(self.throughput_per_s), show::count(self.events_in));
         text += &format!("  throughput  {throughput} over {:.2} s; {events} events in all\n", self.seconds);
         if let (Some(extremes), true) = (self.query_throughput_per_s, self.queries > 1) {
@@ -407,7 +404,7 @@ impl Figures {
         }
         for (name, delays, what) in [
             ("latency     ", self.latency_us, "markers"),
-            ("inside      ", self.processing_latency_us, "markers, from the intake"),
+            ("inside      ", self.processing_latency_us, "markers"),
             ("delay       ", self.output_delay_us, "closings"),
             ("results out ", self.result_latency_us, "closings, from the end of the window"),
             ("last event  ", self.event_latency_us, "closings, from the arrival of the last event"),
