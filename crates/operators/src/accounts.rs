@@ -2,6 +2,7 @@
 //! panicked.
 //!
 //! An operator holds its [`Accounts`] in a field `accounts`, and [`accounted!`] writes the methods that report them.
+//! [`stored!`] writes the methods of an operator whose state is in a field `store`.
 
 use thalweg_model::{Blame, Counts};
 
@@ -74,3 +75,23 @@ macro_rules! accounted {
     };
 }
 pub(crate) use accounted;
+
+/// Implements the methods of [`Operator`](thalweg_model::Operator) by which an operator with windows gives its state,
+/// which is in the field `store`, an allowance (the part of the memory budget that it may use) and a seed for hashes,
+/// and reports the bytes of the state.
+macro_rules! stored {
+    () => {
+        fn fund(&mut self, allowance: &thalweg_model::Allowance) {
+            self.store.fund(allowance);
+        }
+
+        fn seed(&mut self, entropy: &mut dyn thalweg_model::Entropy) {
+            self.store.seed(entropy.next_u64());
+        }
+
+        fn state_bytes(&self) -> usize {
+            self.store.bytes()
+        }
+    };
+}
+pub(crate) use stored;

@@ -32,7 +32,7 @@ use super::tree::{Place, Tree};
 const LINES_MIN: usize = 12;
 
 /// Largest number of runs that the tree may have. It is only ever lowered.
-const RUNS_MAX: usize = 9;
+const RUNS_MAX: usize = 7;
 
 /// Number of runs that may be missing from [`RUNS_MAX`] before that constant must be lowered. Branches in
 /// work remove one or two runs each, so five leaves room for two or three merges.

@@ -29,8 +29,8 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Either, Entropy, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record,
-    Sharing, State, StateError, StateReader, StateWriter, Window,
+    Either, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing, State,
+    StateError, StateReader, StateWriter, Window,
 };
 
 use super::batch::{BATCH_RECORDS, Functions};
@@ -226,17 +226,7 @@ where
         (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
     }
 
-    fn fund(&mut self, allowance: &Allowance) {
-        self.store.fund(allowance);
-    }
-
-    fn seed(&mut self, entropy: &mut dyn Entropy) {
-        self.store.seed(entropy.next_u64());
-    }
-
-    fn state_bytes(&self) -> usize {
-        self.store.bytes()
-    }
+    crate::accounts::stored!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.store.save(state)

@@ -32,8 +32,8 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Either, Entropy, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record,
-    Sharing, State, StateError, StateReader, StateWriter,
+    Blame, Either, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing, State,
+    StateError, StateReader, StateWriter,
 };
 
 use super::batch::{BATCH_RECORDS, Functions};
@@ -400,17 +400,7 @@ where
         (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
     }
 
-    fn fund(&mut self, allowance: &Allowance) {
-        self.store.fund(allowance);
-    }
-
-    fn seed(&mut self, entropy: &mut dyn Entropy) {
-        self.store.seed(entropy.next_u64());
-    }
-
-    fn state_bytes(&self) -> usize {
-        self.store.bytes()
-    }
+    crate::accounts::stored!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         assert!(self.meeting.is_none(), "state is saved when all that a record emits is through (O3)");

@@ -35,8 +35,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Entropy, Flow, Fold, Horizon, Input, Mark, Operator, Output, Record, Sharing, SlidingWindows,
-    Span, State, StateError, StateReader, StateWriter, Windowed,
+    Flow, Fold, Horizon, Input, Mark, Operator, Output, Record, Sharing, SlidingWindows, Span, State,
+    StateError, StateReader, StateWriter, Windowed,
 };
 
 use super::firing::Fired;
@@ -230,17 +230,7 @@ where
         (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
     }
 
-    fn fund(&mut self, allowance: &Allowance) {
-        self.store.fund(allowance);
-    }
-
-    fn seed(&mut self, entropy: &mut dyn Entropy) {
-        self.store.seed(entropy.next_u64());
-    }
-
-    fn state_bytes(&self) -> usize {
-        self.store.bytes()
-    }
+    crate::accounts::stored!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.lateness.save(state)?;
