@@ -252,7 +252,7 @@ fn name_of(value: f64) -> &'static str {
 }
 
 /// Appends the shortest digits which are read as the same float, in the notation of Java.
-fn write_shortest<T: LowerExp + FromStr + PartialEq>(
+fn write_shortest<T: Copy + LowerExp + FromStr + PartialEq>(
     value: T,
     is_nearly_zero: bool,
     out: &mut impl Write,
