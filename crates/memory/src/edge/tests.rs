@@ -423,7 +423,7 @@ proptest! {
                         Next::Values(mut run) => {
                             prop_assert!(run.remaining() <= max.min(block_records as usize));
                             let count = run.remaining();
-                            if max % 2 == 0 {
+                            if max.is_multiple_of(2) {
                                 run.take_each(count, |value| got.push(Item::Value(value)));
                             } else {
                                 got.extend(run.taken(count).map(Item::Value));

@@ -54,7 +54,7 @@ fn step<T: ToString + Send>(reader: &mut QueueReader<T, Rules>, max: usize) -> O
     match reader.next(max) {
         QueueNext::Values(mut run) => {
             let count = run.remaining();
-            if max % 2 == 0 {
+            if max.is_multiple_of(2) {
                 run.take_each(count, |value| shown.push(value.to_string()));
             } else {
                 shown.extend(run.taken(count).map(|value| value.to_string()));
