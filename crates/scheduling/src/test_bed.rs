@@ -2,8 +2,9 @@
 //! round if none can.
 //!
 //! The test bed follows the contract of [`Policy`] to the letter: a round refreshes the whole snapshot, a
-//! rank one entry; words are published, and compared until they are renewed. Fractions of records that result
-//! from a selectivity are carried to the next run.
+//! request for a rank one operator's entry. The rank of an operator is stored as a word, as the workers' board
+//! stores it, and operators are compared by their stored words until the next rank is asked for. Fractions of
+//! records that result from a selectivity are carried to the next run.
 
 use std::collections::VecDeque;
 

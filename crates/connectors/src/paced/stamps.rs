@@ -34,7 +34,8 @@ impl Stamps {
     }
 }
 
-/// Returns the event time of a record, from its times after the start of the load.
+/// Returns the event time of a record: the time at which its sender sends it, which is `sent_ns` of `times` after
+/// `start`, the start of the load, rounded down to a microsecond.
 pub(super) fn stamp(start: ProcessingTime, times: Times) -> EventTime {
     let micros = start.plus_nanos(times.sent_ns).as_nanos() / 1_000;
     EventTime::from_micros(i64::try_from(micros).expect("a thousandth of 64 bits fits 63 bits"))

@@ -58,7 +58,8 @@ impl Sbox {
     fn choose(&mut self, snapshot: &Snapshot) {
         let is_active =
             |query: QueryId| self.queries.get(query.0 as usize).is_some_and(|turn| turn.is_active);
-        // A query without a window end would keep its turn for ever, because its sinks see no watermark.
+        // A query stays the current one until its sinks have seen another watermark. A query without an end of a
+        // window ahead is not kept, because its sinks may never see one.
         let is_kept = self.at_hand.is_some_and(|(query, seen)| {
             is_active(query)
                 && end_of(snapshot, query) < EventTime::MAX

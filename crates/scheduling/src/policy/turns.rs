@@ -6,8 +6,8 @@
 
 use crate::snapshot::OperatorId;
 
-/// Greatest distance, in turns, of turn counts from the count at which scores are zero: half of the whole
-/// numbers that a score holds exactly.
+/// Greatest distance, in turns, between the turn count of an operator (the number of turns that it has taken) and
+/// the turn count whose score is zero. Scores hold whole numbers of this size exactly.
 pub(crate) const REACH_TURNS: u64 = 1 << 32;
 
 /// Number of turns that each operator has taken.

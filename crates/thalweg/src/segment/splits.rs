@@ -10,7 +10,7 @@ use thalweg_runtime::{EdgeKind, InputHandle, OutputPlan};
 use super::{Allowed, Cut, FromSource, Gathers, Isolated, PARTITIONS_MAX, Planner, Segment};
 use crate::draft::Label;
 
-/// A segment of a source with several splits, without operators.
+/// The beginning of a query: a source with several splits (parallel parts), before any operator is added to it.
 pub struct FromSplits<S, W = WatermarkStrategy> {
     pub(crate) splits: Vec<FromSource<S, W>>,
     /// Name of a task that only unites the splits.

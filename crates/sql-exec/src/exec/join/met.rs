@@ -75,9 +75,9 @@ struct MetRow {
     written_ms: i64,
 }
 
-/// Bytes of a remembered left row beside its values and its version, and of an entry of `written`, which
-/// shares the values.
+/// Bytes of a stored left row beside its values and beside the bytes of the right row that it matched.
 const ROW_BYTES: usize = size_of::<MetRow>() + 48;
+/// Bytes of an entry of the queue in which left rows wait for their expiry. It shares the values of the row.
 const NOTE_BYTES: usize = size_of::<(i64, Arc<[u8]>)>();
 const REPLACED_BYTES: usize = size_of::<Replaced>() + 48;
 
