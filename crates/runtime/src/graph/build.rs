@@ -168,7 +168,7 @@ fn refusal(names: &[(ReaderOf, String)], edge: usize, error: EdgeError, is_queue
 }
 
 /// Opens all edges of a query except the containers (the unclaimed blocks of each epoch), which are opened by
-/// the operators that workers share that read them. The error has the number of the edge that failed.
+/// their readers, operators that workers share. The error has the number of the edge that failed.
 fn open_edges(
     plans: &[EdgePlan],
     pool: &Arc<Pool>,
@@ -338,7 +338,7 @@ fn wire(built: &mut [BuiltTask], paths: &[Path], made: &[Made]) {
     }
 }
 
-/// Tells each task that deposits blocks for one operator that workers share which other tasks do so. `reader` is the
+/// Tells each task that deposits blocks for one operator that workers share: which other tasks do so. `reader` is the
 /// first copy of that operator.
 fn wire_peers(built: &mut [BuiltTask], reader: usize) {
     let writing = built[reader].upstream.clone();

@@ -54,7 +54,7 @@ pub enum EdgeKind {
 pub struct Feed<T: Send + 'static> {
     target: Arc<dyn Deposit<T>>,
     block_pool: Arc<BlockPool<Record<T>>>,
-    /// Epoch trackers of the operators that workers share that read the link's containers (the blocks of each epoch).
+    /// Epoch trackers of the operators, shared by workers, that read the link's containers (the blocks of each epoch).
     trackers: Vec<Arc<EpochTracker>>,
     splits: Arc<Mutex<Splits>>,
 }
@@ -85,7 +85,7 @@ impl<T: Send + 'static> Feed<T> {
         Feed { target, block_pool, trackers: trackers.clone(), splits }
     }
 
-    /// Returns the epoch trackers of the operators that workers share that read the link's containers (the
+    /// Returns the epoch trackers of the operators, shared by workers, that read the link's containers (the
     /// blocks of each epoch).
     pub(super) fn trackers(&self) -> Vec<Arc<EpochTracker>> {
         self.trackers.clone()
@@ -178,7 +178,7 @@ pub trait Reading<T: Send + 'static>: Sized + 'static {
     fn ports(end: Self::Blocks) -> Self::Ports;
 
     /// Returns the destination of a link's filled blocks: the containers (the unclaimed blocks of each epoch)
-    /// of all operators that workers share that read the link, one entry of `containers` for each.
+    /// of all readers of the link that workers share, one entry of `containers` for each.
     #[doc(hidden)]
     fn target(containers: &[Arc<Containers<T, Self::Carrier>>]) -> Arc<dyn Deposit<T>>;
 }
@@ -271,7 +271,7 @@ struct LinkState<T: Send + 'static, K: Reading<T>> {
     /// One place for each reader of the link, which receives the reading end when the edge is opened.
     readers: Mutex<Vec<Option<ReadEnd<T, K>>>>,
     feed: Opened<Feed<T>>,
-    /// The containers (the unclaimed blocks of each epoch) of all operators that workers share that read this link.
+    /// The containers (the unclaimed blocks of each epoch) of all readers of this link that workers share.
     containers: Mutex<Vec<Arc<Containers<T, K::Carrier>>>>,
     /// The partitions that have been added so far to a link of kind partitions.
     partitions: Mutex<Vec<Link<T, K>>>,

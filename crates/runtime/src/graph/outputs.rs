@@ -55,7 +55,7 @@ pub trait OutputPlan<T>: Send + 'static {
         None
     }
 
-    /// Returns the epoch trackers of the operators that workers share that read this output, if it leads to
+    /// Returns the epoch trackers of the readers of this output that workers share, if it leads to
     /// containers (the unclaimed blocks of each epoch) that are open.
     #[doc(hidden)]
     fn trackers(&self) -> Vec<Arc<EpochTracker>> {

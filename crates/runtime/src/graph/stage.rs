@@ -83,7 +83,7 @@ pub(super) trait StagePlan: Send {
     /// Returns the way in which the tasks of the operator that workers share run.
     fn kind(&self) -> TaskKind;
 
-    /// Opens the containers (the unclaimed blocks of each epoch) that the operator that workers share reads.
+    /// Opens the containers (the unclaimed blocks of each epoch) from which the operator that workers share reads.
     /// The containers that it writes must be open already.
     fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<EpochTracker>, EdgeError>;
 
