@@ -23,6 +23,7 @@ mod metrics;
 mod outside;
 mod pins;
 mod rounds;
+mod spy;
 mod threads;
 
 /// A sink that records what arrives as text: values, and marks in brackets.

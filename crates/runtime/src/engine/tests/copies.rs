@@ -2,8 +2,8 @@
 //! of tasks that are no copies.
 
 use thalweg_model::{Addressed, Sharing};
-use thalweg_scheduling::{Fields, OperatorId, Rank, Scale, Snapshot};
 
+use super::spy::Spy;
 use super::*;
 use crate::graph::{EdgeKind, InputPlan, OutputPlan, Several};
 
@@ -100,41 +100,17 @@ impl<const MERGES: bool> Operator<i64> for Shared<MERGES> {
     }
 }
 
-/// A policy that notes the number of copies of each task, in the first round that shows tasks.
-struct Spy(Arc<Mutex<Vec<u32>>>);
-
-impl Policy for Spy {
-    fn name(&self) -> &'static str {
-        "spy"
-    }
-
-    fn reads(&self) -> Fields {
-        Fields::default()
-    }
-
-    fn scale(&self) -> Scale {
-        Scale::Ordinal
-    }
-
-    fn prepare(&mut self, snapshot: &Snapshot) {
-        let mut shown = self.0.lock();
-        if shown.is_empty() {
-            shown.extend(snapshot.operators.iter().flatten().map(|state| state.copies));
-        }
-    }
-
-    fn rank(&self, _: &Snapshot, operator: OperatorId) -> Option<Rank> {
-        Some(Rank { class: 0, score: 0.0, tie: operator.0 })
-    }
-}
-
 /// Returns the number of copies that the policy sees of each task of a query, in the order of the plan. The copies of
 /// a shared operator come before the task that closes their epochs.
 fn copies(graph: Graph) -> Vec<u32> {
     let clock = Arc::new(VirtualClock::default());
     let of_engine: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
-    let shown = Arc::<Mutex<Vec<u32>>>::default();
-    let builder = Engine::builder().workers(2).clock(of_engine).policy(Box::new(Spy(Arc::clone(&shown))));
+    let shown = Arc::<Mutex<Vec<Vec<u32>>>>::default();
+    let spy = Spy {
+        shown: Arc::clone(&shown),
+        look: |snapshot| snapshot.operators.iter().flatten().map(|state| state.copies).collect(),
+    };
+    let builder = Engine::builder().workers(2).clock(of_engine).policy(Box::new(spy));
     let mut stepped = builder.build_stepped().unwrap();
     let _query = stepped.engine.submit(graph).unwrap();
     // A round comes every millisecond.
@@ -144,7 +120,7 @@ fn copies(graph: Graph) -> Vec<u32> {
         stepped.workers[0].step(clock.as_ref());
     }
     let shown = shown.lock();
-    shown.clone()
+    shown.iter().find(|copies| !copies.is_empty()).cloned().expect("a round shows the tasks")
 }
 
 #[test]

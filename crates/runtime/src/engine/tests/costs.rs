@@ -1,7 +1,8 @@
 //! Tests of the clock of costs: the cost that a policy sees of a task whose steps wait and compute.
 
-use thalweg_scheduling::{Fields, OperatorId, Rank, Scale, Snapshot};
+use thalweg_scheduling::OperatorId;
 
+use super::spy::Spy;
 use super::*;
 
 /// Time on the engine's clock that a record takes, in ns. The thread does nothing meanwhile.
@@ -42,39 +43,17 @@ impl Source for Slowly {
     }
 }
 
-/// A policy that notes the costs per record which it is shown of the first task, one per round.
-struct Spy(Arc<Mutex<Vec<f64>>>);
-
-impl Policy for Spy {
-    fn name(&self) -> &'static str {
-        "spy"
-    }
-
-    fn reads(&self) -> Fields {
-        Fields::default()
-    }
-
-    fn scale(&self) -> Scale {
-        Scale::Ordinal
-    }
-
-    fn prepare(&mut self, snapshot: &Snapshot) {
-        let state = snapshot.operator(OperatorId(0));
-        self.0.lock().extend(state.map(|state| state.cost_ns_per_record));
-    }
-
-    fn rank(&self, _: &Snapshot, operator: OperatorId) -> Option<Rank> {
-        Some(Rank { class: 0, score: 0.0, tie: operator.0 })
-    }
-}
-
 /// Returns the cost of a record of the source, in ns, as the policy sees it in the end.
 fn cost_ns(cost_clock: CostClock) -> f64 {
     let clock = Arc::new(VirtualClock::default());
     let of_engine: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
-    let costs = Arc::<Mutex<Vec<f64>>>::default();
+    let costs = Arc::<Mutex<Vec<Option<f64>>>>::default();
+    let spy = Spy {
+        shown: Arc::clone(&costs),
+        look: |snapshot| snapshot.operator(OperatorId(0)).map(|state| state.cost_ns_per_record),
+    };
     let builder = Engine::builder().edges(tiny()).clock(of_engine).cost_clock(cost_clock);
-    let mut stepped = builder.policy(Box::new(Spy(Arc::clone(&costs)))).build_stepped().unwrap();
+    let mut stepped = builder.policy(Box::new(spy)).build_stepped().unwrap();
     let mut graph = Graph::new("slowly");
     let source = Slowly { clock: Arc::clone(&clock), left: RECORDS };
     graph.source("source", source, strategy(), Repeat::new(1), SinkPlan(Seen::default()));
@@ -82,8 +61,8 @@ fn cost_ns(cost_clock: CostClock) -> f64 {
     assert_eq!(run(&mut stepped, &clock), ProcessingTime::NEVER);
     let report = query.wait().unwrap();
     assert_eq!(report.busy_ns, RECORDS * WAITED_NS, "busy times are by the engine's clock");
-    let last = costs.lock().last().copied();
-    last.expect("the policy prepares each round")
+    let last = costs.lock().iter().rev().find_map(|cost| *cost);
+    last.expect("a round shows the task")
 }
 
 /// Costs are by the engine's clock unless the CPU time of the thread is asked for. Time in which a step waits
