@@ -1,7 +1,7 @@
 //! The parameters of a run's policy, as JSON, as text and as a field of CSV.
 
 use serde::{Serialize, Serializer};
-use thalweg_scheduling::{Parameter, ParameterValue};
+use thalweg_scheduling::{Parameter, ParameterValue, Settings, policy};
 
 /// The parameters of the policy of a run, as the policy reports them.
 #[derive(Clone, PartialEq, Debug)]
@@ -12,6 +12,14 @@ impl PolicyParameters {
     pub fn text(&self) -> String {
         let words: Vec<String> = self.0.iter().map(Parameter::to_string).collect();
         words.join(", ")
+    }
+
+    /// Returns the parameters that differ from those of the policy called `name` with its defaults; all of them if
+    /// there is no policy of that name.
+    pub fn other_than_defaults(&self, name: &str) -> PolicyParameters {
+        let defaults = policy::configured(name, &Settings::default()).map(|policy| policy.parameters());
+        let defaults = defaults.unwrap_or_default();
+        PolicyParameters(self.0.iter().filter(|parameter| !defaults.contains(parameter)).cloned().collect())
     }
 
     /// Returns the parameters as one field of CSV without commas, such as `round_ns=1000000;cycle_ns=120000000`.
@@ -61,5 +69,17 @@ mod tests {
         assert_eq!(parameters.text(), "cycle_ns 7, memory_share 0.5, is_lazy false, estimate sum");
         assert_eq!(parameters.field(), "cycle_ns=7;memory_share=0.5;is_lazy=false;estimate=sum");
         assert_eq!(serde_json::to_string(&PolicyParameters(Vec::new())).unwrap(), "{}");
+    }
+
+    /// Only what was set apart from the defaults is left.
+    #[test]
+    fn parameters_of_the_defaults_are_left_out() {
+        let of = |settings: &Settings| {
+            let policy = policy::configured("klink", settings).unwrap();
+            PolicyParameters(policy.parameters()).other_than_defaults("klink").text()
+        };
+        let defaults = Settings::default();
+        assert_eq!(of(&defaults), "");
+        assert_eq!(of(&Settings { klink_cycle_ns: 5_000_000, ..defaults }), "cycle_ns 5000000");
     }
 }

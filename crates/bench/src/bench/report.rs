@@ -388,6 +388,12 @@ impl Figures {
             if self.queries == 1 { String::new() } else { format!(", {} queries", self.queries) },
             offered.unwrap_or("as fast as can be".to_owned()),
         );
+        if let (Some(policy), Some(parameters)) = (&self.policy, &self.policy_parameters) {
+            let others = parameters.other_than_defaults(policy);
+            if !others.0.is_empty() {
+                text += &format!("  policy      {policy}: {}\n", others.text());
+            }
+        }
         let (throughput, events) = (show::rate(self.throughput_per_s), show::count(self.events_in));
         text += &format!("  throughput  {throughput} over {:.2} s; {events} events in all\n", self.seconds);
         if let (Some(extremes), true) = (self.query_throughput_per_s, self.queries > 1) {
