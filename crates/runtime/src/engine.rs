@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use thalweg_memory::sync::{AtomicU32, Mutex, Ordering};
 use thalweg_memory::{Budget, Pool};
 use thalweg_model::{Clock, Entropy, SeededEntropy};
-use thalweg_scheduling::{Policy, policy::enjima::Enjima};
+use thalweg_scheduling::policy::enjima::Enjima;
+use thalweg_scheduling::{InputOrder, Policy};
 
 use crate::ablations::Ablations;
 use crate::clock::SystemClock;
@@ -236,6 +237,7 @@ impl EngineBuilder {
                 metrics_interval_ns,
                 measured_steps,
                 cost_clock: self.cost_clock,
+                input_order: InputOrder::default(),
             },
             edges: EdgePlans { memory: self.memory, limits: self.edges, ablations: self.ablations },
             policy: self.policy,

@@ -39,7 +39,7 @@ use thalweg_memory::sync::MutexGuard;
 use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, CacheAligned, Mutex, Ordering, fence};
 use thalweg_memory::{Pool, TaskCell};
 use thalweg_model::{Clock, ProcessingTime};
-use thalweg_scheduling::{OperatorId, Policy};
+use thalweg_scheduling::{InputOrder, OperatorId, Policy};
 
 pub(crate) use self::body::{Claim, Done, Entrance, Outcome, TaskBody, discard};
 pub(crate) use self::turn::Bench;
@@ -119,7 +119,7 @@ pub(crate) struct Executor {
 }
 
 /// Bounds of one run of a task: bytes, and how often a source is polled, a task is measured and a step is
-/// measured operator by operator. Also the clock of its cost.
+/// measured operator by operator. Also the clock of its cost, and the order in which it reads its inputs.
 #[derive(Clone, Copy)]
 pub(crate) struct Runs {
     pub(crate) block_records: u32,
@@ -135,6 +135,8 @@ pub(crate) struct Runs {
     pub(crate) measured_steps: u32,
     /// Clock that measures the cost of the run, which counts as cost of its task.
     pub(crate) cost_clock: CostClock,
+    /// Order in which a task reads its inputs, as the policy wants it.
+    pub(crate) input_order: InputOrder,
 }
 
 impl Runs {
@@ -161,6 +163,7 @@ impl Executor {
     ) -> Arc<Self> {
         let places = usize::try_from(limits::TASKS.max).expect("the number of tasks is bounded");
         let prefers_workers = workers > 1 && policy.prefers_workers();
+        let runs = Runs { input_order: policy.input_order(), ..runs };
         Arc::new(Executor {
             cells: (0..places).map(|_| TaskCell::default()).collect(),
             preferred_workers: (0..places).map(|_| AtomicU32::new(NO_WORKER)).collect(),

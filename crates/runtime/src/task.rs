@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use thalweg_model::{Clock, Counts, Entropy, EventTime, Fault, Mark, ProcessingTime};
-use thalweg_scheduling::{Context, EpochWork};
+use thalweg_scheduling::{Context, EpochWork, InputOrder};
 
 pub(crate) use self::inlet::{FirstSeen, Inlet, Outlet, Position};
 pub(crate) use self::tokens::Tokens;
@@ -172,7 +172,7 @@ pub(crate) enum Stop {
 }
 
 /// A view of a task for the scheduler and other threads that do not hold the task. Only the task writes it,
-/// except for `stop` and `is_woken`. Relaxed: the values are hints, exact while the task does not run, and
+/// except for `stop` and `is_woken`, and for `reads_by_arrival`, which the engine sets before the first step. Relaxed: the values are hints, exact while the task does not run, and
 /// the task's cell orders its runs.
 pub(crate) struct Probe {
     /// The input edges of the task; empty for a source.
@@ -220,6 +220,9 @@ pub(crate) struct Probe {
     /// For a task with several inputs: the last watermark that it has taken from each, as the bits of its
     /// microseconds; otherwise empty. Relaxed: policies only order work by it.
     input_watermarks: Box<[AtomicU64]>,
+    /// For a task with several inputs: true if it reads them in the order of arrival, and not in that of their
+    /// watermarks.
+    reads_by_arrival: AtomicBool,
 }
 
 /// Stands for the time between two records of a source without a pace: it is not known whether more than one
@@ -253,7 +256,20 @@ impl Probe {
             rows_taken: AtomicU64::new(0),
             carriers_taken: AtomicU64::new(0),
             tokens: None,
+            reads_by_arrival: AtomicBool::new(false),
         }
+    }
+
+    /// Sets the order in which the task reads its inputs.
+    pub(crate) fn set_input_order(&self, order: InputOrder) {
+        self.reads_by_arrival.store(order == InputOrder::Arrival, Ordering::Relaxed);
+    }
+
+    /// Returns a function that returns the arrival at an input by which the task chooses the next input; `None` if the
+    /// task does not read its inputs in the order of arrival. See [`Inlet::arrived_ns`].
+    pub(crate) fn arrivals(&self) -> Option<impl Fn(usize) -> u64> {
+        let arrived_ns = |port: usize| self.inputs[port].arrived_ns();
+        self.reads_by_arrival.load(Ordering::Relaxed).then_some(arrived_ns)
     }
 
     /// Returns this probe (the view of a source for other threads) with `tokens`, the state of Cameo's token
@@ -583,15 +599,21 @@ impl Probe {
     }
 
     /// Returns the scheduling context of the work at the head of the input that is read next, and the last
-    /// watermark of that input. Among the inputs with waiting work it is the one with the lowest watermark,
-    /// as [`Merge`](merge::Merge) chooses apart from its turns; of several such inputs, the one whose work
-    /// has the oldest source event. Returns `None` if nothing waits.
+    /// watermark of that input. It is the input that [`Merge`](merge::Merge) chooses apart from its turns: among those
+    /// with waiting work the one with the lowest watermark, and of several such inputs the one whose work has the oldest
+    /// source event. If inputs are read in the order of arrival, it is the one whose work came first, and of several
+    /// such inputs the first of the task's inputs. Returns `None` if nothing waits.
     fn next_head(&self, now: ProcessingTime) -> Option<(EventTime, Context)> {
         let heads = self.inputs.iter().enumerate().filter_map(|(port, inlet)| {
             let last = self.input_watermarks.get(port).map(|last| last.load(Ordering::Relaxed).cast_signed());
-            Some((last.map_or(EventTime::MIN, EventTime::from_micros), inlet.head(now)?))
+            let watermark = last.map_or(EventTime::MIN, EventTime::from_micros);
+            Some((port, (watermark, inlet.head(now)?)))
         });
-        heads.min_by_key(|(watermark, head)| (*watermark, head.observed))
+        let next = match self.arrivals() {
+            None => heads.min_by_key(|(_, (watermark, head))| (*watermark, head.observed)),
+            Some(arrived_ns) => heads.min_by_key(|(port, _)| arrived_ns(*port)),
+        };
+        next.map(|(_, head)| head)
     }
 
     /// Returns the last watermark of the input that is read next, for a task with several inputs. It is the

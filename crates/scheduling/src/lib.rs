@@ -54,7 +54,7 @@ pub use policy::enjima::{Enjima, EnjimaSettings, ThresholdRange};
 pub use policy::klink::{Estimate, Klink, KlinkSettings, Relief};
 pub use policy::output_cost::OutputCost;
 pub use policy::streambox::StreamBox;
-pub use policy::{Policy, ROUND_NS, Refresh, Scale, UnknownPolicy, by_name, configured, names};
+pub use policy::{InputOrder, Policy, ROUND_NS, Refresh, Scale, UnknownPolicy, by_name, configured, names};
 pub use rank::{Quantum, Rank};
 pub use run_log::{Logged, RunLog};
 pub use settings::Settings;

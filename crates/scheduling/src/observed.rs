@@ -2,7 +2,7 @@
 //! made of. An observer sees the calls to a policy and its answers, and changes neither.
 
 use crate::parameters::Parameter;
-use crate::policy::{Policy, Refresh, Scale};
+use crate::policy::{InputOrder, Policy, Refresh, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
@@ -51,6 +51,10 @@ impl<O: Observe> Policy for Observed<O> {
 
     fn prefers_workers(&self) -> bool {
         self.policy.prefers_workers()
+    }
+
+    fn input_order(&self) -> InputOrder {
+        self.policy.input_order()
     }
 
     fn is_relieving_memory(&self) -> bool {

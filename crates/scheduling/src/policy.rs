@@ -70,6 +70,18 @@ pub enum Scale {
     Ordinal,
 }
 
+/// The input that an operator with several inputs reads next, of those on which something waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum InputOrder {
+    /// The input with the lowest watermark, until it has been read for so long that others get a turn. Records of inputs
+    /// that are ahead would only wait in state for it. This is Cameo's local priority, by progress (section 5.2).
+    #[default]
+    Progress,
+    /// The input whose oldest waiting record arrived at the operator first, as in a queue that all inputs share. Inputs
+    /// on which only marks wait, such as watermarks, go before all records.
+    Arrival,
+}
+
 /// A rule that picks the next operator to run from a snapshot of the engine.
 ///
 /// State changes only in [`prepare`](Policy::prepare) and [`feedback`](Policy::feedback), which are called serially, so
@@ -122,6 +134,11 @@ pub trait Policy: Send {
     /// nearly equal urgency. Called once.
     fn prefers_workers(&self) -> bool {
         self.scale() == Scale::Ratio && self.conserves_work()
+    }
+
+    /// Returns the order in which an operator reads its inputs, if it has several. Called once.
+    fn input_order(&self) -> InputOrder {
+        InputOrder::Progress
     }
 
     /// Returns true if, as of the last round of ranking, the policy chooses operators so as to free memory,

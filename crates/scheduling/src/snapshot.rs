@@ -365,6 +365,31 @@ impl Fields {
     /// A group without a field of its own: with it, the empty parts of edges are left out of
     /// [`Snapshot::memory_used_bytes`].
     pub const MEMORY: Fields = Fields(256);
+    /// A group without a field: the policy needs [reports of runs](crate::Policy::feedback), which an operating system does
+    /// not give.
+    pub const FEEDBACK: Fields = Fields(1_024);
+
+    /// All groups but the empty one, with the names by which messages tell them.
+    const NAMES: [(Fields, &'static str); 11] = [
+        (Fields::OLDEST_PENDING, "oldest pending records"),
+        (Fields::LAST_RUN, "ends of runs"),
+        (Fields::COST_AND_SELECTIVITY, "costs and selectivities"),
+        (Fields::LATENCY_GRADIENT, "latency gradients"),
+        (Fields::TOPOLOGY, "topology"),
+        (Fields::EPOCHS, "epochs"),
+        (Fields::CONTEXTS, "scheduling contexts"),
+        (Fields::STREAMS, "progress of streams"),
+        (Fields::MEMORY, "memory in use"),
+        (Fields::CONTAINERS, "open containers"),
+        (Fields::FEEDBACK, "reports of runs"),
+    ];
+
+    /// Returns the names of the groups that this set has and `supplied` has not. A program that drives a policy refuses
+    /// it if there are any.
+    pub fn missing_from(self, supplied: Fields) -> Vec<&'static str> {
+        let is_missing = |(group, _): &&(Fields, &str)| self.contain(*group) && !supplied.contain(*group);
+        Fields::NAMES.iter().filter(is_missing).map(|(_, name)| *name).collect()
+    }
 
     /// Returns true if this set of field groups contains all groups of `other`.
     pub const fn contain(self, other: Fields) -> bool {
@@ -404,6 +429,20 @@ pub struct Completion {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The names are those of the groups that are missing, and each group has a name.
+    #[test]
+    fn missing_fields_are_named() {
+        let supplied = Fields::PENDING | Fields::TOPOLOGY;
+        assert_eq!((Fields::TOPOLOGY | Fields::STREAMS).missing_from(supplied), ["progress of streams"]);
+        assert!(
+            supplied.missing_from(supplied).is_empty()
+                && Fields::PENDING.missing_from(Fields::PENDING).is_empty()
+        );
+        for bit in 0..Fields::NAMES.len() {
+            assert_eq!(Fields(1 << bit).missing_from(Fields::PENDING).len(), 1, "bit {bit}");
+        }
+    }
 
     #[test]
     fn sets_of_fields_contain_their_parts_and_no_others() {

@@ -54,6 +54,7 @@ impl Serialize for Member {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::args::BenchArgs;
 
     /// Numbers, switches and words keep their types in JSON, and the order is that of the policy.
     #[test]
@@ -80,6 +81,11 @@ mod tests {
         };
         let defaults = Settings::default();
         assert_eq!(of(&defaults), "");
+        for name in policy::names() {
+            let args = BenchArgs::parsed(&format!("ysb --policy {name}"));
+            let parameters = args.policy_parameters().unwrap();
+            assert_eq!(parameters.other_than_defaults(name).text(), "", "{name}");
+        }
         assert_eq!(of(&Settings { klink_cycle_ns: 5_000_000, ..defaults }), "cycle_ns 5000000");
     }
 }

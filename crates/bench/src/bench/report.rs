@@ -206,7 +206,13 @@ impl GroupFigures {
         self.overdue.and_then(|overdue| overdue.result_latency_us)
     }
 
-    /// Returns throughput, latencies and the like of the group of queries, as two lines of text.
+    /// Returns the latency of results from the arrival of their last event, in which results that are due and not
+    /// delivered count with their age.
+    pub fn events_us(&self) -> Option<Latency> {
+        self.overdue.and_then(|overdue| overdue.event_latency_us)
+    }
+
+    /// Returns throughput, latencies and the like of the group of queries, as a few lines of text.
     pub fn text(&self) -> String {
         let throughput = show::rate(self.throughput_per_s);
         let mut text = format!("  {:11} {throughput} by {} queries", self.name, self.queries);
@@ -223,6 +229,7 @@ impl GroupFigures {
         for (name, latency, what) in [
             ("latency", self.latency_us, "markers".to_owned()),
             ("results", self.result_latency_us, format!("closings{overdue}")),
+            ("last event", self.event_latency_us, "closings".to_owned()),
         ] {
             let Some(Latency { mean, p50, p99, max, count, .. }) = latency else { continue };
             let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));

@@ -19,6 +19,7 @@ use crate::query::QueryState;
 mod copies;
 mod costs;
 mod diamond;
+mod inputs;
 mod metrics;
 mod outside;
 mod pins;

@@ -128,6 +128,7 @@ impl TaskBody {
         let Entrance { driver, pool, runs, query, ids, now } = *entrance;
         let by_id = |places: Vec<usize>| places.into_iter().map(|place| ids[place]).collect();
         probe.name_writer(operator.0);
+        probe.set_input_order(runs.input_order);
         waker.settle(Arc::downgrade(driver), operator);
         let run_records = match rows_max {
             Some(rows_max) => rows_max.saturating_mul(CARRIERS_PER_RUN),

@@ -2,8 +2,8 @@
 //! input, and the order of a query's tasks. Also of how often each of them is measured.
 
 use thalweg_model::{Mark, Span, TumblingWindows, VirtualClock};
-use thalweg_scheduling::Klink;
 use thalweg_scheduling::policy::enjima::{Enjima, EnjimaSettings};
+use thalweg_scheduling::{InputOrder, Klink};
 
 use super::*;
 use crate::aims::Aims;
@@ -22,6 +22,7 @@ fn runs(metrics_interval_ns: u64) -> Runs {
         metrics_interval_ns,
         measured_steps: 0,
         cost_clock: CostClock::Wall,
+        input_order: InputOrder::default(),
     }
 }
 

@@ -144,7 +144,7 @@ where
             if self.is_over || self.deferred.room() == 0 || taken >= quantum {
                 break;
             }
-            let Some(port) = self.merge.next() else { break };
+            let Some(port) = self.merge.next(self.probe.arrivals()) else { break };
             let max = self.deferred.room().min(quantum - taken);
             let DeferredTask { deferred, merge, ports, is_over, .. } = self;
             let mut feed = Feed { deferred, merge, port, taken: 0, announce: None };

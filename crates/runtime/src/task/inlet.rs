@@ -131,6 +131,17 @@ impl Inlet {
         }
     }
 
+    /// Returns the arrival in ns by which a task that reads its inputs in the order of arrival chooses this input: that
+    /// of the oldest waiting record, 0 if only marks wait, and `u64::MAX` if nothing waits. An edge keeps the arrival of
+    /// its last mark only, and by that one an input with a mark every now and then would never be the oldest. Marks
+    /// take no time, so they come first.
+    pub(crate) fn arrived_ns(&self) -> u64 {
+        match self {
+            Inlet::Edge(edge, reader) if edge.pending(*reader) == 0 && edge.pending_marks(*reader) > 0 => 0,
+            Inlet::Edge(..) | Inlet::Claims(..) | Inlet::Epochs(..) => self.oldest_ns().unwrap_or(u64::MAX),
+        }
+    }
+
     /// Returns the instant at which waiting work becomes claimable for this task by the passing of time;
     /// `NEVER` if none does. Call this when nothing is claimable at `now`.
     pub(crate) fn next_claimable_at(&self, now: ProcessingTime) -> ProcessingTime {

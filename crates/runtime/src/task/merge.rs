@@ -15,8 +15,10 @@
 //! its records would become late through no cause of its own.
 //!
 //! Every input with records is read, so no input waits for another, and streams that split and rejoin cannot
-//! block each other. The input with the lowest watermark goes first, because records of others would only
-//! wait in state for it. But after [`TURNS_MAX`] runs the others are read, too.
+//! block each other. The policy sets the order ([`InputOrder`](thalweg_scheduling::InputOrder)). By progress, the input
+//! with the lowest watermark goes first, because records of others would only wait in state for it; but after
+//! [`TURNS_MAX`] runs the others are read, too. By arrival, the input goes first whose oldest record came first, and inputs
+//! on which only marks wait go before all records.
 
 use thalweg_model::{EventTime, LatencyMarker, Mark, ProcessingTime};
 
@@ -95,8 +97,13 @@ impl Merge {
         (self.empty, self.tired) = (0, 0);
     }
 
-    /// Returns the input to read next; `None` if all inputs were found empty in this step.
-    pub(crate) fn next(&mut self) -> Option<usize> {
+    /// Returns the input to read next; `None` if all inputs were found empty in this step. If inputs are read in the
+    /// order of arrival, `arrived_ns` returns the arrival of the oldest record of an input, or `u64::MAX` if nothing
+    /// waits there; it is `None` if they are read in the order of their watermarks.
+    pub(crate) fn next(&mut self, arrived_ns: Option<impl Fn(usize) -> u64>) -> Option<usize> {
+        if let Some(arrived_ns) = arrived_ns {
+            return self.least(self.empty, arrived_ns);
+        }
         let place = self.lowest(self.empty | self.tired).or_else(|| {
             self.tired = 0;
             self.lowest(self.empty)
@@ -166,11 +173,16 @@ impl Merge {
     }
 
     fn lowest(&self, passed_over: u128) -> Option<usize> {
+        self.least(passed_over, |place| self.inputs[place].watermark)
+    }
+
+    /// Returns the input with the least key, of those that can be read and are not passed over.
+    fn least<K: Ord>(&self, passed_over: u128, key: impl Fn(usize) -> K) -> Option<usize> {
         let can_be_read = |&place: &usize| {
             let InputState { is_over, is_at_barrier, .. } = self.inputs[place];
             !is_over && !is_at_barrier && passed_over & (1 << place) == 0
         };
-        (0..self.inputs.len()).filter(can_be_read).min_by_key(|&place| self.inputs[place].watermark)
+        (0..self.inputs.len()).filter(can_be_read).min_by_key(|&place| key(place))
     }
 
     /// Passes on the least watermark of all inputs, if it has advanced, and the fact that all inputs are

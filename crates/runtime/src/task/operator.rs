@@ -147,7 +147,7 @@ where
             if output.room() == 0 {
                 break;
             }
-            let port = if is_single { Some(0) } else { self.merge.next() };
+            let port = if is_single { Some(0) } else { self.merge.next(self.probe.arrivals()) };
             let Some(port) = port else { break };
             let mut feed = Feed::<_, _, MEASURED> {
                 chain: &mut self.tail.chain,

@@ -116,6 +116,23 @@ fn the_head_is_that_of_the_input_that_is_read_next() {
     check_head([0, 0], [Some(600), Some(100)], None);
 }
 
+/// If inputs are read in the order of arrival, the head is that of the input whose work came first, whatever the
+/// watermarks are. Edges of this test give their records an arrival that is the time in their scheduling context.
+#[test]
+fn by_arrival_the_head_is_that_of_what_came_first() {
+    for (observed_ns, expected) in [([400, 500], (600, 400)), ([500, 400], (100, 400))] {
+        let edges = observed_ns.map(|observed_ns| edge_with(3, observed_ns));
+        let probe = Probe::new(edges.iter().map(inlet).collect(), Box::default());
+        probe.set_input_order(InputOrder::Arrival);
+        for (port, seconds) in [600, 100].into_iter().enumerate() {
+            probe.note_input_mark(port, Mark::Watermark(EventTime::from_secs(seconds)));
+        }
+        let now = at(1_000);
+        let found = (probe.head_watermark(now), probe.head(now).observed);
+        assert_eq!(found, (Some(EventTime::from_secs(expected.0)), at(expected.1)));
+    }
+}
+
 /// The lengths of queues are in rows: where a record stands for several rows, the records that wait count
 /// as the mean number of rows in those taken so far. So an edge of records and an edge of batches compare.
 #[test]

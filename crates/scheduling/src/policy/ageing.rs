@@ -14,7 +14,7 @@
 use thalweg_model::ProcessingTime;
 
 use crate::parameters::Parameter;
-use crate::policy::{Policy, Refresh, Scale};
+use crate::policy::{InputOrder, Policy, Refresh, Scale};
 use crate::rank::{Origin, Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, Snapshot};
 
@@ -94,6 +94,10 @@ impl<P: Policy> Policy for Ageing<P> {
 
     fn prefers_workers(&self) -> bool {
         self.policy.prefers_workers()
+    }
+
+    fn input_order(&self) -> InputOrder {
+        self.policy.input_order()
     }
 
     fn is_relieving_memory(&self) -> bool {

@@ -228,8 +228,10 @@ impl Policy for Cameo {
         parameters.extend([
             Parameter::whole("grain_ns", self.settings.grain_ns),
             Parameter::whole("cost_noise_ns", self.settings.cost_noise_ns),
-            Parameter::whole("noise_seed", self.settings.noise_seed),
         ]);
+        if self.settings.cost_noise_ns > 0 {
+            parameters.push(Parameter::whole("noise_seed", self.settings.noise_seed));
+        }
         parameters
     }
 

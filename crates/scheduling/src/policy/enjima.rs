@@ -279,7 +279,7 @@ impl Policy for Enjima {
     fn reads(&self) -> Fields {
         let literal =
             Fields::LAST_RUN | Fields::COST_AND_SELECTIVITY | Fields::LATENCY_GRADIENT | Fields::TOPOLOGY;
-        if self.is_strict { literal } else { literal | Fields::OLDEST_PENDING }
+        if self.is_strict { literal } else { literal | Fields::OLDEST_PENDING | Fields::FEEDBACK }
     }
 
     fn refresh(&self) -> Refresh {

@@ -8,6 +8,7 @@
 //!            record or the end of the last run, whichever is later
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
+//! Inputs     of several, the one whose oldest waiting record came first
 //! Starves    none: later arrivals go behind
 //! Differs    `fcfs` goes by arrival at the operator, as Enjima's text says; Enjima's program ranks by the time at
 //!            which an operator was last eligible, which is the rule of `fifo`. A source that makes records on demand
@@ -21,7 +22,7 @@
 use thalweg_model::ProcessingTime;
 
 use crate::parameters::Parameter;
-use crate::policy::{Policy, Scale};
+use crate::policy::{InputOrder, Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
@@ -94,6 +95,10 @@ impl Policy for Fcfs {
 
     fn scale(&self) -> Scale {
         Scale::Ordinal
+    }
+
+    fn input_order(&self) -> InputOrder {
+        InputOrder::Arrival
     }
 
     fn parameters(&self) -> Vec<Parameter> {

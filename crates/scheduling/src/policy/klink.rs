@@ -54,8 +54,9 @@
 //!   query, run at once; the paper gives a worker a query.
 //! * A record in front of the parallel copies of an operator goes to one of them. It costs the mean of the copies, as
 //!   if records were divided evenly; the paper does not say how it counts them.
-//! * In memory mode the pipeline of a query is all of its operators in topological order, also where it branches, and
-//!   where it has copies.
+//! * In memory mode the pipeline of a query is all of its operators in topological order, also where it branches. The
+//!   copies of an operator follow one another there, and each takes its share of the records. Copies that share no
+//!   input, since each reads a partition of its own, count as operators one after the other.
 //!
 //! **Ablations** by name: `klink_no_memory` has no memory mode. In memory mode `klink_memory_slack` takes the
 //! query with the least slack, where `klink` takes the one that releases the most (see `klink/memory.rs`).

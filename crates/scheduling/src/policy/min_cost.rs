@@ -84,7 +84,7 @@ impl Policy for MinCost {
     }
 
     fn reads(&self) -> Fields {
-        Fields::PENDING | Fields::TOPOLOGY
+        Fields::PENDING | Fields::TOPOLOGY | Fields::FEEDBACK
     }
 
     fn scale(&self) -> Scale {

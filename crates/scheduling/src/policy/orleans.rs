@@ -8,6 +8,7 @@
 //!            bag
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
+//! Inputs     of several, the one whose oldest waiting record came first
 //! Starves    an operator low in the bag, while those above always have more: by definition. The variant
 //!            `orleans+ageing` bounds the wait
 //! Differs    a bag is the set of operators that prefer this worker. A worker with an empty bag takes the newest
@@ -15,7 +16,7 @@
 //!            an operator near in the query, not the newest. The paper names no quantum of Orleans
 
 use crate::policy::fcfs::in_line_since;
-use crate::policy::{Policy, Scale};
+use crate::policy::{InputOrder, Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
@@ -45,6 +46,10 @@ impl Policy for Orleans {
 
     fn prefers_workers(&self) -> bool {
         true
+    }
+
+    fn input_order(&self) -> InputOrder {
+        InputOrder::Arrival
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {
@@ -116,5 +121,6 @@ mod tests {
         bed.push(0, 4);
         assert_eq!(bed.steps(7), "AADDBBC");
         assert!(Orleans::default().prefers_workers());
+        assert_eq!(Orleans::default().input_order(), InputOrder::Arrival);
     }
 }

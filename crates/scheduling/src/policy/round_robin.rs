@@ -47,7 +47,8 @@ impl Policy for RoundRobin {
     }
 
     fn reads(&self) -> Fields {
-        if self.quantum_ns.is_some() { Fields::COST_AND_SELECTIVITY } else { Fields::PENDING }
+        let costs = if self.quantum_ns.is_some() { Fields::COST_AND_SELECTIVITY } else { Fields::PENDING };
+        costs | Fields::FEEDBACK
     }
 
     fn scale(&self) -> Scale {

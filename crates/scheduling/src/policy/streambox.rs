@@ -261,7 +261,7 @@ impl Policy for StreamBox {
     }
 
     fn reads(&self) -> Fields {
-        let always = Fields::PENDING | Fields::OLDEST_PENDING | Fields::TOPOLOGY | Fields::EPOCHS;
+        let always = Fields::OLDEST_PENDING | Fields::TOPOLOGY | Fields::EPOCHS | Fields::FEEDBACK;
         if self.form == Form::MostOpenFirst { always | Fields::CONTAINERS } else { always }
     }
 

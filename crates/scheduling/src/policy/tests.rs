@@ -53,6 +53,37 @@ fn settings_reach_their_policies() {
     }
 }
 
+/// The policies that stand for queues which all inputs share read inputs in the order of arrival, also behind a bound of
+/// waiting and while their calls are recorded. All others read them by progress.
+#[test]
+fn queues_read_inputs_in_the_order_of_arrival() {
+    let by_arrival = [fcfs::NAME, fcfs::INGEST_NAME, fcfs::FIFO_NAME, orleans::NAME, orleans::AGEING_NAME];
+    for name in names() {
+        let expected = if by_arrival.contains(&name) { InputOrder::Arrival } else { InputOrder::Progress };
+        let policy = by_name(name).unwrap();
+        assert_eq!(policy.input_order(), expected, "{name}");
+        let traced = crate::Traced::new(policy, &crate::Trace::new(1));
+        assert_eq!(traced.input_order(), expected, "{name}");
+    }
+}
+
+/// The policies that need reports of runs say so.
+#[test]
+fn policies_that_need_reports_say_so() {
+    let needs = [
+        enjima::NAME,
+        round_robin::NAME,
+        round_robin::QUANTUM_NAME,
+        min_cost::NAME,
+        streambox::NAME,
+        streambox::MOST_OPEN_NAME,
+    ];
+    for name in names() {
+        let missing = by_name(name).unwrap().reads().missing_from(Fields::PENDING);
+        assert_eq!(missing.contains(&"reports of runs"), needs.contains(&name), "{name}");
+    }
+}
+
 /// The README's table of policies names every policy.
 #[test]
 fn the_readme_names_every_policy() {

@@ -157,7 +157,8 @@ fn groups(comparison: &Comparison) -> String {
         text += &format!("<th>{}</th>", escaped(axis));
     }
     text += "<th>queries</th><th>throughput</th><th>latency, mean</th><th>p50</th><th>p99</th><th>output delay, p99</th>\
-             <th>results p50</th><th>p99</th><th>overdue</th><th>deadlines met</th><th>in time</th></tr>\n";
+             <th>results p50</th><th>p99</th><th>last event p50</th><th>p99</th>\
+             <th>overdue</th><th>deadlines met</th><th>in time</th></tr>\n";
     for at in comparison.places() {
         for (label, group) in
             comparison.labels().into_iter().flat_map(|label| groups.iter().map(move |group| (label, group)))
@@ -183,6 +184,8 @@ fn groups(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.output_delay_us.map(|delay| delay.p99))),
                 micros(of(|figures| figures.results_us().map(|latency| latency.p50))),
                 micros(of(|figures| figures.results_us().map(|latency| latency.p99))),
+                micros(of(|figures| figures.events_us().map(|latency| latency.p50))),
+                micros(of(|figures| figures.events_us().map(|latency| latency.p99))),
                 of(|figures| Some(figures.overdue?.results? as f64))
                     .map_or("-".to_owned(), |count| format!("{count:.0}")),
                 share(of(|figures| figures.deadlines_met)),

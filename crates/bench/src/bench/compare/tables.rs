@@ -63,7 +63,8 @@ pub fn figures(runs: &[Run]) -> String {
 /// Returns the measurements of groups of queries as CSV, one row for each run and each group.
 pub fn groups(runs: &[Run]) -> String {
     let mut text = "label,at,run,group,queries,offered_per_s,throughput_per_s,latency_mean_us,latency_p50_us,latency_p99_us,\
-                    output_delay_p99_us,result_latency_p50_us,result_latency_p99_us,overdue_results,latency_target_us,deadlines_met,in_time\n"
+                    output_delay_p99_us,result_latency_p50_us,result_latency_p99_us,\
+                    event_latency_p50_us,event_latency_p99_us,overdue_results,latency_target_us,deadlines_met,in_time\n"
         .to_owned();
     for (number_of, Run { label, at, figures, .. }) in runs.iter().enumerate() {
         for group in &figures.groups {
@@ -82,6 +83,8 @@ pub fn groups(runs: &[Run]) -> String {
                 number(group.output_delay_us.map(|delay| delay.p99)),
                 number(group.results_us().map(|latency| latency.p50)),
                 number(group.results_us().map(|latency| latency.p99)),
+                number(group.events_us().map(|latency| latency.p50)),
+                number(group.events_us().map(|latency| latency.p99)),
                 number(group.overdue.and_then(|overdue| Some(overdue.results? as f64))),
                 group.latency_target_us.map_or(String::new(), |target_us| target_us.to_string()),
                 number(group.deadlines_met),

@@ -7,7 +7,7 @@ use crate::bench::BenchArgs;
 use crate::bench::comparison::Run;
 use crate::bench::latency;
 use crate::bench::observe::{Ran, Sample, Series};
-use crate::bench::report::{Checked, Figures, GroupFigures};
+use crate::bench::report::{Checked, Figures, GroupFigures, OverdueFigures};
 use crate::bench::verdict::Claim;
 
 #[derive(Parser)]
@@ -114,6 +114,24 @@ fn along_an_axis_figures_are_drawn_against_it() {
     assert!(page::page(&comparison).unwrap().contains("<th>queries</th>"));
 }
 
+/// Returns what was overdue in a run whose latencies are all different.
+fn overdue() -> OverdueFigures {
+    let of = |p50: f64, p99: f64| {
+        Some(latency::Latency { mean: 0.0, stdev: 0.0, p50, p90: 0.0, p99, p999: 0.0, max: 0.0, count: 9 })
+    };
+    OverdueFigures {
+        results: Some(6),
+        markers: Some(7),
+        closings: 8,
+        unmeasured_closings: 9,
+        output_delay_us: of(10.0, 11.0),
+        result_latency_us: of(2.0, 3.0),
+        event_latency_us: of(4.0, 5.0),
+        latency_us: of(12.0, 13.0),
+        results_in_time: Some(1.0),
+    }
+}
+
 fn group(name: &'static str, throughput_per_s: f64) -> GroupFigures {
     GroupFigures {
         name,
@@ -157,6 +175,7 @@ fn groups_stand_beside_the_whole() {
     for (run, throughput_per_s) in runs.iter_mut().zip([1.0, 4.0]) {
         run.figures.groups = vec![group("x", throughput_per_s), group("y", 9.0)];
         run.figures.groups[1].latency_us = run.series.samples[0].latency_us;
+        run.figures.groups[0].overdue = Some(overdue());
     }
     let comparison = comparison(runs);
     assert_eq!(comparison.groups(), ["x", "y"]);
@@ -165,8 +184,8 @@ fn groups_stand_beside_the_whole() {
     assert_eq!(comparison.median_of_group("a", None, "z", throughput), None);
     let csv = tables::groups(&comparison.runs);
     let rows: Vec<&str> = csv.lines().skip(1).collect();
-    assert_eq!(rows[0], "a,,0,x,4,9,1,,,,,,,,800000,,0.25");
-    assert_eq!((rows.len(), rows[3]), (4, "a,,1,y,4,9,9,900,800,1500,,,,,800000,,0.25"));
+    assert_eq!(rows[0], "a,,0,x,4,9,1,,,,,2,3,4,5,6,800000,,0.25");
+    assert_eq!((rows.len(), rows[3]), (4, "a,,1,y,4,9,9,900,800,1500,,,,,,,800000,,0.25"));
     let page = page::page(&comparison).unwrap();
     assert!(page.contains("<td>x</td>") && page.contains("Latency of each group"));
 }

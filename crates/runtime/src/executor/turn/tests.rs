@@ -3,7 +3,7 @@
 
 use thalweg_memory::{Budget, Pool};
 use thalweg_model::VirtualClock;
-use thalweg_scheduling::{Rank, policy};
+use thalweg_scheduling::{InputOrder, Rank, policy};
 
 use super::*;
 use crate::cost_clock::CostClock;
@@ -42,6 +42,7 @@ fn executor() -> Arc<Executor> {
         metrics_interval_ns: 50_000_000,
         measured_steps: 0,
         cost_clock: CostClock::Wall,
+        input_order: InputOrder::default(),
     };
     let (pool, clock) = (Pool::new(Budget::new(1 << 20)), Arc::new(VirtualClock::default()));
     Executor::new(policy::by_name("streambox").unwrap(), pool, clock, runs, 2)

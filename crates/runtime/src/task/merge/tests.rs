@@ -154,8 +154,10 @@ fn a_latency_marker_keeps_when_it_was_taken_in() {
 }
 
 /// Checks which of three inputs, with the watermarks 5, 3 and 4, is read next. The result is the letter of
-/// the input, or `none`; `-a` means that input a was found empty.
-fn check_order(words: &str, expected: &str) {
+/// the input, or `none`; `-a` means that input a was found empty. If `arrived_ns` is given, it has the arrival at each
+/// input, by which they are read.
+fn check_order(arrived_ns: Option<[u64; 3]>, words: &str, expected: &str) {
+    let arrived = arrived_ns.map(|arrived_ns| move |place: usize| arrived_ns[place]);
     let mut merge = Merge::new(&[0, 1, 2]);
     for (place, watermark) in [5, 3, 4].into_iter().enumerate() {
         merge.note_mark(place, Mark::Watermark(EventTime::from_micros(watermark)), &mut |_| ());
@@ -164,7 +166,7 @@ fn check_order(words: &str, expected: &str) {
     for word in words.split_whitespace() {
         match word {
             "next" => {
-                let next = merge.next();
+                let next = merge.next(arrived);
                 shown
                     .push(next.map_or("none".to_owned(), |place| char::from(b'a' + place as u8).to_string()));
             }
@@ -179,11 +181,22 @@ fn check_order(words: &str, expected: &str) {
 
 #[test]
 fn the_lowest_goes_first_and_nobody_waits_for_it() {
-    check_order("next next -b next -c next -a next begin next", "b b c a none b");
-    check_order("b| next", "c");
-    check_order("b. next", "c");
+    check_order(None, "next next -b next -c next -a next begin next", "b b c a none b");
+    check_order(None, "b| next", "c");
+    check_order(None, "b. next", "c");
     // After sixteen turns of one input the two other inputs get a turn each, and then the first one
     // continues.
     let turns = "next ".repeat(17);
-    check_order(&format!("{turns} -c next -a next"), &format!("{}c a b", "b ".repeat(16)));
+    check_order(None, &format!("{turns} -c next -a next"), &format!("{}c a b", "b ".repeat(16)));
+}
+
+/// By arrival, the first that came is read as long as nothing older waits elsewhere, in spite of its watermark and
+/// without turns. An input on which nothing waits comes last.
+#[test]
+fn by_arrival_the_oldest_goes_first() {
+    check_order(Some([7, 9, 8]), "next -a next -c next -b next begin next", "a c b none a");
+    check_order(Some([7, u64::MAX, 8]), "next -a next -c next -b next", "a c b none");
+    check_order(Some([9, 7, 8]), "b| next", "c");
+    check_order(Some([9, 7, 8]), "b. next", "c");
+    check_order(Some([9, 7, 8]), &"next ".repeat(40), "b ".repeat(40).trim_end());
 }

@@ -14,9 +14,13 @@
 //! The paper's "all pipelines that maximize the value p_k" has both readings: p_k has an index of the query,
 //! so each query may have its best k, or one p_k is the greatest of all.
 //!
-//! 1, 2, ... are the operators of the query without its sources, upstream first. The paper prints p(k) as if all
-//! pending records stood at the first operator. As in the paper, records that leave the engine at a sink do not count
-//! as released, and k is an operator with s < 1: any other adds nothing to p.
+//! 1, 2, ... are the operators of the query without its sources, upstream first. Ours: of the records that come to an
+//! operator with parallel copies, each copy takes an even share, and the shares of copies that are not among 1..k stay.
+//! This holds for copies that share their input. Operators of which each reads one partition or one copy, or the chain
+//! behind one split of a source, are taken for operators one after the other, as branches are.
+//!
+//! The paper prints p(k) as if all pending records stood at the first operator. As in the paper, records that leave the
+//! engine at a sink do not count as released, and k is an operator with s < 1: any other adds nothing to p.
 
 use thalweg_model::ProcessingTime;
 
@@ -87,9 +91,15 @@ pub(super) struct Pipeline {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Release {
     pending: f64,
-    /// Number of records that would be left of the query's pending records once the operators considered so
-    /// far had run.
+    /// Number of records that the operator considered last would have put out once it and those before had run; of an
+    /// operator with copies, those that its copies considered so far would have put out.
     left: f64,
+    /// Number of copies of the operator considered last.
+    copies: u32,
+    /// Number of these copies that are still to be considered, and the records that each of them will take of those
+    /// which the operators before have put out.
+    copies_to_come: u32,
+    share: f64,
     cost_ns: f64,
     /// The most records that the first operators of the query would release from memory in a cycle, if they
     /// ran in order; zero if they release none. `place` tells the last of these operators: the number of
@@ -104,15 +114,29 @@ impl Release {
     pub(super) fn pass(&mut self, settings: &KlinkSettings, state: &OperatorState, place: u32) {
         let pending = state.pending as f64;
         let selectivity = selectivity(state, 0.0);
-        let comes = self.left + pending;
+        if self.copies_to_come == 0 || state.copies != self.copies {
+            // A new operator begins. If a copy of the operator before has ended, its share was not taken. If the new
+            // operator has as many copies as that one had, its first copy counts as the one that has ended.
+            let comes = self.left_with_copies();
+            (self.copies, self.copies_to_come) = (state.copies, state.copies.max(1));
+            (self.share, self.left) = (comes / f64::from(self.copies_to_come), 0.0);
+        }
+        let comes = self.share + pending;
+        self.copies_to_come -= 1;
         self.pending += pending;
-        self.left = (comes * selectivity).min(MOST);
+        self.left = (self.left + comes * selectivity).min(MOST);
         self.cost_ns += comes * cost_ns(state);
         let share = (settings.cycle_ns.max(1) as f64 / self.cost_ns).min(1.0);
-        let released = (self.pending - self.left) * share;
+        let released = (self.pending - self.left_with_copies()) * share;
         if selectivity < 1.0 && self.most < released {
             (self.most, self.place) = (released, place);
         }
+    }
+
+    /// Returns the number of records that would be left once the operators considered so far had run, including the
+    /// shares of copies that are still to be considered.
+    fn left_with_copies(&self) -> f64 {
+        (self.left + self.share * f64::from(self.copies_to_come)).min(MOST)
     }
 }
 

@@ -118,6 +118,59 @@ fn the_part_of_a_pipeline_that_releases_most_is_found() {
     check(0, &rows, 0.6125, 2);
 }
 
+/// Returns the release of three operators, of which the second has `copies` copies. Eight records wait for the first
+/// operator and four for the second, of which the first copy has `first` and the others have even parts of the rest.
+fn released_with_copies(copies: u32, first: u64) -> Release {
+    let settings = KlinkSettings { cycle_ns: 1_000, ..KlinkSettings::default() };
+    let others = if copies > 1 { (4 - first) / u64::from(copies - 1) } else { 0 };
+    let of = |copy: u32| if copy == 0 { first } else { others };
+    let copied = (0..copies).map(|copy| OperatorState { copies, ..state(&(of(copy), 1.0, 0.5)) });
+    let all = std::iter::once(state(&(8, 1.0, 0.5))).chain(copied).chain([state(&(0, 1.0, 2.0))]);
+    let mut release = Release::default();
+    for (state, place) in all.zip((0..copies + 2).rev()) {
+        release.pass(&settings, &state, place);
+    }
+    release
+}
+
+/// The records in front of an operator are divided among its copies, so they release as much as one operator would.
+/// By hand: the first operator leaves 4 of 8 records, the second 4 of these 4 and the 4 that wait for it. So 8 of 12
+/// are released. If the records passed two copies with two records each, one after the other, 9.5 would be released.
+#[test]
+fn records_in_front_of_copies_pass_one_of_them() {
+    for (copies, first) in [(1, 4), (2, 2), (2, 0), (2, 4), (4, 1)] {
+        let release = released_with_copies(copies, first);
+        assert_eq!((release.most, release.place), (8.0, 1), "{copies} copies");
+    }
+}
+
+/// Up to the first of two copies, the share of the second one stays. By hand: 12 records come to the copies, 6 to each,
+/// and the first releases 3 of them. The second copy releases nothing.
+#[test]
+fn the_share_of_copies_beyond_the_pipeline_stays() {
+    let settings = KlinkSettings { cycle_ns: 1_000, ..KlinkSettings::default() };
+    let copy = |selectivity| OperatorState { copies: 2, ..state(&(0, 1.0, selectivity)) };
+    let mut release = Release::default();
+    let states = [state(&(12, 1.0, 1.0)), copy(0.5), copy(1.0), state(&(0, 1.0, 1.0))];
+    for (state, place) in states.iter().zip([3, 2, 1, 0]) {
+        release.pass(&settings, state, place);
+    }
+    assert_eq!((release.most, release.place), (3.0, 2));
+}
+
+/// If a copy has ended, the next operator still gets all records: 8 come, 4 to the copy that is left, which leaves 2,
+/// so 6 come to the last operator, which drops them all.
+#[test]
+fn a_copy_that_has_ended_loses_no_records() {
+    let settings = KlinkSettings { cycle_ns: 1_000, ..KlinkSettings::default() };
+    let copy = OperatorState { copies: 2, ..state(&(0, 1.0, 0.5)) };
+    let mut release = Release::default();
+    for (state, place) in [state(&(8, 1.0, 1.0)), copy, state(&(0, 1.0, 0.0))].iter().zip([2, 1, 0]) {
+        release.pass(&settings, state, place);
+    }
+    assert_eq!((release.most, release.place), (8.0, 0));
+}
+
 /// Each of 100 operators makes a very large number of records out of one, and the last operator drops all.
 /// Everything is released, without overflow. It takes far more than a cycle, so the released share is tiny.
 #[test]
