@@ -1,8 +1,8 @@
-//! The rule that `unsafe` occurs only in the room memory, and that a comment at every use there argues why it
-//! is sound.
+//! The rule that `unsafe` occurs only in the room memory and in one module of steer, and that a comment at every use
+//! there argues why it is sound.
 //!
 //! Elsewhere the compiler enforces the rule if the crate root forbids unsafe code, so this rule only looks for that
-//! line. In memory, clippy asks for the comments too. This rule also covers code that clippy does not compile: code
+//! line. In memory and steer, clippy asks for the comments too. This rule also covers code that clippy does not compile: code
 //! under `--cfg loom` and for other targets.
 
 use super::Finding;
@@ -10,8 +10,11 @@ use super::modules::is_root;
 use super::rust_text::{RustText, closing_offset, word_offsets};
 use super::tree::Tree;
 
-/// The only package that may use `unsafe`.
+/// The only package that may use `unsafe` in all its files.
 const UNSAFE_PACKAGE: &str = "crates/memory";
+
+/// A package that may use `unsafe` in one file, and this file: system calls that no library wraps.
+const ONE_UNSAFE_FILE: (&str, &str) = ("crates/steer", "crates/steer/src/system.rs");
 
 /// Lints that the crate root of the package with unsafe code must deny.
 const DENIED_LINTS: [&str; 2] = ["unsafe_op_in_unsafe_fn", "clippy::undocumented_unsafe_blocks"];
@@ -26,6 +29,18 @@ pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
                 findings.extend(missing_lints(path, rust));
             }
             findings.extend(unargued_uses(path, rust));
+        } else if place.package == ONE_UNSAFE_FILE.0 {
+            if is_root(place) && !inner_lints(rust, &["deny"]).contains(&"unsafe_code".to_owned()) {
+                let message =
+                    "the root of steer denies unsafe code outside of one module: add `#![deny(unsafe_code)]`";
+                findings.push(Finding::new(path, 1, message));
+            }
+            findings.extend(unargued_uses(path, rust));
+            if path != ONE_UNSAFE_FILE.1 {
+                let uses = word_offsets(&rust.code, "unsafe").map(|offset| rust.line_of(offset));
+                let message = format!("unsafe code of steer belongs to {}", ONE_UNSAFE_FILE.1);
+                findings.extend(uses.map(|line| Finding::new(path, line, message.clone())));
+            }
         } else if is_root(place) && !inner_lints(rust, &["forbid"]).contains(&"unsafe_code".to_owned()) {
             let message = "a crate root outside of memory says `#![forbid(unsafe_code)]`: add the line";
             findings.push(Finding::new(path, 1, message));

@@ -65,3 +65,14 @@ fn unsafe_functions_argue_in_their_documentation() {
     check_memory("unsafe fn f() {}\n", None);
     check_memory("// unsafe { f() }\nconst S: &str = \"unsafe { f() }\";\n", None);
 }
+
+/// Steer has unsafe code in one file, and its root refuses it elsewhere.
+#[test]
+fn steer_has_unsafe_code_in_one_file() {
+    check("crates/steer/src/lib.rs", "#![deny(unsafe_code)]\n", &[]);
+    check("crates/steer/src/lib.rs", "\n", &["crates/steer/src/lib.rs:1: deny(unsafe_code)"]);
+    check("crates/steer/src/system.rs", "// SAFETY: by the manual.\nunsafe { f() };\n", &[]);
+    check("crates/steer/src/system.rs", "unsafe { f() };\n", &["crates/steer/src/system.rs:1: `SAFETY:`"]);
+    let elsewhere = "// SAFETY: by the manual.\nunsafe { f() };\n";
+    check("crates/steer/src/apply.rs", elsewhere, &["crates/steer/src/apply.rs:2: belongs to"]);
+}

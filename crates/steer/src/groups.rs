@@ -1,0 +1,250 @@
+//! Control groups and other files of the kernel that the translators need: the real-time budget of a group, the time
+//! slice of real-time threads, and the switch by which nice values act within a session only.
+//!
+//! Every change is written into the state file before it is made.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::state_file::{StateFile, write_setting};
+use crate::threads::Processes;
+
+/// Real-time budget of a group in per cent of each period: as in Lachesis' scripts, so that a machine whose real-time
+/// threads never wait can still be used.
+pub const BUDGET_PERCENT: i64 = 95;
+
+/// Time slice in ms after which a thread of SCHED_RR gives way to others of its priority: 25 ms, as on the machine of
+/// the Lachesis paper of 2023.
+pub const SLICE_MS: i64 = 25;
+
+/// Version of control groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Version {
+    /// Version 1: each controller has a tree of its own.
+    One,
+    /// Version 2: one tree for all controllers.
+    Two,
+}
+
+/// A control group of the controller `cpu`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// Folder of the group.
+    pub folder: PathBuf,
+    /// Version of control groups to which the group belongs.
+    pub version: Version,
+}
+
+/// Whether real-time threads of a group may run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Budget {
+    /// The kernel has no budgets of groups.
+    Unknown,
+    /// The group had a budget without a bound.
+    Unbounded,
+    /// The group had so many µs of each period already.
+    Had(i64),
+    /// The group had none and now has so many µs of each period.
+    Given(i64),
+}
+
+impl Group {
+    /// Finds the group of a process. `mounts` is the text of `/proc/mounts`.
+    ///
+    /// # Errors
+    /// If there is no such process, or if no tree with the controller is mounted.
+    pub fn of_process(processes: &Processes, mounts: &str, process: u32) -> io::Result<Group> {
+        let text = fs::read_to_string(processes.root().join(process.to_string()).join("cgroup"))?;
+        let paths = text.lines().filter_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            rest.split_once(':')
+        });
+        let mounted = |version: Version| {
+            mounts.lines().find_map(|line| {
+                let mut fields = line.split_whitespace().skip(1);
+                let (point, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+                let is_wanted = match version {
+                    Version::One => kind == "cgroup" && options.split(',').any(|option| option == "cpu"),
+                    Version::Two => kind == "cgroup2",
+                };
+                is_wanted.then(|| PathBuf::from(point))
+            })
+        };
+        // A kernel may have both versions. The controller then belongs to version 1.
+        for version in [Version::One, Version::Two] {
+            let path = paths.clone().find(|(controllers, _)| match version {
+                Version::One => controllers.split(',').any(|controller| controller == "cpu"),
+                Version::Two => controllers.is_empty(),
+            });
+            if let (Some((_, path)), Some(point)) = (path, mounted(version)) {
+                let folder = point.join(path.trim_start_matches('/'));
+                if version == Version::One || has_controller(&folder) {
+                    return Ok(Group { folder, version });
+                }
+            }
+        }
+        let text = format!("process {process} is in no control group of the controller cpu");
+        Err(io::Error::new(io::ErrorKind::NotFound, text))
+    }
+
+    /// Gives the group a real-time budget if it has none. Without one the kernel refuses real-time threads. Call this
+    /// before the first thread becomes real-time.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written; the message names the file and the number. The groups above need a budget at
+    /// least as large.
+    pub fn give_budget(&self, state_file: &mut StateFile) -> io::Result<Budget> {
+        let file = self.folder.join("cpu.rt_runtime_us");
+        let before = match read_number(&file) {
+            Ok(before) => before,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Budget::Unknown),
+            Err(error) => return Err(error),
+        };
+        if before != 0 {
+            return Ok(if before < 0 { Budget::Unbounded } else { Budget::Had(before) });
+        }
+        let budget_us = read_number(&self.folder.join("cpu.rt_period_us"))? * BUDGET_PERCENT / 100;
+        set_number(&file, budget_us, state_file)?;
+        Ok(Budget::Given(budget_us))
+    }
+}
+
+/// Returns true if a group of version 2 has the controller `cpu`.
+fn has_controller(folder: &Path) -> bool {
+    let controllers = fs::read_to_string(folder.join("cgroup.controllers"));
+    controllers.is_ok_and(|controllers| controllers.split_whitespace().any(|name| name == "cpu"))
+}
+
+/// Sets the time slice of threads of SCHED_RR, for the whole machine.
+///
+/// # Errors
+/// If the file cannot be read or written.
+pub fn set_slice(processes: &Processes, state_file: &mut StateFile) -> io::Result<()> {
+    set_number(&processes.root().join("sys/kernel/sched_rr_timeslice_ms"), SLICE_MS, state_file)
+}
+
+/// Switches the groups off that the kernel makes of sessions. With them nice values compare threads of one session only,
+/// and a tool and an engine that were started from different terminals share the machine evenly.
+///
+/// # Errors
+/// If the file cannot be read or written. A kernel without these groups has no such file, which is no error.
+pub fn join_sessions(processes: &Processes, state_file: &mut StateFile) -> io::Result<()> {
+    match set_number(&processes.root().join("sys/kernel/sched_autogroup_enabled"), 0, state_file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Returns the same kind of error with the file, and what was to be done with it, in front of its message.
+fn told(act: impl fmt::Display, path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{act} {}: {error}", path.display()))
+}
+
+fn read_number(path: &Path) -> io::Result<i64> {
+    let text = fs::read_to_string(path).map_err(|error| told("read", path, &error))?;
+    let number = text.trim().parse::<i64>();
+    number.map_err(|error| told("read", path, &io::Error::new(io::ErrorKind::InvalidData, error)))
+}
+
+/// Writes a setting of the kernel, unless it has this number, after its present number has been written down.
+fn set_number(path: &Path, number: i64, state_file: &mut StateFile) -> io::Result<()> {
+    let before = read_number(path)?;
+    if before == number {
+        return Ok(());
+    }
+    state_file.note_kernel(path, before)?;
+    write_setting(path, number).map_err(|error| told(format_args!("write {number} to"), path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Machine;
+    use crate::state_file;
+
+    const MOUNTS: &str = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\n\
+                          cgroup /sys/fs/cgroup/cpuacct cgroup rw,cpuacct 0 0\n\
+                          cgroup /sys/fs/cgroup/cpu,cpuset cgroup rw,relatime,cpu,cpuset 0 0\n\
+                          cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n";
+
+    /// Checks the folder of the group of a process whose file `cgroup` has this text.
+    #[track_caller]
+    fn check(cgroup: &str, mounts: &str, expected: Option<(&str, Version)>) {
+        let machine = Machine::new();
+        machine.begin(70, 70, 1);
+        fs::write(machine.processes.root().join("70/cgroup"), cgroup).unwrap();
+        let found = Group::of_process(&machine.processes, mounts, 70).ok();
+        let expected = expected.map(|(folder, version)| Group { folder: folder.into(), version });
+        assert_eq!(found, expected, "{cgroup}");
+    }
+
+    #[test]
+    fn the_group_of_a_process_is_found_in_both_versions() {
+        let one = Some(("/sys/fs/cgroup/cpu,cpuset/flink", Version::One));
+        check("4:memory:/other\n2:cpuacct:/no\n1:cpu,cpuset:/flink\n0::/user.slice\n", MOUNTS, one);
+        check("1:cpu:/\n0::/\n", MOUNTS, Some(("/sys/fs/cgroup/cpu,cpuset/", Version::One)));
+        let machine = Machine::new();
+        let root = machine.folder.path().to_str().unwrap();
+        let (mounts, folder) = (format!("cgroup2 {root} cgroup2 rw 0 0\n"), format!("{root}/user.slice/a:b"));
+        fs::create_dir_all(&folder).unwrap();
+        for (controllers, found) in
+            [("cpuset memory\n", None), ("cpuset cpu io\n", Some((&*folder, Version::Two)))]
+        {
+            fs::write(format!("{folder}/cgroup.controllers"), controllers).unwrap();
+            check("0::/user.slice/a:b\n", &mounts, found);
+        }
+        check("1:cpu:/flink\n", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", None);
+        check("", MOUNTS, None);
+        check("nonsense", "nonsense", None);
+        assert!(Group::of_process(&Machine::new().processes, MOUNTS, 70).is_err(), "no such process");
+    }
+
+    /// A group without a budget gets one, which is taken back. One that has a budget, or needs none, is left alone.
+    #[test]
+    fn a_budget_is_given_where_there_is_none() {
+        let machine = Machine::new();
+        let mut state_file = machine.state_file();
+        let group = Group { folder: machine.folder.path().join("group"), version: Version::One };
+        fs::create_dir_all(&group.folder).unwrap();
+        assert_eq!(group.give_budget(&mut state_file).unwrap(), Budget::Unknown);
+        let file = group.folder.join("cpu.rt_runtime_us");
+        fs::write(group.folder.join("cpu.rt_period_us"), "500000\n").unwrap();
+        for (before, given, after) in [
+            ("700000\n", Budget::Had(700_000), "700000\n"),
+            ("-1\n", Budget::Unbounded, "-1\n"),
+            ("0\n", Budget::Given(475_000), "475000"),
+        ] {
+            fs::write(&file, before).unwrap();
+            assert_eq!(group.give_budget(&mut state_file).unwrap(), given);
+            assert_eq!(fs::read_to_string(&file).unwrap(), after);
+        }
+        state_file::restore(state_file.path(), &machine.processes, &machine.kernel).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "0");
+        fs::write(&file, "much").unwrap();
+        let refused = group.give_budget(&mut machine.state_file()).unwrap_err().to_string();
+        assert!(refused.starts_with("read ") && refused.contains("cpu.rt_runtime_us: "), "{refused}");
+    }
+
+    /// The settings of the whole machine are changed once and put back.
+    #[test]
+    fn settings_of_the_machine_are_put_back() {
+        let machine = Machine::new();
+        let folder = machine.processes.root().join("sys/kernel");
+        let files = ["sched_rr_timeslice_ms", "sched_autogroup_enabled"].map(|name| folder.join(name));
+        let contents = || files.each_ref().map(|file| fs::read_to_string(file).unwrap().trim().to_owned());
+        let mut state_file = machine.state_file();
+        join_sessions(&machine.processes, &mut state_file).unwrap();
+        assert!(set_slice(&machine.processes, &mut state_file).is_err(), "every kernel has this file");
+        fs::write(&files[0], "100\n").unwrap();
+        fs::write(&files[1], "1\n").unwrap();
+        for _ in 0..2 {
+            set_slice(&machine.processes, &mut state_file).unwrap();
+            join_sessions(&machine.processes, &mut state_file).unwrap();
+            assert_eq!(contents(), ["25", "0"]);
+        }
+        let restored = state_file::restore(state_file.path(), &machine.processes, &machine.kernel).unwrap();
+        assert_eq!((restored.settings, contents()), (2, ["100".to_owned(), "1".to_owned()]));
+    }
+}

@@ -1,0 +1,35 @@
+//! Priorities for operating-system threads: a policy ranks the operators of a streaming engine, and the threads that
+//! run them get priorities to match.
+//!
+//! ```text
+//!   snapshot -> policy -> ranks -> translator -> priorities -> applier -> kernel        once a period
+//!                                                                 |
+//!                                                              state file -> watchdog, next start
+//! ```
+//!
+//! - [`steering`]: one round, from a driver's look at its engine to the change of priorities;
+//! - [`translate`]: ranks become nice values, real-time priorities or CPU shares;
+//! - [`apply`]: threads get them, and only what differs is changed;
+//! - [`state_file`] and [`watchdog`]: everything is put back, even after the tool was killed.
+//!
+//! Source: Frasca et al., "Accelerating Stream Processing Queries with Congestion-aware Scheduling and Real-time Linux Threads"
+//! (Computing Frontiers 2023), which extends Palyvos-Giannas et al., "Lachesis" (Middleware 2021).
+//!
+//! Unsafe code is in `system.rs` only.
+
+#![deny(unsafe_code)]
+
+pub mod apply;
+pub mod groups;
+pub mod kernel;
+pub mod setting;
+pub mod state_file;
+pub mod steering;
+#[expect(unsafe_code, reason = "system calls that no library wraps")]
+mod system;
+pub mod threads;
+pub mod translate;
+pub mod watchdog;
+
+#[cfg(test)]
+mod fake;

@@ -1,0 +1,386 @@
+//! The steering loop: one round asks a driver for a snapshot, lets the policy rank, translates the ranks, and applies
+//! what has changed.
+//!
+//! ```text
+//!   driver.observe() -> snapshot, threads -> policy.prepare, policy.rank -> translator -> applier
+//! ```
+//!
+//! A round that cannot be used is skipped and counted, and the priorities of the round before remain: the driver has no
+//! answer, or a score is no number.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use thalweg_scheduling::{Fields, OperatorId, Policy, Rank, Snapshot};
+
+use crate::apply::{Applied, Applier};
+use crate::kernel::Kernel;
+use crate::setting::{Class, Setting};
+use crate::threads::ThreadKey;
+use crate::translate::{Nice, RealTime, Unusable};
+
+/// A running engine whose threads are steered.
+pub trait Driver {
+    /// Returns the name of the engine, for messages.
+    fn name(&self) -> &'static str;
+
+    /// Returns the groups of fields of a snapshot that [`observe`](Driver::observe) fills.
+    fn supplies(&self) -> Fields;
+
+    /// Looks at the engine: its operators, with what waits for them, and its threads.
+    ///
+    /// # Errors
+    /// If the engine gives no answer, or none that can be understood. The round is then skipped.
+    fn observe(&mut self) -> Result<Observation, Unobserved>;
+}
+
+/// An engine at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    /// The operators, as a policy sees them. A helper thread with a queue of its own counts as an operator.
+    pub snapshot: Snapshot,
+    /// The threads that are to be steered.
+    pub threads: Vec<Steered>,
+}
+
+/// A thread and the operator whose rank it gets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Steered {
+    /// The thread.
+    pub key: ThreadKey,
+    /// Number of the operator in the snapshot.
+    pub operator: OperatorId,
+    /// Name of the thread for people.
+    pub name: String,
+}
+
+/// Error: a driver could not look at its engine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unobserved(pub String);
+
+impl fmt::Display for Unobserved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unobserved {}
+
+/// Error: a policy needs what a driver does not supply.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unfit {
+    policy: &'static str,
+    driver: &'static str,
+    missing: Vec<&'static str>,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Unfit { policy, driver, missing } = self;
+        write!(f, "policy `{policy}` needs what {driver} does not tell: {}", missing.join(", "))
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+/// The form in which ranks are given to threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Translator {
+    /// Nice values of threads of the usual class.
+    Nice(Nice),
+    /// Priorities of threads of SCHED_RR, as in the paper.
+    RoundRobin(RealTime),
+    /// Priorities of threads of SCHED_FIFO.
+    Fifo(RealTime),
+}
+
+impl Translator {
+    /// Returns the scheduling of each thread.
+    fn settings(self, policy: &dyn Policy, ranks: &[Option<Rank>]) -> Result<Vec<Setting>, Unusable> {
+        let (real_time, class) = match self {
+            Translator::Nice(nice) => {
+                return Ok(nice.translate(policy.scale(), ranks)?.into_iter().map(Setting::nice).collect());
+            }
+            Translator::RoundRobin(real_time) => (real_time, Class::RoundRobin),
+            Translator::Fifo(real_time) => (real_time, Class::Fifo),
+        };
+        let priorities = real_time.translate(policy.scale(), ranks)?;
+        Ok(priorities.into_iter().map(|priority| Setting::real_time(class, priority.into())).collect())
+    }
+}
+
+/// A thread as a round has treated it, for a table or a log.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// The thread with its operator and name.
+    pub thread: Steered,
+    /// Number of records that waited for the operator.
+    pub pending: u64,
+    /// Rank of the operator; `None` if it was not eligible.
+    pub rank: Option<Rank>,
+    /// The scheduling that the thread is to have: of all its operators, that of the most urgent one.
+    pub setting: Setting,
+}
+
+/// Result of a round.
+#[derive(Debug)]
+pub enum Round {
+    /// The round was applied.
+    Applied {
+        /// All threads of the round.
+        rows: Vec<Row>,
+        /// What has changed.
+        applied: Applied,
+    },
+    /// The round was skipped, for this reason.
+    Skipped(String),
+}
+
+/// A policy that steers the threads of an engine.
+pub struct Steering<D, K> {
+    driver: D,
+    policy: Box<dyn Policy>,
+    translator: Translator,
+    applier: Applier<K>,
+    /// Number of rounds that were skipped.
+    skipped: u64,
+}
+
+impl<D: Driver, K: Kernel> Steering<D, K> {
+    /// Makes the steering of an engine.
+    ///
+    /// # Errors
+    /// [`Unfit`] if the policy reads fields that the driver does not supply, or needs reports of runs.
+    pub fn new(
+        driver: D,
+        policy: Box<dyn Policy>,
+        translator: Translator,
+        applier: Applier<K>,
+    ) -> Result<Self, Unfit> {
+        let missing = policy.reads().missing_from(driver.supplies());
+        if missing.is_empty() {
+            return Ok(Steering { driver, policy, translator, applier, skipped: 0 });
+        }
+        Err(Unfit { policy: policy.name(), driver: driver.name(), missing })
+    }
+
+    /// Runs one round.
+    pub fn round(&mut self) -> Round {
+        let observation = match self.driver.observe() {
+            Ok(observation) => observation,
+            Err(error) => return self.skip(error.to_string()),
+        };
+        let Observation { snapshot, threads } = observation;
+        self.policy.prepare(&snapshot);
+        let ranks: Vec<Option<Rank>> =
+            threads.iter().map(|thread| self.policy.rank(&snapshot, thread.operator)).collect();
+        let settings = match self.translator.settings(&*self.policy, &ranks) {
+            Ok(settings) => settings,
+            Err(Unusable { place, score }) => {
+                let reason = format!("`{}` has the score {score}", threads[place].name);
+                return self.skip(reason);
+            }
+        };
+        let pending = |operator: OperatorId| snapshot.operator(operator).map_or(0, |state| state.pending);
+        // A thread that runs several operators gets the most urgent of their settings.
+        let mut wanted: BTreeMap<ThreadKey, Setting> = BTreeMap::new();
+        for (thread, setting) in threads.iter().zip(settings) {
+            let most_urgent = wanted.entry(thread.key).or_insert(setting);
+            if (setting.priority, -setting.nice) > (most_urgent.priority, -most_urgent.nice) {
+                *most_urgent = setting;
+            }
+        }
+        let row = |(thread, rank): (Steered, Option<Rank>)| {
+            let setting = wanted[&thread.key];
+            Row { pending: pending(thread.operator), rank, setting, thread }
+        };
+        let rows: Vec<Row> = threads.into_iter().zip(ranks).map(row).collect();
+        let applied = self.applier.apply(&wanted);
+        Round::Applied { rows, applied }
+    }
+
+    fn skip(&mut self, reason: String) -> Round {
+        self.skipped += 1;
+        Round::Skipped(reason)
+    }
+
+    /// Returns the number of rounds that were skipped so far.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use thalweg_scheduling::{OperatorState, by_name};
+
+    use super::*;
+    use crate::fake::{FakeKernel, Machine};
+
+    /// A driver that answers with what it was given, one answer a round.
+    struct Told(VecDeque<Result<Observation, Unobserved>>);
+
+    impl Driver for Told {
+        fn name(&self) -> &'static str {
+            "a test"
+        }
+
+        fn supplies(&self) -> Fields {
+            Fields::PENDING | Fields::LAST_RUN
+        }
+
+        fn observe(&mut self) -> Result<Observation, Unobserved> {
+            self.0.pop_front().unwrap_or_else(|| Err(Unobserved("no answer".to_owned())))
+        }
+    }
+
+    /// Returns an engine with an operator for each thread, for which so many records wait.
+    fn engine(threads: &[(ThreadKey, u64)]) -> Result<Observation, Unobserved> {
+        let state = |(_, pending): &(ThreadKey, u64)| {
+            Some(OperatorState { pending: *pending, ..OperatorState::default() })
+        };
+        let snapshot = Snapshot { operators: threads.iter().map(state).collect(), ..Snapshot::default() };
+        let steered = |(place, (key, _)): (u32, &(ThreadKey, u64))| Steered {
+            key: *key,
+            operator: OperatorId(place),
+            name: format!("operator {place}"),
+        };
+        Ok(Observation { snapshot, threads: (0..).zip(threads).map(steered).collect() })
+    }
+
+    fn steering(
+        machine: &Machine,
+        translator: Translator,
+        rounds: Vec<Result<Observation, Unobserved>>,
+    ) -> Steering<Told, FakeKernel> {
+        let state_file = machine.state_file();
+        let applier = Applier::new(machine.kernel.clone(), machine.processes.clone(), Some(state_file));
+        Steering::new(Told(rounds.into()), by_name("congestion").unwrap(), translator, applier).unwrap()
+    }
+
+    /// The longest queue gets the best priority, one without work the worst, and what does not change is left.
+    #[test]
+    fn the_longest_queue_goes_first() {
+        let machine = Machine::new();
+        let keys = [71, 72, 73].map(|thread| machine.begin(70, thread, 1));
+        let engine = |pending: [u64; 3]| {
+            engine(&[(keys[0], pending[0]), (keys[1], pending[1]), (keys[2], pending[2])])
+        };
+        let rounds = vec![engine([99, 124, 0]), engine([99, 124, 0]), engine([0, 0, 5])];
+        let mut steering = steering(&machine, Translator::Nice(Nice::default()), rounds);
+        for (expected, changes) in [([-19, -20, 19], 3), ([-19, -20, 19], 0), ([19, 19, -20], 3)] {
+            let Round::Applied { rows, applied } = steering.round() else { panic!("it was skipped") };
+            assert_eq!((rows.len(), applied.changes.len()), (3, changes));
+            let found: Vec<i32> =
+                machine.kernel.of(&keys).into_iter().map(|setting| setting.unwrap().nice).collect();
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn real_time_threads_get_the_class_that_is_asked_for() {
+        let real_time = RealTime::default();
+        for (translator, class) in [
+            (Translator::RoundRobin(real_time), Class::RoundRobin),
+            (Translator::Fifo(real_time), Class::Fifo),
+        ] {
+            let machine = Machine::new();
+            let keys = [71, 72].map(|thread| machine.begin(70, thread, 1));
+            let mut steering = steering(&machine, translator, vec![engine(&[(keys[0], 7), (keys[1], 0)])]);
+            assert!(matches!(steering.round(), Round::Applied { .. }));
+            let expected = [98, 1].map(|priority| Some(Setting::real_time(class, priority)));
+            assert_eq!(machine.kernel.of(&keys), expected);
+        }
+    }
+
+    /// A thread that runs two operators is as urgent as the more urgent one, whichever comes first.
+    #[test]
+    fn a_thread_of_two_operators_has_the_more_urgent_setting() {
+        for pending in [[124, 99], [99, 124]] {
+            for translator in [Translator::Nice(Nice::default()), Translator::Fifo(RealTime::default())] {
+                let machine = Machine::new();
+                let key = machine.begin(70, 71, 1);
+                let engine = engine(&pending.map(|pending| (key, pending)));
+                let mut steering = steering(&machine, translator, vec![engine]);
+                let Round::Applied { rows, .. } = steering.round() else { panic!("it was skipped") };
+                let setting = machine.kernel.of(&[key])[0].unwrap();
+                assert!(setting.nice == -20 || setting.priority == 98, "{setting:?}");
+                assert!(rows.iter().all(|row| row.setting == setting));
+            }
+        }
+    }
+
+    /// A policy for tests whose scores are no numbers.
+    struct NoNumbers;
+
+    impl Policy for NoNumbers {
+        fn name(&self) -> &'static str {
+            "no_numbers"
+        }
+
+        fn reads(&self) -> Fields {
+            Fields::PENDING
+        }
+
+        fn scale(&self) -> thalweg_scheduling::Scale {
+            thalweg_scheduling::Scale::Ratio
+        }
+
+        fn rank(&self, _: &Snapshot, operator: OperatorId) -> Option<Rank> {
+            Some(Rank { class: 0, score: f64::NAN, tie: operator.0 })
+        }
+    }
+
+    /// A round whose scores are no numbers is skipped and counted, and nothing is changed.
+    #[test]
+    fn rounds_without_numbers_are_skipped() {
+        let machine = Machine::new();
+        let key = machine.begin(70, 71, 1);
+        let applier =
+            Applier::new(machine.kernel.clone(), machine.processes.clone(), Some(machine.state_file()));
+        let (driver, translator) =
+            (Told(vec![engine(&[(key, 5)])].into()), Translator::Nice(Nice::default()));
+        let mut steering = Steering::new(driver, Box::new(NoNumbers), translator, applier).unwrap();
+        assert!(matches!(steering.round(), Round::Skipped(why) if why == "`operator 0` has the score NaN"));
+        assert_eq!((steering.skipped(), machine.kernel.of(&[key])), (1, vec![Some(Setting::DEFAULT)]));
+    }
+
+    /// A round without an answer is skipped and counted; priorities stay, and the next round goes on.
+    #[test]
+    fn rounds_without_an_answer_are_skipped() {
+        let machine = Machine::new();
+        let key = machine.begin(70, 71, 1);
+        let rounds = vec![engine(&[(key, 5)]), Err(Unobserved("HTTP 500".to_owned())), engine(&[(key, 0)])];
+        let mut steering = steering(&machine, Translator::Nice(Nice::default()), rounds);
+        let nice = || machine.kernel.of(&[key])[0].unwrap().nice;
+        assert!(matches!(steering.round(), Round::Applied { .. }));
+        assert_eq!(nice(), -20);
+        assert!(matches!(steering.round(), Round::Skipped(reason) if reason == "HTTP 500"));
+        assert_eq!((nice(), steering.skipped()), (-20, 1));
+        assert!(matches!(steering.round(), Round::Applied { .. }));
+        assert_eq!((nice(), steering.skipped()), (19, 1));
+    }
+
+    /// A policy that needs more than the driver tells is refused, with what is missing.
+    #[test]
+    fn what_a_driver_does_not_tell_is_named() {
+        let refusal = |name: &str| {
+            let machine = Machine::new();
+            let applier = Applier::new(machine.kernel.clone(), machine.processes.clone(), None);
+            let translator = Translator::Nice(Nice::default());
+            let made = Steering::new(Told(VecDeque::new()), by_name(name).unwrap(), translator, applier);
+            made.err().map(|refusal| refusal.to_string())
+        };
+        assert_eq!(refusal("congestion"), None);
+        assert_eq!(
+            refusal("min_cost").as_deref(),
+            Some("policy `min_cost` needs what a test does not tell: topology, reports of runs")
+        );
+        assert_eq!(
+            refusal("fcfs").as_deref(),
+            Some("policy `fcfs` needs what a test does not tell: oldest pending records")
+        );
+    }
+}
