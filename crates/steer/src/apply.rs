@@ -9,6 +9,7 @@
 //! scheduling that the ended one had before the tool: it is of the same process, and began as its siblings did.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 
 use crate::kernel::{Kernel, put_back};
@@ -52,7 +53,7 @@ pub struct Applied {
     pub failures: Vec<(ThreadKey, io::Error)>,
 }
 
-/// What became of one thread.
+/// Outcome for one thread.
 enum Given {
     Changed(Change),
     Unchanged,
@@ -121,9 +122,9 @@ impl<K: Kernel> Applier<K> {
         }
         let change = Given::Changed(Change { key, from, to });
         let Some(state_file) = &mut self.state_file else { return Ok(change) };
-        if !self.before.contains_key(&key) {
+        if let Entry::Vacant(before) = self.before.entry(key) {
             state_file.note_thread(key, from)?;
-            self.before.insert(key, from);
+            before.insert(from);
         }
         self.kernel.set(key.thread, to)?;
         Ok(change)

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::kernel::Kernel;
@@ -17,8 +16,12 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        static NUMBER: Mutex<u32> = Mutex::new(0);
+        let number = {
+            let mut number = NUMBER.lock().unwrap();
+            *number += 1;
+            *number
+        };
         let path = std::env::temp_dir().join(format!("thalweg-steer-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Folder(path)

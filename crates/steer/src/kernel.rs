@@ -1,4 +1,4 @@
-//! What the steering loop asks of the operating system, behind a trait, so that tests need no privileges.
+//! The requests of the steering loop to the operating system, behind a trait, so that tests need no privileges.
 
 use std::io;
 

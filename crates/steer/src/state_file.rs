@@ -76,7 +76,7 @@ pub struct Restored {
     pub ended: u64,
     /// Number of settings of the kernel that have their number of before.
     pub settings: u64,
-    /// What could not be put back, each with the reason.
+    /// Threads, settings and lines that could not be put back, each with the reason.
     pub failures: Vec<String>,
 }
 

@@ -129,7 +129,7 @@ pub enum Round {
     Applied {
         /// All threads of the round.
         rows: Vec<Row>,
-        /// What has changed.
+        /// The changes.
         applied: Applied,
     },
     /// The round was skipped, for this reason.

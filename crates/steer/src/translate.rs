@@ -309,26 +309,26 @@ impl Shares {
     }
 }
 
-/// Shortest quota of CPU time in a period that the kernel takes, in µs.
-pub const QUOTA_US_MIN: u64 = 1_000;
+/// Least bound of CPU time in a period that the kernel takes, in µs.
+pub const BANDWIDTH_US_MIN: u64 = 1_000;
 
 /// Returns for each group the CPU time in µs that it may use in a period of `period_us`: of the time of all `cores`
-/// cores, the part that its score has in the sum of scores, v / Σv, and at least [`QUOTA_US_MIN`]. Scores that are
+/// cores, the part that its score has in the sum of scores, v / Σv, and at least [`BANDWIDTH_US_MIN`]. Scores that are
 /// not above zero, and groups that are not eligible, get the least, so they are slowed down but never stopped. If no
 /// score is above zero, every group may use all cores.
 ///
-/// Source: the Lachesis of 2021 has quotas; the division by scores is ours.
+/// Source: the Lachesis of 2021 bounds the CPU time of groups; the division by scores is ours.
 ///
 /// # Errors
 /// [`Unusable`] if a score is NaN or infinite.
-pub fn quotas_us(scores: &[Option<f64>], cores: u32, period_us: u64) -> Result<Vec<u64>, Unusable> {
+pub fn bandwidths_us(scores: &[Option<f64>], cores: u32, period_us: u64) -> Result<Vec<u64>, Unusable> {
     let unusable = |(place, score): (usize, &Option<f64>)| {
         score.filter(|score| !score.is_finite()).map(|score| Unusable { place, score })
     };
     if let Some(unusable) = scores.iter().enumerate().find_map(unusable) {
         return Err(unusable);
     }
-    let all_us = period_us.saturating_mul(u64::from(cores)).max(QUOTA_US_MIN);
+    let all_us = period_us.saturating_mul(u64::from(cores)).max(BANDWIDTH_US_MIN);
     let positive = |score: &Option<f64>| score.unwrap_or(0.0).max(0.0);
     let greatest = scores.iter().map(positive).fold(0.0, f64::max);
     if greatest == 0.0 {
@@ -336,8 +336,8 @@ pub fn quotas_us(scores: &[Option<f64>], cores: u32, period_us: u64) -> Result<V
     }
     // Relative to the greatest score, so that the sum stays within a double.
     let sum: f64 = scores.iter().map(|score| positive(score) / greatest).sum();
-    let quota = |score: &Option<f64>| (positive(score) / greatest / sum * all_us as f64) as u64;
-    Ok(scores.iter().map(|score| quota(score).clamp(QUOTA_US_MIN, all_us)).collect())
+    let part_us = |score: &Option<f64>| (positive(score) / greatest / sum * all_us as f64) as u64;
+    Ok(scores.iter().map(|score| part_us(score).clamp(BANDWIDTH_US_MIN, all_us)).collect())
 }
 
 #[cfg(test)]

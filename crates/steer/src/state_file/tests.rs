@@ -82,7 +82,7 @@ fn a_file_of_an_earlier_start_is_only_removed() {
     );
 }
 
-/// What cannot be put back is told, and the file stays for a later try.
+/// Threads that cannot be put back are told, and the file stays for a later try.
 #[test]
 fn failures_are_told_and_can_be_tried_again() {
     let machine = Machine::new();
