@@ -139,14 +139,17 @@ impl Experiment {
         self.panel().map_or(1.0, |panel| panel.stretch(at))
     }
 
-    /// Returns why a run is too short to judge a claim; `None` if it is long enough.
-    fn too_short(self, run: &Run) -> Option<TooShort> {
+    /// Returns why a run is too short to judge a claim about the queries of `group`, or about all queries if it is
+    /// `None`; returns `None` if the run is long enough.
+    fn too_short(self, run: &Run, group: Option<Group>) -> Option<TooShort> {
         let seconds = run.figures.seconds;
-        let taken = share_taken(&run.figures);
+        let taken = share_taken(&run.figures, group);
+        let longest_s =
+            group.map_or(self.longest_firing_s(), |group| group.window().as_micros() as f64 / 1e6);
         // `per_s` is the number of firings of the longest window per second of the clock. Event time advances
         // only with the records that queries read, so `per_s` is proportional to the share of offered records
         // that they read.
-        let per_s = taken * self.time_scale() as f64 / self.longest_firing_s();
+        let per_s = taken * self.time_scale() as f64 / longest_s;
         let (firings, adaptations) = (seconds * per_s, seconds / ADAPTATION_S);
         let needed_s = (FIRINGS_MIN / per_s).max(ADAPTATIONS_MIN * ADAPTATION_S);
         let option_s = needed_s / run.at.map_or(1.0, |at| self.stretch(at));
@@ -272,7 +275,9 @@ impl Experiment {
         } else {
             None
         };
-        let claims = self.claims(Evidence { found, too_short_of: &|run| self.too_short(run) }).into_iter();
+        let claims = self
+            .claims(Evidence { found, too_short_of: &|run, group| self.too_short(run, group) })
+            .into_iter();
         claims.map(|claim| claim.unless(why.map(str::to_owned))).collect()
     }
 
@@ -368,10 +373,10 @@ impl Experiment {
     }
 }
 
-/// Returns the share of its offered records that the slowest query of a run has read, at most 1. Event time
-/// advances with the records that are read, so this is also the speed of event time. Returns 1 if nothing was
-/// offered at a rate.
-fn share_taken(figures: &Figures) -> f64 {
+/// Returns the share of its offered records that the slowest query of a run has read, at most 1; if a group is given,
+/// the slowest query of this group. Event time advances with the records that are read, so this is also the speed of
+/// event time. Returns 1 if nothing was offered at a rate.
+fn share_taken(figures: &Figures, group: Option<Group>) -> f64 {
     let of = |slowest_and_fastest: Option<[f64; 2]>, all: f64, queries: u64, offered_per_s: Option<u64>| {
         let taken_per_s = slowest_and_fastest.map_or(all, |[slowest, _]| slowest * queries as f64);
         offered_per_s.map_or(1.0, |offered_per_s| (taken_per_s / offered_per_s.max(1) as f64).min(1.0))
@@ -381,7 +386,8 @@ fn share_taken(figures: &Figures) -> f64 {
         of(group.query_throughput_per_s, group.throughput_per_s, group.queries, group.offered_per_s)
     };
     let of_all = || of(*query_throughput_per_s, *throughput_per_s, *queries, *offered_per_s);
-    groups.iter().map(of_group).reduce(f64::min).unwrap_or_else(of_all)
+    let is_meant = |each: &&GroupFigures| group.is_none_or(|group| group.name() == each.name);
+    groups.iter().filter(is_meant).map(of_group).reduce(f64::min).unwrap_or_else(of_all)
 }
 
 /// Returns the highest load at which Enjima reads nearly all records offered, or the lowest load if it never
@@ -435,7 +441,7 @@ fn factor_of_highest(runs: Evidence<'_>, winner: &str, other: &str, paper: &str,
     let pairs: Vec<_> = best.iter().map(|best| best.map(|(won, lost)| (per_s(won), per_s(lost)))).collect();
     let text = told(&pairs, [winner, other], None, show::rate);
     let claim = Claim::of_factors(paper.to_owned(), claimed, factors(&pairs, |won, lost| won / lost), text);
-    claim.unless(runs.worst(best.into_iter().flatten().flat_map(|(won, lost)| [won, lost])))
+    claim.unless(runs.worst(None, best.into_iter().flatten().flat_map(|(won, lost)| [won, lost])))
 }
 
 /// Judges the claim that Enjima's mean latency is `claimed` times lower than that of another mode or policy.

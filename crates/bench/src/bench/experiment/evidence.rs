@@ -1,5 +1,7 @@
 //! The runs of an experiment of a paper, and the figures by which the paper's claims are judged.
 
+use thalweg_workloads::tenants::Group;
+
 use crate::bench::comparison::{Comparison, Run};
 use crate::bench::verdict::median;
 
@@ -24,20 +26,27 @@ pub struct TooShort {
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
     pub found: &'a Comparison,
-    /// Returns why a run is too short to judge a claim; `None` if the run is long enough.
-    pub too_short_of: &'a dyn Fn(&Run) -> Option<TooShort>,
+    /// Returns why a run is too short to judge a claim about the queries of a group, or about all queries; `None` if
+    /// the run is long enough.
+    pub too_short_of: &'a dyn Fn(&Run, Option<Group>) -> Option<TooShort>,
 }
 
 impl Evidence<'_> {
     /// Returns why runs of the given policies or modes are too short, at one value of the parameter. The
     /// reason is that of the shortest run; `None` if all runs are long enough.
     pub fn too_short(self, labels: &[&str], at: Option<f64>) -> Option<String> {
-        let runs = self.found.runs.iter();
-        self.worst(runs.filter(|run| run.at == at && labels.contains(&run.label.as_str())))
+        self.too_short_for(None, labels, at)
     }
 
-    pub fn worst<'r>(self, runs: impl Iterator<Item = &'r Run>) -> Option<String> {
-        let too_short = runs.filter_map(|run| (self.too_short_of)(run));
+    /// Returns why runs of the given policies are too short, at one value of the parameter, to judge a claim about the
+    /// queries of `group`, or about all queries if it is `None`.
+    pub fn too_short_for(self, group: Option<Group>, labels: &[&str], at: Option<f64>) -> Option<String> {
+        let runs = self.found.runs.iter();
+        self.worst(group, runs.filter(|run| run.at == at && labels.contains(&run.label.as_str())))
+    }
+
+    pub fn worst<'r>(self, group: Option<Group>, runs: impl Iterator<Item = &'r Run>) -> Option<String> {
+        let too_short = runs.filter_map(|run| (self.too_short_of)(run, group));
         too_short.max_by(|one, other| one.option_s.total_cmp(&other.option_s)).map(|too_short| too_short.why)
     }
 }

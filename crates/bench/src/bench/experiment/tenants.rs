@@ -13,6 +13,9 @@
 //! nothing to do with the policy. Windows that had ended before the measurement did, and whose results were not
 //! delivered, count with their age; so a policy that leaves a job waiting does not look fast. Results are in time
 //! by the same latency.
+//!
+//! Claims about latency and deadlines are about the latency-sensitive jobs, so three firings of their windows are
+//! asked for. The claim about throughput is about all jobs, and asks for three firings of the bulk jobs' windows.
 
 use anyhow::Result;
 
@@ -245,7 +248,11 @@ fn alike(runs: Evidence<'_>, at: Option<f64>) -> Claim {
     let shares = of_three(&orleans, &fifo).into_iter().map(|three| three.map(spread)).collect();
     let text =
         told(&orleans, ["Cameo", "Orleans"], at, shown) + "; " + &told(&fifo, ["Cameo", "FIFO"], at, shown);
-    Claim::at_least(paper, 1.0 / ALIKE, shares, text).unless(runs.too_short(&PAPERS, at))
+    Claim::at_least(paper, 1.0 / ALIKE, shares, text).unless(runs.too_short_for(
+        Some(Group::Sensitive),
+        &PAPERS,
+        at,
+    ))
 }
 
 /// Judges the claim that another policy's event latency is `claimed` times Cameo's, in the median and the
@@ -256,7 +263,7 @@ fn worse(runs: Evidence<'_>, at: Option<f64>, label: &str, claimed: [f64; 2]) ->
         let factors = factors(&pairs, |cameo, other| other / cameo);
         let paper = format!("{label} is worse by up to {claimed} times in the {name}");
         let claim = Claim::of_factors(paper, claimed, factors, told(&pairs, ["Cameo", label], at, shown));
-        claim.unless(runs.too_short(&["Cameo", label], at))
+        claim.unless(runs.too_short_for(Some(Group::Sensitive), &["Cameo", label], at))
     };
     QUANTILES.into_iter().zip(claimed).map(of_quantile).collect()
 }
@@ -269,7 +276,11 @@ fn kept(paper: &str, runs: Evidence<'_>, at: Option<f64>, bound: f64) -> Claim {
     let text = median.map_or("not measured".to_owned(), |share| {
         format!("at {}: {:.1} % in time", at.unwrap_or(0.0), share * 100.0)
     });
-    Claim::at_least(paper.to_owned(), bound, shares, text).unless(runs.too_short(&["Cameo"], at))
+    Claim::at_least(paper.to_owned(), bound, shares, text).unless(runs.too_short_for(
+        Some(Group::Sensitive),
+        &["Cameo"],
+        at,
+    ))
 }
 
 fn stable(runs: Evidence<'_>, most: Option<f64>) -> Claim {
