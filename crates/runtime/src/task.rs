@@ -172,8 +172,8 @@ pub(crate) enum Stop {
 }
 
 /// A view of a task for the scheduler and other threads that do not hold the task. Only the task writes it,
-/// except for `stop` and `is_woken`, and for `reads_by_arrival`, which the engine sets before the first step. Relaxed: the values are hints, exact while the task does not run, and
-/// the task's cell orders its runs.
+/// except for `stop` and `is_woken`, and for `reads_by_arrival`, which the engine sets before the first step.
+/// Relaxed: the values are hints, exact while the task does not run, and the task's cell orders its runs.
 pub(crate) struct Probe {
     /// The input edges of the task; empty for a source.
     pub(crate) inputs: Box<[Inlet]>,

@@ -19,13 +19,15 @@
 //! **Exclusion.** One tool at a time uses a folder. A lock is held while left-over files are restored and a new one is
 //! made, and during the last restore of a watchdog; a tool that finds another one running is refused.
 //!
-//! Bounds: [`BYTES_MAX`] for the size of a file.
+//! Bounds: [`BYTES_MAX`] for the size of a file, `LOCK_PATIENCE` for the wait for the lock.
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +43,12 @@ const NAME: (&str, &str) = ("steer-", ".state");
 
 /// Name of the file whose lock is held while state files are made and removed.
 const LOCK: &str = "lock";
+
+/// Longest time for which a process waits for the lock: far longer than a restore takes.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Time between two tries to take the lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// Permissions by which someone other than the owner may write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -197,13 +205,29 @@ impl StateFile {
     }
 }
 
-/// Takes the lock of a folder of state files, until the file is dropped. The folder must be this user's alone.
+/// Takes the lock of a folder of state files, until the file is dropped. The folder must be this user's alone. Waits for
+/// at most [`LOCK_PATIENCE`], since the process that holds the lock may be stopped.
 fn lock(folder: &Path) -> io::Result<File> {
+    lock_within(LOCK_PATIENCE, folder)
+}
+
+fn lock_within(patience: Duration, folder: &Path) -> io::Result<File> {
     own(&fs::symlink_metadata(folder)?, |kind| kind.is_dir())?;
-    let options = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).clone();
-    let file = options.clone().custom_flags(libc::O_NOFOLLOW).open(folder.join(LOCK))?;
-    file.lock()?;
-    Ok(file)
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = options.open(folder.join(LOCK))?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if began.elapsed() < patience => thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                let message = "another process holds the lock of the folder and does not give it back";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+            }
+        }
+    }
 }
 
 /// Refuses a file that is of another kind, belongs to another user, or may be written by others.
@@ -249,32 +273,39 @@ impl Content {
         Ok(Content { lines, failures })
     }
 
-    /// Returns the tool that wrote the file, if it was this start of the machine and this namespace.
-    fn tool(&self, processes: &Processes) -> io::Result<Option<ThreadKey>> {
-        let (boot, here) = (processes.boot_id()?, processes.namespace());
-        Ok(self.lines.iter().find_map(|line| match line {
-            Line::Tool { key, boot: of, namespace } if *of == boot && *namespace == here => Some(*key),
+    /// Returns where and when the file was written.
+    fn origin(&self, processes: &Processes) -> io::Result<Origin> {
+        let (now, here) = (processes.boot_id()?, processes.namespace());
+        let of_tool = |line: &Line| match line {
+            Line::Tool { key, boot, namespace } if *boot == now => {
+                Some(if *namespace == here { Origin::Here(*key) } else { Origin::OtherNamespace })
+            }
             _ => None,
-        }))
-    }
-
-    /// Returns true if the file is of this start of the machine, but numbers of threads in it are of another namespace.
-    fn is_foreign(&self, processes: &Processes) -> io::Result<bool> {
-        let (boot, here) = (processes.boot_id()?, processes.namespace());
-        let is_foreign = |line: &Line| matches!(line, Line::Tool { boot: of, namespace, .. } if *of == boot && *namespace != here);
-        Ok(self.lines.iter().any(is_foreign))
+        };
+        Ok(self.lines.iter().find_map(of_tool).unwrap_or(Origin::EarlierStart))
     }
 }
 
+/// Where and when a state file was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Origin {
+    /// At this start of the machine, in the namespace of this process, by this tool.
+    Here(ThreadKey),
+    /// At this start of the machine, in a namespace in which numbers of threads mean others.
+    OtherNamespace,
+    /// At an earlier start of the machine, or by a tool that was killed before it wrote anything.
+    EarlierStart,
+}
+
 /// Undoes what the state file at `path` names, and leaves the file as it is. Nothing is undone if the file is of an
-/// earlier start of the machine.
+/// earlier start of the machine, or of another namespace.
 ///
 /// # Errors
 /// If the file cannot be read or is not trusted.
 pub fn undo(path: &Path, part: Part, processes: &Processes, kernel: &impl Kernel) -> io::Result<Restored> {
     let content = Content::read(path)?;
     let mut restored = Restored { failures: content.failures.clone(), ..Restored::default() };
-    if content.tool(processes)?.is_none() {
+    if !matches!(content.origin(processes)?, Origin::Here(_)) {
         return Ok(restored);
     }
     for line in content.lines.iter().rev() {
@@ -342,15 +373,13 @@ fn restore_left_over(
             continue;
         }
         let restored = (|| {
-            let content = Content::read(&path)?;
-            if content.is_foreign(processes)? {
-                return Ok(Restored::default());
-            }
-            if let Some(tool) = content.tool(processes)?
-                && processes.lives(tool)?
-            {
-                running.push(tool.process);
-                return Ok(Restored::default());
+            match Content::read(&path)?.origin(processes)? {
+                Origin::OtherNamespace => return Ok(Restored::default()),
+                Origin::Here(tool) if processes.lives(tool)? => {
+                    running.push(tool.process);
+                    return Ok(Restored::default());
+                }
+                Origin::Here(_) | Origin::EarlierStart => {}
             }
             restore_locked(&path, processes, kernel)
         })();

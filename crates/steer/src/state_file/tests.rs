@@ -205,3 +205,17 @@ fn a_folder_is_made_for_this_user_alone() {
     assert_eq!(mode(state_file.path()) & 0o077, 0);
     assert_eq!(mode(state_file.path().parent().unwrap()) & 0o077, 0);
 }
+
+/// A process that holds the lock for ever holds nobody else up for ever.
+#[test]
+fn a_lock_that_is_not_given_back_is_an_error() {
+    let machine = Machine::new();
+    let folder = machine.state_file().path().parent().unwrap().to_owned();
+    let held = lock(&folder).unwrap();
+    let wait = |patience_ms: u64| lock_within(Duration::from_millis(patience_ms), &folder);
+    for patience_ms in [0, 20] {
+        assert_eq!(wait(patience_ms).unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+    drop(held);
+    assert!(wait(0).is_ok());
+}
