@@ -641,25 +641,21 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
     }
 
     #[inline(always)]
-    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<G::Item>)) {
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<G::Item>> {
         assert!(count <= self.remaining(), "only records that remain are taken");
         let first = self.taken;
         self.taken += count;
-        for place in first..first + count {
-            each(self.record(place));
-        }
+        (first..first + count).map(|place| self.record(place))
     }
 
     #[inline(always)]
-    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<G::Item>)) {
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<G::Item>> {
         assert!(count <= self.remaining(), "only records that remain are taken");
         let last_is_within = selection.last().is_none_or(|&last| usize::from(last) < count);
         assert!(last_is_within, "only records that are taken are selected, and offsets rise");
         let first = self.taken;
         self.taken += count;
-        for &offset in selection {
-            each(self.record(first + usize::from(offset)));
-        }
+        selection.iter().map(move |&offset| self.record(first + usize::from(offset)))
     }
 }
 

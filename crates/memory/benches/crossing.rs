@@ -136,7 +136,7 @@ fn through_edge(cache: &[Row], is_told: bool, rows: usize) -> u64 {
         while taken < rows {
             if let Next::Values(mut run) = reader.next(usize::MAX) {
                 let count = run.remaining();
-                run.take_each(count, |row| sum = add(sum, &row));
+                run.taken(count).for_each(|row| sum = add(sum, &row));
                 taken += count;
             } else {
                 std::hint::spin_loop();

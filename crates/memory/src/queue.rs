@@ -65,6 +65,17 @@ enum Item<T, M> {
     Taken,
 }
 
+impl<T, M> Item<T, M> {
+    /// Moves the value out of the slot, if there is one; a mark is dropped.
+    #[inline(always)]
+    fn take(&mut self) -> Option<T> {
+        match std::mem::replace(self, Item::Taken) {
+            Item::Value(value) => Some(value),
+            Item::Mark(_) | Item::Taken => None,
+        }
+    }
+}
+
 /// State of a queue that both of its ends hold.
 struct Common {
     cursors: Arc<Cursors>,
@@ -477,7 +488,7 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueReader<T, R> {
             match self.next(usize::MAX) {
                 QueueNext::Values(mut drain) => {
                     let count = drain.remaining();
-                    drain.take_each(count, drop);
+                    drain.taken(count).for_each(drop);
                 }
                 QueueNext::Mark(_) => {}
                 QueueNext::Empty => break,
@@ -581,34 +592,34 @@ impl<T: Send + 'static, R: MarkRules> TakeOut<T> for QueueDrain<'_, T, R> {
     }
 
     #[inline(always)]
-    fn take_each(&mut self, count: usize, mut each: impl FnMut(T)) {
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = T> {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
-        let QueueDrain { taking: Some(taking), next, .. } = self else { return };
+        let QueueDrain { taking, next, .. } = self;
         let start = *next;
-        for slot in &mut taking.slots_mut()[start..start + count] {
+        let slots =
+            taking.as_mut().map_or(&mut [][..], |taking| &mut taking.slots_mut()[start..start + count]);
+        slots.iter_mut().filter_map(|slot| {
             *next += 1;
-            if let Item::Value(value) = std::mem::replace(slot, Item::Taken) {
-                each(value);
-            }
-        }
+            slot.take()
+        })
     }
 
     #[inline(always)]
-    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(T)) {
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = T> {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
-        let QueueDrain { taking: Some(taking), next, .. } = self else { return };
-        let slots = &mut taking.slots_mut()[*next..*next + count];
+        let QueueDrain { taking, next, .. } = self;
+        let start = *next;
         // Values of the run that are not selected are dropped together with their slots.
         *next += count;
+        let slots =
+            taking.as_mut().map_or(&mut [][..], |taking| &mut taking.slots_mut()[start..start + count]);
         let mut least = 0;
-        for &offset in selection {
+        selection.iter().filter_map(move |&offset| {
             let offset = usize::from(offset);
-            assert!(least <= offset && offset < count, "a selection rises within its run");
+            assert!(least <= offset && offset < slots.len(), "a selection rises within its run");
             least = offset + 1;
-            if let Item::Value(value) = std::mem::replace(&mut slots[offset], Item::Taken) {
-                each(value);
-            }
-        }
+            slots[offset].take()
+        })
     }
 }
 

@@ -51,34 +51,21 @@ pub trait TakeOut<T> {
     /// If the run has no such value.
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q;
 
-    /// Takes `count` values and calls `each` with every one. A value counts as taken before user code sees
-    /// it: a panic there may lose the value, but never leads to it being seen or dropped twice.
+    /// Returns an iterator that takes the next `count` values, each when it is asked for. A value counts as taken before
+    /// user code sees it: a panic there may lose the value, but never leads to it being seen or dropped twice. If the
+    /// iterator is dropped early, the rest may count as taken, if values of `T` need no drop.
     ///
     /// # Panics
     /// If fewer values are left.
-    fn take_each(&mut self, count: usize, each: impl FnMut(T));
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = T>;
 
-    /// Returns an iterator that takes the next `count` values, each when it is asked for. A loop over the iterator is
-    /// compiled into its function, where the function passed to [`take_each`](Self::take_each) may become a call for
-    /// each value. If the iterator is dropped early, the rest may count as taken, if values of `T` need no drop.
+    /// Returns an iterator that takes the next `count` values, returns those at the offsets in `selection`, and drops
+    /// the others. Like the iterator of [`taken`](Self::taken), it is to be run to its end.
     ///
     /// # Panics
-    /// Like [`take_each`](Self::take_each), at once or at the first value that is missing.
-    #[inline(always)]
-    fn taken(&mut self, count: usize) -> impl Iterator<Item = T> {
-        (0..count).map_while(|_| {
-            let mut value = None;
-            self.take_each(1, |taken| value = Some(taken));
-            value
-        })
-    }
-
-    /// Takes `count` values, calls `each` with those at the offsets in `selection`, and drops the others.
-    ///
-    /// # Panics
-    /// If fewer than `count` values are left, if the offsets do not rise, or if one of them is not below
-    /// `count`.
-    fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(T));
+    /// If fewer than `count` values are left; when a value is asked for, if the offsets do not rise, or if one of them
+    /// is not below `count`.
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = T>;
 }
 
 /// The owner of a run of values, which learns how many of its values were taken.
@@ -123,33 +110,12 @@ impl<T: Send + 'static, E: Passing> TakeOut<T> for Drain<'_, T, E> {
     }
 
     #[inline(always)]
-    fn take_each(&mut self, count: usize, mut each: impl FnMut(T)) {
-        assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
-        let start = self.run.next;
-        if const { !std::mem::needs_drop::<T>() } {
-            // All values are counted as taken before the loop, which keeps bookkeeping out of the loop. These
-            // values need no drop, so none can leak.
-            self.pass(count);
-            for index in start..start + count {
-                // SAFETY: the index is in the run by the assertion above, and counted as taken. Each index
-                // occurs once.
-                each(unsafe { self.run.take_out(index) });
-            }
-        } else {
-            for index in start..start + count {
-                self.pass(1);
-                // SAFETY: the index is in the run by the assertion above, and counted as taken. Each index
-                // occurs once.
-                each(unsafe { self.run.take_out(index) });
-            }
-        }
-    }
-
-    #[inline(always)]
     fn taken(&mut self, count: usize) -> impl Iterator<Item = T> {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let start = self.run.next;
         if const { !std::mem::needs_drop::<T>() } {
+            // All values are counted as taken before the first one is, which keeps bookkeeping out of the caller's
+            // loop. These values need no drop, so none can leak.
             self.pass(count);
         }
         (start..start + count).map(|index| {
@@ -163,33 +129,40 @@ impl<T: Send + 'static, E: Passing> TakeOut<T> for Drain<'_, T, E> {
     }
 
     #[inline(always)]
-    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(T)) {
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = T> {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let start = self.run.next;
         if const { !std::mem::needs_drop::<T>() } {
             self.pass(count);
-            let mut least = 0;
-            for &offset in selection {
-                let offset = usize::from(offset);
+        }
+        // The least offset that was not taken yet.
+        let mut least = 0;
+        let mut selection = selection.iter().map(|&offset| usize::from(offset));
+        let mut sought = if const { std::mem::needs_drop::<T>() } { selection.next() } else { None };
+        std::iter::from_fn(move || {
+            if const { !std::mem::needs_drop::<T>() } {
+                let offset = selection.next()?;
                 assert!(least <= offset && offset < count, "a selection rises within its run");
                 least = offset + 1;
-                // SAFETY: by the assertions above the offset is in the run and occurs once; it was passed
-                // above.
-                each(unsafe { self.run.take_out(start + offset) });
+                // SAFETY: by the assertions above the offset is in the run and occurs once; it was counted as taken
+                // before.
+                return Some(unsafe { self.run.take_out(start + offset) });
             }
-        } else {
-            let mut selection = selection.iter().map(|&offset| usize::from(offset)).peekable();
-            for offset in 0..count {
+            while least < count {
+                let offset = least;
+                least += 1;
                 self.pass(1);
-                // SAFETY: the offset is in the run by the assertion above, and counted as taken. Each offset
-                // occurs once.
+                // SAFETY: the offset is in the run by the assertion above, and counted as taken. Each offset occurs
+                // once, since `least` rises.
                 let value = unsafe { self.run.take_out(start + offset) };
-                if selection.next_if_eq(&offset).is_some() {
-                    each(value);
+                if sought == Some(offset) {
+                    sought = selection.next();
+                    return Some(value);
                 }
             }
-            assert!(selection.peek().is_none(), "a selection rises within its run");
-        }
+            assert!(sought.is_none(), "a selection rises within its run");
+            None
+        })
     }
 }
 

@@ -56,7 +56,7 @@ fn cross_by(count: u32, push: fn(&mut Writer<u32, Rules>, u32) -> bool) {
         let mut expected = 0;
         while expected < count {
             match reader.next(9) {
-                Next::Values(mut run) => run.take_each(run_len(&run), |value| {
+                Next::Values(mut run) => run.taken(run_len(&run)).for_each(|value| {
                     assert_eq!(value, expected);
                     expected += 1;
                 }),
@@ -112,7 +112,7 @@ fn a_block_is_read_while_it_is_filled() {
         let mut seen = 0;
         for _ in 0..3 {
             if let Next::Values(mut run) = reader.next(9) {
-                run.take_each(run_len(&run), |value| {
+                run.taken(run_len(&run)).for_each(|value| {
                     assert_eq!(value, seen);
                     seen += 1;
                 });
@@ -146,7 +146,7 @@ fn marks_keep_their_place() {
         let (mut values, mut marks) = (0, 0);
         while marks < 3 {
             match reader.next(9) {
-                Next::Values(mut run) => run.take_each(run_len(&run), |value| {
+                Next::Values(mut run) => run.taken(run_len(&run)).for_each(|value| {
                     assert_eq!((value, value), (values, marks), "record {value} overtook its mark");
                     values += 1;
                 }),
@@ -264,7 +264,7 @@ fn a_reader_that_goes_drops_each_value_once() {
             }
         });
         if let Next::Values(mut run) = reader.next(1) {
-            run.take_each(1, drop);
+            run.taken(1).for_each(drop);
         }
         drop(reader);
         writing.join().unwrap();
@@ -395,7 +395,7 @@ fn blocks_of_a_block_pool_go_from_hand_to_hand() {
             let block = handed.lock().pop();
             match block {
                 Some(mut block) => {
-                    block.drain(1).take_each(1, |value| sum += value);
+                    block.drain(1).taken(1).for_each(|value| sum += value);
                     count += 1;
                     block.give_back(false);
                 }
@@ -451,7 +451,7 @@ fn two_writers_at_two_cores_share_blocks() {
                 block_writer.seal();
                 block_writer.rest();
                 if let Some(mut block) = block_writer.take_full() {
-                    block.drain(1).take_each(1, |value| assert_eq!(value, core as u32));
+                    block.drain(1).taken(1).for_each(|value| assert_eq!(value, core as u32));
                     block.give_back(core == 0);
                 } else {
                     assert!(!has_room, "the value that was written is in no block");

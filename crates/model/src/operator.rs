@@ -57,21 +57,33 @@ pub trait Input<T> {
     /// May panic if `offset` is not below `remaining()`, and always does in debug builds.
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q;
 
-    /// Takes the next `count` records, in order, and calls `each` with every one.
+    /// Returns an iterator that takes the next `count` records, in order, each when it is asked for. It is to be run
+    /// until it returns `None`: if it is dropped before, the rest may count as taken or not, and so may records that
+    /// it has returned.
+    ///
+    /// # Panics
+    /// If `count` is above `remaining()`; here, or when a missing record is asked for.
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>>;
+
+    /// Returns an iterator that takes the next `count` records and returns those at the offsets in `selection`, which
+    /// must rise. The other records are dropped. Like that of [`taken`](Self::taken), it is to be run until it returns
+    /// `None`.
+    ///
+    /// # Panics
+    /// If `count` is above `remaining()`, or an offset is not below `count`; here, or when the record is asked for.
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<T>>;
+
+    /// Takes the next `count` records, in order, and calls `each` with every one. `each` may become a call for each
+    /// record; an operator whose work per record is long loops over [`taken`](Self::taken), which is compiled into its
+    /// function.
     ///
     /// # Panics
     /// If `count` is above `remaining()`.
-    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>));
-
-    /// Returns an iterator that takes the next `count` records, in order, each when it is asked for. It is to be run to
-    /// its end. An operator whose work per record is long loops over it: the function passed to
-    /// [`take_each`](Self::take_each) may become a call for each record.
-    ///
-    /// # Panics
-    /// May panic if `count` is above `remaining()`.
     #[inline(always)]
-    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
-        (0..count).map_while(|_| self.take())
+    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<T>)) {
+        for record in self.taken(count) {
+            each(record);
+        }
     }
 
     /// Takes the next `count` records and calls `each` with the records at the offsets in `selection`, which
@@ -79,15 +91,18 @@ pub trait Input<T> {
     ///
     /// # Panics
     /// If `count` is above `remaining()`, or an offset is not below `count`.
-    fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>));
+    #[inline(always)]
+    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<T>)) {
+        for record in self.taken_selected(count, selection) {
+            each(record);
+        }
+    }
 
     /// Takes the next record of this input; `None` if no record is left.
+    #[inline(always)]
     fn take(&mut self) -> Option<Record<T>> {
-        let mut taken = None;
-        if self.remaining() > 0 {
-            self.take_each(1, |record| taken = Some(record));
-        }
-        taken
+        let count = self.remaining().min(1);
+        self.taken(count).last()
     }
 }
 

@@ -92,20 +92,21 @@ impl<T> Input<T> for HeldInput<T> {
         look(&self.0.as_slice()[offset])
     }
 
-    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
         assert!(count <= self.remaining(), "{count} records are taken of {}", self.remaining());
-        self.0.by_ref().take(count).for_each(each);
+        self.0.by_ref().take(count)
     }
 
-    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<T>)) {
-        assert!(count <= self.remaining(), "{count} records are taken of {}", self.remaining());
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<T>> {
+        assert!(selection.is_sorted_by(|one, next| one < next), "a selection rises");
+        assert!(
+            selection.last().is_none_or(|&last| usize::from(last) < count),
+            "a selection lies within its run"
+        );
         let mut selection = selection.iter().map(|&offset| usize::from(offset)).peekable();
-        for (offset, record) in self.0.by_ref().take(count).enumerate() {
-            if selection.next_if_eq(&offset).is_some() {
-                each(record);
-            }
-        }
-        assert!(selection.peek().is_none(), "a selection rises within its run");
+        self.taken(count)
+            .enumerate()
+            .filter_map(move |(offset, record)| selection.next_if_eq(&offset).map(|_| record))
     }
 }
 

@@ -41,15 +41,15 @@ impl Input<Two> for Block<'_> {
         look(&self.0[offset])
     }
     #[inline(always)]
-    fn take_each(&mut self, count: usize, each: impl FnMut(Record<Two>)) {
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<Two>> {
         let (taken, rest) = self.0.split_at(count);
         self.0 = rest;
-        taken.iter().copied().for_each(each);
+        taken.iter().copied()
     }
-    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<Two>)) {
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<Two>> {
         let (taken, rest) = self.0.split_at(count);
         self.0 = rest;
-        selection.iter().for_each(|&place| each(taken[usize::from(place)]));
+        selection.iter().map(|&place| taken[usize::from(place)])
     }
 }
 

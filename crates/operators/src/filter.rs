@@ -160,40 +160,34 @@ impl<T, I: Input<T>> Input<T> for Selected<'_, I, T> {
     }
 
     #[inline(always)]
-    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
-        let end = self.end_of(count);
-        self.input.take_selected(end, &self.places[..count], each);
-        self.pass(count, end);
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
+        let (places, end) = self.pass(count);
+        self.input.taken_selected(end, places)
     }
 
     #[inline(always)]
-    fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
-        let end = self.end_of(count);
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<T>> {
+        let (places, end) = self.pass(count);
         // `selection` holds indexes of accepted records. Each is replaced by the position of that record in
         // the input, in place. Indexes rise, so no entry is overwritten before it is read.
         for (index, &selected) in selection.iter().enumerate() {
-            self.places[index] = self.places[..count][usize::from(selected)];
+            places[index] = places[usize::from(selected)];
         }
-        self.input.take_selected(end, &self.places[..selection.len()], each);
-        self.pass(count, end);
+        self.input.taken_selected(end, &places[..selection.len()])
     }
 }
 
-impl<T, I: Input<T>> Selected<'_, I, T> {
-    /// Returns the position after the last of the first `count` accepted records. Rejected records before an
-    /// accepted one are taken off the input together with it.
+impl<'a, T, I: Input<T>> Selected<'a, I, T> {
+    /// Removes the first `count` accepted records from the selection. Returns their positions, and the number of
+    /// records to take off the input with them: the accepted ones, and the rejected ones before each of them.
     #[inline(always)]
-    fn end_of(&self, count: usize) -> usize {
-        self.places[..count].last().map_or(0, |&last| usize::from(last) + 1)
-    }
-
-    /// Removes the first `count` accepted records from the selection, after they and the rejected ones before
-    /// them, up to the position `end`, were taken off the input.
-    #[inline(always)]
-    fn pass(&mut self, count: usize, end: usize) {
+    fn pass(&mut self, count: usize) -> (&'a mut [u16], usize) {
+        let (passed, rest) = std::mem::take(&mut self.places).split_at_mut(count);
+        let end = passed.last().map_or(0, |&last| usize::from(last) + 1);
+        rest.iter_mut().for_each(|place| *place -= end as u16);
+        self.places = rest;
         self.count -= end;
-        self.places = &mut std::mem::take(&mut self.places)[count..];
-        self.places.iter_mut().for_each(|place| *place -= end as u16);
+        (passed, end)
     }
 
     /// Takes the rejected records after the last accepted one off the input. This is a method and not `Drop`,

@@ -22,6 +22,7 @@
 //! The author of an operator returns `None` in [`faulted`](Operator::faulted) and needs nothing else.
 
 use std::cell::Cell;
+use std::iter;
 
 use thalweg_model::{
     Allowance, Counts, Entropy, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing,
@@ -82,16 +83,17 @@ impl<T, I: Input<T>> Input<T> for Beside<'_, I> {
     }
 
     #[inline(always)]
-    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<T>)) {
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
         let flag = self.is_running;
-        run(flag, false, || self.neighbour.take_each(count, |record| run(flag, true, || each(record))));
+        let mut taken = run(flag, false, || self.neighbour.taken(count));
+        iter::from_fn(move || run(flag, false, || taken.next()))
     }
 
     #[inline(always)]
-    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<T>)) {
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<T>> {
         let flag = self.is_running;
-        let each = |record| run(flag, true, || each(record));
-        run(flag, false, || self.neighbour.take_selected(count, selection, each));
+        let mut taken = run(flag, false, || self.neighbour.taken_selected(count, selection));
+        iter::from_fn(move || run(flag, false, || taken.next()))
     }
 }
 

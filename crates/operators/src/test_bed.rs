@@ -85,18 +85,14 @@ impl<T> Input<T> for Given<T> {
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
         look(&self.0.as_slice()[offset])
     }
-    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
         assert!(count <= self.remaining());
-        self.0.by_ref().take(count).for_each(each);
+        self.0.by_ref().take(count)
     }
-    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<T>)) {
-        assert!(count <= self.remaining() && selection.is_sorted());
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<T>> {
+        assert!(selection.is_sorted());
         let chosen = |place: usize| selection.binary_search(&(place as u16)).is_ok();
-        for (place, record) in self.0.by_ref().take(count).enumerate() {
-            if chosen(place) {
-                each(record);
-            }
-        }
+        self.taken(count).enumerate().filter_map(move |(place, record)| chosen(place).then_some(record))
     }
 }
 

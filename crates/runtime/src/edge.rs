@@ -138,18 +138,13 @@ impl<T, R: TakeOut<Record<T>>> Input<T> for DrainInput<R> {
     }
 
     #[inline(always)]
-    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
-        self.run.take_each(count, each);
-    }
-
-    #[inline(always)]
     fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
         self.run.taken(count)
     }
 
     #[inline(always)]
-    fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
-        self.run.take_selected(count, selection, each);
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<T>> {
+        self.run.taken_selected(count, selection)
     }
 }
 
@@ -172,23 +167,39 @@ impl<T: Clone + Send + Sync + 'static> Input<T> for LentInput<'_, T> {
     }
 
     #[inline(always)]
-    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<T>)) {
-        (0..count).for_each(|offset| each(self.run.inspect(offset, Record::clone)));
-        self.run.pass(count);
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
+        clones(&mut self.run, count, 0..count)
     }
 
     #[inline(always)]
-    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<T>)) {
-        assert!(count <= self.remaining(), "{count} records are taken of {}", self.remaining());
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<T>> {
         let mut least = 0;
-        for &offset in selection {
+        let offsets = selection.iter().map(move |&offset| {
             let offset = usize::from(offset);
             assert!(least <= offset && offset < count, "a selection rises within its run");
             least = offset + 1;
-            each(self.run.inspect(offset, Record::clone));
-        }
-        self.run.pass(count);
+            offset
+        });
+        clones(&mut self.run, count, offsets)
     }
+}
+
+/// Returns clones of the records of `run` at `offsets`, and passes `count` records after the last of them.
+#[inline(always)]
+fn clones<T: Clone + Send + Sync + 'static>(
+    run: &mut Lent<'_, Record<T>, EdgeMarks>,
+    count: usize,
+    mut offsets: impl Iterator<Item = usize>,
+) -> impl Iterator<Item = Record<T>> {
+    assert!(count <= run.remaining(), "{count} records are taken of {}", run.remaining());
+    let mut count = count;
+    std::iter::from_fn(move || {
+        let next = offsets.next().map(|offset| run.inspect(offset, Record::clone));
+        if next.is_none() {
+            run.pass(std::mem::take(&mut count));
+        }
+        next
+    })
 }
 
 /// An input that offers only the next `limit` records of another input.
@@ -215,13 +226,6 @@ impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
     }
 
     #[inline(always)]
-    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
-        assert!(count <= self.limit, "only records at hand are taken");
-        self.limit -= count;
-        self.input.take_each(count, each);
-    }
-
-    #[inline(always)]
     fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
         assert!(count <= self.limit, "only records at hand are taken");
         self.limit -= count;
@@ -229,10 +233,10 @@ impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
     }
 
     #[inline(always)]
-    fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<T>> {
         assert!(count <= self.limit, "only records at hand are taken");
         self.limit -= count;
-        self.input.take_selected(count, selection, each);
+        self.input.taken_selected(count, selection)
     }
 }
 

@@ -230,16 +230,16 @@ impl<T: Clone, U, I: Input<T>, W: Fn(T) -> U + Copy> Input<U> for Wrapped<'_, T,
     }
 
     #[inline(always)]
-    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<U>)) {
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<U>> {
         let wrap = self.wrap;
-        self.input.take_each(count, |record| each(Record::new(record.event_time, wrap(record.value))));
+        self.input.taken(count).map(move |record| Record::new(record.event_time, wrap(record.value)))
     }
 
     #[inline(always)]
-    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<U>)) {
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<U>> {
         let wrap = self.wrap;
-        self.input.take_selected(count, selection, |record| {
-            each(Record::new(record.event_time, wrap(record.value)));
-        });
+        self.input
+            .taken_selected(count, selection)
+            .map(move |record| Record::new(record.event_time, wrap(record.value)))
     }
 }

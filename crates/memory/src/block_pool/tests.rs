@@ -20,7 +20,7 @@ fn free_count<T: Send + 'static>(block_pool: &BlockPool<T>) -> usize {
 fn emptied(mut block: Block<u64>) -> Vec<u64> {
     let mut values = Vec::new();
     let mut drain = block.drain(usize::MAX);
-    drain.take_each(drain.remaining(), |value| values.push(value));
+    drain.taken(drain.remaining()).for_each(|value| values.push(value));
     values
 }
 
@@ -110,7 +110,7 @@ fn values_are_dropped_once() {
     drop(appender);
     assert_eq!(dropped.load(Ordering::Relaxed), 1);
     let mut block = block_writer.take_full().unwrap();
-    block.drain(2).take_selected(2, &[1], drop);
+    block.drain(2).taken_selected(2, &[1]).for_each(drop);
     assert_eq!((block.len(), dropped.load(Ordering::Relaxed)), (1, 3));
     drop((block_writer, block_pool));
     assert_eq!(dropped.load(Ordering::Relaxed), 4);

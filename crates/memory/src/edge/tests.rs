@@ -56,7 +56,7 @@ fn drain_text(reader: &mut Reader<u64, Rules>) -> String {
         match reader.next(usize::MAX) {
             Next::Values(mut run) => {
                 let count = run.remaining();
-                run.take_each(count, |value| shown.push(value.to_string()));
+                run.taken(count).for_each(|value| shown.push(value.to_string()));
             }
             Next::Mark(mark) => shown.push(format!("[{mark:?}]")),
             Next::Empty => return shown.join(" "),
@@ -302,7 +302,7 @@ fn shared_edges_lend_and_wait_for_the_slowest() {
 /// twice.
 #[test]
 fn a_panic_while_taking_drops_nothing_twice() {
-    for is_iterated in [false, true] {
+    for is_selected in [false, true] {
         let tokens: Vec<Arc<()>> = (0..6).map(|_| Arc::new(())).collect();
         let (mut writer, mut reader) = edge::<Arc<()>, Rules>(&pool(), options(4, 2, 2, 8)).unwrap();
         let mut out = writer.open(Stamp::at(0));
@@ -311,10 +311,14 @@ fn a_panic_while_taking_drops_nothing_twice() {
         let look = |token: Arc<()>| assert!(!Arc::ptr_eq(&token, &tokens[1]), "user code");
         let taken = catch_unwind(AssertUnwindSafe(|| {
             let Next::Values(mut run) = reader.next(9) else { unreachable!() };
-            if is_iterated { run.taken(4).for_each(look) } else { run.take_each(4, look) }
+            if is_selected {
+                run.taken_selected(4, &[1, 3]).for_each(look);
+            } else {
+                run.taken(4).for_each(look);
+            }
         }));
         assert!(taken.is_err());
-        assert_eq!(reader.cursors().pending(0), 4, "the two that user code saw are gone, the others are not");
+        assert_eq!(reader.cursors().pending(0), 4, "the two that were taken are gone, the others are not");
         drop((writer, reader));
         assert!(tokens.iter().all(|token| Arc::strong_count(token) == 1));
     }
@@ -344,7 +348,7 @@ fn selections_take_what_they_name_and_drop_the_rest() {
     drop(out);
     let mut kept = Vec::new();
     let Next::Values(mut run) = reader.next(9) else { unreachable!() };
-    run.take_selected(4, &[0, 3], |token| kept.push(token));
+    run.taken_selected(4, &[0, 3]).for_each(|token| kept.push(token));
     assert_eq!(run.remaining(), 1);
     drop(run);
     let counts: Vec<usize> = tokens.iter().map(Arc::strong_count).collect();
@@ -353,7 +357,10 @@ fn selections_take_what_they_name_and_drop_the_rest() {
         let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(8, 1, 2, 8)).unwrap();
         push(&mut writer, 0..4);
         let Next::Values(mut run) = reader.next(9) else { unreachable!() };
-        assert!(catch_unwind(AssertUnwindSafe(|| run.take_selected(4, wrong, |_| ()))).is_err(), "{wrong:?}");
+        assert!(
+            catch_unwind(AssertUnwindSafe(|| run.taken_selected(4, wrong).for_each(|_| ()))).is_err(),
+            "{wrong:?}"
+        );
     }
 }
 
@@ -423,11 +430,7 @@ proptest! {
                         Next::Values(mut run) => {
                             prop_assert!(run.remaining() <= max.min(block_records as usize));
                             let count = run.remaining();
-                            if max.is_multiple_of(2) {
-                                run.take_each(count, |value| got.push(Item::Value(value)));
-                            } else {
-                                got.extend(run.taken(count).map(Item::Value));
-                            }
+                            got.extend(run.taken(count).map(Item::Value));
                         }
                         Next::Mark(mark) => got.push(Item::Mark(mark)),
                         // The reader has found the edge empty. Only a mark that is held back, and so not
@@ -492,7 +495,7 @@ fn what_is_forgotten_is_lost_and_never_seen_twice() {
     assert_eq!(writer.cursors().pending(0), 2, "the third lay in the block that was begun");
     let Next::Values(mut run) = reader.next(9) else { unreachable!() };
     let mut kept = Vec::new();
-    run.take_each(2, |value| kept.push(value));
+    run.taken(2).for_each(|value| kept.push(value));
     std::mem::forget(run);
     assert!(matches!(reader.next(9), Next::Empty));
     writer.open(Stamp::at(0)).push(Counted);
@@ -547,7 +550,7 @@ fn recycle(blocks: u64, cores: Option<(usize, usize)>) -> (u64, u64, usize) {
         pool.grow_step();
         if let Next::Values(mut run) = reader.next(usize::MAX) {
             places.insert(run.inspect(0, |value| std::ptr::from_ref(value).addr()));
-            run.take_each(1, |value| assert_eq!(value[0], block));
+            run.taken(1).for_each(|value| assert_eq!(value[0], block));
         }
     }
     (writer.cursors().chunks(), writer.cursors().chunk_bytes(), places.len())

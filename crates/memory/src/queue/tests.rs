@@ -54,11 +54,7 @@ fn step<T: ToString + Send>(reader: &mut QueueReader<T, Rules>, max: usize) -> O
     match reader.next(max) {
         QueueNext::Values(mut run) => {
             let count = run.remaining();
-            if max.is_multiple_of(2) {
-                run.take_each(count, |value| shown.push(value.to_string()));
-            } else {
-                shown.extend(run.taken(count).map(|value| value.to_string()));
-            }
+            shown.extend(run.taken(count).map(|value| value.to_string()));
         }
         QueueNext::Mark(mark) => shown.push(format!("[{mark:?}]")),
         QueueNext::Empty => return None,
@@ -170,8 +166,8 @@ fn every_value_is_dropped_once() {
             };
             fill(&mut writer, 8);
             if let QueueNext::Values(mut run) = reader.next(5) {
-                run.take_each(1, drop);
-                run.take_selected(3, &[1], drop);
+                run.taken(1).for_each(drop);
+                run.taken_selected(3, &[1]).for_each(drop);
             }
             assert_eq!(dropped.load(Ordering::Relaxed), 4, "{hand_over:?}");
             fill(&mut writer, 3);
@@ -203,7 +199,7 @@ fn a_panic_in_a_run_loses_one_value_at_most() {
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             if let QueueNext::Values(mut run) = reader.next(4) {
                 let mut count = 0;
-                run.take_each(4, |_value| {
+                run.taken(4).for_each(|_value| {
                     count += 1;
                     assert!(count < 2, "the second");
                 });
@@ -246,7 +242,7 @@ fn values_and_marks_cross_threads_in_order() {
             match reader.next(5) {
                 QueueNext::Values(mut run) => {
                     let count = run.remaining();
-                    run.take_each(count, |value| {
+                    run.taken(count).for_each(|value| {
                         assert_eq!(value, expected);
                         expected += 1;
                     });
@@ -351,7 +347,7 @@ impl Both for (Writer<u64, Rules>, Reader<u64, Rules>) {
         let mut shown = Vec::new();
         while shown.len() < max {
             match self.1.next(1) {
-                Next::Values(mut run) => run.take_each(1, |value| shown.push(value.to_string())),
+                Next::Values(mut run) => run.taken(1).for_each(|value| shown.push(value.to_string())),
                 Next::Mark(mark) => shown.push(format!("[{mark:?}]")),
                 Next::Empty => break,
             }

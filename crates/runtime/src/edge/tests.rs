@@ -21,14 +21,14 @@ impl<const ASCENDING: bool> Input<i64> for Batch<ASCENDING> {
         let stamp = self.stamps[self.next + offset];
         look(&Record::new(EventTime::from_micros(stamp), stamp))
     }
-    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<i64>)) {
-        for stamp in &self.stamps[self.next..self.next + count] {
-            each(Record::new(EventTime::from_micros(*stamp), *stamp));
-        }
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<i64>> {
+        let stamps = &self.stamps[self.next..self.next + count];
         self.next += count;
+        stamps.iter().map(|stamp| Record::new(EventTime::from_micros(*stamp), *stamp))
     }
-    fn take_selected(&mut self, _: usize, _: &[u16], _: impl FnMut(Record<i64>)) {
-        unreachable!("no filter here")
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<i64>> {
+        let taken: Vec<_> = self.taken(count).collect();
+        selection.iter().map(move |&offset| taken[usize::from(offset)])
     }
 }
 

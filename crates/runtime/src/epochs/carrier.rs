@@ -1,6 +1,7 @@
 //! The forms in which a task receives a block of records: a block of its own, whose records are moved
 //! out, or a block that several tasks share, from which each task clones.
 
+use std::iter::Empty;
 use std::sync::Arc;
 
 use thalweg_memory::{Block, BlockDrain};
@@ -99,6 +100,17 @@ pub struct ShareInput<'a, T: Send + Sync + 'static> {
     end: usize,
 }
 
+impl<T: Send + Sync + 'static> ShareInput<'_, T> {
+    /// Counts the next `count` records as taken, and returns the place of the first of them.
+    #[inline(always)]
+    fn pass(&mut self, count: usize) -> usize {
+        let first = self.first;
+        assert!(count <= self.end - first, "{count} records are taken of {}", self.end - first);
+        self.first += count;
+        first
+    }
+}
+
 impl<T: Clone + Send + Sync + 'static> Input<T> for ShareInput<'_, T> {
     #[inline(always)]
     fn remaining(&self) -> usize {
@@ -111,25 +123,21 @@ impl<T: Clone + Send + Sync + 'static> Input<T> for ShareInput<'_, T> {
     }
 
     #[inline(always)]
-    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<T>)) {
-        assert!(count <= self.remaining(), "{count} records are taken of {}", self.remaining());
-        let first = self.first;
-        self.first += count;
-        (first..first + count).for_each(|place| each(self.block.inspect(place, Record::clone)));
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = Record<T>> {
+        let (block, first) = (self.block, self.pass(count));
+        (first..first + count).map(move |place| block.inspect(place, Record::clone))
     }
 
     #[inline(always)]
-    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<T>)) {
-        assert!(count <= self.remaining(), "{count} records are taken of {}", self.remaining());
-        let first = self.first;
-        self.first += count;
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = Record<T>> {
+        let (block, first) = (self.block, self.pass(count));
         let mut least = 0;
-        for &offset in selection {
+        selection.iter().map(move |&offset| {
             let offset = usize::from(offset);
             assert!(least <= offset && offset < count, "a selection rises within its run");
             least = offset + 1;
-            each(self.block.inspect(first + offset, Record::clone));
-        }
+            block.inspect(first + offset, Record::clone)
+        })
     }
 }
 
@@ -166,20 +174,27 @@ impl<T> Carrier<T> for NoCarrier {
     }
 }
 
+impl NoInput {
+    /// Stands for any value: it is never called, since there is no `NoInput`.
+    fn never<R>(&self) -> R {
+        match *self {}
+    }
+}
+
 impl<T> Input<T> for NoInput {
     fn remaining(&self) -> usize {
-        match *self {}
+        self.never()
     }
 
     fn inspect<Q>(&self, _offset: usize, _look: impl FnOnce(&Record<T>) -> Q) -> Q {
-        match *self {}
+        self.never()
     }
 
-    fn take_each(&mut self, _count: usize, _each: impl FnMut(Record<T>)) {
-        match *self {}
+    fn taken(&mut self, _count: usize) -> impl Iterator<Item = Record<T>> {
+        self.never::<Empty<_>>()
     }
 
-    fn take_selected(&mut self, _count: usize, _selection: &[u16], _each: impl FnMut(Record<T>)) {
-        match *self {}
+    fn taken_selected(&mut self, _count: usize, _selection: &[u16]) -> impl Iterator<Item = Record<T>> {
+        self.never::<Empty<_>>()
     }
 }

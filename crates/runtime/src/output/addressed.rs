@@ -190,7 +190,7 @@ mod tests {
             match reader.next(usize::MAX) {
                 Next::Values(mut run) => {
                     let count = run.remaining();
-                    run.take_each(count, |record| found.push(record.value.to_string()));
+                    run.taken(count).for_each(|record| found.push(record.value.to_string()));
                 }
                 Next::Mark(_) => found.push("W".to_owned()),
                 Next::Empty => return found.join(" "),

@@ -23,12 +23,13 @@ impl Input<Either<Batch, Batch>> for Queue {
         look(&self.0[offset])
     }
 
-    fn take_each(&mut self, count: usize, each: impl FnMut(In)) {
-        self.0.drain(..count).for_each(each);
+    fn taken(&mut self, count: usize) -> impl Iterator<Item = In> {
+        self.0.drain(..count)
     }
 
-    fn take_selected(&mut self, _: usize, _: &[u16], _: impl FnMut(In)) {
-        unreachable!("a join takes what comes")
+    fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = In> {
+        let chosen = |place: usize| selection.binary_search(&(place as u16)).is_ok();
+        self.taken(count).enumerate().filter_map(move |(place, record)| chosen(place).then_some(record))
     }
 }
 
