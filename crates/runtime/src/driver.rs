@@ -14,6 +14,7 @@ use crate::graph::Built;
 use crate::query::QueryShared;
 use crate::ranker::Relief;
 use crate::task::Stop;
+use crate::threads::TaskThreads;
 
 /// Runs the tasks of an engine.
 pub(crate) trait Driver: Send + Sync {
@@ -39,6 +40,12 @@ pub(crate) trait Driver: Send + Sync {
     /// Returns the counters of the part of the engine that runs tasks, such as queries submitted and time
     /// spent on scheduling.
     fn figures(&self) -> DriverFigures;
+
+    /// Returns the tasks as a policy outside the engine sees them, with their threads; `None` if workers run the
+    /// tasks.
+    fn task_threads(&self) -> Option<TaskThreads> {
+        None
+    }
 
     /// Waits until the threads that this driver (workers, or a thread per task) has started itself have
     /// ended. Call [`close`](Self::close) first.

@@ -23,7 +23,7 @@ use crate::metrics::{EngineMetrics, WorkerMetrics};
 use crate::modes::{EdgeMemory, Execution};
 use crate::query::QueryHandle;
 use crate::system::{self, ProcessMetrics, spawn};
-use crate::threads::Threads;
+use crate::threads::{TaskThreads, Threads};
 use crate::worker::{Step, Worker};
 
 /// Settings of an engine that has not been started yet.
@@ -43,6 +43,7 @@ pub struct EngineBuilder {
     clock: Arc<dyn Clock>,
     entropy: Box<dyn Entropy>,
     pins_workers: bool,
+    is_steered: bool,
     /// Name of a thread that a test makes impossible to start: an impossibly large stack is requested for it.
     #[cfg(all(test, not(loom)))]
     refused_thread: Option<&'static str>,
@@ -69,6 +70,7 @@ impl Default for EngineBuilder {
             clock: Arc::new(SystemClock::default()),
             entropy: Box::new(SeededEntropy::new(seed)),
             pins_workers: true,
+            is_steered: false,
             #[cfg(all(test, not(loom)))]
             refused_thread: None,
         }
@@ -160,6 +162,13 @@ impl EngineBuilder {
         EngineBuilder { pins_workers, ..self }
     }
 
+    /// Sets whether a policy outside the engine asks for its [task threads](Engine::task_threads), if each task has a
+    /// thread. If not, which is the default, the costs of their tasks are measured by the wall clock, since the other
+    /// clock takes a system call in every run.
+    pub fn steered(self, is_steered: bool) -> Self {
+        EngineBuilder { is_steered, ..self }
+    }
+
     /// Starts the engine and its threads.
     ///
     /// # Errors
@@ -167,7 +176,7 @@ impl EngineBuilder {
     /// cannot start a thread for a worker or for the memory of edges. The threads that had been started have
     /// ended when this error is returned.
     pub fn build(self) -> Result<Engine, PlanError> {
-        let (execution, pins) = (self.execution, self.pins_workers);
+        let (execution, pins, is_steered) = (self.execution, self.pins_workers, self.is_steered);
         #[cfg(all(test, not(loom)))]
         let refused = self.refused_thread;
         #[cfg(not(all(test, not(loom))))]
@@ -177,8 +186,11 @@ impl EngineBuilder {
         let cores = if pins { cores::for_workers(parts.workers) } else { Vec::new() };
         match execution {
             Execution::Threads => {
-                let (pool, clock, runs) = (Arc::clone(&parts.pool), Arc::clone(&parts.clock), parts.runs);
-                let threads = Threads::new(pool, clock, runs, cores, refused);
+                let (pool, clock) = (Arc::clone(&parts.pool), Arc::clone(&parts.clock));
+                // If no policy asks for costs, the CPU times of the threads are not read.
+                let cost_clock = if is_steered { parts.runs.cost_clock } else { CostClock::Wall };
+                let runs = Runs { cost_clock, ..parts.runs };
+                let threads = Threads::new(pool, clock, runs, parts.workers, cores, refused);
                 let (mut engine, growth) = parts.engine(threads);
                 engine.threads.push(spawn("thalweg-memory", refused, move || growth.run())?);
                 Ok(engine)
@@ -380,6 +392,14 @@ impl Engine {
     /// number of cores that these threads may use.
     pub fn workers(&self) -> usize {
         self.workers
+    }
+
+    /// Returns the tasks of an engine with [`Execution::Threads`] as a policy outside the engine sees them, with the
+    /// threads that run them; `None` if workers run the tasks. See [`steered`](EngineBuilder::steered).
+    ///
+    /// Takes a lock for some microseconds, for which queries do not start or end; tasks run on.
+    pub fn task_threads(&self) -> Option<TaskThreads> {
+        self.driver.task_threads()
     }
 
     /// Returns the engine's memory budget, which also tells the bytes in use.

@@ -48,12 +48,13 @@ use crate::board::{Board, NOTHING};
 use crate::cost_clock::CostClock;
 use crate::driver::{Driver, DriverFigures};
 use crate::error::{PlanError, QueryError};
-use crate::graph::{Built, BuiltTask};
+use crate::graph::Built;
 use crate::idle::{Awoken, Idle, Outlook};
 use crate::limits;
 use crate::meter::Meter;
+use crate::observer::NewTask;
 use crate::query::{Entry, QueryShared, SeenTask};
-use crate::ranker::{NewTask, Ranker};
+use crate::ranker::Ranker;
 
 /// Number of messages to the policy (about ended runs and tasks) that a worker keeps before it waits for the
 /// policy's lock. See [`limits::NOTES_PER_WORKER`].
@@ -209,8 +210,8 @@ impl Executor {
             if self.is_closed() {
                 return Err(PlanError::EngineClosed);
             }
-            limits::QUERIES.check(ranker.query_count() as u64 + 1)?;
-            limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)
+            limits::QUERIES.check(ranker.observer().query_count() as u64 + 1)?;
+            limits::TASKS.check((ranker.observer().task_count() + tasks.len()) as u64)
         };
         if let Err(refusal) = fits() {
             // Dropping the refused tasks runs user code, so it happens without the ranker's lock. A panic in
@@ -220,22 +221,15 @@ impl Executor {
             return Err(refusal);
         }
         let seen: Vec<SeenTask> = tasks.iter().map(|task| SeenTask::new(task, now)).collect();
-        let new = |(task, seen): (&BuiltTask, &SeenTask)| NewTask {
-            probe: Arc::clone(&task.probe),
-            meter: Arc::clone(&seen.meter),
-            horizon: task.horizon.clone(),
-            downstream: task.downstream.clone(),
-            copies: task.copies,
-        };
-        let new: Vec<NewTask> = tasks.iter().zip(&seen).map(new).collect();
+        let new: Vec<NewTask> = tasks.iter().zip(&seen).map(|(task, seen)| NewTask::of(task, seen)).collect();
         let meters: Vec<Arc<Meter>> = seen.iter().map(|seen| Arc::clone(&seen.meter)).collect();
-        let id = ranker.next_query();
+        let id = ranker.observer().next_query();
         let serial = self.submitted.fetch_add(1, Ordering::Relaxed) + 1;
         let entry = Entry { serial, submitted: now, clock: Arc::clone(&self.clock), aims };
         let query = QueryShared::new(id, name, entry, edges, delivered, seen);
         let ids = ranker.admit(Arc::clone(&query), new, now);
         query.set_tasks(ids.clone());
-        let places = ranker.places();
+        let places = ranker.observer().places();
         self.ranks.cover(places);
         self.dues.cover(places);
         let driver: Arc<dyn Driver> = Arc::<Executor>::clone(self);
@@ -459,7 +453,7 @@ impl Driver for Executor {
     fn close(&self, reason: &dyn Fn() -> QueryError) {
         let mut turn = self.outside(ProcessingTime::ZERO);
         let ranker = turn.ranker.as_ref().expect("from outside the ranker is waited for");
-        let queries: Vec<Arc<QueryShared>> = ranker.queries().cloned().collect();
+        let queries: Vec<Arc<QueryShared>> = ranker.observer().queries().cloned().collect();
         // First every query is marked as failed. From then on no task is ranked, and a thread that puts a
         // task back ends it instead.
         queries.iter().for_each(|query| turn.unused.extend(query.fail(reason())));
@@ -474,7 +468,7 @@ impl Driver for Executor {
     }
 
     fn queries(&self) -> Vec<Arc<QueryShared>> {
-        self.ranker.lock().queries().cloned().collect()
+        self.ranker.lock().observer().queries().cloned().collect()
     }
 
     fn figures(&self) -> DriverFigures {

@@ -13,9 +13,9 @@
 //!    result at the sink.
 //! 5. [`task`]: a source or an operator chain with its inputs and outputs, run one step at a time.
 //! 6. `executor`: the choice of the next task, and the end of a run; [`worker`] drives it. Below it: `board`,
-//!    which holds ranks and due times; `ranker`, which asks the policy; `idle`, where workers sleep; `meter`
-//!    and `gradient`, which measure. `threads`: the other way to run tasks, a thread for each; `driver`: the
-//!    trait of both.
+//!    which holds ranks and due times; `ranker`, which asks the policy; `observer`, which gathers what the policy
+//!    sees; `idle`, where workers sleep; `meter` and `gradient`, which measure. `threads`: the other way to run
+//!    tasks, a thread for each; `driver`: the trait of both.
 //! 7. [`query`]: a query while it runs, and its report after it has ended.
 //! 8. [`metrics`]: the work of all of them in figures, also for Prometheus; [`system`] has the figures of the
 //!    process.
@@ -49,6 +49,7 @@ pub mod metrics;
 #[cfg(all(test, loom))]
 mod models;
 mod modes;
+mod observer;
 pub mod output;
 pub mod ports;
 pub mod query;
@@ -78,6 +79,7 @@ pub use modes::{EdgeMemory, Execution};
 pub use output::{TaskOutput, ToSink};
 pub use query::{EdgeCounts, OperatorCounts, Progress, QueryHandle, QueryReport, QueryState};
 pub use system::ProcessMetrics;
+pub use threads::{TASK_THREAD_FIELDS, TaskThread, TaskThreads};
 pub use worker::{Step, Worker};
 
 /// Policies: the types that [`EngineBuilder::policy`] takes, and the traits from which a custom policy is

@@ -1,6 +1,7 @@
 //! A thread for each task: the other way to run queries, in which the operating system chooses the task that
-//! runs next. It is the baseline of Enjima's ablation (section 5.2.5, "TQ" and "TM"). There is no policy and
-//! no choice, so nothing is ranked.
+//! runs next. It is the baseline of Enjima's ablation (section 5.2.5, "TQ" and "TM"), and the engine whose
+//! threads Lachesis steers. There is no policy and no choice inside, so nothing is ranked here: a policy outside
+//! the engine asks for a [snapshot](Threads::observe), and gives the threads priorities.
 //!
 //! ```text
 //!            +--> look: something to do, and room for it? -- no --> sleep in the task's own parker
@@ -22,11 +23,11 @@ use std::thread::JoinHandle;
 
 use thalweg_memory::Pool;
 use thalweg_memory::sync::{AtomicU32, AtomicU64, Mutex, Ordering, fence};
-use thalweg_model::{Clock, ProcessingTime};
-use thalweg_scheduling::{OperatorId, QueryId};
+use thalweg_model::{Clock, EventTime, ProcessingTime};
+use thalweg_scheduling::{DelayStatistics, Fields, OperatorId, Snapshot};
 
 use crate::cores;
-use crate::cost_clock::{CostClock, Reading};
+use crate::cost_clock::Reading;
 use crate::driver::{Driver, DriverFigures};
 use crate::error::{PlanError, QueryError};
 use crate::executor::{Entrance, Outcome, Runs, TaskBody, discard};
@@ -34,6 +35,7 @@ use crate::graph::{Built, BuiltTask};
 use crate::idle::{Idle, Outlook};
 use crate::limits;
 use crate::meter::{Standing, TaskState};
+use crate::observer::{Memory, NewTask, Observer};
 use crate::query::{Entry, QueryShared, SeenTask};
 use crate::ranker::Relief;
 use crate::system;
@@ -53,23 +55,46 @@ pub(crate) struct Threads {
     register: Mutex<Register>,
 }
 
-/// Tasks and queries that run. A lock around the register is taken when queries start and end, and for events
-/// from outside the task threads.
-#[derive(Default)]
+/// Groups of fields of a snapshot that [`Engine::task_threads`](crate::Engine::task_threads) fills: all but reports of
+/// runs, which would take a lock around the policy in every run.
+pub const TASK_THREAD_FIELDS: Fields = Fields::ALL.without(Fields::FEEDBACK);
+
+/// The tasks of an engine that runs each in a thread of its own, at one moment.
+#[derive(Clone, Debug)]
+pub struct TaskThreads {
+    /// The tasks as a policy sees them, each an operator. [`TASK_THREAD_FIELDS`] are filled.
+    pub snapshot: Snapshot,
+    /// The threads that have started.
+    pub threads: Vec<TaskThread>,
+}
+
+/// The thread of a task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskThread {
+    /// Number of the task in the snapshot. It is used again after the task has ended.
+    pub operator: OperatorId,
+    /// Number of the query among all that the engine has admitted, which is never used again.
+    pub query_serial: u64,
+    /// Number by which the operating system knows the thread.
+    pub number: u32,
+    /// Name of the task.
+    pub name: String,
+}
+
+/// Tasks and queries that run. A lock around the register is taken when queries start and end, for events from
+/// outside the task threads, and for snapshots.
 struct Register {
     is_closed: bool,
     submitted: u64,
     /// Tasks that run, by their numbers. Numbers of tasks that have ended are used again.
     seats: Vec<Option<Arc<Seat>>>,
-    /// Queries that run, by their numbers. Numbers of queries that have ended are used again.
-    queries: Vec<Option<Running>>,
+    /// Gives tasks and queries their numbers, and sees them.
+    observer: Observer,
     handles: Vec<JoinHandle<()>>,
 }
 
-struct Running {
-    shared: Arc<QueryShared>,
-    tasks_left: usize,
-}
+/// Stands for "no watermark" in place of the bits of a watermark's microseconds.
+const NO_WATERMARK: u64 = i64::MIN.cast_unsigned();
 
 /// A task with a thread of its own, as other threads see it.
 struct Seat {
@@ -83,16 +108,43 @@ struct Seat {
     /// the thread has looked. Written by the thread before it counts as a sleeper and when it has looked;
     /// read behind a fence by parties that make work. Relaxed: the fences of the parker order it.
     sleeps_until_ns: AtomicU64,
+    name: String,
+    /// Serial number of the task's query.
+    serial: u64,
+    /// The instant at which the last run of the task ended, in ns of the engine's clock, and the watermark that the
+    /// task had then, as the bits of its microseconds, or of the least number if it had none. Relaxed: written by the
+    /// thread, read for snapshots, in which they may come from two runs.
+    ran_ns: AtomicU64,
+    watermark: AtomicU64,
 }
 
 impl Seat {
-    fn new(probe: &Arc<Probe>, grain_ns: u64) -> Arc<Self> {
+    /// Makes the seat of a task with this name, which belongs to the query with this serial number.
+    fn new(probe: &Arc<Probe>, (name, serial): (&str, u64), grain_ns: u64, now: ProcessingTime) -> Arc<Self> {
         Arc::new(Seat {
             parker: Idle::new(1, grain_ns),
             probe: Arc::clone(probe),
             number: AtomicU32::new(0),
             sleeps_until_ns: AtomicU64::new(ProcessingTime::NEVER.as_nanos()),
+            name: name.to_owned(),
+            serial,
+            ran_ns: AtomicU64::new(now.as_nanos()),
+            watermark: AtomicU64::new(NO_WATERMARK),
         })
+    }
+
+    /// Records that a run of the task has ended, for snapshots.
+    fn note_run(&self, watermark: Option<EventTime>, now: ProcessingTime) {
+        self.ran_ns.store(now.as_nanos(), Ordering::Relaxed);
+        let bits = watermark.map_or(NO_WATERMARK, |watermark| watermark.as_micros().cast_unsigned());
+        self.watermark.store(bits, Ordering::Relaxed);
+    }
+
+    /// Returns the end of the last run of the task, and the watermark that the task had then.
+    fn last_run(&self) -> (ProcessingTime, Option<EventTime>) {
+        let bits = Some(self.watermark.load(Ordering::Relaxed)).filter(|bits| *bits != NO_WATERMARK);
+        let ran = ProcessingTime::from_nanos(self.ran_ns.load(Ordering::Relaxed));
+        (ran, bits.map(|bits| EventTime::from_micros(bits.cast_signed())))
     }
 
     /// Wakes the task's thread if it sleeps and the task could run. May be called only behind a fence. While
@@ -135,16 +187,6 @@ impl Seat {
 }
 
 impl Register {
-    /// Stores a value in the first free place of a list, and returns the number of that place.
-    fn place<T>(places: &mut Vec<Option<T>>, value: T) -> u32 {
-        let free = places.iter().position(Option::is_none).unwrap_or(places.len());
-        if free == places.len() {
-            places.push(None);
-        }
-        places[free] = Some(value);
-        u32::try_from(free).expect("the number of tasks is bounded")
-    }
-
     fn seats_of<'a>(&'a self, operators: &'a [OperatorId]) -> impl Iterator<Item = &'a Arc<Seat>> {
         operators.iter().filter_map(|operator| self.seats.get(operator.0 as usize)?.as_ref())
     }
@@ -163,16 +205,23 @@ impl Threads {
         pool: Arc<Pool>,
         clock: Arc<dyn Clock>,
         runs: Runs,
+        workers: usize,
         cores: Vec<usize>,
         refused: Option<&'static str>,
     ) -> Arc<Self> {
-        // No policy asks for costs, so the CPU times of the threads are not read.
-        let runs = Runs { cost_clock: CostClock::Wall, ..runs };
-        Arc::new(Threads { pool, clock, runs, cores, refused, register: Mutex::default() })
+        let delay_epochs = u32::try_from(DelayStatistics::EPOCHS).expect("the number of epochs is small");
+        let register = Register {
+            is_closed: false,
+            submitted: 0,
+            seats: Vec::new(),
+            observer: Observer::new(TASK_THREAD_FIELDS, delay_epochs, runs, workers),
+            handles: Vec::new(),
+        };
+        Arc::new(Threads { pool, clock, runs, cores, refused, register: Mutex::new(register) })
     }
 
     /// Admits a query: gives its tasks their numbers.
-    fn admit(self: &Arc<Self>, built: Built) -> Result<(Arc<QueryShared>, Vec<TaskThread>), PlanError> {
+    fn admit(self: &Arc<Self>, built: Built) -> Result<(Arc<QueryShared>, Vec<Seated>), PlanError> {
         let Built { name, aims, tasks, edges, delivered } = built;
         let now = self.clock.now();
         let mut register = self.register.lock();
@@ -180,8 +229,8 @@ impl Threads {
             if register.is_closed {
                 return Err(PlanError::EngineClosed);
             }
-            limits::QUERIES.check(register.queries.iter().flatten().count() as u64 + 1)?;
-            limits::THREADS.check((register.seats.iter().flatten().count() + tasks.len()) as u64)
+            limits::QUERIES.check(register.observer.query_count() as u64 + 1)?;
+            limits::THREADS.check((register.observer.task_count() + tasks.len()) as u64)
         };
         if let Err(refusal) = fits() {
             // Dropping the refused tasks runs user code, so it happens without the lock. A panic there is not
@@ -190,22 +239,23 @@ impl Threads {
             tasks.into_iter().for_each(discard);
             return Err(refusal);
         }
-        let (seen, seats): (Vec<SeenTask>, Vec<Arc<Seat>>) = tasks
-            .iter()
-            .map(|task| (SeenTask::new(task, now), Seat::new(&task.probe, self.runs.source_grain_ns)))
-            .unzip();
-        let meters: Vec<_> = seen.iter().map(|seen| Arc::clone(&seen.meter)).collect();
         register.submitted += 1;
-        let free = register.queries.iter().position(Option::is_none).unwrap_or(register.queries.len());
-        let id = QueryId(u32::try_from(free).expect("the number of queries is bounded"));
-        let entry =
-            Entry { serial: register.submitted, submitted: now, clock: Arc::clone(&self.clock), aims };
+        let serial = register.submitted;
+        let seen: Vec<SeenTask> = tasks.iter().map(|task| SeenTask::new(task, now)).collect();
+        let new: Vec<NewTask> = tasks.iter().zip(&seen).map(|(task, seen)| NewTask::of(task, seen)).collect();
+        let meters: Vec<_> = seen.iter().map(|seen| Arc::clone(&seen.meter)).collect();
+        let entry = Entry { serial, submitted: now, clock: Arc::clone(&self.clock), aims };
+        let id = register.observer.next_query();
         let query = QueryShared::new(id, name, entry, edges, delivered, seen);
-        let running = Running { shared: Arc::clone(&query), tasks_left: tasks.len() };
-        let place = Register::place(&mut register.queries, running);
-        assert_eq!(place, id.0, "a query gets the place that was free");
-        let place = |seat: &Arc<Seat>| OperatorId(Register::place(&mut register.seats, Arc::clone(seat)));
-        let ids: Vec<OperatorId> = seats.iter().map(place).collect();
+        let ids = register.observer.admit(Arc::clone(&query), new, now);
+        let places = register.observer.places();
+        register.seats.resize(places, None);
+        let seat = |(task, id): (&BuiltTask, &OperatorId)| {
+            let seat = Seat::new(&task.probe, (&task.name, serial), self.runs.source_grain_ns, now);
+            register.seats[id.0 as usize] = Some(Arc::clone(&seat));
+            seat
+        };
+        let seats: Vec<Arc<Seat>> = tasks.iter().zip(&ids).map(seat).collect();
         drop(register);
         query.set_tasks(ids.clone());
         let driver: Arc<dyn Driver> = Arc::<Threads>::clone(self);
@@ -219,7 +269,7 @@ impl Threads {
             // of Enjima's threads ends when no input is left.
             body.quantum = Quantum { records: body.run_records, made_records: body.run_records };
             let threads = Arc::clone(self);
-            TaskThread {
+            Seated {
                 threads,
                 body,
                 seat: Arc::clone(&seats[index]),
@@ -233,16 +283,10 @@ impl Threads {
     }
 
     /// Frees the number of a task that has ended, and the number of its query after the last task.
-    fn leave(&self, operator: OperatorId, query: QueryId) {
+    fn leave(&self, operator: OperatorId, serial: u64) {
         let mut register = self.register.lock();
         register.seats[operator.0 as usize] = None;
-        let place = &mut register.queries[query.0 as usize];
-        if let Some(running) = place {
-            running.tasks_left -= 1;
-            if running.tasks_left == 0 {
-                *place = None;
-            }
-        }
+        register.observer.dismiss(operator, serial);
     }
 }
 
@@ -266,14 +310,14 @@ impl Driver for Threads {
             let theirs = Arc::clone(&task);
             let live = move || {
                 let task = theirs.lock().take();
-                task.into_iter().for_each(TaskThread::live);
+                task.into_iter().for_each(Seated::live);
             };
             match system::spawn(&name, self.refused, live) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     discard(query.fail(QueryError::Cancelled));
                     let task = task.lock().take();
-                    task.into_iter().for_each(TaskThread::end);
+                    task.into_iter().for_each(Seated::end);
                     self.notify(query.tasks());
                     refused = Some(error);
                 }
@@ -307,7 +351,7 @@ impl Driver for Threads {
         let mut unused = Vec::new();
         let mut register = self.register.lock();
         register.is_closed = true;
-        register.queries.iter().flatten().for_each(|query| unused.extend(query.shared.fail(reason())));
+        register.observer.queries().for_each(|query| unused.extend(query.fail(reason())));
         fence(Ordering::SeqCst);
         register.seats.iter().flatten().for_each(|seat| seat.wake());
         drop(register);
@@ -319,7 +363,7 @@ impl Driver for Threads {
     }
 
     fn queries(&self) -> Vec<Arc<QueryShared>> {
-        self.register.lock().queries.iter().flatten().map(|query| Arc::clone(&query.shared)).collect()
+        self.register.lock().observer.queries().cloned().collect()
     }
 
     fn figures(&self) -> DriverFigures {
@@ -332,6 +376,27 @@ impl Driver for Threads {
             asleep: seats().map(|seat| seat.parker.sleeping() as u64).sum(),
             task_threads: seats().map(|seat| seat.number.load(Ordering::Relaxed)).collect(),
         }
+    }
+
+    fn task_threads(&self) -> Option<TaskThreads> {
+        let now = self.clock.now();
+        let mut register = self.register.lock();
+        let Register { seats, observer, .. } = &mut *register;
+        let seated =
+            || (0..).map(OperatorId).zip(seats.iter()).filter_map(|(id, seat)| Some((id, seat.as_ref()?)));
+        for (operator, seat) in seated() {
+            let (ran, watermark) = seat.last_run();
+            observer.note_run(operator, seat.serial, ran, watermark);
+        }
+        // Whether a task runs at the moment is the operating system's affair.
+        observer.renew(now, Memory::of(&self.pool), |_| false);
+        observer.snapshot.round_end = now;
+        let thread = |(operator, seat): (OperatorId, &Arc<Seat>)| {
+            let number = Some(seat.number.load(Ordering::Relaxed)).filter(|number| *number != 0)?;
+            Some(TaskThread { operator, query_serial: seat.serial, number, name: seat.name.clone() })
+        };
+        let threads = seated().filter_map(thread).collect();
+        Some(TaskThreads { snapshot: observer.snapshot.clone(), threads })
     }
 
     fn join(&self) {
@@ -369,7 +434,7 @@ impl Neighbours {
 }
 
 /// A task together with the thread that runs it.
-struct TaskThread {
+struct Seated {
     threads: Arc<Threads>,
     body: Box<TaskBody>,
     seat: Arc<Seat>,
@@ -381,7 +446,7 @@ struct TaskThread {
     steps: u32,
 }
 
-impl TaskThread {
+impl Seated {
     /// Runs the task on its thread until the task has ended. If an assertion or a clock panics in the thread,
     /// the engine closes and every query fails. So no caller waits for a task whose thread has died.
     fn live(mut self) {
@@ -396,9 +461,9 @@ impl TaskThread {
     /// Drops the task, which runs code of operators, sinks and users' values. A panic there can no longer
     /// change the outcome of the query.
     fn end(self) {
-        let TaskThread { threads, mut body, now, .. } = self;
+        let Seated { threads, mut body, now, .. } = self;
         body.note_ended(now);
-        threads.leave(body.operator, body.query.id);
+        threads.leave(body.operator, body.query.serial());
         discard(body);
     }
 
@@ -441,7 +506,7 @@ impl TaskThread {
     /// Runs the task for a quantum and wakes the tasks that the run concerns. Returns how the task has ended;
     /// `None` if it has not.
     fn step(&mut self, clock: &dyn Clock) -> Option<Ended> {
-        let TaskThread { threads, body, neighbours, preferred_worker, .. } = self;
+        let Seated { threads, body, seat, neighbours, preferred_worker, .. } = self;
         let worker = preferred_worker.unwrap_or_else(|| cores::place_among(&threads.cores));
         body.probe.note_core(worker);
         body.probe.note_reach(&mut body.reach);
@@ -463,7 +528,8 @@ impl TaskThread {
         }
         match outcome {
             Outcome::Ran(StepReport { ended: true, .. }) => Some(Ended::Over),
-            Outcome::Ran(StepReport { records_in, .. }) => {
+            Outcome::Ran(StepReport { records_in, watermark, .. }) => {
+                seat.note_run(watermark, now);
                 let is_stuck = body.note_run(changes, records_in, now);
                 is_stuck.then(|| Ended::Failed(Box::new(body.stuck_error())))
             }

@@ -369,6 +369,16 @@ impl Fields {
     /// not give.
     pub const FEEDBACK: Fields = Fields(1_024);
 
+    /// All groups.
+    pub const ALL: Fields = {
+        let (mut all, mut place) = (Fields::PENDING, 0);
+        while place < Fields::NAMES.len() {
+            all.0 |= Fields::NAMES[place].0.0;
+            place += 1;
+        }
+        all
+    };
+
     /// All groups but the empty one, with the names by which messages tell them.
     const NAMES: [(Fields, &'static str); 11] = [
         (Fields::OLDEST_PENDING, "oldest pending records"),
@@ -389,6 +399,11 @@ impl Fields {
     pub fn missing_from(self, supplied: Fields) -> Vec<&'static str> {
         let is_missing = |(group, _): &&(Fields, &str)| self.contain(*group) && !supplied.contain(*group);
         Fields::NAMES.iter().filter(is_missing).map(|(_, name)| *name).collect()
+    }
+
+    /// Returns this set without the groups of `other`.
+    pub const fn without(self, other: Fields) -> Fields {
+        Fields(self.0 & !other.0)
     }
 
     /// Returns true if this set of field groups contains all groups of `other`.

@@ -13,8 +13,9 @@ use super::{COPY, Executor, KIND, NOTES_MAX, SOURCE};
 use crate::board::{Least, NOTHING};
 use crate::error::QueryError;
 use crate::meter::{Standing, TaskState};
+use crate::observer::Memory;
 use crate::query::QueryShared;
-use crate::ranker::{Memory, Note, ROUND_NS, Ranker};
+use crate::ranker::{Note, ROUND_NS, Ranker};
 use crate::task::{Changes, Quantum, StepReport};
 
 /// Maximum number of ready tasks that a worker tries to take and finds held by other workers, before it gives
@@ -359,7 +360,7 @@ impl Turn<'_> {
         next_round_ns.store(self.now.plus_nanos(ROUND_NS).as_nanos(), Ordering::Relaxed);
         let memory = Memory::of(pool);
         ranker.prepare(self.now, memory, |operator| cells[operator.0 as usize].is_held());
-        let (places, takes_idle) = (ranker.places(), !ranker.conserves_work());
+        let (places, takes_idle) = (ranker.observer().places(), !ranker.conserves_work());
         holds_back.store(false, Ordering::Relaxed);
         for cell in &cells[..places] {
             let body = if takes_idle { cell.take_any() } else { cell.take() };
@@ -444,7 +445,7 @@ impl Turn<'_> {
     fn claim(&mut self, mut body: Box<TaskBody>) -> Claim {
         let mut cost_ns = 0.0;
         if let Some(ranker) = &mut self.ranker {
-            cost_ns = ranker.cost_ns(body.operator);
+            cost_ns = ranker.observer().cost_ns(body.operator);
             // A block should be full when it is deposited for a parallel task, unless filling it takes longer
             // than the time between two rounds of ranking.
             let is_short = cost_ns * f64::from(body.bundle_records) <= ROUND_NS as f64;

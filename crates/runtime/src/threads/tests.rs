@@ -47,7 +47,7 @@ mod model {
         }
 
         /// Sleeps until this model of a task may run, by the same steps as the code under test,
-        /// `TaskThread::sleep`.
+        /// `Seated::sleep`.
         fn wait(&self) {
             let clock = VirtualClock::default();
             while !self.may_run() {
@@ -83,7 +83,7 @@ mod model {
             let containers = containers(Claiming::default());
             let inputs = Box::new([Inlet::Claims(Arc::clone(&containers.tracker), 1)]);
             let probe = Arc::new(Probe::new(inputs, Box::default()));
-            let seat = Seat::new(&probe, 0);
+            let seat = Seat::new(&probe, ("task", 1), 0, ProcessingTime::ZERO);
             let depositor = {
                 let (containers, seat) = (Arc::clone(&containers), Arc::clone(&seat));
                 thread::spawn(move || {
@@ -120,7 +120,7 @@ mod model {
             parker.origin.advance(0, last);
             let outputs = Box::new([Outlet::Deposits(Arc::clone(&tracker))]);
             let probe = Arc::new(Probe::new(Box::default(), outputs));
-            let seat = Seat::new(&probe, 0);
+            let seat = Seat::new(&probe, ("task", 1), 0, ProcessingTime::ZERO);
             let closing = {
                 let (tracker, seat) = (Arc::clone(&tracker), Arc::clone(&seat));
                 thread::spawn(move || {

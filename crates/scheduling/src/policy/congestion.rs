@@ -13,9 +13,9 @@
 //!            that out itself. A queue that grows is ranked again in the next round, not at once. With several
 //!            workers, a worker first takes an operator whose input is in its cache (`prefers_workers`)
 //!
-//! `congestion_v1` does not see queues outside the engine: a source counts as if nothing waited there, as in the
-//! baseline of Frasca et al. (Figs. 5 to 13). So sources run when nothing else can, and among sources the one with
-//! the lower operator number. The source with the higher number may starve.
+//! `congestion_v1` does not see queues outside the engine: a source counts as a queue of one record, as in the
+//! baseline of Frasca et al. (section 5.2.1, Figs. 5 to 13). So sources run when no other operator has more, and among
+//! sources the one with the lower operator number. The source with the higher number may starve.
 //!
 //! `policy.rs` makes all three by their names. Tests: the order in this file; the waits in `policy/tests.rs`.
 
@@ -59,7 +59,7 @@ impl Policy for Congestion {
     #[inline]
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
         let state = snapshot.operator(operator).filter(|state| state.can_run())?;
-        let pending = if self.is_v1 && state.is_source { 0 } else { state.pending };
+        let pending = if self.is_v1 && state.is_source { 1 } else { state.pending };
         Some(Rank { class: 0, score: pending as f64, tie: operator.0 })
     }
 }
@@ -88,5 +88,20 @@ mod tests {
             assert!(ranked.iter().map(|(_, id)| *id).eq(expected), "{}: {ranked:?}", policy.name());
             assert_eq!(policy.quantum(&snapshot, OperatorId(0)), Quantum { records: 384 });
         }
+    }
+
+    /// To the earlier form, a source is a queue of one record, however much waits outside of the engine.
+    #[test]
+    fn a_source_is_a_queue_of_one_to_the_earlier_form() {
+        let state = |pending, is_source| {
+            Some(OperatorState { pending, is_source, can_output: true, ..OperatorState::default() })
+        };
+        let operators = vec![state(700, true), state(1, false), state(1, true)];
+        let snapshot = Snapshot { operators, ..Snapshot::default() };
+        let scores = |policy: Congestion| {
+            [0, 1, 2].map(|id| policy.rank(&snapshot, OperatorId(id)).map(|rank| rank.score))
+        };
+        assert_eq!(scores(Congestion::v1()), [1.0; 3].map(Some));
+        assert_eq!(scores(Congestion::default()), [700.0, 1.0, 1.0].map(Some));
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use thalweg_memory::sync::thread;
+use thalweg_scheduling::{OperatorId, OperatorState};
 
 use super::*;
 
@@ -278,4 +279,62 @@ fn any_name_will_do() {
     let mut graph = Graph::new("q");
     graph.source("a\0b", records(100..101), strategy(), Repeat::new(1), SinkPlan(Seen::default()));
     assert_eq!(engine.submit(graph).unwrap().wait().unwrap().events_in, 1);
+}
+
+/// A policy outside the engine sees every task with the number of its thread, which the operating system knows by
+/// the name of the task. It sees no task that has ended, and none of an engine whose workers run the tasks.
+#[test]
+fn tasks_are_seen_with_their_threads() {
+    let engine = threads(EdgeLimits::default());
+    let (query, allow, heard) = gated(&engine);
+    allow.send(100).unwrap();
+    assert_eq!(heard.recv().unwrap(), 100);
+    let TaskThreads { snapshot, threads } = engine.task_threads().unwrap();
+    let shown: Vec<_> = threads.iter().map(|thread| (thread.operator.0, thread.name.as_str())).collect();
+    assert_eq!(shown, [(0, "source"), (1, "sink")]);
+    for thread in &threads {
+        let name = format!("/proc/self/task/{}/comm", thread.number);
+        assert_eq!(std::fs::read_to_string(name).unwrap().trim(), thread.name);
+    }
+    let [source, sink] = [0, 1].map(|place| snapshot.operator(OperatorId(place)).copied().unwrap());
+    assert!(source.is_source && !source.is_sink && sink.is_sink && !sink.is_source);
+    assert_eq!(snapshot.downstream[0], [OperatorId(1)]);
+    assert_eq!(snapshot.order, [OperatorId(0), OperatorId(1)]);
+    query.stop();
+    query.wait().unwrap();
+    engine.driver.close(&|| QueryError::Cancelled);
+    engine.driver.join();
+    let TaskThreads { snapshot, threads } = engine.task_threads().unwrap();
+    assert!(
+        threads.is_empty() && snapshot.operators.iter().all(Option::is_none) && snapshot.order.is_empty()
+    );
+    assert!(Engine::builder().workers(1).build().unwrap().task_threads().is_none());
+}
+
+/// What a task's last run has left is seen: its end, its watermark, and the costs of its records.
+#[test]
+fn runs_of_threads_are_seen() {
+    let engine = threads(EdgeLimits::default());
+    let (query, allow, heard) = gated(&engine);
+    let sink = || {
+        let seen = engine.task_threads().unwrap();
+        (seen.snapshot.now, seen.snapshot.operator(OperatorId(1)).copied().unwrap())
+    };
+    let mut before = ProcessingTime::ZERO;
+    for value in 100..103 {
+        allow.send(value).unwrap();
+        assert_eq!(heard.recv().unwrap(), value);
+        // The run ends after its results can be heard.
+        let (mut now, mut state) = sink();
+        while state.last_run_ended <= before {
+            (now, state) = sink();
+        }
+        assert!(state.last_run_ended <= now, "{state:?} at {now:?}");
+        before = state.last_run_ended;
+    }
+    while sink().1.cost_ns_per_record == OperatorState::ASSUMED_COST_NS_PER_RECORD {
+        thread::yield_now();
+    }
+    query.stop();
+    query.wait().unwrap();
 }
