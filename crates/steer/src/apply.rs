@@ -1,17 +1,21 @@
 //! Application: gives threads the scheduling that a round wants, and changes only what differs.
 //!
-//! The kernel is asked for the present scheduling of each thread in each round, which takes one system call and the read
-//! of a small file. So a change from outside, by the watchdog or by the engine itself, is seen and mended in the next
-//! round.
+//! The kernel is asked for the present scheduling of each thread in each round, which takes one system call. So a change
+//! from outside, by the watchdog or by the engine itself, is seen and mended in the next round.
+//!
+//! Before the first thread of a process becomes real-time, the control group of the process gets a real-time budget if
+//! it has none.
 //!
 //! A thread is told apart from a later one with the same number by the time of its start. It is looked at before and
-//! after a change. If it ended between the two, and the number belongs to another thread already, that thread gets the
-//! scheduling that the ended one had before the tool: it is of the same process, and began as its siblings did.
+//! after a change, which takes the read of a small file each. If it ended between the two, and the number belongs to
+//! another thread of the same process already, that thread gets the scheduling that the ended one had before the tool, as
+//! its siblings had when they began. A thread of another process is left alone.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use crate::groups::Group;
 use crate::kernel::{Kernel, put_back};
 use crate::setting::Setting;
 use crate::state_file::StateFile;
@@ -25,6 +29,8 @@ pub struct Applier<K> {
     state_file: Option<StateFile>,
     /// The scheduling that each thread had before its first change.
     before: BTreeMap<ThreadKey, Setting>,
+    /// Processes whose groups have been looked at for a real-time budget.
+    budgeted: BTreeSet<u32>,
 }
 
 /// A change of the scheduling of one thread.
@@ -63,7 +69,7 @@ enum Given {
 impl<K: Kernel> Applier<K> {
     /// Makes an applier. Without a state file it is a dry run: it tells the changes and makes none.
     pub fn new(kernel: K, processes: Processes, state_file: Option<StateFile>) -> Self {
-        Applier { kernel, processes, state_file, before: BTreeMap::new() }
+        Applier { kernel, processes, state_file, before: BTreeMap::new(), budgeted: BTreeSet::new() }
     }
 
     /// Gives each thread its scheduling. Threads that earlier rounds have changed and this round does not name get
@@ -98,6 +104,10 @@ impl<K: Kernel> Applier<K> {
 
     /// Gives one thread its scheduling.
     fn give(&mut self, key: ThreadKey, to: Setting) -> io::Result<Given> {
+        // If the number belongs to another thread by now, which has this scheduling, nothing is to be done either.
+        if self.kernel.setting(key.thread).is_ok_and(|setting| setting == to) {
+            return Ok(Given::Unchanged);
+        }
         if !self.processes.lives(key)? {
             self.before.remove(&key);
             return Ok(Given::Ended);
@@ -109,6 +119,7 @@ impl<K: Kernel> Applier<K> {
         // The number may belong to another thread by now, which may have got the new scheduling.
         if let Some(before) = self.before.remove(&key)
             && let Ok(Given::Changed(_)) = outcome
+            && self.processes.key(key.process, key.thread)?.is_some()
         {
             let _is_gone = self.kernel.set(key.thread, before);
         }
@@ -122,6 +133,10 @@ impl<K: Kernel> Applier<K> {
         }
         let change = Given::Changed(Change { key, from, to });
         let Some(state_file) = &mut self.state_file else { return Ok(change) };
+        if to.class.is_real_time() && !self.budgeted.contains(&key.process) {
+            Group::budget_of(key.process, &self.processes, state_file)?;
+            self.budgeted.insert(key.process);
+        }
         if let Entry::Vacant(before) = self.before.entry(key) {
             state_file.note_thread(key, from)?;
             before.insert(from);

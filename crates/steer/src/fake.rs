@@ -1,14 +1,18 @@
-//! A machine for tests: a folder that is laid out as `/proc` is, and a kernel that keeps the scheduling of threads.
+//! A machine for tests: a folder that is laid out as `/proc` is, a kernel that keeps the scheduling of threads, and a
+//! driver that answers what it is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use thalweg_scheduling::{Fields, OperatorId, OperatorState, Snapshot};
+
 use crate::kernel::Kernel;
 use crate::setting::Setting;
 use crate::state_file::StateFile;
+use crate::steering::{Driver, Observation, Steered, Unobserved};
 use crate::threads::{Processes, ThreadKey};
 
 /// A folder of a test, which is removed with this value.
@@ -54,6 +58,8 @@ impl Machine {
         machine.boot("8c5e7f10-0000-4000-8000-000000000001");
         let process = std::process::id();
         machine.begin(process, process, 5);
+        let own = machine.processes.root().join("thread-self");
+        std::os::unix::fs::symlink(format!("{process}/task/{process}"), own).unwrap();
         machine
     }
 
@@ -127,7 +133,8 @@ impl Kernel for FakeKernel {
     }
 
     fn set(&self, thread: u32, setting: Setting) -> io::Result<()> {
-        if *self.refuses.lock().unwrap() {
+        // Without privileges a kernel takes what is so already.
+        if *self.refuses.lock().unwrap() && self.threads().get(&thread) != Some(&setting) {
             return Err(io::Error::from_raw_os_error(libc::EPERM));
         }
         match self.threads().get_mut(&thread) {
@@ -138,4 +145,35 @@ impl Kernel for FakeKernel {
         act.into_iter().for_each(|act| act());
         Ok(())
     }
+}
+
+/// A driver that answers with what it was given, one answer a round.
+pub(crate) struct Told(pub(crate) VecDeque<Result<Observation, Unobserved>>);
+
+impl Driver for Told {
+    fn name(&self) -> &'static str {
+        "a test"
+    }
+
+    fn supplies(&self) -> Fields {
+        Fields::PENDING | Fields::LAST_RUN
+    }
+
+    fn observe(&mut self) -> Result<Observation, Unobserved> {
+        self.0.pop_front().unwrap_or_else(|| Err(Unobserved("no answer".to_owned())))
+    }
+}
+
+/// Returns an engine with an operator for each thread, for which so many records wait.
+pub(crate) fn engine(threads: &[(ThreadKey, u64)]) -> Result<Observation, Unobserved> {
+    let state = |(_, pending): &(ThreadKey, u64)| {
+        Some(OperatorState { pending: *pending, ..OperatorState::default() })
+    };
+    let snapshot = Snapshot { operators: threads.iter().map(state).collect(), ..Snapshot::default() };
+    let steered = |(place, (key, _)): (u32, &(ThreadKey, u64))| Steered {
+        key: *key,
+        operator: OperatorId(place),
+        name: format!("operator {place}"),
+    };
+    Ok(Observation { snapshot, threads: (0..).zip(threads).map(steered).collect() })
 }

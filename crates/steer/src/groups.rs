@@ -89,6 +89,19 @@ impl Group {
         Err(io::Error::new(io::ErrorKind::NotFound, text))
     }
 
+    /// Gives the group of a process a real-time budget as [`give_budget`](Self::give_budget) does. A process in no group
+    /// needs none.
+    ///
+    /// # Errors
+    /// As for [`give_budget`](Self::give_budget).
+    pub fn budget_of(process: u32, processes: &Processes, state_file: &mut StateFile) -> io::Result<Budget> {
+        match Group::of_process(processes, &processes.mounts(), process) {
+            Ok(group) => group.give_budget(state_file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Budget::Unknown),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Gives the group a real-time budget if it has none. Without one the kernel refuses real-time threads. Call this
     /// before the first thread becomes real-time.
     ///

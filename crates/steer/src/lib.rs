@@ -10,7 +10,8 @@
 //! - [`steering`]: one round, from a driver's look at its engine to the change of priorities;
 //! - [`translate`]: ranks become nice values, real-time priorities or CPU shares;
 //! - [`apply`]: threads get them, and only what differs is changed;
-//! - [`state_file`] and [`watchdog`]: everything is put back, even after the tool was killed.
+//! - [`state_file`] and [`watchdog`]: everything is put back, even after the tool was killed;
+//! - [`tool`]: all of it together, from the start of a program to its end.
 //!
 //! Source: Frasca et al., "Accelerating Stream Processing Queries with Congestion-aware Scheduling and Real-time Linux Threads"
 //! (Computing Frontiers 2023), which extends Palyvos-Giannas et al., "Lachesis" (Middleware 2021).
@@ -20,6 +21,7 @@
 #![deny(unsafe_code)]
 
 pub mod apply;
+pub mod flink;
 pub mod groups;
 pub mod kernel;
 pub mod setting;
@@ -28,6 +30,7 @@ pub mod steering;
 #[expect(unsafe_code, reason = "system calls that no library wraps")]
 mod system;
 pub mod threads;
+pub mod tool;
 pub mod translate;
 pub mod watchdog;
 

@@ -37,6 +37,12 @@ pub struct Setting {
     pub resets_on_fork: bool,
 }
 
+impl Default for Setting {
+    fn default() -> Self {
+        Setting::DEFAULT
+    }
+}
+
 impl Setting {
     /// The scheduling that new threads have unless someone changes it.
     pub const DEFAULT: Setting = Setting { class: Class::Other, nice: 0, priority: 0, resets_on_fork: false };

@@ -8,8 +8,8 @@
 //!   {"thread":{"key":{..},"before":{..}}}                           a thread, with its scheduling before
 //! ```
 //!
-//! A file is restored from its end to its beginning: threads lose their priorities before the group loses the budget
-//! for them. If a thread occurs twice, its first line is restored last. The file need not reach the disk: if the
+//! A file is restored from its end to its beginning, first its threads and then the settings of the kernel: threads lose
+//! their priorities before the group loses the budget for them. If a thread occurs twice, its first line is restored last. The file need not reach the disk: if the
 //! machine stops, priorities are gone, too, and a state file of an earlier start of the machine is only removed.
 //!
 //! **Trust.** A restore by root writes what the file says. So the folder and the file must belong to the user of the
@@ -308,7 +308,11 @@ pub fn undo(path: &Path, part: Part, processes: &Processes, kernel: &impl Kernel
     if !matches!(content.origin(processes)?, Origin::Here(_)) {
         return Ok(restored);
     }
-    for line in content.lines.iter().rev() {
+    // A group cannot lose its real-time budget while one of its threads is real-time.
+    let is_thread = |line: &&Line| matches!(line, Line::Thread { .. });
+    let threads = content.lines.iter().rev().filter(is_thread);
+    let settings = content.lines.iter().rev().filter(|line| !is_thread(line));
+    for line in threads.chain(settings) {
         match line {
             Line::Tool { .. } => {}
             Line::Kernel { .. } if part == Part::Threads => {}

@@ -6,10 +6,11 @@
 //! ```
 //!
 //! A round that cannot be used is skipped and counted, and the priorities of the round before remain: the driver has no
-//! answer, or a score is no number.
+//! answer, or a score is no number. When no round could be used for [`STALE_AFTER`], threads get back what they had.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use thalweg_scheduling::{Fields, OperatorId, Policy, Rank, Snapshot};
 
@@ -18,6 +19,10 @@ use crate::kernel::Kernel;
 use crate::setting::{Class, Setting};
 use crate::threads::ThreadKey;
 use crate::translate::{Nice, RealTime, Unusable};
+
+/// Time without a round that could be used after which threads get back what they had. A longer time would leave
+/// priorities that fit nothing any more, which may be the reason why the engine does not answer.
+pub const STALE_AFTER: Duration = Duration::from_secs(30);
 
 /// A running engine whose threads are steered.
 pub trait Driver {
@@ -144,6 +149,8 @@ pub struct Steering<D, K> {
     applier: Applier<K>,
     /// Number of rounds that were skipped.
     skipped: u64,
+    /// The last round that was used.
+    used: Instant,
 }
 
 impl<D: Driver, K: Kernel> Steering<D, K> {
@@ -159,7 +166,7 @@ impl<D: Driver, K: Kernel> Steering<D, K> {
     ) -> Result<Self, Unfit> {
         let missing = policy.reads().missing_from(driver.supplies());
         if missing.is_empty() {
-            return Ok(Steering { driver, policy, translator, applier, skipped: 0 });
+            return Ok(Steering { driver, policy, translator, applier, skipped: 0, used: Instant::now() });
         }
         Err(Unfit { policy: policy.name(), driver: driver.name(), missing })
     }
@@ -196,11 +203,15 @@ impl<D: Driver, K: Kernel> Steering<D, K> {
         };
         let rows: Vec<Row> = threads.into_iter().zip(ranks).map(row).collect();
         let applied = self.applier.apply(&wanted);
+        self.used = Instant::now();
         Round::Applied { rows, applied }
     }
 
     fn skip(&mut self, reason: String) -> Round {
         self.skipped += 1;
+        if self.used.elapsed() > STALE_AFTER {
+            self.applier.apply(&BTreeMap::new());
+        }
         Round::Skipped(reason)
     }
 
@@ -214,41 +225,10 @@ impl<D: Driver, K: Kernel> Steering<D, K> {
 mod tests {
     use std::collections::VecDeque;
 
-    use thalweg_scheduling::{OperatorState, by_name};
+    use thalweg_scheduling::by_name;
 
     use super::*;
-    use crate::fake::{FakeKernel, Machine};
-
-    /// A driver that answers with what it was given, one answer a round.
-    struct Told(VecDeque<Result<Observation, Unobserved>>);
-
-    impl Driver for Told {
-        fn name(&self) -> &'static str {
-            "a test"
-        }
-
-        fn supplies(&self) -> Fields {
-            Fields::PENDING | Fields::LAST_RUN
-        }
-
-        fn observe(&mut self) -> Result<Observation, Unobserved> {
-            self.0.pop_front().unwrap_or_else(|| Err(Unobserved("no answer".to_owned())))
-        }
-    }
-
-    /// Returns an engine with an operator for each thread, for which so many records wait.
-    fn engine(threads: &[(ThreadKey, u64)]) -> Result<Observation, Unobserved> {
-        let state = |(_, pending): &(ThreadKey, u64)| {
-            Some(OperatorState { pending: *pending, ..OperatorState::default() })
-        };
-        let snapshot = Snapshot { operators: threads.iter().map(state).collect(), ..Snapshot::default() };
-        let steered = |(place, (key, _)): (u32, &(ThreadKey, u64))| Steered {
-            key: *key,
-            operator: OperatorId(place),
-            name: format!("operator {place}"),
-        };
-        Ok(Observation { snapshot, threads: (0..).zip(threads).map(steered).collect() })
-    }
+    use crate::fake::{FakeKernel, Machine, Told, engine};
 
     fn steering(
         machine: &Machine,
@@ -361,6 +341,12 @@ mod tests {
         assert_eq!((nice(), steering.skipped()), (-20, 1));
         assert!(matches!(steering.round(), Round::Applied { .. }));
         assert_eq!((nice(), steering.skipped()), (19, 1));
+        // No round can be used any more. After a while the thread gets back what it had.
+        assert!(matches!(steering.round(), Round::Skipped(_)));
+        assert_eq!(nice(), 19);
+        steering.used = Instant::now().checked_sub(STALE_AFTER * 2).unwrap();
+        assert!(matches!(steering.round(), Round::Skipped(_)));
+        assert_eq!((nice(), steering.skipped()), (0, 3));
     }
 
     /// A policy that needs more than the driver tells is refused, with what is missing.

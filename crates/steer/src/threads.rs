@@ -41,6 +41,22 @@ impl Processes {
         &self.root
     }
 
+    /// Returns the identity of the calling thread.
+    ///
+    /// # Errors
+    /// If the folder does not tell it.
+    pub fn own_thread(&self) -> io::Result<ThreadKey> {
+        let link = fs::read_link(self.root.join("thread-self"))?;
+        let number = link.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+        let key = number.map_or(Ok(None), |number| self.key(std::process::id(), number))?;
+        key.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("own thread: {}", link.display())))
+    }
+
+    /// Returns the text of the list of mounted file systems; empty if there is none.
+    pub fn mounts(&self) -> String {
+        fs::read_to_string(self.root.join("mounts")).unwrap_or_default()
+    }
+
     /// Returns the number that the machine draws anew at each start.
     ///
     /// # Errors
@@ -102,6 +118,13 @@ impl Processes {
         Some(String::from_utf8_lossy(&text).trim_end_matches('\n').to_owned())
     }
 
+    /// Returns the time in ns for which a thread has run on a core; `None` if there is no such thread, or if the kernel
+    /// does not count it.
+    pub fn cpu_ns(&self, process: u32, thread: u32) -> Option<u64> {
+        let text = fs::read_to_string(self.task(process, thread).join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse().ok()
+    }
+
     /// Returns the number of a thread within the innermost namespace of its process, such as a container; it is the
     /// number itself where there is none. `None` if there is no such thread.
     pub fn inner_number(&self, process: u32, thread: u32) -> Option<u32> {
@@ -112,6 +135,53 @@ impl Processes {
 
     fn task(&self, process: u32, thread: u32) -> PathBuf {
         self.root.join(process.to_string()).join("task").join(thread.to_string())
+    }
+
+    /// Returns the numbers of all processes, in rising order.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn numbers(&self) -> io::Result<Vec<u32>> {
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(&self.root)? {
+            numbers.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// Returns the arguments with which a process was started, its program first. The list is empty for a thread of the
+    /// kernel, for a process that has ended, and for one whose arguments may not be seen.
+    pub fn arguments(&self, process: u32) -> Vec<String> {
+        let text = fs::read(self.process(process).join("cmdline")).unwrap_or_default();
+        let text = text.strip_suffix(b"\0").unwrap_or(&text);
+        if text.is_empty() {
+            return Vec::new();
+        }
+        text.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned()).collect()
+    }
+
+    /// Returns the effective user of a process; `None` if there is no such process.
+    pub fn effective_user(&self, process: u32) -> Option<u32> {
+        self.status(process, "Uid:")?.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// Returns true if a process has a function of its own for a signal. Other signals may end it.
+    pub fn handles(&self, process: u32, signal: u32) -> bool {
+        let mask = self.status(process, "SigCgt:").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        let bit = signal.checked_sub(1).and_then(|place| 1_u64.checked_shl(place));
+        mask.zip(bit).is_some_and(|(mask, bit)| mask & bit != 0)
+    }
+
+    fn process(&self, process: u32) -> PathBuf {
+        self.root.join(process.to_string())
+    }
+
+    /// Returns the text behind the name of a field in the status of a process.
+    fn status(&self, process: u32, field: &str) -> Option<String> {
+        let status = fs::read(self.process(process).join("status")).ok()?;
+        let status = String::from_utf8_lossy(&status);
+        status.lines().find_map(|line| line.strip_prefix(field)).map(str::to_owned)
     }
 }
 

@@ -220,7 +220,7 @@ pub struct RealTime {
 
 impl Default for RealTime {
     fn default() -> Self {
-        RealTime { least: RealTime::LEAST, most: RealTime::MOST }
+        RealTime::FULL
     }
 }
 
@@ -229,6 +229,9 @@ impl RealTime {
     pub const LEAST: u8 = 1;
     /// Greatest priority that is given to a thread: one below the greatest of Linux, which the watchdog has.
     pub const MOST: u8 = 98;
+
+    /// The translator to all priorities, from [`LEAST`](Self::LEAST) to [`MOST`](Self::MOST).
+    pub const FULL: RealTime = RealTime { least: RealTime::LEAST, most: RealTime::MOST };
 
     /// Makes the translator to priorities from `least` to `most`; `None` if these are not within [`LEAST`](Self::LEAST)
     /// and [`MOST`](Self::MOST), or in the wrong order.

@@ -42,6 +42,11 @@ const PRIORITY: u32 = 99;
 const PRIVILEGED: u8 = b'p';
 const UNPRIVILEGED: u8 = b'u';
 
+/// The bytes of a tool to its watchdog: a sign of life, and that the tool begins to restore everything. The watchdog then
+/// gives up its own priority, and answers with the second byte.
+const ALIVE: u8 = 1;
+const ENDING: u8 = b'e';
+
 /// Watches a tool until the other end of `tool` is closed; then restores everything that the state file names. While no
 /// byte comes for `patience`, threads get the scheduling that they had before the tool.
 ///
@@ -67,6 +72,10 @@ pub fn watch(
     loop {
         match tool.read(&mut bytes) {
             Ok(0) => break,
+            Ok(count) if bytes[..count].contains(&ENDING) => {
+                lower(kernel);
+                let _has_ended = tool.write_all(&[ENDING]);
+            }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut].contains(&error.kind()) => {
@@ -75,9 +84,16 @@ pub fn watch(
             Err(_) => break,
         }
     }
+    lower(kernel);
     let restored = state_file::restore(path, processes, kernel);
     report(&restored);
     restored
+}
+
+/// Takes the priority of the calling thread away. Its group could not lose its real-time budget otherwise.
+fn lower(kernel: &impl Kernel) {
+    // A thread that has no priority may not be allowed to set one, and needs not.
+    let _is_lower = kernel.set(0, Setting::DEFAULT);
 }
 
 /// Returns the standard input of this process as the socket that [`Watchdog::start`] gives to a watchdog.
@@ -128,6 +144,20 @@ impl Watchdog {
         self.is_privileged
     }
 
+    /// Tells the watchdog that everything is about to be restored, and waits until it has given up its priority, at most
+    /// for [`PATIENCE`]. It watches on.
+    pub fn lower(&mut self) {
+        let mut ask = || -> io::Result<()> {
+            self.socket.set_nonblocking(false)?;
+            self.socket.set_read_timeout(Some(PATIENCE))?;
+            self.socket.set_write_timeout(Some(PATIENCE))?;
+            self.socket.write_all(&[ENDING])?;
+            self.socket.read_exact(&mut [0])
+        };
+        // Without an answer the group may keep its budget until the watchdog ends, which then restores it.
+        let _is_lower = ask();
+    }
+
     /// Gives a sign of life, if the last one was given [`BEAT_EVERY`] ago or earlier. Never waits.
     ///
     /// # Errors
@@ -138,7 +168,7 @@ impl Watchdog {
         if silent < BEAT_EVERY {
             return Ok(());
         }
-        match self.socket.write(&[1]) {
+        match self.socket.write(&[ALIVE]) {
             Ok(_) => {
                 self.beaten = now;
                 Ok(())

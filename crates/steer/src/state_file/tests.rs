@@ -1,6 +1,7 @@
 //! Tests of state files: what is put back, in which order, for whom, and what is not trusted.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::fake::Machine;
@@ -218,4 +219,31 @@ fn a_lock_that_is_not_given_back_is_an_error() {
     }
     drop(held);
     assert!(wait(0).is_ok());
+}
+
+/// Threads are restored before settings of the kernel, in whichever order they were changed: a group cannot lose its
+/// real-time budget while one of its threads is real-time.
+#[test]
+fn threads_are_restored_before_settings() {
+    let machine = Machine::new();
+    let setting = machine.folder.path().join("cpu.rt_runtime_us");
+    fs::write(&setting, "950000").unwrap();
+    let keys = [71, 72].map(|thread| machine.begin(70, thread, 1));
+    let mut state_file = machine.state_file();
+    state_file.note_thread(keys[0], Setting::DEFAULT).unwrap();
+    state_file.note_kernel(&setting, 0).unwrap();
+    state_file.note_thread(keys[1], Setting::DEFAULT).unwrap();
+    keys.iter().for_each(|key| machine.kernel.set(key.thread, Setting::nice(-20)).unwrap());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (see, path, kernel) = (Arc::clone(&seen), setting.clone(), machine.kernel.clone());
+    machine.kernel.after_a_change(move || {
+        // The first thread is restored now, and the second one is next.
+        let (see, path, again) = (Arc::clone(&see), path.clone(), path);
+        see.lock().unwrap().push(fs::read_to_string(again).unwrap());
+        kernel.after_a_change(move || see.lock().unwrap().push(fs::read_to_string(path).unwrap()));
+    });
+    let restored = restore(state_file.path(), &machine.processes, &machine.kernel).unwrap();
+    assert_eq!((restored.threads, restored.settings), (2, 1));
+    assert_eq!(*seen.lock().unwrap(), ["950000", "950000"]);
+    assert_eq!(fs::read_to_string(&setting).unwrap(), "0");
 }

@@ -70,18 +70,26 @@ fn signs_of_life_keep_priorities() {
     assert_eq!((restored.threads, reports), (1, 1));
 }
 
-/// The watchdog gives itself the greatest priority, and tells the tool.
+/// The watchdog gives itself the greatest priority, and tells the tool. It gives it up when the tool begins to end.
 #[test]
-fn it_runs_at_the_greatest_priority_if_it_may() {
+fn it_runs_at_the_greatest_priority_until_the_tool_ends() {
     let (machine, _, state_file) = raised();
     machine.kernel.threads().insert(0, Setting::DEFAULT);
     let (mut tool, watched) = UnixStream::pair().unwrap();
-    tool.shutdown(Shutdown::Write).unwrap();
-    watch(state_file.path(), &watched, PATIENCE, (&machine.processes, &machine.kernel), |_| ()).unwrap();
-    assert_eq!(machine.kernel.threads()[&0], Setting::real_time(Class::Fifo, 99));
-    let mut first = [0];
-    tool.read_exact(&mut first).unwrap();
-    assert_eq!(first, [PRIVILEGED]);
+    thread::scope(|scope| {
+        let (path, with) = (state_file.path(), (&machine.processes, &machine.kernel));
+        let watching = scope.spawn(move || watch(path, &watched, PATIENCE, with, |_| ()));
+        let mut answer = [0];
+        tool.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, [PRIVILEGED]);
+        assert_eq!(machine.kernel.threads()[&0], Setting::real_time(Class::Fifo, 99));
+        tool.write_all(&[ENDING]).unwrap();
+        tool.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, [ENDING]);
+        assert_eq!(machine.kernel.threads()[&0], Setting::DEFAULT);
+        drop(tool);
+        watching.join().unwrap().unwrap();
+    });
 }
 
 /// A tool that has restored everything itself and ends leaves no state file: that is no error, and is reported as

@@ -1,0 +1,272 @@
+//! The driver of Apache Flink: an engine that runs as it is, without a change of its programs or of its jobs.
+//!
+//! ```text
+//!   REST interface   jobs, vertices, subtasks, metrics ---+
+//!                                                         +--> snapshot, threads
+//!   /proc, JVM       processes, names of threads      ----+
+//! ```
+//!
+//! - `rest`, `jobs`, `metrics`: what Flink tells;
+//! - `managers`, `attach`, `dump`: the TaskManagers on this machine, and their threads;
+//! - `names`, `placing`: which thread runs which subtask;
+//! - `numbers`, `snapshot`: the operators, as a policy sees them.
+//!
+//! Each subtask of a running job is an operator. Its main thread and the data fetchers of a source get its rank. Its
+//! output flusher is an operator of its own, since the output may be full while the input is empty (Frasca et al.,
+//! Computing Frontiers 2023, section 4.1.1). Other threads are left alone.
+//!
+//! | operator | pending: the mean of the last 10 s, rounded up |
+//! |---|---|
+//! | subtask | `inputQueueLength`, in buffers |
+//! | source | `pendingRecords` of its connector, in records; else [`Options::source_gauge`]; else `inputQueueLength`: 0 |
+//! | output flusher | `outputQueueLength`, in buffers |
+//!
+//! A round is skipped while one of these is missing for a thread that is to be steered. That is so for up to 10 s after
+//! a job has begun: set `metrics.fetcher.update-interval: 1000` in Flink's configuration, since by default Flink
+//! collects metrics every 10 s only. Changes of a job are seen up to 3 s late, since Flink keeps its answers about jobs
+//! for so long (`web.refresh-interval`).
+//!
+//! A cost is `busyTimeMsPerSecond` by the records that a subtask takes per second, and a selectivity is records out by
+//! records in. Both are as a new operator has them until Flink tells them; a source of the interface `SourceFunction`
+//! never has a cost. An output flusher has those of its subtask.
+//!
+//! Versions: Flink 2.3 was tried; names of 1.x are taken as well. This program must run as the user of the TaskManagers
+//! or as root, and see their processes.
+//!
+//! Bounds: [`ROUND_MAX`] and [`REQUEST_MAX`] for times, [`EDGES_MAX`] for the graph, and those at the head of each
+//! module.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use thalweg_scheduling::Fields;
+
+pub use rest::{BadAddress, Http, Transport};
+
+use crate::steering::{Driver, Observation, Unobserved};
+use crate::threads::Processes;
+use crate::watchdog::PATIENCE;
+use jobs::{Job, Subtask, Told, Vertex};
+use managers::Managers;
+use metrics::{Chosen, Values};
+use numbers::Numbers;
+use snapshot::{Measured, OperatorKey};
+
+mod attach;
+mod dump;
+mod jobs;
+mod managers;
+mod metrics;
+mod names;
+mod numbers;
+mod placing;
+mod rest;
+mod snapshot;
+
+/// Longest time of a round. The steering loop gives no sign of life meanwhile.
+pub const ROUND_MAX: Duration = Duration::from_secs(3);
+const _: () = assert!(ROUND_MAX.as_millis() < PATIENCE.as_millis(), "the watchdog waits for a round");
+
+/// Longest time of one request. Flink answers within 20 ms unless it is overloaded.
+pub const REQUEST_MAX: Duration = Duration::from_secs(2);
+
+/// Greatest number of pairs of subtasks of which one reads the output of the other.
+pub const EDGES_MAX: usize = 1 << 20;
+
+/// Time after which a source that tells no backlog is asked again whether it has one. Connectors declare it when they
+/// have fetched their first records.
+const CHOOSE_EVERY: Duration = Duration::from_secs(10);
+
+/// How the driver looks at Flink.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Name of a gauge that tells the number of records which wait for a source, for connectors without
+    /// `pendingRecords`. It is the last part of the metric's name, or more of it.
+    pub source_gauge: Option<String>,
+    /// The queue that counts for output flushers.
+    pub flusher_queue: FlusherQueue,
+    /// The processes of this machine.
+    pub processes: Processes,
+}
+
+/// The queue that counts for the output flusher of a subtask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FlusherQueue {
+    /// The output of the subtask, as in the paper.
+    #[default]
+    Output,
+    /// The input of the subtask: the flusher gets the rank of the main thread. So did Lachesis before (section 4.1 of
+    /// the paper), to which the policy `congestion_v1` belongs. A source then counts as a queue that is never empty.
+    Input,
+}
+
+/// A running Flink.
+pub struct Flink<T> {
+    transport: T,
+    source_gauge: Option<String>,
+    flusher_queue: FlusherQueue,
+    began: Instant,
+    managers: Managers,
+    /// Vertices as earlier rounds found them, by their job and their own identity.
+    known: BTreeMap<(String, String), Known>,
+    /// Numbers of the operators and of the queries in snapshots.
+    operators: Numbers<OperatorKey>,
+    queries: Numbers<String>,
+}
+
+/// A vertex as earlier rounds found it.
+#[derive(Debug)]
+struct Known {
+    told: Told,
+    subtasks: Vec<Subtask>,
+    /// The metrics that its subtasks have, and when they were chosen.
+    chosen: Option<(Chosen, Duration)>,
+    /// True if the main thread of each subtask on this machine was found.
+    is_complete: bool,
+    /// Queues and costs of each subtask.
+    measured: BTreeMap<u32, Measured>,
+}
+
+/// A job that runs.
+#[derive(Debug)]
+struct Running {
+    id: String,
+    job: Job,
+}
+
+impl<T: Transport> Flink<T> {
+    /// Makes the driver of a Flink that answers on `transport`. Nothing is asked yet.
+    pub fn new(transport: T, options: Options) -> Self {
+        let Options { source_gauge, flusher_queue, processes } = options;
+        Flink {
+            transport,
+            source_gauge,
+            flusher_queue,
+            began: Instant::now(),
+            managers: Managers::new(processes),
+            known: BTreeMap::new(),
+            operators: Numbers::default(),
+            queries: Numbers::default(),
+        }
+    }
+
+    /// Looks at Flink, `now` after the driver began.
+    fn observe_at(&mut self, now: Duration, deadline: Instant) -> Result<Observation, Unobserved> {
+        let path = "/taskmanagers";
+        let managers = jobs::managers(path, &get(&mut self.transport, path, deadline)?)?;
+        let has_changed = self.managers.look(&managers, now, deadline)?;
+        if self.managers.found().is_empty() {
+            let count = managers.len();
+            let text = "this program must see their processes, and run as their user or as root";
+            return Err(Unobserved(format!("of {count} TaskManagers none is found on this machine; {text}")));
+        }
+        let path = "/jobs";
+        let listed = jobs::jobs(path, &get(&mut self.transport, path, deadline)?)?;
+        let is_listed = |id: &String| listed.iter().any(|job| job.id == *id);
+        self.known.retain(|(job, _), _| is_listed(job));
+        let mut running = Vec::new();
+        let mut count = 0;
+        for job in listed.iter().filter(|job| job.is_running()) {
+            let path = format!("/jobs/{}", job.id);
+            let body = get(&mut self.transport, &path, deadline)?;
+            let id = job.id.clone();
+            let job = jobs::job(&path, &body)?;
+            count += job.vertices.iter().map(|vertex| vertex.told.parallelism as usize).sum::<usize>();
+            jobs::check("subtasks", count, jobs::SUBTASKS_MAX)?;
+            let has = |vertex: &String| job.vertices.iter().any(|found| found.id == *vertex);
+            self.known.retain(|(of, vertex), _| *of != id || has(vertex));
+            for vertex in &job.vertices {
+                self.look_at(&id, vertex, (now, deadline), has_changed)?;
+            }
+            running.push(Running { id, job });
+        }
+        let mut places = placing::places(&running, &self.known, self.managers.found())?;
+        if self.flusher_queue == FlusherQueue::Input {
+            places.threads.iter_mut().for_each(|place| place.part = placing::Part::Main);
+        }
+        for (vertex, known) in &mut self.known {
+            known.is_complete = !places.incomplete.contains(vertex);
+        }
+        let listed = listed.into_iter().map(|job| job.id).collect();
+        let mut observation = self.assemble(&running, listed, &places.threads, now)?;
+        if self.flusher_queue == FlusherQueue::Input {
+            // To the earlier Lachesis, a source is a queue that is never empty (section 5.2.1 of the paper).
+            let sources = observation.snapshot.operators.iter_mut().flatten().filter(|state| state.is_source);
+            sources.for_each(|source| source.pending = source.pending.max(1));
+        }
+        Ok(observation)
+    }
+
+    /// Asks for the subtasks of a vertex, unless they are as they were, and for their metrics.
+    fn look_at(
+        &mut self,
+        job: &str,
+        vertex: &Vertex,
+        (now, deadline): (Duration, Instant),
+        has_changed: bool,
+    ) -> Result<(), Unobserved> {
+        let path = format!("/jobs/{job}/vertices/{}", vertex.id);
+        let key = (job.to_owned(), vertex.id.clone());
+        let is_known = |known: &Known| !has_changed && known.is_complete && known.told == vertex.told;
+        if !self.known.get(&key).is_some_and(is_known) {
+            let body = get(&mut self.transport, &path, deadline)?;
+            let subtasks = jobs::subtasks(&path, &body, vertex.told.parallelism)?;
+            let before = self.known.remove(&key);
+            let before = before.map(|known| (known.chosen, known.measured));
+            let (chosen, mut measured) = before.unwrap_or_default();
+            measured.retain(|index, _| *index < vertex.told.parallelism);
+            let told = vertex.told.clone();
+            self.known.insert(key.clone(), Known { told, subtasks, chosen, is_complete: false, measured });
+        }
+        let Some(known) = self.known.get_mut(&key) else { return Ok(()) };
+        let indices: Vec<u32> = known.subtasks.iter().map(|subtask| subtask.index).collect();
+        let Some(first) = indices.first() else { return Ok(()) };
+        let is_source = vertex.inputs.is_empty();
+        let is_chosen = |(chosen, at): &(Chosen, Duration)| {
+            !is_source || chosen.has_backlog() || now.saturating_sub(*at) < CHOOSE_EVERY
+        };
+        if !known.chosen.as_ref().is_some_and(is_chosen) {
+            let path = format!("{path}/subtasks/{first}/metrics");
+            let body = get(&mut self.transport, &path, deadline)?;
+            let chosen = Chosen::of(&path, &body, self.source_gauge.as_deref())?;
+            known.chosen = chosen.map(|chosen| (chosen, now)).or(known.chosen.take());
+        }
+        let mut values = Values::default();
+        let chosen = known.chosen.as_ref().map(|(chosen, _)| chosen);
+        for path in chosen.map_or(Vec::new(), |chosen| chosen.paths(&path, &indices)) {
+            values.add(&path, &get(&mut self.transport, &path, deadline)?)?;
+        }
+        for Subtask { index, attempt, .. } in &known.subtasks {
+            let sample =
+                chosen.map_or_else(Default::default, |chosen| chosen.sample(&values, *index, is_source));
+            known.measured.entry(*index).or_default().add(*attempt, now, sample, vertex);
+        }
+        Ok(())
+    }
+}
+
+/// Asks, and waits for the answer until the end of the round at most.
+fn get(transport: &mut impl Transport, path: &str, deadline: Instant) -> Result<String, Unobserved> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(Unobserved(format!("Flink took longer than {} s to answer", ROUND_MAX.as_secs())));
+    }
+    transport.get(path, REQUEST_MAX.min(left))
+}
+
+impl<T: Transport> Driver for Flink<T> {
+    fn name(&self) -> &'static str {
+        "Flink"
+    }
+
+    fn supplies(&self) -> Fields {
+        Fields::PENDING | Fields::COST_AND_SELECTIVITY | Fields::TOPOLOGY
+    }
+
+    fn observe(&mut self) -> Result<Observation, Unobserved> {
+        self.observe_at(self.began.elapsed(), Instant::now() + ROUND_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests;

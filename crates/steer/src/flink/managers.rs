@@ -1,0 +1,320 @@
+//! TaskManagers of one Flink that run on this machine: their processes, and the names of their threads.
+//!
+//! A process belongs to a TaskManager if it has the main class of one, and if it listens on the data port that Flink
+//! tells for it. So another Flink on the same machine is left alone. If it cannot be seen which process of a network
+//! namespace listens, any process of that namespace may be meant, unless one is known. A TaskManager whose
+//! `taskmanager.data.bind-port` differs from the port that it tells is not found.
+//!
+//! A thread dump of a process is taken only when it has threads that it had not before, and not more often than once in
+//! [`DUMP_EVERY`]: a virtual machine stops all its threads for a dump.
+//!
+//! Bounds: [`PROCESSES_MAX`], [`THREADS_MAX`], [`DUMP_MAX`], [`DUMP_EVERY`], [`SEARCH_EVERY`] and
+//! [`SOCKETS_BYTES_MAX`]. All work ends with the round.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::time::{Duration, Instant};
+
+use super::jobs::Manager;
+use super::{attach, dump};
+use crate::steering::Unobserved;
+use crate::threads::{Processes, ThreadKey, is_gone};
+
+/// Greatest number of processes that are steered.
+pub const PROCESSES_MAX: usize = 64;
+
+/// Greatest number of threads of a process that is steered. `/proc` is read once per thread and round.
+pub const THREADS_MAX: usize = 16_384;
+
+/// Longest time that a thread dump may take.
+pub const DUMP_MAX: Duration = Duration::from_secs(2);
+
+/// Least time between two thread dumps of one process. Threads that have begun meanwhile are steered later.
+pub const DUMP_EVERY: Duration = Duration::from_secs(1);
+
+/// Time after which processes are looked for again while some TaskManagers are not found. They may be on other
+/// machines.
+pub const SEARCH_EVERY: Duration = Duration::from_secs(10);
+
+/// Largest number of bytes that are read of a list of sockets.
+pub const SOCKETS_BYTES_MAX: u64 = 16 << 20;
+
+/// Main classes of TaskManagers: those that are started by scripts, and those that Flink itself starts on Kubernetes,
+/// on YARN, and (until Flink 1.13) on Mesos.
+const MAIN_CLASSES: [&str; 4] = [
+    "org.apache.flink.runtime.taskexecutor.TaskManagerRunner",
+    "org.apache.flink.kubernetes.taskmanager.KubernetesTaskExecutorRunner",
+    "org.apache.flink.yarn.YarnTaskExecutorRunner",
+    "org.apache.flink.mesos.entrypoint.MesosTaskExecutorRunner",
+];
+
+/// A process of this machine that is a TaskManager.
+#[derive(Debug)]
+pub(super) struct Local {
+    process: ThreadKey,
+    /// Names of the TaskManagers that the process may be. There is one, unless ports cannot tell them apart.
+    managers: BTreeSet<String>,
+    /// All threads at the last look.
+    threads: BTreeSet<ThreadKey>,
+    /// Threads by name, in the order of their starts.
+    names: HashMap<String, Vec<ThreadKey>>,
+    /// Time of the last thread dump, from the beginning of the driver on.
+    dumped: Option<Duration>,
+}
+
+impl Local {
+    /// Returns true if the process may be this TaskManager. One without a name may be any.
+    pub(super) fn may_be(&self, manager: Option<&str>) -> bool {
+        manager.is_none_or(|manager| self.managers.contains(manager))
+    }
+
+    /// Returns the threads of a name, in the order of their starts.
+    pub(super) fn named(&self, name: &str) -> &[ThreadKey] {
+        self.names.get(name).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// All TaskManagers of one Flink on this machine.
+#[derive(Debug)]
+pub(super) struct Managers {
+    processes: Processes,
+    found: Vec<Local>,
+    /// The TaskManagers that were looked for last, and when.
+    searched: Option<(Vec<Manager>, Duration)>,
+    quit: attach::Quit,
+}
+
+impl Managers {
+    pub(super) fn new(processes: Processes) -> Self {
+        Managers { processes, found: Vec::new(), searched: None, quit: attach::quit }
+    }
+
+    pub(super) fn found(&self) -> &[Local] {
+        &self.found
+    }
+
+    /// Looks at the processes again, `now` after the driver began, and returns true if a thread has begun or ended.
+    ///
+    /// # Errors
+    /// If a process cannot be looked at, or does not tell its threads.
+    pub(super) fn look(
+        &mut self,
+        managers: &[Manager],
+        now: Duration,
+        deadline: Instant,
+    ) -> Result<bool, Unobserved> {
+        let failed = |error: &io::Error| Unobserved(format!("processes cannot be looked at: {error}"));
+        let mut has_changed = false;
+        if self.must_search(managers, now).map_err(|error| failed(&error))? {
+            self.search(managers, deadline)?;
+            self.searched = Some((managers.to_vec(), now));
+            has_changed = true;
+        }
+        if self.found.len() > PROCESSES_MAX {
+            let found = self.found.len();
+            return Err(Unobserved(format!(
+                "{found} TaskManagers run here; at most {PROCESSES_MAX} are steered"
+            )));
+        }
+        let Managers { processes, found, quit, .. } = self;
+        let mut ended = Vec::new();
+        for local in &mut *found {
+            match local.look(processes, (now, deadline), *quit) {
+                Ok(is_changed) => has_changed |= is_changed,
+                // A process that ends is found out by whatever is done with it.
+                Err(_) if !processes.lives(local.process).map_err(|error| failed(&error))? => {
+                    ended.push(local.process);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        found.retain(|local| !ended.contains(&local.process));
+        Ok(has_changed || !ended.is_empty())
+    }
+
+    fn must_search(&self, managers: &[Manager], now: Duration) -> io::Result<bool> {
+        let Some((known, at)) = &self.searched else { return Ok(true) };
+        for local in &self.found {
+            if !self.processes.lives(local.process)? {
+                return Ok(true);
+            }
+        }
+        let is_found =
+            |manager: &Manager| self.found.iter().any(|local| local.managers.contains(&manager.id));
+        let is_due = now.saturating_sub(*at) >= SEARCH_EVERY;
+        Ok(known != managers || (is_due && !managers.iter().all(is_found)))
+    }
+
+    /// Finds the processes of all TaskManagers. What is known of a process that is found again is kept.
+    fn search(&mut self, managers: &[Manager], deadline: Instant) -> Result<(), Unobserved> {
+        let failed = |error: io::Error| Unobserved(format!("processes cannot be looked at: {error}"));
+        let mut candidates: Vec<(ThreadKey, Vec<Listens>)> = Vec::new();
+        for number in self.processes.numbers().map_err(failed)? {
+            // A shell that starts a TaskManager has the class in one of its arguments, and is none.
+            let arguments = self.processes.arguments(number);
+            if !arguments.iter().any(|argument| MAIN_CLASSES.contains(&&**argument)) {
+                continue;
+            }
+            if let Some(process) = self.processes.key(number, number).map_err(failed)? {
+                let mut of_process = Vec::with_capacity(managers.len());
+                for manager in managers {
+                    in_time(deadline, "the search for TaskManagers")?;
+                    of_process.push(listens(&self.processes, number, manager.data_port));
+                }
+                candidates.push((process, of_process));
+            }
+        }
+        let mut known: BTreeMap<ThreadKey, Local> =
+            std::mem::take(&mut self.found).into_iter().map(|local| (local.process, local)).collect();
+        for (process, listens) in &candidates {
+            let is_manager = |place: usize| match listens[place] {
+                Listens::Yes => true,
+                Listens::Perhaps => candidates.iter().all(|(_, others)| others[place] != Listens::Yes),
+                Listens::No => false,
+            };
+            let ids = managers.iter().enumerate().filter(|(place, _)| is_manager(*place));
+            let ids: BTreeSet<String> = ids.map(|(_, manager)| manager.id.clone()).collect();
+            if !ids.is_empty() {
+                let new = || Local {
+                    process: *process,
+                    managers: BTreeSet::new(),
+                    threads: BTreeSet::new(),
+                    names: HashMap::new(),
+                    dumped: None,
+                };
+                let mut local = known.remove(process).unwrap_or_else(new);
+                local.managers = ids;
+                self.found.push(local);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Local {
+    /// Looks at the threads again, and returns true if one has begun or ended.
+    fn look(
+        &mut self,
+        processes: &Processes,
+        (now, deadline): (Duration, Instant),
+        quit: attach::Quit,
+    ) -> Result<bool, Unobserved> {
+        let number = self.process.process;
+        let failed = |error: &io::Error| Unobserved(format!("threads of process {number}: {error}"));
+        let numbers = processes.threads(number).map_err(|error| failed(&error))?;
+        if numbers.len() > THREADS_MAX {
+            let count = numbers.len();
+            return Err(Unobserved(format!(
+                "process {number} has {count} threads; at most {THREADS_MAX} are looked at"
+            )));
+        }
+        let mut threads = BTreeSet::new();
+        for thread in numbers {
+            in_time(deadline, "the look at threads")?;
+            threads.extend(processes.key(number, thread).map_err(|error| failed(&error))?);
+        }
+        if threads == self.threads {
+            return Ok(false);
+        }
+        if threads.is_subset(&self.threads) {
+            self.names.retain(|_, keys| {
+                keys.retain(|key| threads.contains(key));
+                !keys.is_empty()
+            });
+        } else {
+            if self.dumped.is_some_and(|dumped| now.saturating_sub(dumped) < DUMP_EVERY) {
+                // The new threads are found in a later round.
+                return Ok(false);
+            }
+            self.dumped = Some(now);
+            let longest = DUMP_MAX.min(deadline.saturating_duration_since(Instant::now()));
+            let dump = attach::thread_dump(processes, self.process, longest, quit)?;
+            self.names = named(processes, &threads, &dump);
+        }
+        self.threads = threads;
+        Ok(true)
+    }
+}
+
+/// Returns an error if the time of the round is over.
+fn in_time(deadline: Instant, what: &str) -> Result<(), Unobserved> {
+    if Instant::now() <= deadline { Ok(()) } else { Err(Unobserved(format!("{what} takes too long"))) }
+}
+
+/// Returns the threads of a process by their names in its dump. Numbers that none of its threads has are left out.
+fn named(
+    processes: &Processes,
+    threads: &BTreeSet<ThreadKey>,
+    dump: &[u8],
+) -> HashMap<String, Vec<ThreadKey>> {
+    let inner = |key: &ThreadKey| Some((processes.inner_number(key.process, key.thread)?, *key));
+    let keys: HashMap<u32, ThreadKey> = threads.iter().filter_map(inner).collect();
+    let mut names: HashMap<String, Vec<ThreadKey>> = HashMap::new();
+    for dump::Named { number, name } in dump::threads(dump) {
+        if let Some(key) = keys.get(&number) {
+            names.entry(name).or_default().push(*key);
+        }
+    }
+    for keys in names.values_mut() {
+        keys.sort_unstable_by_key(|key| (key.started, key.thread));
+        keys.dedup();
+    }
+    names
+}
+
+/// Answer to the question if a process listens on a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Listens {
+    Yes,
+    No,
+    /// Some process of its network namespace does, or the port is not known.
+    Perhaps,
+}
+
+/// Returns whether a process listens on a TCP port. Source: `proc_pid_net(5)` for the lists of sockets.
+fn listens(processes: &Processes, process: u32, port: Option<u16>) -> Listens {
+    let Some(port) = port else { return Listens::Perhaps };
+    let folder = processes.root().join(process.to_string());
+    let mut sockets = BTreeSet::new();
+    for list in ["net/tcp", "net/tcp6"] {
+        let mut text = Vec::new();
+        let read = File::open(folder.join(list))
+            .and_then(|file| file.take(SOCKETS_BYTES_MAX).read_to_end(&mut text));
+        match read {
+            Ok(_) => {
+                sockets
+                    .extend(String::from_utf8_lossy(&text).lines().filter_map(|line| listener(line, port)));
+            }
+            Err(error) if is_gone(&error) => {}
+            Err(_) => return Listens::Perhaps,
+        }
+    }
+    if sockets.is_empty() {
+        return Listens::No;
+    }
+    let Ok(files) = fs::read_dir(folder.join("fd")) else { return Listens::Perhaps };
+    let is_listener = |entry: fs::DirEntry| {
+        let link = fs::read_link(entry.path()).ok()?;
+        let socket = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned();
+        Some(sockets.contains(&socket))
+    };
+    if files.filter_map(Result::ok).any(|entry| is_listener(entry) == Some(true)) {
+        Listens::Yes
+    } else {
+        Listens::No
+    }
+}
+
+/// Returns the number of the socket in a line of the list, if it listens on this port.
+fn listener(line: &str, port: u16) -> Option<String> {
+    /// The state of a socket that listens, in the kernel's `tcp_states.h`.
+    const LISTEN: &str = "0A";
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let (_, found) = fields.get(1)?.rsplit_once(':')?;
+    let is_wanted = u16::from_str_radix(found, 16) == Ok(port) && *fields.get(3)? == LISTEN;
+    is_wanted.then(|| fields.get(9).map(|socket| (*socket).to_owned()))?
+}
+
+#[cfg(test)]
+pub(super) mod tests;

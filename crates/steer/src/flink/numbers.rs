@@ -1,0 +1,76 @@
+//! Numbers of things that come and go: each keeps its number while it lives, and another gets it only later.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Numbers by their owners. They are small: at most as many are in use or free as there ever were owners at a time,
+/// twice over.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers<T> {
+    given: BTreeMap<T, u32>,
+    /// Numbers below the greatest that have no owner.
+    free: BTreeSet<u32>,
+}
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Numbers { given: BTreeMap::new(), free: BTreeSet::new() }
+    }
+}
+
+impl<T: Ord> Numbers<T> {
+    /// Gives numbers to the owners that have none, and takes those of all others. A number that is taken is not given
+    /// in the same call, so that there is a round in which nobody has it.
+    pub(super) fn set(&mut self, owners: BTreeSet<T>) {
+        let ended: Vec<u32> =
+            self.given.extract_if(.., |owner, _| !owners.contains(owner)).map(|(_, n)| n).collect();
+        let mut next = (self.given.len() + self.free.len() + ended.len()) as u32;
+        for owner in owners {
+            self.given.entry(owner).or_insert_with(|| {
+                self.free.pop_first().unwrap_or_else(|| {
+                    next += 1;
+                    next - 1
+                })
+            });
+        }
+        self.free.extend(ended);
+    }
+
+    /// Returns the number of an owner.
+    pub(super) fn of(&self, owner: &T) -> Option<u32> {
+        self.given.get(owner).copied()
+    }
+
+    /// Returns all that have a number.
+    pub(super) fn owners(&self) -> impl Iterator<Item = &T> {
+        self.given.keys()
+    }
+
+    /// Returns a number above all that are given.
+    pub(super) fn end(&self) -> usize {
+        self.given.len() + self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks the numbers of some owners, whose text has one letter for each, one round after the other.
+    #[track_caller]
+    fn check(rounds: &[(&str, &[u32])]) {
+        let mut numbers = Numbers::default();
+        for (owners, expected) in rounds {
+            numbers.set(owners.chars().collect());
+            let found: Vec<u32> = owners.chars().map(|owner| numbers.of(&owner).unwrap()).collect();
+            assert_eq!(found, *expected, "{owners}");
+            assert!(found.iter().all(|number| (*number as usize) < numbers.end()));
+        }
+    }
+
+    #[test]
+    fn numbers_stay_and_are_used_again_after_a_round() {
+        check(&[("ab", &[0, 1]), ("b", &[1]), ("bc", &[1, 0]), ("bcd", &[1, 0, 2])]);
+        check(&[("ab", &[0, 1]), ("bc", &[1, 2]), ("bcd", &[1, 2, 0]), ("", &[]), ("x", &[0])]);
+        check(&[("", &[]), ("a", &[0]), ("b", &[1]), ("a", &[0]), ("b", &[1])]);
+    }
+}

@@ -1,0 +1,216 @@
+//! Tests of the tool: begin, rounds and end on a made-up machine.
+
+use std::cell::Cell;
+use std::fs;
+
+use thalweg_scheduling::by_name;
+
+use super::*;
+use crate::fake::{FakeKernel, Machine, Told, engine};
+use crate::steering::Observation;
+use crate::threads::ThreadKey;
+use crate::translate::Nice;
+
+const PERIOD: Duration = Duration::from_millis(1);
+
+/// Returns a watchdog that only tells whether it is privileged, and ends with the tool.
+fn watchdog(first: char) -> impl FnOnce(&Path) -> Command {
+    move |_| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("printf {first} >&0; exec cat")]);
+        shell
+    }
+}
+
+/// Begins a tool by `congestion` for an engine that answers as told.
+fn begin(
+    machine: &Machine,
+    translator: Translator,
+    first: char,
+    rounds: Vec<Observation>,
+) -> Result<Tool<Told, FakeKernel>, CannotSteer> {
+    let driver = Told(rounds.into_iter().map(Ok).collect());
+    let states = Some(machine.folder.path().join("states"));
+    let plan = Plan { translator, period: PERIOD, states, urgent: Vec::new() };
+    let (policy, with) =
+        (by_name("congestion").unwrap(), (machine.processes.clone(), machine.kernel.clone()));
+    Tool::begin(driver, policy, plan, watchdog(first), with)
+}
+
+/// Runs this many rounds.
+fn run(tool: &mut Tool<Told, FakeKernel>, rounds: u32) {
+    let left = Cell::new(rounds);
+    let ended = tool.run(|| left.get() == 0, |_| left.set(left.get() - 1));
+    assert!(matches!(ended, Ended::Asked));
+}
+
+/// Makes a machine with the settings that tools change, and three threads, of which the second has the longest queue.
+fn machine() -> (Machine, [ThreadKey; 3], Observation) {
+    let machine = Machine::new();
+    let folder = machine.processes.root().join("sys/kernel");
+    fs::write(folder.join("sched_rr_timeslice_ms"), "100\n").unwrap();
+    fs::write(folder.join("sched_autogroup_enabled"), "1\n").unwrap();
+    let keys = [71, 72, 73].map(|thread| machine.begin(70, thread, 1));
+    let seen = engine(&[(keys[0], 99), (keys[1], 124), (keys[2], 0)]).unwrap();
+    (machine, keys, seen)
+}
+
+/// Returns the settings of the machine: the time slice in ms, and whether sessions are groups.
+fn settings(machine: &Machine) -> [String; 2] {
+    let folder = machine.processes.root().join("sys/kernel");
+    ["sched_rr_timeslice_ms", "sched_autogroup_enabled"]
+        .map(|name| fs::read_to_string(folder.join(name)).unwrap().trim().to_owned())
+}
+
+/// While it runs, threads have their priorities, the own thread is at least as urgent, and the machine is set. Afterwards
+/// everything is as before, and no state file is left.
+#[test]
+fn everything_is_given_and_put_back() {
+    let nice = Translator::Nice(Nice::default());
+    let round_robin = Translator::RoundRobin(RealTime::default());
+    let fifo = Translator::Fifo(RealTime::default());
+    let real_time = |class, priority| Setting::real_time(class, priority);
+    let cases = [
+        (nice, Setting::nice(-20), Setting::nice(-20), ["100", "0"]),
+        (round_robin, OWN_REAL_TIME, real_time(Class::RoundRobin, 98), ["25", "1"]),
+        (fifo, OWN_REAL_TIME, real_time(Class::Fifo, 98), ["100", "1"]),
+    ];
+    for (translator, own, most_urgent, set) in cases {
+        let (machine, keys, seen) = machine();
+        let mut tool = begin(&machine, translator, 'p', vec![seen.clone(), seen]).unwrap();
+        run(&mut tool, 2);
+        let thread = std::process::id();
+        assert_eq!(machine.kernel.threads()[&thread], own);
+        assert_eq!(machine.kernel.of(&keys)[1], Some(most_urgent));
+        assert_eq!(settings(&machine), set);
+        let restored = tool.end().unwrap();
+        assert_eq!((restored.threads, restored.failures.len()), (4, 0));
+        assert!(machine.kernel.threads().values().all(|setting| *setting == Setting::DEFAULT));
+        assert_eq!(settings(&machine), ["100", "1"]);
+        let left = fs::read_dir(machine.folder.path().join("states")).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["lock"]);
+    }
+}
+
+/// A group without a real-time budget has one while its threads are real-time.
+#[test]
+fn groups_get_a_budget_and_lose_it() {
+    let (machine, _, seen) = machine();
+    let root = machine.folder.path().join("cpu");
+    let budget = |group: &str| {
+        fs::read_to_string(root.join(group).join("cpu.rt_runtime_us")).unwrap().trim().to_owned()
+    };
+    for (process, group) in [(70, "flink"), (std::process::id(), "own")] {
+        fs::create_dir_all(root.join(group)).unwrap();
+        fs::write(root.join(group).join("cpu.rt_runtime_us"), "0\n").unwrap();
+        fs::write(root.join(group).join("cpu.rt_period_us"), "1000000\n").unwrap();
+        let file = machine.processes.root().join(format!("{process}/cgroup"));
+        fs::write(file, format!("1:cpu:/{group}\n")).unwrap();
+    }
+    let mounts = format!("cgroup {} cgroup rw,cpu 0 0\n", root.display());
+    fs::write(machine.processes.root().join("mounts"), mounts).unwrap();
+    let mut tool = begin(&machine, Translator::Fifo(RealTime::default()), 'p', vec![seen]).unwrap();
+    assert_eq!(["own", "flink"].map(budget), ["950000", "0"], "the loop itself needs one first");
+    run(&mut tool, 1);
+    assert_eq!(["own", "flink"].map(budget), ["950000", "950000"]);
+    assert_eq!(tool.end().unwrap().settings, 2);
+    assert_eq!(["own", "flink"].map(budget), ["0", "0"]);
+}
+
+/// Checks that a tool is refused with a message that has these words, and that nothing is left of it.
+#[track_caller]
+fn check_refused(machine: &Machine, translator: Translator, first: char, expected: &str) {
+    let message = begin(machine, translator, first, Vec::new()).err().unwrap().to_string();
+    assert!(message.contains(expected), "{message}");
+    assert!(machine.kernel.threads().values().all(|setting| *setting == Setting::DEFAULT));
+    assert_eq!(settings(machine), ["100", "1"]);
+    let left = fs::read_dir(machine.folder.path().join("states")).unwrap().count();
+    assert_eq!(left, 1, "the file of the lock is left");
+}
+
+/// Without privileges nothing is changed, and the message tells what to grant. No thread becomes real-time if nothing
+/// could take its priority away.
+#[test]
+fn what_is_not_permitted_changes_nothing() {
+    let (machine, ..) = machine();
+    machine.kernel.refuse(true);
+    let (nice, fifo) = (Translator::Nice(Nice::default()), Translator::Fifo(RealTime::default()));
+    check_refused(&machine, nice, 'u', "the kernel refuses nice values below zero");
+    check_refused(&machine, fifo, 'p', "grant CAP_SYS_NICE to the program");
+    machine.kernel.refuse(false);
+    check_refused(&machine, fifo, 'u', "real-time priorities (the watchdog may not have one)");
+}
+
+/// A watchdog that does not start, a policy that does not fit, and another tool that runs are refused.
+#[test]
+fn a_tool_that_cannot_begin_changes_nothing() {
+    let (machine, _, seen) = machine();
+    let states = || Some(machine.folder.path().join("states"));
+    let nice = Translator::Nice(Nice::default());
+    let refused = |policy: &str, watchdog: Box<dyn FnOnce(&Path) -> Command>| {
+        let plan = Plan { translator: nice, period: PERIOD, states: states(), urgent: Vec::new() };
+        let with = (machine.processes.clone(), machine.kernel.clone());
+        let tool = Tool::begin(Told(Vec::new().into()), by_name(policy).unwrap(), plan, watchdog, with);
+        let message = tool.err().unwrap().to_string();
+        assert!(machine.kernel.threads().values().all(|setting| *setting == Setting::DEFAULT), "{message}");
+        assert_eq!(settings(&machine), ["100", "1"]);
+        message
+    };
+    let nowhere = |_: &Path| Command::new("/nowhere/thalweg");
+    assert!(refused("congestion", Box::new(nowhere)).starts_with("the watchdog does not start: "));
+    assert!(refused("fcfs", Box::new(watchdog('p'))).contains("oldest pending records"));
+    let first = begin(&machine, nice, 'p', vec![seen]).unwrap();
+    let plan = Plan { translator: nice, period: PERIOD, states: states(), urgent: Vec::new() };
+    let with = (machine.processes.clone(), machine.kernel.clone());
+    let second =
+        Tool::begin(Told(Vec::new().into()), by_name("congestion").unwrap(), plan, watchdog('p'), with);
+    let message = second.err().unwrap().to_string();
+    assert!(message.contains("is steering already"), "{message}");
+    first.end().unwrap();
+}
+
+/// If the watchdog ends, the loop ends, too.
+#[test]
+fn without_a_watchdog_the_loop_ends() {
+    let (machine, _, seen) = machine();
+    let mut tool = begin(&machine, Translator::Nice(Nice::default()), 'u', vec![seen; 9]).unwrap();
+    tool.watchdog = Some(Watchdog::start(ended_soon()).unwrap());
+    assert!(matches!(tool.run(|| false, |_| ()), Ended::Unwatched(_)));
+    tool.end().unwrap();
+}
+
+fn ended_soon() -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "printf u >&0"]);
+    shell
+}
+
+/// A dry run tells the changes and makes none, without privileges and without a state file.
+#[test]
+fn a_dry_run_changes_nothing() {
+    let (machine, keys, seen) = machine();
+    machine.kernel.refuse(true);
+    let plan = Plan {
+        translator: Translator::Fifo(RealTime::default()),
+        period: PERIOD,
+        states: None,
+        urgent: Vec::new(),
+    };
+    let with = (machine.processes.clone(), machine.kernel.clone());
+    let nowhere = |_: &Path| Command::new("/nowhere/thalweg");
+    let told = Told(vec![Ok(seen)].into());
+    let mut tool = Tool::begin(told, by_name("congestion").unwrap(), plan, nowhere, with).unwrap();
+    let changes = Cell::new(None);
+    tool.run(
+        || changes.get().is_some(),
+        |round| {
+            if let Round::Applied { applied, .. } = round {
+                changes.set(Some(applied.changes.len()));
+            }
+        },
+    );
+    assert_eq!(changes.get(), Some(3));
+    assert_eq!(tool.end().unwrap(), Restored::default());
+    assert_eq!(machine.kernel.of(&keys), [Some(Setting::DEFAULT); 3]);
+}
