@@ -15,7 +15,7 @@
 //! lists the mechanisms that can be switched off. [`target_delay`] finds a rate by its output delay.
 //! [`rows`] keeps the results, [`digests`] a digest of them where they are too many. [`report`] writes the
 //! figures as text or JSON, with the [`parameters`] of the policy; [`queues`] computes how unevenly records wait, and [`work`] what operators have
-//! done. [`observe`] samples queries while they run, [`calls`] keeps the calls to the policy, [`compare`]
+//! done. [`steer`] gives the threads of a run priorities. [`observe`] samples queries while they run, [`calls`] keeps the calls to the policy, [`compare`]
 //! puts runs side by side, and [`experiment`] repeats the papers' experiments.
 
 mod ablate;
@@ -53,6 +53,7 @@ mod queues;
 mod recorded;
 mod report;
 mod rows;
+mod steer;
 mod target;
 mod target_delay;
 mod tenants;

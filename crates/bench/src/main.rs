@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use thalweg_cli::failure::{self, End};
-use thalweg_cli::handed_over;
+use thalweg_cli::{handed_over, steering};
 
 /// Commands of Thalweg for experiments.
 #[derive(Parser)]
@@ -29,6 +29,9 @@ enum Command {
     Bench(Box<bench::BenchArgs>),
     #[command(about = handed_over::REPLAY)]
     Replay(replay::ReplayArgs),
+    /// Put back the priorities of threads when the tool that gave them is silent or ends. Tools start this themselves.
+    #[command(name = steering::WATCHDOG, hide = true)]
+    SteerWatchdog(steering::WatchdogArgs),
 }
 
 fn main() -> ExitCode {
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
     failure::end(match cli.command {
         Command::Bench(args) => bench::run(&args, given_options(&matches)).map(End::from),
         Command::Replay(args) => replay::run(&args).map(End::from),
+        Command::SteerWatchdog(args) => steering::watch(&args).map(|()| End::from(true)),
     })
 }
 

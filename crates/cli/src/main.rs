@@ -1,17 +1,19 @@
 //! The command line `thalweg`. [`sql`] runs, checks, explains and tests files of SQL, [`demo`] shows several queries live, and
-//! [`hand_over`] gives `bench` and `replay` to the program `thalweg-bench`.
+//! [`steer`] gives the threads of a running engine priorities, and [`hand_over`] gives `bench` and `replay` to the program
+//! `thalweg-bench`.
 #![forbid(unsafe_code)]
 
 mod demo;
 mod hand_over;
 mod sql;
+mod steer;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use thalweg_cli::failure::{self, End};
-use thalweg_cli::handed_over;
+use thalweg_cli::{handed_over, steering};
 
 /// Thalweg: many streaming queries on one machine.
 #[derive(Parser)]
@@ -33,6 +35,11 @@ enum Command {
     Test(sql::TestArgs),
     /// Run several queries live for a while, then show what they did.
     Demo(demo::DemoArgs),
+    /// Give the threads of a running Flink priorities by a scheduling policy.
+    Steer(Box<steer::SteerArgs>),
+    /// Put back the priorities of threads when the tool that gave them is silent or ends. Tools start this themselves.
+    #[command(name = steering::WATCHDOG, hide = true)]
+    SteerWatchdog(steering::WatchdogArgs),
     #[command(about = handed_over::BENCH)]
     Bench(hand_over::Words),
     #[command(about = handed_over::REPLAY)]
@@ -52,6 +59,8 @@ fn main() -> ExitCode {
         Command::Explain(args) => sql::explain(&args).map(End::from),
         Command::Test(args) => sql::test(&args).map(End::from),
         Command::Demo(args) => demo::run(&args).map(End::from),
+        Command::Steer(args) => steer::run(&args).map(End::from),
+        Command::SteerWatchdog(args) => steering::watch(&args).map(|()| End::from(true)),
         Command::Bench(_) | Command::Replay(_) => Err(hand_over::to_program(words)),
     })
 }

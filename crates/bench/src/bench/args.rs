@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use thalweg::{
-    Aims, Chaining, EdgeLimits, Engine, EngineBuilder, Graph, Layout, Parallel, Query, Span,
+    Aims, Chaining, CostClock, EdgeLimits, Engine, EngineBuilder, Graph, Layout, Parallel, Query, Span,
     WatermarkStrategy,
 };
 use thalweg_cli::cost_clock::CostClockOption;
@@ -27,6 +27,7 @@ use super::modes::{ExecutionOption, MemoryOption};
 use super::observe::Observer;
 use super::parallel::ParallelOption;
 use super::parameters::PolicyParameters;
+use super::steer::{PERIODS, SteerOption, SteerPlan};
 use super::target::Target;
 use super::workload::{Facts, Workload};
 use crate::values::load::{self as changes, ShareStep, Steps};
@@ -70,6 +71,14 @@ pub struct BenchArgs {
     #[arg(long, value_name = "POLICY", value_delimiter = ',', default_value = "enjima")]
     #[arg(value_parser = PossibleValuesParser::new(policy::names()))]
     pub policy: Vec<String>,
+    /// Give the threads of --execution threads priorities by a policy, in one of these forms: nice, nice-linear, rt
+    /// (SCHED_RR) or fifo; for example congestion:nice. Costs of operators are CPU times then.
+    #[arg(long, value_name = "POLICY:FORM", value_parser = SteerOption::parsed)]
+    pub steer: Option<SteerOption>,
+    /// Time between two looks of --steer at the queues, from 1ms to 60s.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span_within(PERIODS))]
+    #[arg(default_value = "100ms", requires = "steer")]
+    pub period: Span,
     /// Write figures.csv, series.csv, comparison.json and a page with plots, index.html, into this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -475,6 +484,12 @@ impl BenchArgs {
         policy.map(|policy| PolicyParameters(policy.parameters()))
     }
 
+    /// Returns how the threads of the run are steered; `None` if the operating system alone schedules them.
+    pub fn steer_plan(&self) -> Option<SteerPlan> {
+        let option = self.steer.clone()?;
+        Some(SteerPlan { option, period: self.period, settings: self.policy_settings() })
+    }
+
     /// Returns the builder of an engine with all settings of the options.
     pub fn engine(&self) -> Result<EngineBuilder> {
         let policy = self.made_policy();
@@ -499,7 +514,9 @@ impl BenchArgs {
             None => policy,
         };
         let builder = builder.execution(self.execution.execution()).memory(self.memory.memory());
-        let builder = builder.cost_clock(self.cost_clock.cost_clock());
+        // The system may take a thread off its core in the middle of a run, so wall time is no cost there.
+        let cost_clock = if self.steer.is_some() { CostClock::Cpu } else { self.cost_clock.cost_clock() };
+        let builder = builder.cost_clock(cost_clock).steered(self.steer.is_some());
         Ok(builder.edges(edges).ablations(ablate::of_engine(&self.ablate)).policy(policy))
     }
 

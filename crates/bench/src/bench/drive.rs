@@ -14,6 +14,7 @@ use thalweg_runtime::{Latencies, system};
 
 use super::observe::{LOOK_EVERY, Observer};
 use super::queues::QueueSamples;
+use super::steer::{self, SteerPlan, Steered};
 use super::work::Work;
 
 /// Interval at which a run that reads its input to the end checks whether it has ended. So the measured time
@@ -45,6 +46,8 @@ pub struct Driven {
     pub scheduling_share: f64,
     /// Whether Ctrl-C ended the run early.
     pub is_interrupted: bool,
+    /// What the steering of the threads has done; `None` if the operating system alone scheduled them.
+    pub steered: Option<Steered>,
 }
 
 /// Measurements of all queries of a run, or of some of them, over the measured time: throughput, latencies,
@@ -153,6 +156,8 @@ pub enum Until {
         /// Time between two latency markers of each query, in the order of the queries. It is `None`, or
         /// missing, for a query whose markers come at irregular intervals.
         marker_every: Vec<Option<Duration>>,
+        /// How the threads of the tasks are steered; `None` if the operating system alone schedules them.
+        steer: Option<SteerPlan>,
     },
 }
 
@@ -165,10 +170,28 @@ impl Until {
     }
 }
 
-/// Runs the queries `graphs` together. Ctrl-C lets them drain early. If it comes before anything was
+/// Runs the queries `graphs` together, and steers their threads if that is asked for. Ctrl-C lets them drain early. If
+/// it comes before anything was
 /// measured, the figures are those of the whole run. A query that ends by itself ends the run, and a query
 /// that fails makes the run fail.
 pub fn drive(
+    engine: &Engine,
+    graphs: Vec<Graph>,
+    until: &Until,
+    interrupt: Option<&Interrupt>,
+) -> Result<Driven> {
+    match until {
+        Until::Measured { steer: Some(plan), .. } => {
+            let (driven, steered) =
+                steer::beside(engine, plan, || drive_alone(engine, graphs, until, interrupt))?;
+            Ok(Driven { steered: Some(steered), ..driven })
+        }
+        Until::Measured { steer: None, .. } | Until::End => drive_alone(engine, graphs, until, interrupt),
+    }
+}
+
+/// Runs the queries `graphs` together as [`drive`] does, without steering.
+fn drive_alone(
     engine: &Engine,
     graphs: Vec<Graph>,
     until: &Until,
@@ -277,6 +300,7 @@ pub fn drive(
         scheduling_share: engine.scheduling_ns() as f64 / (busy_ns as f64).max(1.0),
         is_interrupted,
         reports,
+        steered: None,
     })
 }
 

@@ -23,6 +23,7 @@ use super::load::{self, QueryLoad};
 use super::mixed;
 use super::modes::{ExecutionOption, MemoryOption};
 use super::parallel::ParallelOption;
+use super::steer::SteerOption;
 use super::target::{Experiment, Target};
 use super::tenants;
 use super::windows;
@@ -68,6 +69,7 @@ pub fn check(args: &BenchArgs) -> Result<()> {
             .or_else(|| of_trace(args))
             .or_else(|| of_explain(args))
             .or_else(|| of_ablate(args))
+            .or_else(|| of_steer(args))
     };
     refusal()
         .or_else(|| of_loop(args))
@@ -80,6 +82,17 @@ fn of_ablate(args: &BenchArgs) -> Option<String> {
     let other = args.policy.iter().find(|policy| *policy != streambox::NAME);
     let policy = other.filter(|_| args.ablate.contains(&Ablate::NoPriority))?;
     Some(format!("--ablate no-priority is for --policy streambox: {policy} has no passes to do without"))
+}
+
+/// Returns why the threads of a run cannot be steered; `None` if they can, or if nobody asks for it.
+fn of_steer(args: &BenchArgs) -> Option<String> {
+    args.steer.as_ref()?;
+    if args.api.loop_kind().is_some() || args.execution != ExecutionOption::Threads {
+        return Some(
+            "--steer is for a thread for each task: add --execution threads, or leave it away".to_owned(),
+        );
+    }
+    args.input.is_some().then(|| "--steer is for generated input: leave --input away".to_owned())
 }
 
 /// Returns the reason why `--explain` cannot be used with the other options given, if there is one.
@@ -582,9 +595,12 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
     }
     if args.api.loop_kind().is_none() && args.execution == ExecutionOption::Threads {
         let why = "with --execution threads, where the operating system says who runs next";
+        let parameters = if args.steer.is_none() { &PolicyOptions::IDS[..] } else { &[] };
         let of_policies =
-            ["policy", "cost_clock"].into_iter().chain(PolicyOptions::IDS).filter(|id| is_given(&id));
+            ["policy", "cost_clock"].into_iter().chain(parameters.iter().copied()).filter(|id| is_given(&id));
         notes.extend(of_policies.map(|id| format!("--{} has no effect {why}", id.replace('_', "-"))));
+        let steering: Vec<&str> = args.steer.iter().map(SteerOption::policy).collect();
+        notes.extend(args.policy_options.idle(&steering).into_iter().filter(|_| args.steer.is_some()));
     } else if args.api.loop_kind().is_none() {
         let policies: Vec<&str> = args.policy.iter().map(String::as_str).collect();
         notes.extend(args.policy_options.idle(&policies));

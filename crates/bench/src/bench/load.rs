@@ -85,7 +85,8 @@ pub fn until(args: &BenchArgs) -> Until {
 pub fn until_with(args: &BenchArgs, marker_every: Vec<Option<Duration>>) -> Until {
     let [warmup, measured] = [args.warmup, args.seconds].map(Duration::from_secs_f64);
     let observer = args.observer.clone();
-    Until::Measured { deployed: deployments(args), warmup, measured, observer, marker_every }
+    let steer = args.steer_plan();
+    Until::Measured { deployed: deployments(args), warmup, measured, observer, marker_every, steer }
 }
 
 /// Returns the time between two latency markers of each query; `None` for a query whose markers come at

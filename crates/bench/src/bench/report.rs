@@ -13,6 +13,7 @@ use super::drive::{Driven, Overdue};
 use super::latency::Latency;
 use super::modes::ExecutionOption;
 use super::parameters::PolicyParameters;
+use super::steer::Steered;
 
 /// Least share of the offered load that sources must read, so that a run counts as having kept up. A little
 /// may be missing, because a run ends within a step of the source.
@@ -92,6 +93,9 @@ pub struct Figures {
     pub rss_peak_bytes: u64,
     /// Time that workers spent choosing tasks, as a share of the time during which they did not sleep.
     pub scheduling_share: Option<f64>,
+    /// What the steering of the threads has done; missing if the operating system alone scheduled them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steer: Option<Steered>,
     pub ok: bool,
     /// The way in which the results were checked: `oracle-equal` (compared with the reference),
     /// `conservation` (only for lost records) or `none`.
@@ -314,6 +318,7 @@ impl Figures {
             cpu_s: 0.0,
             rss_peak_bytes: 0,
             scheduling_share: None,
+            steer: None,
             ok: checked.error.is_none(),
             check: checked.how,
             interrupted: false,
@@ -369,6 +374,7 @@ impl Figures {
             cpu_s: measured.cpu_s,
             rss_peak_bytes: driven.rss_peak_bytes,
             scheduling_share: Some(driven.scheduling_share),
+            steer: driven.steered.clone(),
             interrupted: driven.is_interrupted,
             ..Figures::new(args, "typed", checked)
         }
@@ -437,6 +443,7 @@ impl Figures {
         for group in &self.groups {
             text += &group.text();
         }
+        text += &self.steer.as_ref().map_or(String::new(), Steered::text);
         let peak_mib = self.rss_peak_bytes >> 20;
         text += &format!("  cost        {cpu_s:.2} s of CPU, {peak_mib} MiB at most\n");
         if self.interrupted {

@@ -138,6 +138,7 @@ pub fn capacity_per_s(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result
         measured: PROBE,
         observer: None,
         marker_every: Vec::new(),
+        steer: None,
     };
     let driven = drive(&engine, part.graphs, &until, interrupt)?;
     if driven.is_interrupted {

@@ -12,6 +12,7 @@ mod help;
 mod kills;
 mod plans;
 mod sql;
+mod steer;
 mod stopping;
 mod support;
 

@@ -31,6 +31,7 @@ const DAY: Until = Until::Measured {
     measured: Duration::from_secs(86_400),
     observer: None,
     marker_every: Vec::new(),
+    steer: None,
 };
 
 fn error_of(graphs: Vec<Graph>) -> String {
@@ -155,6 +156,7 @@ fn queues_are_sampled_without_an_observer() {
         measured: Duration::from_millis(400),
         observer: None,
         marker_every: Vec::new(),
+        steer: None,
     };
     let queue_cv = drive(&engine, graphs, &until, None).unwrap().measured.queue_cv;
     // The lengths `n` and 0 have the mean `n / 2` and the standard deviation `n / 2`.
@@ -264,6 +266,7 @@ fn all_queries_run_while_they_are_measured() {
         measured: length,
         observer: None,
         marker_every: Vec::new(),
+        steer: None,
     };
     let driven = drive(&engine, graphs, &until, None).unwrap();
     let names: Vec<&str> = driven.reports.iter().map(|report| report.query.as_str()).collect();

@@ -1,0 +1,364 @@
+//! `thalweg steer`: a policy gives the threads of a running engine priorities.
+//!
+//! The room `thalweg_steer` does the work. Here are the options, and what is shown: [`table`] for people and lines of
+//! JSON for programs, [`gauges`] for Prometheus.
+
+mod gauges;
+mod table;
+
+use std::cell::RefCell;
+use std::fs;
+use std::io::{IsTerminal, stdout};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use thalweg::Span;
+use thalweg::scheduling::policy::congestion;
+use thalweg::scheduling::{Policy, policy};
+use thalweg_cli::failure::WrongOption;
+use thalweg_cli::interrupt::Interrupt;
+use thalweg_cli::policy_options::PolicyOptions;
+use thalweg_cli::{console, options, show, steering};
+use thalweg_steer::apply::{Applied, Change};
+use thalweg_steer::flink::{Flink, FlusherQueue, Http, Options};
+use thalweg_steer::kernel::Linux;
+use thalweg_steer::setting::{Class, Setting};
+use thalweg_steer::state_file;
+use thalweg_steer::steering::{Driver, Round, Row};
+use thalweg_steer::threads::Processes;
+use thalweg_steer::tool::{CannotSteer, Ended, Plan, Tool};
+
+use table::{Table, plain};
+
+/// Bounds of the period: from what a machine of some hundred threads can keep up with to what is no steering any more.
+const PERIODS: [Span; 2] = [Span::from_millis(1), Span::from_secs(60)];
+
+/// Longest text of a token in bytes.
+const TOKEN_BYTES_MAX: u64 = 64 << 10;
+
+const EXAMPLES: &str = "\
+Examples:
+  thalweg steer flink --rest http://localhost:8081
+  thalweg steer flink --policy congestion --translator rt --period 1s -v
+  thalweg steer flink --dry-run --output json
+  thalweg steer --restore
+
+Priorities need root, or CAP_SYS_NICE. Ctrl-C and SIGTERM put everything back;
+after kill -9 a watchdog does, or the next start, or --restore.";
+
+/// Options of `thalweg steer`.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct SteerArgs {
+    #[command(subcommand)]
+    engine: Option<EngineArgs>,
+    /// Put back what tools that have ended left behind, and do nothing else.
+    #[arg(long)]
+    restore: bool,
+}
+
+/// An engine whose threads are steered.
+#[derive(Subcommand)]
+enum EngineArgs {
+    /// Steer the threads of an unmodified Apache Flink whose task managers run on this machine.
+    Flink(Box<FlinkArgs>),
+}
+
+#[derive(Args)]
+struct FlinkArgs {
+    /// Address of the REST interface of the job manager.
+    #[arg(long, value_name = "URL", default_value = "http://localhost:8081")]
+    rest: String,
+    /// File with the token that the REST interface asks for. It is sent as it is, without TLS.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Gauge that tells how many records wait for a source, if its connector has no `pendingRecords`.
+    #[arg(long, value_name = "NAME")]
+    source_gauge: Option<String>,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// Options that do not depend on the engine.
+#[derive(Args)]
+struct CommonArgs {
+    /// Policy that ranks the threads.
+    #[arg(long, value_name = "POLICY", default_value = "congestion")]
+    #[arg(value_parser = PossibleValuesParser::new(policy::names()))]
+    policy: String,
+    /// Form of the priorities: nice values, logarithmic as in the published Lachesis or linear as in its paper, or
+    /// real-time priorities under SCHED_RR (rt) or SCHED_FIFO (fifo).
+    #[arg(long, value_name = "FORM", default_value = "nice")]
+    #[arg(value_parser = PossibleValuesParser::new(steering::TRANSLATORS.map(|(name, _)| name)))]
+    translator: String,
+    /// Time between two rounds.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, default_value = "1s")]
+    #[arg(value_parser = options::span_within(PERIODS))]
+    period: Span,
+    /// Parameters of policies.
+    #[command(flatten)]
+    policy_options: PolicyOptions,
+    /// Show what would be changed, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// End after this time, such as 10s [default: at Ctrl-C].
+    #[arg(long = "for", value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
+    length: Option<Span>,
+    /// Format of what is shown: a table, or a JSON object for each round on a line of its own.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+    /// Write gauges in the text format of Prometheus into this file after each round.
+    #[arg(long, value_name = "FILE")]
+    prometheus: Option<PathBuf>,
+    /// Write a line for each change of a thread.
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+    /// A table for people, drawn in place on a terminal.
+    Text,
+    /// A JSON object for each round.
+    Json,
+}
+
+/// Runs the command; returns `false` if no round could be used, or if something could not be put back.
+pub fn run(args: &SteerArgs) -> Result<bool> {
+    match &args.engine {
+        Some(EngineArgs::Flink(flink)) => {
+            let FlinkArgs { rest, token_file, source_gauge, common } = &**flink;
+            let token = token_file.as_deref().map(token).transpose()?;
+            let http = Http::new(rest, token.as_deref());
+            let http = http.map_err(|error| WrongOption(format!("--rest: {error}")))?;
+            // The earlier Lachesis gave all threads of a subtask the length of its input.
+            let is_earlier = common.policy == congestion::V1_NAME;
+            let flusher_queue = if is_earlier { FlusherQueue::Input } else { FlusherQueue::Output };
+            let source_gauge = source_gauge.clone();
+            let options = Options { source_gauge, flusher_queue, processes: Processes::default() };
+            steer(Flink::new(http, options), common)
+        }
+        None => restore(),
+    }
+}
+
+/// Reads a token from a file.
+fn token(file: &Path) -> Result<String> {
+    let refused = || format!("--token-file: {} cannot be read", file.display());
+    let length = fs::metadata(file).with_context(refused)?.len();
+    if length > TOKEN_BYTES_MAX {
+        bail!(
+            "--token-file: {} has {length} bytes, but a token has at most {TOKEN_BYTES_MAX}",
+            file.display()
+        );
+    }
+    Ok(fs::read_to_string(file).with_context(refused)?.trim().to_owned())
+}
+
+/// Puts back what tools that have ended left behind.
+fn restore() -> Result<bool> {
+    let folder = steering::states_folder();
+    let restored = state_file::restore_all(&folder, &Processes::default(), &Linux);
+    let (restored, running) = restored.with_context(|| format!("{} cannot be used", folder.display()))?;
+    console::out(&format!("{}\n", steering::told(&restored)))?;
+    for process in running {
+        console::note(&format!("process {process} is steering, and was left alone"));
+    }
+    Ok(restored.failures.is_empty())
+}
+
+/// Returns the policy of the options, with their parameters.
+fn chosen(args: &CommonArgs) -> Result<Box<dyn Policy>> {
+    args.policy_options.idle(&[&args.policy]).iter().for_each(|note| console::note(note));
+    let policy = policy::configured(&args.policy, &args.policy_options.settings());
+    policy.map_err(|error| WrongOption(format!("--policy: {error}")).into())
+}
+
+/// Steers an engine until Ctrl-C, or for the time of the options.
+fn steer(driver: impl Driver, args: &CommonArgs) -> Result<bool> {
+    let policy = chosen(args)?;
+    let translator = steering::translator(&args.translator).map_err(WrongOption)?;
+    let interrupt = Interrupt::listen()?;
+    let plan = Plan {
+        translator,
+        period: duration(args.period),
+        states: (!args.dry_run).then(steering::states_folder),
+        urgent: Vec::new(),
+    };
+    let watchdog = steering::watchdog_command()?;
+    let tool = Tool::begin(driver, policy, plan, watchdog, (Processes::default(), Linux));
+    let mut tool = tool.map_err(|error| match error {
+        CannotSteer::Unfit(_) => WrongOption(format!("--policy: {error}")).into(),
+        _ => anyhow!("{error}"),
+    })?;
+    tool.notes().iter().for_each(|note| console::note(note));
+    let left_over = tool.left_over();
+    if left_over.threads + left_over.settings > 0 || !left_over.failures.is_empty() {
+        console::note(&format!("what an earlier tool had left: {}", steering::told(left_over)));
+    }
+    let until = args.length.map(|length| Instant::now() + duration(length));
+    // The reader of standard output may go away, or a file may be on a disk that is full.
+    let unshown = RefCell::new(None);
+    let is_over = || {
+        let is_late = || until.is_some_and(|until| until <= Instant::now());
+        interrupt.is_pressed() || unshown.borrow().is_some() || is_late()
+    };
+    let mut shown = Shown::new(args);
+    let ended = tool.run(is_over, |round| {
+        if let Err(error) = shown.show(round) {
+            *unshown.borrow_mut() = Some(error);
+        }
+    });
+    let restored = tool.end().context("what was changed cannot be put back")?;
+    if let Some(error) = unshown.into_inner() {
+        return Err(error);
+    }
+    if args.output == Format::Text {
+        console::out(&shown.summary())?;
+        if !args.dry_run {
+            console::out(&format!("{}\n", steering::told(&restored)))?;
+        }
+    }
+    if let Ended::Unwatched(error) = ended {
+        bail!("the watchdog is gone ({error}), so the tool has ended");
+    }
+    Ok(shown.rounds > 0 && restored.failures.is_empty())
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_micros(span.as_micros().unsigned_abs())
+}
+
+/// What is shown of the rounds, with their sums.
+struct Shown<'a> {
+    args: &'a CommonArgs,
+    table: Table,
+    rounds: u64,
+    skipped: u64,
+    changes: u64,
+    failures: u64,
+    /// The last reason for which a round was skipped, which is not told again and again.
+    last_reason: Option<String>,
+    /// The last failure for a thread, likewise.
+    last_failure: Option<String>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(args: &'a CommonArgs) -> Self {
+        let table = if stdout().is_terminal() { Table::in_place() } else { Table::once() };
+        Shown {
+            args,
+            table,
+            rounds: 0,
+            skipped: 0,
+            changes: 0,
+            failures: 0,
+            last_reason: None,
+            last_failure: None,
+        }
+    }
+
+    /// Shows a round.
+    fn show(&mut self, round: Round) -> Result<()> {
+        let (rows, applied) = match round {
+            Round::Applied { rows, applied } => (rows, applied),
+            Round::Skipped(reason) => {
+                self.skipped += 1;
+                self.gauge(&[])?;
+                if self.args.output == Format::Json {
+                    return console::out(&format!("{}\n", json!({ "skipped": reason })));
+                }
+                if self.last_reason.as_ref() != Some(&reason) {
+                    console::note(&format!("a round is skipped: {}", plain(&reason)));
+                    self.last_reason = Some(reason);
+                }
+                return Ok(());
+            }
+        };
+        self.last_reason = None;
+        self.rounds += 1;
+        self.changes += applied.changes.len() as u64;
+        self.failures += applied.failures.len() as u64;
+        self.gauge(&rows)?;
+        match self.args.output {
+            Format::Json => console::out(&format!("{}\n", as_json(&rows, &applied)))?,
+            Format::Text if self.args.verbose => console::out(&changes(&rows, &applied))?,
+            Format::Text => console::out(&self.table.draw(&rows))?,
+        }
+        if let Some((key, error)) = applied.failures.first() {
+            let failure = error.to_string();
+            if self.last_failure.as_ref() != Some(&failure) {
+                let others = applied.failures.len() - 1;
+                console::note(&format!("thread {} and {others} more: {failure}", key.thread));
+                self.last_failure = Some(failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the gauges of a round, if a file is named for them.
+    fn gauge(&self, rows: &[Row]) -> Result<()> {
+        let counts = [self.rounds, self.skipped, self.changes, self.failures];
+        self.args.prometheus.as_ref().map_or(Ok(()), |file| gauges::write(file, rows, counts))
+    }
+
+    /// Returns what was done, as a line.
+    fn summary(&self) -> String {
+        let Shown { rounds, skipped, changes, failures, .. } = self;
+        let would = if self.args.dry_run { " that a run would make" } else { "" };
+        let [rounds, skipped, changes, failures] =
+            [rounds, skipped, changes, failures].map(|n| show::count(*n));
+        format!("{rounds} rounds, {skipped} skipped; {changes} changes{would}, {failures} failed\n")
+    }
+}
+
+/// Returns the scheduling of a thread in a few letters, such as `nice -20` or `rr 98`.
+fn short(setting: Setting) -> String {
+    let Setting { class, nice, priority, .. } = setting;
+    match class {
+        Class::Other => format!("nice {nice}"),
+        Class::Batch => format!("batch {nice}"),
+        Class::Idle => "idle".to_owned(),
+        Class::RoundRobin => format!("rr {priority}"),
+        Class::Fifo => format!("fifo {priority}"),
+    }
+}
+
+/// Returns a line for each thread that a round has changed.
+fn changes(rows: &[Row], applied: &Applied) -> String {
+    let line = |Change { key, from, to }: &Change| {
+        let name = rows.iter().find(|row| row.thread.key == *key).map_or("", |row| row.thread.name.as_str());
+        format!("{} {} -> {} {}\n", key.thread, short(*from), short(*to), plain(name))
+    };
+    applied.changes.iter().map(line).collect()
+}
+
+/// Returns a round as a JSON object.
+fn as_json(rows: &[Row], applied: &Applied) -> serde_json::Value {
+    let thread = |Row { thread, pending, rank, setting }: &Row| {
+        json!({
+            "process": thread.key.process,
+            "thread": thread.key.thread,
+            "name": thread.name,
+            "pending": pending,
+            "score": rank.map(|rank| rank.score),
+            "class": rank.map(|rank| rank.class),
+            "nice": setting.nice,
+            "priority": setting.priority,
+        })
+    };
+    json!({
+        "threads": rows.iter().map(thread).collect::<Vec<_>>(),
+        "changes": applied.changes.len(),
+        "put_back": applied.put_back,
+        "ended": applied.ended,
+        "failures": applied.failures.len(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! The last round in the text format of Prometheus, in a file such as the text collector of the node exporter reads.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use thalweg_steer::steering::Row;
+
+/// Writes the gauges of a round, and the numbers of rounds, skipped rounds, changes and failures so far. The file is
+/// replaced as a whole, so a reader never sees a part of it.
+///
+/// # Errors
+/// If the file, or the one beside it that becomes this file, cannot be written.
+pub fn write(file: &Path, rows: &[Row], counts: [u64; 4]) -> Result<()> {
+    let refused = || format!("--prometheus: {} cannot be written", file.display());
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = file.with_file_name(name);
+    fs::write(&part, text(rows, counts)).with_context(refused)?;
+    fs::rename(&part, file).with_context(refused)
+}
+
+fn text(rows: &[Row], [rounds, skipped, changes, failures]: [u64; 4]) -> String {
+    let mut text = String::new();
+    for (name, help, count) in [
+        ("rounds", "Rounds that were applied", rounds),
+        ("skipped_rounds", "Rounds that could not be used", skipped),
+        ("changes", "Changes of the priority of a thread", changes),
+        ("failures", "Times that a thread could not be looked at or changed", failures),
+    ] {
+        let metric = format!("thalweg_steer_{name}_total");
+        let _is_text = write!(text, "# HELP {metric} {help}\n# TYPE {metric} counter\n{metric} {count}\n");
+    }
+    let gauges: [(&str, &str, fn(&Row) -> Option<f64>); 4] = [
+        ("pending", "Records or buffers that wait for the operator of a thread", |row| {
+            Some(row.pending as f64)
+        }),
+        ("score", "Score of the operator by the policy", |row| row.rank.map(|rank| rank.score)),
+        ("nice", "Nice value of a thread", |row| {
+            (!row.setting.class.is_real_time()).then_some(f64::from(row.setting.nice))
+        }),
+        ("priority", "Real-time priority of a thread", |row| {
+            row.setting.class.is_real_time().then_some(f64::from(row.setting.priority))
+        }),
+    ];
+    for (name, help, value) in gauges {
+        let metric = format!("thalweg_steer_thread_{name}");
+        let _is_text = write!(text, "# HELP {metric} {help}\n# TYPE {metric} gauge\n");
+        for row in rows {
+            let Some(value) = value(row) else { continue };
+            // A thread may run several operators, and then has a row for each.
+            let operator = row.thread.operator.0;
+            let (process, thread) = (row.thread.key.process, row.thread.key.thread);
+            let name = escaped(&row.thread.name);
+            let _is_text = writeln!(
+                text,
+                "{metric}{{process=\"{process}\",thread=\"{thread}\",operator=\"{operator}\",name=\"{name}\"}} {value}"
+            );
+        }
+    }
+    text
+}
+
+/// Returns a text as the value of a label.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg::scheduling::{OperatorId, Rank};
+    use thalweg_steer::setting::{Class, Setting};
+    use thalweg_steer::steering::Steered;
+    use thalweg_steer::threads::ThreadKey;
+
+    use super::*;
+
+    #[test]
+    fn threads_are_labelled_and_have_one_of_two_priorities() {
+        let row = |thread, name: &str, rank, setting| {
+            let key = ThreadKey { process: 7, thread, started: 1 };
+            let thread = Steered { key, operator: OperatorId(0), name: name.to_owned() };
+            Row { thread, pending: 5, rank, setting }
+        };
+        let rank = Some(Rank { class: 0, score: 2.5, tie: 0 });
+        let rows = [
+            row(71, "a \"b\"", rank, Setting::nice(-3)),
+            row(72, "c", None, Setting::real_time(Class::Fifo, 9)),
+        ];
+        let text = text(&rows, [1, 2, 3, 4]);
+        for line in [
+            "thalweg_steer_skipped_rounds_total 2",
+            "thalweg_steer_thread_pending{process=\"7\",thread=\"72\",operator=\"0\",name=\"c\"} 5",
+            "thalweg_steer_thread_score{process=\"7\",thread=\"71\",operator=\"0\",name=\"a \\\"b\\\"\"} 2.5",
+            "thalweg_steer_thread_nice{process=\"7\",thread=\"71\",operator=\"0\",name=\"a \\\"b\\\"\"} -3",
+            "thalweg_steer_thread_priority{process=\"7\",thread=\"72\",operator=\"0\",name=\"c\"} 9",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+        let of = |metric: &str| text.lines().filter(|line| line.starts_with(&format!("{metric}{{"))).count();
+        assert_eq!(
+            ["score", "nice", "priority"].map(|name| of(&format!("thalweg_steer_thread_{name}"))),
+            [1, 1, 1]
+        );
+    }
+}

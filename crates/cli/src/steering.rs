@@ -1,0 +1,139 @@
+//! What the commands have in common that steer threads: the form of priorities by name, the folder of state files, and
+//! the watchdog, which is the same program once more.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use thalweg_steer::kernel::Linux;
+use thalweg_steer::state_file::Restored;
+use thalweg_steer::steering::Translator;
+use thalweg_steer::threads::Processes;
+use thalweg_steer::translate::{Curve, Nice, RealTime};
+use thalweg_steer::watchdog;
+
+use crate::console;
+
+/// The forms of priorities by name, with what they are.
+pub const TRANSLATORS: [(&str, Translator); 4] = [
+    ("nice", Translator::Nice(Nice { curve: Curve::Logarithmic })),
+    ("nice-linear", Translator::Nice(Nice { curve: Curve::Linear })),
+    ("rt", Translator::RoundRobin(RealTime::FULL)),
+    ("fifo", Translator::Fifo(RealTime::FULL)),
+];
+
+/// Returns the form of priorities with this name.
+///
+/// # Errors
+/// A message that lists the names, if there is none.
+pub fn translator(name: &str) -> Result<Translator, String> {
+    let found = TRANSLATORS.iter().find(|(known, _)| *known == name).map(|(_, translator)| *translator);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = TRANSLATORS.iter().map(|(name, _)| *name).collect();
+        format!("`{name}` is no form of priorities: take {}", names.join(", "))
+    })
+}
+
+/// Variable of the environment that names another folder of state files.
+pub const STATES: &str = "THALWEG_STEER_STATES";
+
+/// Returns the folder of the state files of this user's tools: that of [`STATES`] if it is set, else below the folder that
+/// the system empties when it starts, or else below that of temporary files.
+pub fn states_folder() -> PathBuf {
+    if let Some(folder) = std::env::var_os(STATES).filter(|folder| !folder.is_empty()) {
+        return PathBuf::from(folder);
+    }
+    let user = rustix::process::geteuid();
+    if user.is_root() {
+        return PathBuf::from("/run/thalweg");
+    }
+    match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
+        Some(folder) => Path::new(&folder).join("thalweg"),
+        None => std::env::temp_dir().join(format!("thalweg-{}", user.as_raw())),
+    }
+}
+
+/// Name of the hidden command that is the watchdog.
+pub const WATCHDOG: &str = "steer-watchdog";
+
+/// The arguments of the hidden command [`WATCHDOG`].
+#[derive(Args)]
+pub struct WatchdogArgs {
+    /// State file of the tool.
+    pub state: PathBuf,
+}
+
+/// Returns the command that runs this program as the watchdog of a state file.
+///
+/// # Errors
+/// If the program does not know its own file.
+pub fn watchdog_command() -> Result<impl FnOnce(&Path) -> Command> {
+    let program = std::env::current_exe().context("this program does not find its own file")?;
+    Ok(move |state: &Path| {
+        let mut command = Command::new(program);
+        command.args([OsStr::new(WATCHDOG), state.as_os_str()]);
+        command
+    })
+}
+
+/// Watches a tool, whose socket is the standard input, until it ends.
+///
+/// # Errors
+/// If the standard input is no socket, or if the state file cannot be restored.
+pub fn watch(args: &WatchdogArgs) -> Result<()> {
+    let tool = watchdog::standard_input().context("the watchdog is started by a tool that steers")?;
+    let (processes, kernel) = (Processes::default(), Linux);
+    let mut has_told = false;
+    watchdog::watch(&args.state, &tool, watchdog::PATIENCE, (&processes, &kernel), |restored| {
+        match restored {
+            // A tool that is silent for long is told of once.
+            Ok(restored) if has_told || restored.threads == 0 => {}
+            Ok(restored) => {
+                has_told = true;
+                console::note(&format!("watchdog: {}", told(restored)));
+            }
+            Err(error) => console::note(&format!("watchdog: {}: {error}", args.state.display())),
+        }
+    })
+    .map(|_| ())
+    .with_context(|| format!("{} cannot be restored", args.state.display()))
+}
+
+/// Returns what was put back, in words.
+pub fn told(restored: &Restored) -> String {
+    let Restored { threads, ended, settings, failures } = restored;
+    let plural = |count: &u64, one: &str| format!("{count} {one}{}", if *count == 1 { "" } else { "s" });
+    let mut text = format!(
+        "{} and {} of the machine are as before, {ended} had ended",
+        plural(threads, "thread"),
+        plural(settings, "setting")
+    );
+    for failure in failures {
+        text += &format!("; {failure}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_priorities_have_names() {
+        for (name, expected) in TRANSLATORS {
+            assert_eq!(translator(name), Ok(expected));
+        }
+        let refused = "`quick` is no form of priorities: take nice, nice-linear, rt, fifo";
+        assert_eq!(translator("quick"), Err(refused.to_owned()));
+    }
+
+    #[test]
+    fn what_was_put_back_is_told() {
+        let restored =
+            Restored { threads: 1, ended: 2, settings: 0, failures: vec!["thread 7: no".to_owned()] };
+        let expected = "1 thread and 0 settings of the machine are as before, 2 had ended; thread 7: no";
+        assert_eq!(told(&restored), expected);
+    }
+}
