@@ -233,7 +233,7 @@ fn duration(span: Span) -> Duration {
     Duration::from_micros(span.as_micros().unsigned_abs())
 }
 
-/// What is shown of the rounds, with their sums.
+/// The rounds as they are shown, with their sums.
 struct Shown<'a> {
     args: &'a CommonArgs,
     table: Table,

@@ -1,4 +1,4 @@
-//! What the commands have in common that steer threads: the form of priorities by name, the folder of state files, and
+//! The common parts of commands that steer threads: the form of priorities by name, the folder of state files, and
 //! the watchdog, which is the same program once more.
 
 use std::ffi::OsStr;

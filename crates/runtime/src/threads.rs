@@ -1,7 +1,7 @@
 //! A thread for each task: the other way to run queries, in which the operating system chooses the task that
 //! runs next. It is the baseline of Enjima's ablation (section 5.2.5, "TQ" and "TM"), and the engine whose
 //! threads Lachesis steers. There is no policy and no choice inside, so nothing is ranked here: a policy outside
-//! the engine asks for a [snapshot](Threads::observe), and gives the threads priorities.
+//! the engine asks for a [snapshot](Threads::task_threads), and gives the threads priorities.
 //!
 //! ```text
 //!            +--> look: something to do, and room for it? -- no --> sleep in the task's own parker

@@ -117,7 +117,7 @@ pub struct Tool<D, K> {
     watchdog: Option<Watchdog>,
     processes: Processes,
     kernel: K,
-    /// What earlier tools had left behind and this one has restored.
+    /// The leftovers of earlier tools, which this one has restored.
     left_over: Restored,
     notes: Vec<String>,
 }
@@ -235,7 +235,7 @@ impl<D: Driver, K: Kernel + Clone> Tool<D, K> {
     }
 }
 
-/// What was begun already, and must be undone if something else fails.
+/// The part that was begun already, and must be undone if something else fails.
 #[derive(Default)]
 struct Begun {
     /// The scheduling of the threads that are to be urgent.

@@ -46,7 +46,7 @@ pub struct Driven {
     pub scheduling_share: f64,
     /// Whether Ctrl-C ended the run early.
     pub is_interrupted: bool,
-    /// What the steering of the threads has done; `None` if the operating system alone scheduled them.
+    /// Outcome of the steering of the threads; `None` if the operating system alone scheduled them.
     pub steered: Option<Steered>,
 }
 
@@ -157,7 +157,7 @@ pub enum Until {
         /// missing, for a query whose markers come at irregular intervals.
         marker_every: Vec<Option<Duration>>,
         /// How the threads of the tasks are steered; `None` if the operating system alone schedules them.
-        steer: Option<SteerPlan>,
+        steer: Option<Box<SteerPlan>>,
     },
 }
 

@@ -85,7 +85,7 @@ pub fn until(args: &BenchArgs) -> Until {
 pub fn until_with(args: &BenchArgs, marker_every: Vec<Option<Duration>>) -> Until {
     let [warmup, measured] = [args.warmup, args.seconds].map(Duration::from_secs_f64);
     let observer = args.observer.clone();
-    let steer = args.steer_plan();
+    let steer = args.steer_plan().map(Box::new);
     Until::Measured { deployed: deployments(args), warmup, measured, observer, marker_every, steer }
 }
 

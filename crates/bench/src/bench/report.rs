@@ -93,7 +93,7 @@ pub struct Figures {
     pub rss_peak_bytes: u64,
     /// Time that workers spent choosing tasks, as a share of the time during which they did not sleep.
     pub scheduling_share: Option<f64>,
-    /// What the steering of the threads has done; missing if the operating system alone scheduled them.
+    /// Outcome of the steering of the threads; missing if the operating system alone scheduled them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steer: Option<Steered>,
     pub ok: bool,

@@ -73,7 +73,7 @@ impl SteerPlan {
     }
 }
 
-/// What the steering of a run has done.
+/// Outcome of the steering of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Steered {
     pub policy: String,

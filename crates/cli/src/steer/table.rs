@@ -20,7 +20,7 @@ pub enum Table {
     },
     /// The first round with threads only.
     Once {
-        /// Whether it was written.
+        /// True if it was written.
         is_done: bool,
     },
 }

@@ -311,7 +311,7 @@ fn tasks_are_seen_with_their_threads() {
     assert!(Engine::builder().workers(1).build().unwrap().task_threads().is_none());
 }
 
-/// What a task's last run has left is seen: its end, its watermark, and the costs of its records.
+/// The end of a task's last run is seen, and so are the costs of its records.
 #[test]
 fn runs_of_threads_are_seen() {
     let engine = threads(EdgeLimits::default());

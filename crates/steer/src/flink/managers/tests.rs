@@ -5,7 +5,6 @@ use std::net::Shutdown;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -19,8 +18,8 @@ pub(in crate::flink) const DUMP: &str = include_str!("../recorded/threads.txt");
 pub(in crate::flink) struct Jvm {
     process: u32,
     dump: Arc<Mutex<Vec<u8>>>,
-    dumps: Arc<AtomicUsize>,
-    is_over: Arc<AtomicBool>,
+    dumps: Arc<Mutex<usize>>,
+    is_over: Arc<Mutex<bool>>,
     socket: PathBuf,
     serving: Option<JoinHandle<()>>,
 }
@@ -64,11 +63,11 @@ impl Jvm {
             while let Ok((mut stream, _)) = listener.accept() {
                 let mut request = [0; 16];
                 let count = stream.read(&mut request).unwrap_or(0);
-                if is_over.load(Ordering::SeqCst) {
+                if *is_over.lock().unwrap() {
                     return;
                 }
                 assert_eq!(&request[..count], b"1\0threaddump\0\0\0\0");
-                dumps.fetch_add(1, Ordering::SeqCst);
+                *dumps.lock().unwrap() += 1;
                 let _is_written = stream.write_all(&dump.lock().unwrap());
             }
         }));
@@ -112,13 +111,13 @@ impl Jvm {
 
     /// Returns how many dumps were taken.
     pub(in crate::flink) fn dumps(&self) -> usize {
-        self.dumps.load(Ordering::SeqCst)
+        *self.dumps.lock().unwrap()
     }
 }
 
 impl Drop for Jvm {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::SeqCst);
+        *self.is_over.lock().unwrap() = true;
         if let Ok(stream) = UnixStream::connect(&self.socket) {
             let _is_closed = stream.shutdown(Shutdown::Both);
             if let Some(serving) = self.serving.take() {
