@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::builder::PossibleValuesParser;
@@ -33,9 +33,6 @@ use thalweg_steer::threads::Processes;
 use thalweg_steer::tool::{CannotSteer, Ended, Plan, Tool};
 
 use table::{Table, plain};
-
-/// Bounds of the period: from what a machine of some hundred threads can keep up with to what is no steering any more.
-const PERIODS: [Span; 2] = [Span::from_millis(1), Span::from_secs(60)];
 
 /// Longest text of a token in bytes.
 const TOKEN_BYTES_MAX: u64 = 64 << 10;
@@ -97,7 +94,7 @@ struct CommonArgs {
     translator: String,
     /// Time between two rounds.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, default_value = "1s")]
-    #[arg(value_parser = options::span_within(PERIODS))]
+    #[arg(value_parser = options::span_within(steering::PERIODS))]
     period: Span,
     /// Parameters of policies.
     #[command(flatten)]
@@ -185,7 +182,7 @@ fn steer(driver: impl Driver, args: &CommonArgs) -> Result<bool> {
     let interrupt = Interrupt::listen()?;
     let plan = Plan {
         translator,
-        period: duration(args.period),
+        period: steering::duration(args.period),
         states: (!args.dry_run).then(steering::states_folder),
         urgent: Vec::new(),
     };
@@ -195,12 +192,8 @@ fn steer(driver: impl Driver, args: &CommonArgs) -> Result<bool> {
         CannotSteer::Unfit(_) => WrongOption(format!("--policy: {error}")).into(),
         _ => anyhow!("{error}"),
     })?;
-    tool.notes().iter().for_each(|note| console::note(note));
-    let left_over = tool.left_over();
-    if left_over.threads + left_over.settings > 0 || !left_over.failures.is_empty() {
-        console::note(&format!("what an earlier tool had left: {}", steering::told(left_over)));
-    }
-    let until = args.length.map(|length| Instant::now() + duration(length));
+    steering::note_begin(&tool);
+    let until = args.length.map(|length| Instant::now() + steering::duration(length));
     // The reader of standard output may go away, or a file may be on a disk that is full.
     let unshown = RefCell::new(None);
     let is_over = || {
@@ -227,10 +220,6 @@ fn steer(driver: impl Driver, args: &CommonArgs) -> Result<bool> {
         bail!("the watchdog is gone ({error}), so the tool has ended");
     }
     Ok(shown.rounds > 0 && restored.failures.is_empty())
-}
-
-fn duration(span: Span) -> Duration {
-    Duration::from_micros(span.as_micros().unsigned_abs())
 }
 
 /// The rounds as they are shown, with their sums.

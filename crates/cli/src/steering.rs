@@ -4,13 +4,16 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use thalweg_steer::kernel::Linux;
+use thalweg::Span;
+use thalweg_steer::kernel::{Kernel, Linux};
 use thalweg_steer::state_file::Restored;
-use thalweg_steer::steering::Translator;
+use thalweg_steer::steering::{Driver, Translator};
 use thalweg_steer::threads::Processes;
+use thalweg_steer::tool::{self, Tool};
 use thalweg_steer::translate::{Curve, Nice, RealTime};
 use thalweg_steer::watchdog;
 
@@ -34,6 +37,26 @@ pub fn translator(name: &str) -> Result<Translator, String> {
         let names: Vec<&str> = TRANSLATORS.iter().map(|(name, _)| *name).collect();
         format!("`{name}` is no form of priorities: take {}", names.join(", "))
     })
+}
+
+/// Least and greatest time between two rounds, as values of `--period`.
+pub const PERIODS: [Span; 2] = {
+    let [least, most] = tool::PERIODS;
+    [Span::from_micros(least.as_micros() as i64), Span::from_micros(most.as_micros() as i64)]
+};
+
+/// Returns a span that is not below zero as a duration.
+pub fn duration(span: Span) -> Duration {
+    Duration::from_micros(span.as_micros().unsigned_abs())
+}
+
+/// Writes notes about the begin of a tool: what it steers without, and what an earlier tool had left behind.
+pub fn note_begin<D: Driver, K: Kernel + Clone>(tool: &Tool<D, K>) {
+    tool.notes().iter().for_each(|note| console::note(note));
+    let left_over = tool.left_over();
+    if left_over.threads + left_over.settings > 0 || !left_over.failures.is_empty() {
+        console::note(&format!("what an earlier tool had left: {}", told(left_over)));
+    }
 }
 
 /// Variable of the environment that names another folder of state files.

@@ -190,9 +190,7 @@ impl<T: Transport> Flink<T> {
         let listed = listed.into_iter().map(|job| job.id).collect();
         let mut observation = self.assemble(&running, listed, &places.threads, now)?;
         if self.flusher_queue == FlusherQueue::Input {
-            // To the earlier Lachesis, a source is a queue that is never empty (section 5.2.1 of the paper).
-            let sources = observation.snapshot.operators.iter_mut().flatten().filter(|state| state.is_source);
-            sources.for_each(|source| source.pending = source.pending.max(1));
+            observation.let_no_source_be_empty();
         }
         Ok(observation)
     }

@@ -48,6 +48,15 @@ pub struct Observation {
     pub threads: Vec<Steered>,
 }
 
+impl Observation {
+    /// Lets each source count as a queue that is never empty, as to the earlier Lachesis, to which the policy
+    /// `congestion_v1` belongs (section 5.2.1 of the paper). A source for which nothing waits would have no rank otherwise.
+    pub fn let_no_source_be_empty(&mut self) {
+        let sources = self.snapshot.operators.iter_mut().flatten().filter(|state| state.is_source);
+        sources.for_each(|source| source.pending = source.pending.max(1));
+    }
+}
+
 /// A thread and the operator whose rank it gets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Steered {

@@ -14,6 +14,7 @@ use thalweg_cli::cost_clock::CostClockOption;
 use thalweg_cli::failure::{self, WrongOption};
 use thalweg_cli::options;
 use thalweg_cli::policy_options::PolicyOptions;
+use thalweg_cli::steering;
 use thalweg_connectors::{Arrivals, Delay, EarlyShare, RateStep};
 use thalweg_runtime::limits;
 use thalweg_scheduling::{Policy, Settings, StreamBox, Trace, Traced, UnknownPolicy, policy};
@@ -27,7 +28,7 @@ use super::modes::{ExecutionOption, MemoryOption};
 use super::observe::Observer;
 use super::parallel::ParallelOption;
 use super::parameters::PolicyParameters;
-use super::steer::{PERIODS, SteerOption, SteerPlan};
+use super::steer::{SteerOption, SteerPlan};
 use super::target::Target;
 use super::workload::{Facts, Workload};
 use crate::values::load::{self as changes, ShareStep, Steps};
@@ -76,7 +77,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "POLICY:FORM", value_parser = SteerOption::parsed)]
     pub steer: Option<SteerOption>,
     /// Time between two looks of --steer at the queues, from 1ms to 60s.
-    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span_within(PERIODS))]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span_within(steering::PERIODS))]
     #[arg(default_value = "100ms", requires = "steer")]
     pub period: Span,
     /// Write figures.csv, series.csv, comparison.json and a page with plots, index.html, into this folder.

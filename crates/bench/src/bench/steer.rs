@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use thalweg::{Engine, Span, TASK_THREAD_FIELDS, TaskThreads};
-use thalweg_cli::{console, show, steering};
+use thalweg_cli::{show, steering};
 use thalweg_memory::sync::{AtomicBool, Ordering};
 
 use thalweg_scheduling::policy::congestion;
@@ -24,9 +24,6 @@ use thalweg_steer::steering::Steered as SteeredThread;
 use thalweg_steer::steering::{Driver, Observation, Round, Row, Translator, Unobserved};
 use thalweg_steer::threads::{Processes, ThreadKey};
 use thalweg_steer::tool::{CannotSteer, Ended, Plan, Tool};
-
-/// Least and greatest value of `--period`.
-pub const PERIODS: [Span; 2] = [Span::from_millis(1), Span::from_secs(60)];
 
 /// Name of the engine's thread that makes memory for edges, of which the system keeps 15 bytes.
 const MEMORY_THREAD: &str = "thalweg-memory";
@@ -64,13 +61,6 @@ pub struct SteerPlan {
     pub period: Span,
     /// Parameters of the policy.
     pub settings: Settings,
-}
-
-impl SteerPlan {
-    /// Returns the time between two rounds.
-    fn period(&self) -> Duration {
-        Duration::from_micros(self.period.as_micros().unsigned_abs())
-    }
 }
 
 /// Outcome of the steering of a run.
@@ -146,11 +136,7 @@ impl Driver for OwnThreads<'_> {
 
     fn observe(&mut self) -> Result<Observation, Unobserved> {
         let told = || Unobserved("the engine has no threads of tasks".to_owned());
-        let TaskThreads { mut snapshot, threads } = self.engine.task_threads().ok_or_else(told)?;
-        if self.is_earlier {
-            let sources = snapshot.operators.iter_mut().flatten().filter(|state| state.is_source);
-            sources.for_each(|source| source.pending = source.pending.max(1));
-        }
+        let TaskThreads { snapshot, threads } = self.engine.task_threads().ok_or_else(told)?;
         let mut known = std::mem::take(&mut self.keys);
         let mut steered = Vec::with_capacity(threads.len());
         for thread in threads {
@@ -168,7 +154,11 @@ impl Driver for OwnThreads<'_> {
                 steered.push(SteeredThread { key, operator: thread.operator, name: thread.name });
             }
         }
-        Ok(Observation { snapshot, threads: steered })
+        let mut observation = Observation { snapshot, threads: steered };
+        if self.is_earlier {
+            observation.let_no_source_be_empty();
+        }
+        Ok(observation)
     }
 }
 
@@ -268,15 +258,12 @@ fn steer(engine: &Engine, plan: &SteerPlan, is_over: &AtomicBool, begun: Sender<
     }
     let own = processes.own_thread().context("the steering does not find its own thread")?;
     let states = Some(steering::states_folder());
-    let asked = Plan { translator: option.translator, period: plan.period(), states, urgent };
+    let asked =
+        Plan { translator: option.translator, period: steering::duration(plan.period), states, urgent };
     let watchdog = steering::watchdog_command()?;
     let tool = Tool::begin(driver, policy, asked, watchdog, (processes.clone(), Linux));
     let mut tool = tool.map_err(|error| refused(&error))?;
-    tool.notes().iter().for_each(|note| console::note(&format!("--steer: {note}")));
-    let left_over = tool.left_over();
-    if left_over.threads + left_over.settings > 0 || !left_over.failures.is_empty() {
-        console::note(&format!("what an earlier tool had left: {}", steering::told(left_over)));
-    }
+    steering::note_begin(&tool);
     // The other end waits for this until it hears it.
     let _is_heard = begun.send(());
     drop(begun);
@@ -296,7 +283,7 @@ fn steer(engine: &Engine, plan: &SteerPlan, is_over: &AtomicBool, begun: Sender<
     Ok(Steered {
         policy: option.policy.clone(),
         form: option.form.clone(),
-        period_s: plan.period().as_secs_f64(),
+        period_s: steering::duration(plan.period).as_secs_f64(),
         rounds,
         skipped,
         changes,
