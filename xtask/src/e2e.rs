@@ -2,19 +2,22 @@
 //!
 //! `e2e flink` sends every query of `crates/sql/tests/queries` to a running Flink with the same input. It compares the
 //! answers with the rows that the files expect, and writes them into `crates/sql/tests/flink`. A test of `thalweg-sql`
-//! compares these files with our answers, so every test run compares us with Flink without starting it.
+//! compares these files with our answers, so every test run compares us with Flink without starting it. Then
+//! `thalweg steer flink` steers the threads of the same Flink; `e2e flink steer` does that alone.
 //!
 //! - [`cases`]: the files of queries, as far as another engine needs them;
 //! - [`gateway`]: sessions and statements of Flink's SQL gateway;
 //! - [`changes`]: tables of changes, as Flink reads them;
 //! - [`answers`]: answers and their files;
-//! - [`compare`]: compares answers with expectations, and reads the list of known differences.
+//! - [`compare`]: compares answers with expectations, and reads the list of known differences;
+//! - [`steer`]: steers the threads of Flink's task manager.
 
 mod answers;
 mod cases;
 mod changes;
 mod compare;
 mod gateway;
+mod steer;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -43,9 +46,11 @@ const ANSWERS: &str = "crates/sql/tests/flink";
 /// Number of query files that are sent to Flink at a time. A higher number does not help, because planning a
 /// query keeps a core busy.
 const SESSIONS: usize = if SLOTS < 4 { SLOTS } else { 4 };
+/// Word of the command line that asks for the steering of threads alone.
+const STEER: &str = "steer";
 
 /// Reads the words of the command line behind `e2e`. Returns the words behind `flink`: parts of file names
-/// that choose query files. No part chooses all files.
+/// that choose query files, or `steer`. No word chooses all files, and steering.
 pub(crate) fn planned<'a>(words: &'a [&'a str]) -> Result<&'a [&'a str], String> {
     match words {
         ["flink", files @ ..] => Ok(files),
@@ -57,6 +62,9 @@ pub(crate) fn planned<'a>(words: &'a [&'a str]) -> Result<&'a [&'a str], String>
 /// Sends the queries of the chosen files to Flink, compares its answers with the expected rows, and writes
 /// the answers.
 pub(crate) fn run(chosen: &[&str]) -> Result<()> {
+    if chosen == [STEER] {
+        return steer_alone();
+    }
     let workspace = Workspace::open()?;
     let begin = Instant::now();
     let files = read_files(&workspace.root.join(QUERIES), chosen)?;
@@ -70,9 +78,13 @@ pub(crate) fn run(chosen: &[&str]) -> Result<()> {
     let flink = Flink::start(&directory, Lifetime::WithUs)?;
     eprintln!("flink runs after {:.0} s", begin.elapsed().as_secs_f64());
     let answered = ask_all(&files, &flink.gateway(), &directory.join("input"));
+    // All queries have ended, so the threads that are steered are those of one query.
+    let steered = if chosen.is_empty() { steer::check(&flink, &workspace, &directory) } else { Ok(()) };
     drop(flink);
     let answered = answered.with_context(|| format!("the logs of flink are in {}", directory.display()))?;
-    let _ = fs::remove_dir_all(&directory);
+    if steered.is_ok() {
+        let _ = fs::remove_dir_all(&directory);
+    }
 
     for file in &files {
         let path = answers_folder.join(format!("{}.answers", file.name));
@@ -80,7 +92,20 @@ pub(crate) fn run(chosen: &[&str]) -> Result<()> {
             .with_context(|| format!("could not write {}", path.display()))?;
     }
     report(&files, &answered, &differences, chosen.is_empty())?;
+    steered.with_context(|| format!("the logs of flink are in {}", directory.display()))?;
     eprintln!("all was asked within {:.0} s", begin.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Steers the threads of a Flink that is asked no queries.
+fn steer_alone() -> Result<()> {
+    let workspace = Workspace::open()?;
+    let directory = fetch::cache()?.join(format!("run-e2e-{}", process::id()));
+    let flink = Flink::start(&directory, Lifetime::WithUs)?;
+    let steered = steer::check(&flink, &workspace, &directory);
+    drop(flink);
+    steered.with_context(|| format!("the logs of flink are in {}", directory.display()))?;
+    let _ = fs::remove_dir_all(&directory);
     Ok(())
 }
 

@@ -77,7 +77,8 @@ commands:
                      flink  Flink 2.3 with its SQL gateway
   e2e flink [file..]
                    asks a Flink of its own every query of crates/sql/tests/queries, or of the files whose names
-                   contain one of the words; compares, and writes the answers into crates/sql/tests/flink
+                   contain one of the words; compares, and writes the answers into crates/sql/tests/flink. Without
+                   words it also steers Flink's threads by `thalweg steer flink`; `e2e flink steer` does this alone
   help             this text
 
 environment:

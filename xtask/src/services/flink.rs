@@ -3,7 +3,8 @@
 //! The jars come from PyPI (`apache-flink-libraries`) and Maven Central (the gateway). Neither contains Flink's
 //! scripts, so this module makes the command lines. It sets each part of the memory, because the script that computes
 //! the parts is missing. Watermarks are emitted after every row (`pipeline.auto-watermark-interval`), so that answers
-//! do not depend on the machine.
+//! do not depend on the machine. Metrics are at most a second old (`metrics.fetcher.update-interval`), since
+//! `thalweg steer` goes by them.
 
 use std::fs;
 use std::net::TcpListener;
@@ -42,11 +43,13 @@ const OPENED: [&str; 12] = [
     "java.base/java.util.concurrent.locks",
     "java.base/sun.nio.ch",
 ];
+/// Name of the process whose threads run queries.
+const TASK_MANAGER: &str = "task manager";
 /// Name, size of the heap and main class of each process of Flink, and whether the process takes the
 /// configuration as an option.
 const PROCESSES: [(&str, &str, &str, bool); 3] = [
     ("job manager", "320m", "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint", true),
-    ("task manager", "384m", "org.apache.flink.runtime.taskexecutor.TaskManagerRunner", true),
+    (TASK_MANAGER, "384m", "org.apache.flink.runtime.taskexecutor.TaskManagerRunner", true),
     ("SQL gateway", "384m", "org.apache.flink.table.gateway.SqlGateway", false),
 ];
 
@@ -101,6 +104,16 @@ impl Flink {
     /// Returns a client of the SQL gateway.
     pub(crate) fn gateway(&self) -> Client {
         Client::of_port(self.ports.gateway)
+    }
+
+    /// Returns the address of the job manager's REST interface.
+    pub(crate) fn jobs(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports.rest)
+    }
+
+    /// Returns the number of the task manager's process.
+    pub(crate) fn task_manager(&self) -> Option<u32> {
+        self.processes.iter().find(|process| process.name == TASK_MANAGER).map(Running::number)
     }
 
     fn wait(&mut self) -> Result<()> {
@@ -160,6 +173,7 @@ io.tmp.dirs: {temporary}
 parallelism.default: 1
 restart-strategy.type: none
 pipeline.auto-watermark-interval: 0 ms
+metrics.fetcher.update-interval: 1000
 "
         )
     }

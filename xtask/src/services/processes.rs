@@ -90,6 +90,11 @@ impl Running {
         }
     }
 
+    /// Returns the number of the process.
+    pub(crate) fn number(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Lets the process run on when xtask ends, and returns its number.
     pub(crate) fn detach(mut self) -> u32 {
         self.is_detached = true;
