@@ -6,10 +6,10 @@
 //!   /proc, JVM       processes, names of threads      ----+
 //! ```
 //!
-//! - `rest`, `jobs`, `metrics`: what Flink tells;
-//! - `managers`, `attach`, `dump`: the TaskManagers on this machine, and their threads;
+//! - `jobs`, `metrics`: what Flink tells;
+//! - `managers`: the TaskManagers on this machine, and their threads;
 //! - `names`, `placing`: which thread runs which subtask;
-//! - `numbers`, `snapshot`: the operators, as a policy sees them.
+//! - `snapshot`: the operators, as a policy sees them.
 //!
 //! Each subtask of a running job is an operator. Its main thread and the data fetchers of a source get its rank. Its
 //! output flusher is an operator of its own, since the output may be full while the input is empty (Frasca et al.,
@@ -33,45 +33,29 @@
 //! Versions: Flink 2.3 was tried; names of 1.x are taken as well. This program must run as the user of the TaskManagers
 //! or as root, and see their processes.
 //!
-//! Bounds: [`ROUND_MAX`] and [`REQUEST_MAX`] for times, [`EDGES_MAX`] for the graph, and those at the head of each
-//! module.
+//! Bounds: those of [`bounds`](crate::bounds), and those at the head of each module.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use thalweg_scheduling::Fields;
 
-pub use rest::{BadAddress, Http, Transport};
-
+use crate::bounds::{ROUND_MAX, check};
+use crate::numbers::Numbers;
+use crate::rest::{Transport, get};
 use crate::steering::{Driver, Observation, Unobserved};
 use crate::threads::Processes;
-use crate::watchdog::PATIENCE;
 use jobs::{Job, Subtask, Told, Vertex};
 use managers::Managers;
 use metrics::{Chosen, Values};
-use numbers::Numbers;
 use snapshot::{Measured, OperatorKey};
 
-mod attach;
-mod dump;
 mod jobs;
 mod managers;
 mod metrics;
 mod names;
-mod numbers;
 mod placing;
-mod rest;
 mod snapshot;
-
-/// Longest time of a round. The steering loop gives no sign of life meanwhile.
-pub const ROUND_MAX: Duration = Duration::from_secs(3);
-const _: () = assert!(ROUND_MAX.as_millis() < PATIENCE.as_millis(), "the watchdog waits for a round");
-
-/// Longest time of one request. Flink answers within 20 ms unless it is overloaded.
-pub const REQUEST_MAX: Duration = Duration::from_secs(2);
-
-/// Greatest number of pairs of subtasks of which one reads the output of the other.
-pub const EDGES_MAX: usize = 1 << 20;
 
 /// Time after which a source that tells no backlog is asked again whether it has one. Connectors declare it when they
 /// have fetched their first records.
@@ -172,7 +156,7 @@ impl<T: Transport> Flink<T> {
             let id = job.id.clone();
             let job = jobs::job(&path, &body)?;
             count += job.vertices.iter().map(|vertex| vertex.told.parallelism as usize).sum::<usize>();
-            jobs::check("subtasks", count, jobs::SUBTASKS_MAX)?;
+            check("subtasks", count, jobs::SUBTASKS_MAX)?;
             let has = |vertex: &String| job.vertices.iter().any(|found| found.id == *vertex);
             self.known.retain(|(of, vertex), _| *of != id || has(vertex));
             for vertex in &job.vertices {
@@ -241,15 +225,6 @@ impl<T: Transport> Flink<T> {
         }
         Ok(())
     }
-}
-
-/// Asks, and waits for the answer until the end of the round at most.
-fn get(transport: &mut impl Transport, path: &str, deadline: Instant) -> Result<String, Unobserved> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        return Err(Unobserved(format!("Flink took longer than {} s to answer", ROUND_MAX.as_secs())));
-    }
-    transport.get(path, REQUEST_MAX.min(left))
 }
 
 impl<T: Transport> Driver for Flink<T> {

@@ -21,9 +21,13 @@
 #![deny(unsafe_code)]
 
 pub mod apply;
+pub mod bounds;
 pub mod flink;
 pub mod groups;
+mod jvm;
 pub mod kernel;
+mod numbers;
+pub mod rest;
 pub mod setting;
 pub mod state_file;
 pub mod steering;
@@ -33,6 +37,7 @@ pub mod threads;
 pub mod tool;
 pub mod translate;
 pub mod watchdog;
+mod window;
 
 #[cfg(test)]
 mod fake;

@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
+use crate::bounds::check;
+use crate::rest::{read, short};
 use crate::steering::Unobserved;
 
 /// Greatest number of TaskManagers of a Flink.
@@ -20,28 +21,12 @@ pub const VERTICES_MAX: usize = 1_024;
 /// Greatest number of subtasks of all jobs together.
 pub const SUBTASKS_MAX: usize = 4_096;
 
-/// Reads an answer. `path` is for messages.
-pub(super) fn read<T: DeserializeOwned>(path: &str, body: &str) -> Result<T, Unobserved> {
-    let told =
-        |error| Unobserved(format!("the answer to {} is not understood: {error}", super::rest::short(path)));
-    serde_json::from_str(body).map_err(told)
-}
-
-/// Checks that something is not more than the driver looks at.
-pub(super) fn check(what: &str, count: usize, most: usize) -> Result<(), Unobserved> {
-    if count <= most {
-        Ok(())
-    } else {
-        Err(Unobserved(format!("there are {count} {what}; at most {most} are looked at")))
-    }
-}
-
 /// Checks that an identity may be part of a path.
 fn check_identity(id: &str) -> Result<(), Unobserved> {
     if (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Ok(());
     }
-    Err(Unobserved(format!("`{}` is no identity of Flink", super::rest::short(id))))
+    Err(Unobserved(format!("`{}` is no identity of Flink", short(id))))
 }
 
 /// A TaskManager.

@@ -5,33 +5,20 @@
 //! namespace listens, any process of that namespace may be meant, unless one is known. A TaskManager whose
 //! `taskmanager.data.bind-port` differs from the port that it tells is not found.
 //!
-//! A thread dump of a process is taken only when it has threads that it had not before, and not more often than once in
-//! [`DUMP_EVERY`]: a virtual machine stops all its threads for a dump.
-//!
-//! Bounds: [`PROCESSES_MAX`], [`THREADS_MAX`], [`DUMP_MAX`], [`DUMP_EVERY`], [`SEARCH_EVERY`] and
-//! [`SOCKETS_BYTES_MAX`]. All work ends with the round.
+//! Bounds: [`PROCESSES_MAX`], [`SEARCH_EVERY`] and [`SOCKETS_BYTES_MAX`]. All work ends with the round.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use super::jobs::Manager;
-use super::{attach, dump};
+use crate::jvm::{JavaProcess, attach, in_time};
 use crate::steering::Unobserved;
 use crate::threads::{Processes, ThreadKey, is_gone};
 
 /// Greatest number of processes that are steered.
 pub const PROCESSES_MAX: usize = 64;
-
-/// Greatest number of threads of a process that is steered. `/proc` is read once per thread and round.
-pub const THREADS_MAX: usize = 16_384;
-
-/// Longest time that a thread dump may take.
-pub const DUMP_MAX: Duration = Duration::from_secs(2);
-
-/// Least time between two thread dumps of one process. Threads that have begun meanwhile are steered later.
-pub const DUMP_EVERY: Duration = Duration::from_secs(1);
 
 /// Time after which processes are looked for again while some TaskManagers are not found. They may be on other
 /// machines.
@@ -52,15 +39,9 @@ const MAIN_CLASSES: [&str; 4] = [
 /// A process of this machine that is a TaskManager.
 #[derive(Debug)]
 pub(super) struct Local {
-    process: ThreadKey,
+    process: JavaProcess,
     /// Names of the TaskManagers that the process may be. There is one, unless ports cannot tell them apart.
     managers: BTreeSet<String>,
-    /// All threads at the last look.
-    threads: BTreeSet<ThreadKey>,
-    /// Threads by name, in the order of their starts.
-    names: HashMap<String, Vec<ThreadKey>>,
-    /// Time of the last thread dump, from the beginning of the driver on.
-    dumped: Option<Duration>,
 }
 
 impl Local {
@@ -71,7 +52,7 @@ impl Local {
 
     /// Returns the threads of a name, in the order of their starts.
     pub(super) fn named(&self, name: &str) -> &[ThreadKey] {
-        self.names.get(name).map_or(&[], Vec::as_slice)
+        self.process.named(name)
     }
 }
 
@@ -120,23 +101,23 @@ impl Managers {
         let Managers { processes, found, quit, .. } = self;
         let mut ended = Vec::new();
         for local in &mut *found {
-            match local.look(processes, (now, deadline), *quit) {
+            match local.process.look(processes, (now, deadline), *quit) {
                 Ok(is_changed) => has_changed |= is_changed,
                 // A process that ends is found out by whatever is done with it.
-                Err(_) if !processes.lives(local.process).map_err(|error| failed(&error))? => {
-                    ended.push(local.process);
+                Err(_) if !processes.lives(local.process.process()).map_err(|error| failed(&error))? => {
+                    ended.push(local.process.process());
                 }
                 Err(error) => return Err(error),
             }
         }
-        found.retain(|local| !ended.contains(&local.process));
+        found.retain(|local| !ended.contains(&local.process.process()));
         Ok(has_changed || !ended.is_empty())
     }
 
     fn must_search(&self, managers: &[Manager], now: Duration) -> io::Result<bool> {
         let Some((known, at)) = &self.searched else { return Ok(true) };
         for local in &self.found {
-            if !self.processes.lives(local.process)? {
+            if !self.processes.lives(local.process.process())? {
                 return Ok(true);
             }
         }
@@ -165,8 +146,10 @@ impl Managers {
                 candidates.push((process, of_process));
             }
         }
-        let mut known: BTreeMap<ThreadKey, Local> =
-            std::mem::take(&mut self.found).into_iter().map(|local| (local.process, local)).collect();
+        let mut known: BTreeMap<ThreadKey, Local> = std::mem::take(&mut self.found)
+            .into_iter()
+            .map(|local| (local.process.process(), local))
+            .collect();
         for (process, listens) in &candidates {
             let is_manager = |place: usize| match listens[place] {
                 Listens::Yes => true,
@@ -176,13 +159,7 @@ impl Managers {
             let ids = managers.iter().enumerate().filter(|(place, _)| is_manager(*place));
             let ids: BTreeSet<String> = ids.map(|(_, manager)| manager.id.clone()).collect();
             if !ids.is_empty() {
-                let new = || Local {
-                    process: *process,
-                    managers: BTreeSet::new(),
-                    threads: BTreeSet::new(),
-                    names: HashMap::new(),
-                    dumped: None,
-                };
+                let new = || Local { process: JavaProcess::new(*process), managers: BTreeSet::new() };
                 let mut local = known.remove(process).unwrap_or_else(new);
                 local.managers = ids;
                 self.found.push(local);
@@ -190,77 +167,6 @@ impl Managers {
         }
         Ok(())
     }
-}
-
-impl Local {
-    /// Looks at the threads again, and returns true if one has begun or ended.
-    fn look(
-        &mut self,
-        processes: &Processes,
-        (now, deadline): (Duration, Instant),
-        quit: attach::Quit,
-    ) -> Result<bool, Unobserved> {
-        let number = self.process.process;
-        let failed = |error: &io::Error| Unobserved(format!("threads of process {number}: {error}"));
-        let numbers = processes.threads(number).map_err(|error| failed(&error))?;
-        if numbers.len() > THREADS_MAX {
-            let count = numbers.len();
-            return Err(Unobserved(format!(
-                "process {number} has {count} threads; at most {THREADS_MAX} are looked at"
-            )));
-        }
-        let mut threads = BTreeSet::new();
-        for thread in numbers {
-            in_time(deadline, "the look at threads")?;
-            threads.extend(processes.key(number, thread).map_err(|error| failed(&error))?);
-        }
-        if threads == self.threads {
-            return Ok(false);
-        }
-        if threads.is_subset(&self.threads) {
-            self.names.retain(|_, keys| {
-                keys.retain(|key| threads.contains(key));
-                !keys.is_empty()
-            });
-        } else {
-            if self.dumped.is_some_and(|dumped| now.saturating_sub(dumped) < DUMP_EVERY) {
-                // The new threads are found in a later round.
-                return Ok(false);
-            }
-            self.dumped = Some(now);
-            let longest = DUMP_MAX.min(deadline.saturating_duration_since(Instant::now()));
-            let dump = attach::thread_dump(processes, self.process, longest, quit)?;
-            self.names = named(processes, &threads, &dump);
-        }
-        self.threads = threads;
-        Ok(true)
-    }
-}
-
-/// Returns an error if the time of the round is over.
-fn in_time(deadline: Instant, what: &str) -> Result<(), Unobserved> {
-    if Instant::now() <= deadline { Ok(()) } else { Err(Unobserved(format!("{what} takes too long"))) }
-}
-
-/// Returns the threads of a process by their names in its dump. Numbers that none of its threads has are left out.
-fn named(
-    processes: &Processes,
-    threads: &BTreeSet<ThreadKey>,
-    dump: &[u8],
-) -> HashMap<String, Vec<ThreadKey>> {
-    let inner = |key: &ThreadKey| Some((processes.inner_number(key.process, key.thread)?, *key));
-    let keys: HashMap<u32, ThreadKey> = threads.iter().filter_map(inner).collect();
-    let mut names: HashMap<String, Vec<ThreadKey>> = HashMap::new();
-    for dump::Named { number, name } in dump::threads(dump) {
-        if let Some(key) = keys.get(&number) {
-            names.entry(name).or_default().push(*key);
-        }
-    }
-    for keys in names.values_mut() {
-        keys.sort_unstable_by_key(|key| (key.started, key.thread));
-        keys.dedup();
-    }
-    names
 }
 
 /// Answer to the question if a process listens on a port.

@@ -1,37 +1,26 @@
-//! Metrics of subtasks: their names in each version, requests for many at a time, and means over the last seconds.
+//! Metrics of subtasks: their names in each version, and requests for many at a time.
 //!
 //! Flink's JobManager asks its TaskManagers for metrics at most once per `metrics.fetcher.update-interval`, which is 10
 //! s unless it is configured. Answers in between repeat the last values.
 //!
-//! Source: Flink's documentation, "Metrics", for the names; Frasca et al. (Computing Frontiers 2023), section 4.1.1,
-//! for the mean over 10 s.
+//! Source: Flink's documentation, "Metrics".
 //!
-//! Bounds: [`PATH_BYTES_MAX`], [`SAMPLES_MAX`] and [`BACKLOGS_MAX`].
+//! Bounds: [`PATH_BYTES_MAX`] and [`BACKLOGS_MAX`].
 
-use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
+use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::jobs::read;
-use super::rest::encoded;
+use crate::rest::{encoded, read};
 use crate::steering::Unobserved;
+use crate::window::is_believed;
 
 /// Largest number of bytes of the path of a request. Flink answers 404 to a first line of 4,096 bytes or more.
 pub const PATH_BYTES_MAX: usize = 3_500;
 
-/// Time over which samples count for a mean.
-pub const WINDOW: Duration = Duration::from_secs(10);
-
-/// Greatest number of samples of a mean. If rounds are shorter than 40 ms, the mean is that of fewer seconds.
-pub const SAMPLES_MAX: usize = 256;
-
 /// Greatest number of sources in one subtask whose backlogs are added.
 pub const BACKLOGS_MAX: usize = 16;
-
-/// Largest value that is believed.
-const VALUE_MAX: f64 = 1e15;
 
 /// Names of the number of buffers in the input of a subtask: that of Flink 2.3, and that of old versions.
 const INPUT: [&str; 2] = ["Shuffle.Netty.Input.Buffers.inputQueueLength", "buffers.inputQueueLength"];
@@ -163,35 +152,9 @@ impl Values {
                 Value::String(text) => text.parse().ok(),
                 value => value.as_f64(),
             };
-            self.0.extend(value.filter(|value| (0.0..=VALUE_MAX).contains(value)).map(|value| (id, value)));
+            self.0.extend(value.filter(is_believed).map(|value| (id, value)));
         }
         Ok(())
-    }
-}
-
-/// The mean of a metric over the last seconds.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Window(VecDeque<(Duration, f64)>);
-
-impl Window {
-    /// Adds the value of this round, if there is one, and forgets those that are too old. `now` is the time since the
-    /// driver began.
-    pub(super) fn add(&mut self, now: Duration, value: Option<f64>) {
-        while self.0.front().is_some_and(|(at, _)| now.saturating_sub(*at) >= WINDOW) {
-            self.0.pop_front();
-        }
-        if let Some(value) = value {
-            if self.0.len() >= SAMPLES_MAX {
-                self.0.pop_front();
-            }
-            self.0.push_back((now, value));
-        }
-    }
-
-    /// Returns the mean; `None` if there is no value.
-    pub(super) fn mean(&self) -> Option<f64> {
-        let sum: f64 = self.0.iter().map(|(_, value)| value).sum();
-        (!self.0.is_empty()).then(|| sum / self.0.len() as f64)
     }
 }
 

@@ -9,15 +9,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::jobs::{Subtask, check};
+use super::jobs::Subtask;
 use super::managers::Local;
 use super::names::Task;
 use super::{Known, Running};
+use crate::bounds::{STEERED_MAX, check};
 use crate::steering::Unobserved;
 use crate::threads::ThreadKey;
-
-/// Greatest number of pairs of a thread and an operator.
-pub const STEERED_MAX: usize = 16_384;
 
 /// The part that a thread has in the work of a subtask.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use thalweg_scheduling::{OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
-use super::jobs::{Strategy, Vertex, check};
-use super::metrics::{Sample, Window};
+use super::jobs::{Strategy, Vertex};
+use super::metrics::Sample;
 use super::placing::{At, Part, Place};
-use super::{EDGES_MAX, Flink, Running};
+use super::{Flink, Running};
+use crate::bounds::{EDGES_MAX, check};
 use crate::steering::{Observation, Steered, Unobserved};
+use crate::window::Window;
 
 /// An operator of a snapshot.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -11,9 +11,11 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
-use super::managers::tests::{DUMP, Jvm};
+use super::managers::tests::{DUMP, start};
 use super::*;
+use crate::bounds::REQUEST_MAX;
 use crate::fake::Machine;
+use crate::jvm::fake::Jvm;
 
 const TOLLS: &str = "/jobs/3442c53b7c77a4e32270525a0dea2063";
 const ODD: &str = "/jobs/8e1510fe9985513c3be4a0ecbde9889c";
@@ -47,7 +49,7 @@ impl Transport for Recorded {
     }
 }
 
-/// Undoes what [`rest::encoded`] does to ASCII.
+/// Undoes what [`encoded`](crate::rest::encoded) does to ASCII.
 fn decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let begin = parts.next().unwrap().to_owned();
@@ -72,7 +74,7 @@ impl World {
 
     fn with(options: Options) -> Self {
         let machine = Machine::new();
-        let jvm = Jvm::start(&machine, 70, 34_861, DUMP);
+        let jvm = start(&machine, 70, 34_861, DUMP);
         let answers = serde_json::from_str(include_str!("recorded/answers.json")).unwrap();
         let recorded =
             Recorded { answers: Rc::new(RefCell::new(answers)), broken: Rc::default(), asked: Rc::default() };
@@ -600,7 +602,7 @@ fn a_round_has_an_end() {
     let mut world = World::new();
     let over = Instant::now();
     let error = world.flink.observe_at(Duration::ZERO, over).unwrap_err();
-    assert_eq!((error.0.as_str(), world.asked()), ("Flink took longer than 3 s to answer", 0));
+    assert_eq!((error.0.as_str(), world.asked()), ("the engine took longer than 3 s to answer", 0));
 }
 
 /// The driver is one that the policies of the papers take.

@@ -1,130 +1,25 @@
-//! Processes of TaskManagers on a machine that a test makes up, with JVMs that answer from a text.
+//! Processes of TaskManagers on a machine that a test makes up.
 
-use std::io::Write;
-use std::net::Shutdown;
 use std::os::unix::fs::symlink;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use super::*;
 use crate::fake::Machine;
+use crate::jvm::fake::Jvm;
 
 /// A thread dump of Flink 2.3 on OpenJDK 17, with characters beyond U+FFFF as in UTF-8.
 pub(in crate::flink) const DUMP: &str = include_str!("../recorded/threads.txt");
 
-/// A JVM that tells its threads, until this value is dropped.
-pub(in crate::flink) struct Jvm {
-    process: u32,
-    dump: Arc<Mutex<Vec<u8>>>,
-    dumps: Arc<Mutex<usize>>,
-    is_over: Arc<Mutex<bool>>,
-    socket: PathBuf,
-    serving: Option<JoinHandle<()>>,
-}
-
-impl Jvm {
-    /// The number of a thread on the machine less that in the namespace of its process.
-    pub(in crate::flink) const OUTER: u32 = 100_000;
-
-    /// Starts a process that is a TaskManager, listens on a port, and has the threads of a dump.
-    pub(in crate::flink) fn start(machine: &Machine, process: u32, port: u16, dump: &str) -> Jvm {
-        let folder = machine.processes.root().join(process.to_string());
-        machine.begin(process, process, 5);
-        fs::write(folder.join("cmdline"), format!("java\0-Xmx1g\0{}\0-c\0conf\0", MAIN_CLASSES[0])).unwrap();
-        let status =
-            format!("Name:\tjava\nUid:\t0\t0\t0\t0\nNSpid:\t{process}\t7\nSigCgt:\t0000000000000000\n");
-        for file in ["status".to_owned(), format!("task/{process}/status")] {
-            fs::write(folder.join(file), &status).unwrap();
-        }
-        for made in ["net", "fd", "root/tmp"] {
-            fs::create_dir_all(folder.join(made)).unwrap();
-        }
-        fs::write(folder.join("net/tcp"), sockets(&[(port, "0A", 4_711)])).unwrap();
-        symlink("socket:[4711]", folder.join("fd/9")).unwrap();
-        symlink("/dev/null", folder.join("fd/1")).unwrap();
-        let socket = folder.join("root/tmp/.java_pid7");
-        let listener = UnixListener::bind(&socket).unwrap();
-        let mut jvm = Jvm {
-            process,
-            dump: Arc::default(),
-            dumps: Arc::default(),
-            is_over: Arc::default(),
-            socket,
-            serving: None,
-        };
-        jvm.set_dump(dump);
-        for (place, thread) in (0..).zip(dump::threads(dump.as_bytes())) {
-            jvm.begin(machine, thread.number, 10 + place);
-        }
-        let (dump, dumps, is_over) = (jvm.dump.clone(), jvm.dumps.clone(), jvm.is_over.clone());
-        jvm.serving = Some(std::thread::spawn(move || {
-            while let Ok((mut stream, _)) = listener.accept() {
-                let mut request = [0; 16];
-                let count = stream.read(&mut request).unwrap_or(0);
-                if *is_over.lock().unwrap() {
-                    return;
-                }
-                assert_eq!(&request[..count], b"1\0threaddump\0\0\0\0");
-                *dumps.lock().unwrap() += 1;
-                let _is_written = stream.write_all(&dump.lock().unwrap());
-            }
-        }));
-        jvm
+/// Starts a process that is a TaskManager, listens on a port, and has the threads of a dump.
+pub(in crate::flink) fn start(machine: &Machine, process: u32, port: u16, dump: &str) -> Jvm {
+    let jvm = Jvm::start(machine, process, &["java", "-Xmx1g", MAIN_CLASSES[0], "-c", "conf"], dump);
+    let folder = machine.processes.root().join(process.to_string());
+    for made in ["net", "fd"] {
+        fs::create_dir_all(folder.join(made)).unwrap();
     }
-
-    /// Begins a thread with this number in the namespace.
-    pub(in crate::flink) fn begin(&self, machine: &Machine, inner: u32, started: u64) {
-        let outer = inner + Jvm::OUTER;
-        machine.begin(self.process, outer, started);
-        let folder = machine.processes.root().join(format!("{}/task/{outer}", self.process));
-        fs::write(folder.join("status"), format!("NSpid:\t{outer}\t{inner}\n")).unwrap();
-    }
-
-    /// Returns the identity of the thread with this number in the namespace.
-    pub(in crate::flink) fn key(&self, machine: &Machine, inner: u32) -> ThreadKey {
-        machine.processes.key(self.process, inner + Jvm::OUTER).unwrap().unwrap()
-    }
-
-    /// Sets the dump, which the JVM writes in Java's form of UTF-8.
-    pub(in crate::flink) fn set_dump(&self, dump: &str) {
-        let mut bytes = b"0\n".to_vec();
-        for character in dump.chars() {
-            let mut units = [0; 2];
-            match character.encode_utf16(&mut units) {
-                [_] => bytes.extend(character.to_string().as_bytes()),
-                pair => {
-                    for unit in pair {
-                        let bits = [
-                            0xE0 | (*unit >> 12) as u8,
-                            0x80 | (*unit >> 6 & 0x3F) as u8,
-                            0x80 | (*unit & 0x3F) as u8,
-                        ];
-                        bytes.extend(bits);
-                    }
-                }
-            }
-        }
-        *self.dump.lock().unwrap() = bytes;
-    }
-
-    /// Returns how many dumps were taken.
-    pub(in crate::flink) fn dumps(&self) -> usize {
-        *self.dumps.lock().unwrap()
-    }
-}
-
-impl Drop for Jvm {
-    fn drop(&mut self) {
-        *self.is_over.lock().unwrap() = true;
-        if let Ok(stream) = UnixStream::connect(&self.socket) {
-            let _is_closed = stream.shutdown(Shutdown::Both);
-            if let Some(serving) = self.serving.take() {
-                serving.join().unwrap();
-            }
-        }
-    }
+    fs::write(folder.join("net/tcp"), sockets(&[(port, "0A", 4_711)])).unwrap();
+    symlink("socket:[4711]", folder.join("fd/9")).unwrap();
+    symlink("/dev/null", folder.join("fd/1")).unwrap();
+    jvm
 }
 
 /// Returns a list of sockets: their ports, states and numbers.
@@ -147,7 +42,7 @@ fn manager(id: &str, port: Option<u16>) -> Manager {
 fn look(managers: &mut Managers, wanted: &[Manager], second: u64) -> Result<Vec<(u32, String)>, Unobserved> {
     managers.look(wanted, Duration::from_secs(second), Instant::now() + Duration::from_secs(9))?;
     let ids = |local: &Local| local.managers.iter().cloned().collect::<Vec<_>>().join(" ");
-    Ok(managers.found().iter().map(|local| (local.process.process, ids(local))).collect())
+    Ok(managers.found().iter().map(|local| (local.process.process().process, ids(local))).collect())
 }
 
 fn found(list: &[(u32, &str)]) -> Result<Vec<(u32, String)>, Unobserved> {
@@ -158,8 +53,8 @@ fn found(list: &[(u32, &str)]) -> Result<Vec<(u32, String)>, Unobserved> {
 #[test]
 fn a_process_is_known_by_its_port() {
     let machine = Machine::new();
-    let jvms = [(70, 1_001), (71, 1_002), (72, 1_003)]
-        .map(|(process, port)| Jvm::start(&machine, process, port, DUMP));
+    let jvms =
+        [(70, 1_001), (71, 1_002), (72, 1_003)].map(|(process, port)| start(&machine, process, port, DUMP));
     let mut managers = Managers::new(machine.processes.clone());
     let wanted = [manager("a", Some(1_002)), manager("b", Some(1_001)), manager("c", Some(9_999))];
     assert_eq!(look(&mut managers, &wanted, 1), found(&[(70, "b"), (71, "a")]));
@@ -170,8 +65,8 @@ fn a_process_is_known_by_its_port() {
 #[test]
 fn a_process_whose_port_is_not_seen_may_be_any() {
     let machine = Machine::new();
-    let _jvms = [(70, 1_001), (71, 1_001), (72, 1_002)]
-        .map(|(process, port)| Jvm::start(&machine, process, port, DUMP));
+    let _jvms =
+        [(70, 1_001), (71, 1_001), (72, 1_002)].map(|(process, port)| start(&machine, process, port, DUMP));
     for process in [70, 72] {
         fs::remove_dir_all(machine.processes.root().join(format!("{process}/fd"))).unwrap();
     }
@@ -194,7 +89,7 @@ fn only_the_main_class_makes_a_taskmanager() {
     let jvms: Vec<Jvm> = cases
         .iter()
         .map(|(process, arguments, _)| {
-            let jvm = Jvm::start(&machine, *process, 1_001, DUMP);
+            let jvm = start(&machine, *process, 1_001, DUMP);
             fs::write(machine.processes.root().join(format!("{process}/cmdline")), arguments).unwrap();
             jvm
         })
@@ -213,10 +108,10 @@ fn processes_are_looked_for_when_something_changes() {
     let wanted = [manager("a", Some(1_001)), manager("b", Some(1_002))];
     let mut managers = Managers::new(machine.processes.clone());
     assert_eq!(look(&mut managers, &wanted, 1), found(&[]));
-    let first = Jvm::start(&machine, 70, 1_001, DUMP);
+    let first = start(&machine, 70, 1_001, DUMP);
     assert_eq!(look(&mut managers, &wanted, 5), found(&[]));
     assert_eq!(look(&mut managers, &wanted, 11), found(&[(70, "a")]));
-    let _second = Jvm::start(&machine, 71, 1_002, DUMP);
+    let _second = start(&machine, 71, 1_002, DUMP);
     assert_eq!(look(&mut managers, &wanted, 12), found(&[(70, "a")]));
     assert_eq!(look(&mut managers, &wanted[1..], 13), found(&[(71, "b")]));
     assert_eq!(look(&mut managers, &wanted, 14), found(&[(70, "a"), (71, "b")]));
@@ -229,10 +124,10 @@ fn processes_are_looked_for_when_something_changes() {
 #[test]
 fn a_process_that_ends_meanwhile_is_forgotten() {
     let machine = Machine::new();
-    let jvm = Jvm::start(&machine, 70, 1_001, DUMP);
+    let jvm = start(&machine, 70, 1_001, DUMP);
     let wanted = [manager("a", Some(1_001))];
     let folder = machine.processes.root().join("70");
-    *jvm.dump.lock().unwrap() = Vec::new();
+    jvm.refuse();
     let mut managers = Managers::new(machine.processes.clone());
     let refused = look(&mut managers, &wanted, 1).unwrap_err().0;
     assert!(refused.contains("run this program as user 0"), "{refused}");
@@ -255,7 +150,7 @@ fn a_process_that_ends_meanwhile_is_forgotten() {
 #[test]
 fn processes_beyond_the_bound_are_an_error() {
     let machine = Machine::new();
-    let jvms: Vec<Jvm> = (70..=134).map(|process| Jvm::start(&machine, process, 1_001, "")).collect();
+    let jvms: Vec<Jvm> = (70..=134).map(|process| start(&machine, process, 1_001, "")).collect();
     let mut managers = Managers::new(machine.processes.clone());
     let refused = look(&mut managers, &[manager("a", Some(1_001))], 1).unwrap_err().0;
     assert_eq!(refused, "65 TaskManagers run here; at most 64 are steered");
@@ -267,7 +162,7 @@ fn processes_beyond_the_bound_are_an_error() {
 fn a_jvm_names_its_own_threads_only() {
     let machine = Machine::new();
     let dump = "\"a\" nid=0x10\n\"a\" nid=17\n\"a\" nid=17\n\"b\" nid=18\n\"b\" nid=1\n\"b\" nid=100016\n";
-    let jvm = Jvm::start(&machine, 70, 1_001, "");
+    let jvm = start(&machine, 70, 1_001, "");
     jvm.set_dump(dump);
     // The later thread has the smaller number.
     jvm.begin(&machine, 16, 30);

@@ -1,6 +1,5 @@
-//! Metrics: the choice among those of a version, values that cannot be, and the window.
+//! Metrics: the choice among those of a version, and values that cannot be.
 
-use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -91,7 +90,7 @@ fn values_that_cannot_be_are_left_out() {
         assert_eq!(values(&json!([{ "id": "0.a", "value": value }])).0["0.a"], 3.0);
     }
     for body in ["", "{}", "null", "[NaN]", "[{\"id\": 7}]", "[{\"value\": \"1\"}]", &"[".repeat(100_000)] {
-        assert!(Values::default().add("/metrics", body).is_err(), "{}", super::super::rest::short(body));
+        assert!(Values::default().add("/metrics", body).is_err(), "{}", crate::rest::short(body));
     }
 }
 
@@ -112,36 +111,4 @@ fn paths_are_no_longer_than_flink_takes() {
     assert_eq!(asked.len(), 6 * 500);
     assert!(paths.len() < 60, "{}", paths.len());
     assert!(chosen.paths(VERTEX, &[]).is_empty());
-}
-
-#[test]
-fn a_mean_is_that_of_the_last_ten_seconds() {
-    let mut window = Window::default();
-    let means: Vec<Option<f64>> =
-        [(0, Some(8.0)), (1, Some(2.0)), (5, None), (10, Some(4.0)), (15, None), (20, None)]
-            .map(|(second, value)| {
-                window.add(Duration::from_secs(second), value);
-                window.mean()
-            })
-            .into();
-    assert_eq!(means, [Some(8.0), Some(5.0), Some(5.0), Some(3.0), Some(4.0), None]);
-}
-
-proptest! {
-    /// The window is bounded, and its mean lies between its values.
-    #[test]
-    fn a_window_is_bounded(values in prop::collection::vec((0_u64..40, prop::option::of(0.0..VALUE_MAX)), 0..2_000)) {
-        let (mut window, mut now) = (Window::default(), Duration::ZERO);
-        for (millis, value) in values {
-            now += Duration::from_millis(millis);
-            window.add(now, value);
-            prop_assert!(window.0.len() <= SAMPLES_MAX);
-            let mut sorted: Vec<f64> = window.0.iter().map(|(_, value)| *value).collect();
-            sorted.sort_by(f64::total_cmp);
-            if let Some(mean) = window.mean() {
-                let slack = 1e-9 * VALUE_MAX;
-                prop_assert!(sorted[0] - slack <= mean && mean <= sorted[sorted.len() - 1] + slack);
-            }
-        }
-    }
 }

@@ -1,10 +1,13 @@
-//! Requests to Flink's REST interface, behind a trait, so that tests answer with what was recorded.
+//! Requests to the REST interface of an engine, behind a trait, so that tests answer with what was recorded.
 //!
-//! Bounds: the caller gives each request its time; [`BODY_BYTES_MAX`] for an answer.
+//! Bounds: the caller gives each request its time, [`REQUEST_MAX`] at most; [`BODY_BYTES_MAX`] for an answer.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use serde::de::DeserializeOwned;
+
+use crate::bounds::{REQUEST_MAX, ROUND_MAX};
 use crate::steering::Unobserved;
 
 /// Largest number of bytes of an answer. A job of a thousand subtasks has about 1 MB.
@@ -17,7 +20,7 @@ const REDIRECTIONS_MAX: u32 = 2;
 /// Greatest number of characters of an answer that a message repeats.
 const TOLD_MAX: usize = 200;
 
-/// A way to ask Flink.
+/// A way to ask an engine.
 pub trait Transport {
     /// Returns the body of the answer to a GET request. `path` begins with `/`.
     ///
@@ -136,8 +139,33 @@ fn refused(url: &str, status: u16, body: &str) -> Unobserved {
     Unobserved(format!("{} answers {status}: {}{hint}", short(url), short(line)))
 }
 
+/// Asks, and waits for the answer until the end of the round at most.
+///
+/// # Errors
+/// As for [`Transport::get`], and if the round is over.
+pub(crate) fn get(
+    transport: &mut impl Transport,
+    path: &str,
+    deadline: Instant,
+) -> Result<String, Unobserved> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(Unobserved(format!("the engine took longer than {} s to answer", ROUND_MAX.as_secs())));
+    }
+    transport.get(path, REQUEST_MAX.min(left))
+}
+
+/// Reads an answer that is JSON. `path` is for messages.
+///
+/// # Errors
+/// If the answer is none, or lacks what is asked for.
+pub(crate) fn read<T: DeserializeOwned>(path: &str, body: &str) -> Result<T, Unobserved> {
+    let told = |error| Unobserved(format!("the answer to {} is not understood: {error}", short(path)));
+    serde_json::from_str(body).map_err(told)
+}
+
 /// Returns the beginning of a text, for a message.
-pub(super) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     text.chars()
         .take(TOLD_MAX)
         .map(|character| if character.is_control() { ' ' } else { character })
@@ -145,7 +173,7 @@ pub(super) fn short(text: &str) -> String {
 }
 
 /// Returns a text in the form that it has in the query of an address: RFC 3986, section 2.1.
-pub(super) fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Numbers by their owners. They are small: at most as many are in use or free as there ever were owners at a time,
 /// twice over.
 #[derive(Clone, Debug)]
-pub(super) struct Numbers<T> {
+pub(crate) struct Numbers<T> {
     given: BTreeMap<T, u32>,
     /// Numbers below the greatest that have no owner.
     free: BTreeSet<u32>,
@@ -20,7 +20,7 @@ impl<T> Default for Numbers<T> {
 impl<T: Ord> Numbers<T> {
     /// Gives numbers to the owners that have none, and takes those of all others. A number that is taken is not given
     /// in the same call, so that there is a round in which nobody has it.
-    pub(super) fn set(&mut self, owners: BTreeSet<T>) {
+    pub(crate) fn set(&mut self, owners: BTreeSet<T>) {
         let ended: Vec<u32> =
             self.given.extract_if(.., |owner, _| !owners.contains(owner)).map(|(_, n)| n).collect();
         let mut next = (self.given.len() + self.free.len() + ended.len()) as u32;
@@ -36,17 +36,17 @@ impl<T: Ord> Numbers<T> {
     }
 
     /// Returns the number of an owner.
-    pub(super) fn of(&self, owner: &T) -> Option<u32> {
+    pub(crate) fn of(&self, owner: &T) -> Option<u32> {
         self.given.get(owner).copied()
     }
 
     /// Returns all that have a number.
-    pub(super) fn owners(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn owners(&self) -> impl Iterator<Item = &T> {
         self.given.keys()
     }
 
     /// Returns a number above all that are given.
-    pub(super) fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.given.len() + self.free.len()
     }
 }

@@ -41,13 +41,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const REQUEST: &[u8] = b"1\0threaddump\0\0\0\0";
 
 /// A function that sends SIGQUIT to a process.
-pub(super) type Quit = fn(&Processes, ThreadKey) -> io::Result<()>;
+pub(crate) type Quit = fn(&Processes, ThreadKey) -> io::Result<()>;
 
 /// Returns the thread dump of a JVM. `process` is the main thread of its process.
 ///
 /// # Errors
 /// If the JVM does not answer within `longest`, refuses, or ends.
-pub(super) fn thread_dump(
+pub(crate) fn thread_dump(
     processes: &Processes,
     process: ThreadKey,
     longest: Duration,
@@ -70,7 +70,7 @@ pub(super) fn thread_dump(
     if code == b"0" {
         return Ok(dump.to_vec());
     }
-    let text = super::rest::short(&String::from_utf8_lossy(&answer));
+    let text = crate::rest::short(&String::from_utf8_lossy(&answer));
     Err(Unobserved(format!("the JVM of process {} refuses a thread dump: {text}", process.process)))
 }
 
@@ -196,7 +196,7 @@ fn late() -> io::Error {
 
 /// Sends SIGQUIT to a process. The handle is that of the process that lives, so that none which has got its number
 /// meanwhile is reached.
-pub(super) fn quit(processes: &Processes, process: ThreadKey) -> io::Result<()> {
+pub(crate) fn quit(processes: &Processes, process: ThreadKey) -> io::Result<()> {
     let number = i32::try_from(process.process).ok().and_then(Pid::from_raw);
     let number = number.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let handle = rustix::process::pidfd_open(number, PidfdFlags::empty())?;

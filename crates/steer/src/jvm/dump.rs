@@ -148,7 +148,7 @@ mod tests {
     /// A dump of Flink 2.3 on OpenJDK 17 has all threads of its subtasks.
     #[test]
     fn a_recorded_dump_is_read() {
-        let threads = threads(include_bytes!("recorded/threads.txt"));
+        let threads = threads(include_bytes!("../flink/recorded/threads.txt"));
         let numbers = |name: &str| -> Vec<u32> {
             threads.iter().filter(|thread| thread.name == name).map(|thread| thread.number).collect()
         };

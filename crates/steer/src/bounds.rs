@@ -1,0 +1,31 @@
+//! Bounds on the work of a round and on what a driver looks at.
+
+use std::time::Duration;
+
+use crate::steering::Unobserved;
+use crate::watchdog::PATIENCE;
+
+/// Longest time of a round. The steering loop gives no sign of life meanwhile.
+pub const ROUND_MAX: Duration = Duration::from_secs(3);
+const _: () = assert!(ROUND_MAX.as_millis() < PATIENCE.as_millis(), "the watchdog waits for a round");
+
+/// Longest time of one request. An engine answers within 20 ms unless it is overloaded.
+pub const REQUEST_MAX: Duration = Duration::from_secs(2);
+
+/// Greatest number of pairs of operators of which one reads the output of the other.
+pub const EDGES_MAX: usize = 1 << 20;
+
+/// Greatest number of pairs of a thread and an operator.
+pub const STEERED_MAX: usize = 16_384;
+
+/// Checks that something is not more than the driver looks at.
+///
+/// # Errors
+/// If `count` is above `most`.
+pub(crate) fn check(what: &str, count: usize, most: usize) -> Result<(), Unobserved> {
+    if count <= most {
+        Ok(())
+    } else {
+        Err(Unobserved(format!("there are {count} {what}; at most {most} are looked at")))
+    }
+}

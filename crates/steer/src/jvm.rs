@@ -1,0 +1,132 @@
+//! Java processes of this machine: their threads by the names that Java gives them.
+//!
+//! The kernel cuts names of threads at 15 bytes, so the full ones come from a thread dump:
+//!
+//! - `attach`: asks a virtual machine for a dump, without a program such as `jcmd`;
+//! - `dump`: reads it.
+//!
+//! A dump is taken only when a process has threads that it had not before, and not more often than once in
+//! [`DUMP_EVERY`]: a virtual machine stops all its threads for a dump.
+//!
+//! Bounds: [`THREADS_MAX`], [`DUMP_MAX`] and [`DUMP_EVERY`]. All work ends with the round.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::time::{Duration, Instant};
+
+use crate::steering::Unobserved;
+use crate::threads::{Processes, ThreadKey};
+
+pub(crate) mod attach;
+pub(crate) mod dump;
+#[cfg(test)]
+pub(crate) mod fake;
+
+/// Greatest number of threads of a process that is steered. `/proc` is read once per thread and round.
+pub const THREADS_MAX: usize = 16_384;
+
+/// Longest time that a thread dump may take.
+pub const DUMP_MAX: Duration = Duration::from_secs(2);
+
+/// Least time between two thread dumps of one process. Threads that have begun meanwhile are steered later.
+pub const DUMP_EVERY: Duration = Duration::from_secs(1);
+
+/// A Java process with its threads, as they were at the last look.
+#[derive(Debug)]
+pub(crate) struct JavaProcess {
+    process: ThreadKey,
+    threads: BTreeSet<ThreadKey>,
+    /// Threads by name, in the order of their starts.
+    names: HashMap<String, Vec<ThreadKey>>,
+    /// Time of the last thread dump, from the beginning of the driver on.
+    dumped: Option<Duration>,
+}
+
+impl JavaProcess {
+    /// Makes the process whose main thread this is. It was not looked at yet, so it has no threads.
+    pub(crate) fn new(process: ThreadKey) -> Self {
+        JavaProcess { process, threads: BTreeSet::new(), names: HashMap::new(), dumped: None }
+    }
+
+    /// Returns the main thread, which stands for the process.
+    pub(crate) fn process(&self) -> ThreadKey {
+        self.process
+    }
+
+    /// Returns the threads of a name, in the order of their starts.
+    pub(crate) fn named(&self, name: &str) -> &[ThreadKey] {
+        self.names.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Looks at the threads again, `now` after the driver began, and returns true if one has begun or ended.
+    ///
+    /// # Errors
+    /// If the process cannot be looked at, has too many threads, or does not tell them.
+    pub(crate) fn look(
+        &mut self,
+        processes: &Processes,
+        (now, deadline): (Duration, Instant),
+        quit: attach::Quit,
+    ) -> Result<bool, Unobserved> {
+        let number = self.process.process;
+        let failed = |error: &io::Error| Unobserved(format!("threads of process {number}: {error}"));
+        let numbers = processes.threads(number).map_err(|error| failed(&error))?;
+        if numbers.len() > THREADS_MAX {
+            let count = numbers.len();
+            return Err(Unobserved(format!(
+                "process {number} has {count} threads; at most {THREADS_MAX} are looked at"
+            )));
+        }
+        let mut threads = BTreeSet::new();
+        for thread in numbers {
+            in_time(deadline, "the look at threads")?;
+            threads.extend(processes.key(number, thread).map_err(|error| failed(&error))?);
+        }
+        if threads == self.threads {
+            return Ok(false);
+        }
+        if threads.is_subset(&self.threads) {
+            self.names.retain(|_, keys| {
+                keys.retain(|key| threads.contains(key));
+                !keys.is_empty()
+            });
+        } else {
+            if self.dumped.is_some_and(|dumped| now.saturating_sub(dumped) < DUMP_EVERY) {
+                // The new threads are found in a later round.
+                return Ok(false);
+            }
+            self.dumped = Some(now);
+            let longest = DUMP_MAX.min(deadline.saturating_duration_since(Instant::now()));
+            let dump = attach::thread_dump(processes, self.process, longest, quit)?;
+            self.names = named(processes, &threads, &dump);
+        }
+        self.threads = threads;
+        Ok(true)
+    }
+}
+
+/// Returns an error if the time of the round is over.
+pub(crate) fn in_time(deadline: Instant, what: &str) -> Result<(), Unobserved> {
+    if Instant::now() <= deadline { Ok(()) } else { Err(Unobserved(format!("{what} takes too long"))) }
+}
+
+/// Returns the threads of a process by their names in its dump. Numbers that none of its threads has are left out.
+fn named(
+    processes: &Processes,
+    threads: &BTreeSet<ThreadKey>,
+    dump: &[u8],
+) -> HashMap<String, Vec<ThreadKey>> {
+    let inner = |key: &ThreadKey| Some((processes.inner_number(key.process, key.thread)?, *key));
+    let keys: HashMap<u32, ThreadKey> = threads.iter().filter_map(inner).collect();
+    let mut names: HashMap<String, Vec<ThreadKey>> = HashMap::new();
+    for dump::Named { number, name } in dump::threads(dump) {
+        if let Some(key) = keys.get(&number) {
+            names.entry(name).or_default().push(*key);
+        }
+    }
+    for keys in names.values_mut() {
+        keys.sort_unstable_by_key(|key| (key.started, key.thread));
+        keys.dedup();
+    }
+    names
+}
