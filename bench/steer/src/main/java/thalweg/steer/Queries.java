@@ -1,0 +1,84 @@
+package thalweg.steer;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.storm.generated.StormTopology;
+import org.apache.storm.topology.BoltDeclarer;
+import org.apache.storm.topology.TopologyBuilder;
+
+/**
+ * The two queries, each of ten operators with one executor.
+ *
+ * <pre>
+ * etl    source - parse - range_filter - bloom_filter - interpolate - join - annotate - to_senml - publish - sink
+ *
+ *                        +- average ----------------+
+ * stats  source - parse -+- kalman - regression ----+- plot - pack - upload - sink
+ *                        +- distinct ---------------+
+ * </pre>
+ *
+ * <p>Source: Shukla, Chaturvedi and Simmhan, "RIoTBench: An IoT benchmark for distributed stream processing systems"; the
+ * constants are those of its Smart Cities data.
+ */
+final class Queries {
+    /** Names of the queries. */
+    static final List<String> NAMES = List.of("etl", "stats");
+    private static final List<String> ETL = List.of(
+            "source", "parse", "range_filter", "bloom_filter", "interpolate", "join", "annotate", "to_senml", "publish", "sink");
+    private static final List<String> STATS = List.of(
+            "source", "parse", "average", "kalman", "regression", "distinct", "plot", "pack", "upload", "sink");
+
+    private final TopologyBuilder builder = new TopologyBuilder();
+    private final Map<String, Integer> spinUs;
+
+    private Queries(Map<String, Integer> spinUs) {
+        this.spinUs = spinUs;
+    }
+
+    /** Returns the operators of a query, in the order of the stream. */
+    static List<String> operators(String query) {
+        return query.equals("etl") ? ETL : STATS;
+    }
+
+    /**
+     * Makes the topology of a plan's query.
+     *
+     * @param spinUs extra microseconds of CPU time for each record, by operator
+     * @param sensors sensors that the Bloom filter knows
+     * @param places annotations by sensor
+     */
+    static StormTopology topology(
+            Plan plan, Map<String, Integer> spinUs, Set<String> sensors, Map<String, String> places) {
+        Queries query = new Queries(spinUs);
+        query.builder.setSpout("source", new LineSpout(plan, spinUs.getOrDefault("source", 0)), 1);
+        query.add("parse", new SenMl.Parse(), "source");
+        if (plan.workload().equals("etl")) {
+            query.add("range_filter", new Cleaning.RangeFilter(), "parse");
+            query.add("bloom_filter", new Cleaning.BloomFilter(sensors), "range_filter");
+            query.add("interpolate", new Cleaning.Interpolate(), "bloom_filter");
+            query.add("join", new Cleaning.Join(), "interpolate");
+            query.add("annotate", new Cleaning.Annotate(places), "join");
+            query.add("to_senml", new SenMl.Write(), "annotate");
+            query.add("publish", new Cleaning.Publish(), "to_senml");
+            query.add("sink", new Sink(), "publish");
+        } else {
+            query.add("average", new Statistics.Average(), "parse");
+            query.add("kalman", new Statistics.Kalman(), "parse");
+            query.add("regression", new Statistics.Regression(), "kalman");
+            query.add("distinct", new Statistics.Distinct(), "parse");
+            query.add("plot", new Statistics.Plot(), "average", "regression", "distinct");
+            query.add("pack", new Statistics.Pack(), "plot");
+            query.add("upload", new Statistics.Upload(), "pack");
+            query.add("sink", new Sink(), "upload");
+        }
+        return query.builder.createTopology();
+    }
+
+    private void add(String name, Operator<?, ?> operator, String... inputs) {
+        BoltDeclarer bolt = builder.setBolt(name, new OperatorBolt<>(operator, spinUs.getOrDefault(name, 0)), 1);
+        for (String input : inputs) {
+            bolt.shuffleGrouping(input);
+        }
+    }
+}
