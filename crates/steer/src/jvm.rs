@@ -58,6 +58,11 @@ impl JavaProcess {
         self.names.get(name).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns all names, each with its threads in the order of their starts.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &[ThreadKey])> {
+        self.names.iter().map(|(name, threads)| (&**name, &**threads))
+    }
+
     /// Looks at the threads again, `now` after the driver began, and returns true if one has begun or ended.
     ///
     /// # Errors

@@ -31,6 +31,7 @@ pub mod rest;
 pub mod setting;
 pub mod state_file;
 pub mod steering;
+pub mod storm;
 #[expect(unsafe_code, reason = "system calls that no library wraps")]
 mod system;
 pub mod threads;

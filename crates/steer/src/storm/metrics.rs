@@ -1,0 +1,249 @@
+//! Metrics of tasks: which of Graphite's lines are kept, and means over the last seconds.
+//!
+//! | of an executor | from the metrics of its tasks |
+//! |---|---|
+//! | what waits for a bolt | `receive-queue-population` and `receive-queue-overflow`, which all its tasks share |
+//! | what waits for a spout | the gauges of a name, added; 0 if it has none |
+//! | what waits for the send thread | `send-queue-population` |
+//! | cost | `__capacity`, a share of time, by the records taken per second |
+//! | selectivity | `__emit-count` by `__execute-count`, without the streams of Storm itself |
+//! | writers | the components that `__execute-count` names |
+//!
+//! Storm tells a share of time with two digits, and rates as the mean of a minute.
+//!
+//! Bounds: [`TASKS_MAX`], [`METRICS_MAX`] and [`FORGET_AFTER`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::names::{Meaning, Metric, in_metrics, is_of_storm};
+use crate::window::{Window, is_believed};
+
+/// Greatest number of tasks of all topologies. Metrics of further ones are left out.
+pub const TASKS_MAX: usize = 4_096;
+
+/// Greatest number of metrics of a task that are kept. Further ones are left out.
+pub const METRICS_MAX: usize = 64;
+
+/// Time without a value after which a metric is forgotten: its task has ended, or reports are broken for good.
+pub const FORGET_AFTER: Duration = Duration::from_secs(60);
+
+/// Share of the time in which an executor is busy that counts where Storm tells 0.00. A cost is above zero.
+const BUSY_MIN: f64 = 0.005;
+
+/// A metric of a task that is kept.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Kept {
+    Receive,
+    Overflow,
+    Send,
+    Busy,
+    /// A gauge that tells what waits for a spout.
+    Backlog(String),
+    /// Records per second from a stream of a component, whose name is as in metrics.
+    Taken {
+        component: String,
+        stream: String,
+    },
+    PutOut(String),
+}
+
+/// A task with its metrics.
+#[derive(Clone, Debug, Default)]
+struct Task {
+    /// Name of the component, as in metrics; empty as long as no metric tells it.
+    component: String,
+    is_spout: bool,
+    /// Time of the last line, from the beginning of the driver on.
+    heard: Duration,
+    /// Values, each with the time of the last one.
+    kept: BTreeMap<Kept, (Window, Duration)>,
+}
+
+/// The metrics of all tasks, by the names of topologies as they are in metrics.
+#[derive(Debug, Default)]
+pub(super) struct Metrics {
+    gauge: Option<String>,
+    topologies: BTreeMap<String, BTreeMap<u32, Task>>,
+    /// Number of lines that are none of Graphite.
+    broken: u64,
+    /// Number of lines that were left out since there is too much.
+    left_out: u64,
+}
+
+/// An executor as its metrics tell it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Measured {
+    /// Name of the component, as in metrics.
+    pub(super) component: String,
+    pub(super) is_spout: bool,
+    /// Number of records that wait for the main thread; `None` if that is not known at present.
+    pub(super) waiting: Option<f64>,
+    /// Number of records that wait for the send thread; `None` if that is not known at present.
+    pub(super) to_send: Option<f64>,
+    pub(super) cost_ns_per_record: Option<f64>,
+    pub(super) selectivity: Option<f64>,
+    /// Names of the components whose output is read, as in metrics.
+    pub(super) writers: BTreeSet<String>,
+}
+
+impl Metrics {
+    /// Keeps the metrics of queues, of costs, and the gauges with a name, which tell what waits for spouts.
+    pub(super) fn new(gauge: Option<String>) -> Self {
+        Metrics { gauge, ..Metrics::default() }
+    }
+
+    /// Takes a line of Graphite that has come `now` after the beginning of the driver.
+    pub(super) fn take(&mut self, line: &[u8], now: Duration) {
+        let Some((name, value)) = fields(line) else {
+            self.broken += 1;
+            return;
+        };
+        // Metrics of others, such as of the worker itself, are left alone.
+        let Some(metric) = Metric::of(name) else { return };
+        let Ok(number) = u32::try_from(metric.task) else { return };
+        if is_of_storm(metric.component) {
+            return;
+        }
+        let meaning = metric.meaning();
+        let kept = self.kept(metric, meaning);
+        if kept.is_none() && meaning != Meaning::Spout {
+            return;
+        }
+        let count: usize = self.topologies.values().map(BTreeMap::len).sum();
+        let is_known = self.topologies.get(metric.topology).is_some_and(|tasks| tasks.contains_key(&number));
+        if !is_known && count >= TASKS_MAX {
+            self.left_out += 1;
+            return;
+        }
+        let tasks = self.topologies.entry(metric.topology.to_owned()).or_default();
+        let task = tasks.entry(number).or_default();
+        if task.component.is_empty() {
+            metric.component.clone_into(&mut task.component);
+        } else if task.component != metric.component && !metric.component.is_empty() {
+            *task = Task { component: metric.component.to_owned(), ..Task::default() };
+        }
+        task.heard = now;
+        task.is_spout |= meaning == Meaning::Spout;
+        let Some(kept) = kept else { return };
+        if task.kept.len() >= METRICS_MAX && !task.kept.contains_key(&kept) {
+            self.left_out += 1;
+            return;
+        }
+        let (window, heard) = task.kept.entry(kept).or_default();
+        *heard = now;
+        window.add(now, Some(value).filter(is_believed));
+    }
+
+    /// Returns the form in which a metric is kept; `None` if it is not.
+    fn kept(&self, metric: Metric<'_>, meaning: Meaning<'_>) -> Option<Kept> {
+        if self.gauge.as_deref().is_some_and(|gauge| metric.is_gauge(gauge)) {
+            return Some(Kept::Backlog(metric.name.to_owned()));
+        }
+        match meaning {
+            Meaning::Receive => Some(Kept::Receive),
+            Meaning::Overflow => Some(Kept::Overflow),
+            Meaning::Send => Some(Kept::Send),
+            Meaning::Busy => Some(Kept::Busy),
+            Meaning::Taken { component, stream } if !is_of_storm(component) && !is_of_storm(stream) => {
+                Some(Kept::Taken { component: in_metrics(component), stream: stream.to_owned() })
+            }
+            Meaning::PutOut(stream) if !is_of_storm(stream) => Some(Kept::PutOut(stream.to_owned())),
+            Meaning::Taken { .. } | Meaning::PutOut(_) | Meaning::Spout | Meaning::Other => None,
+        }
+    }
+
+    /// Forgets values that are too old, and what was not told for long.
+    pub(super) fn forget(&mut self, now: Duration) {
+        let is_fresh = |heard: Duration| now.saturating_sub(heard) < FORGET_AFTER;
+        self.topologies.retain(|_, tasks| {
+            tasks.retain(|_, task| {
+                task.kept.retain(|_, (window, heard)| {
+                    window.add(now, None);
+                    is_fresh(*heard)
+                });
+                is_fresh(task.heard)
+            });
+            !tasks.is_empty()
+        });
+    }
+
+    /// Returns the topologies of which something is known.
+    pub(super) fn topologies(&self) -> impl Iterator<Item = &str> {
+        self.topologies.keys().map(String::as_str)
+    }
+
+    /// Returns the numbers of the tasks of a topology whose components are known.
+    pub(super) fn tasks(&self, topology: &str) -> impl Iterator<Item = u32> {
+        let tasks = self.topologies.get(topology).into_iter().flatten();
+        tasks.filter(|(_, task)| !task.component.is_empty()).map(|(number, _)| *number)
+    }
+
+    /// Returns the component of a task, as in metrics.
+    pub(super) fn component(&self, topology: &str, task: u32) -> Option<&str> {
+        let component = &*self.topologies.get(topology)?.get(&task)?.component;
+        (!component.is_empty()).then_some(component)
+    }
+
+    /// Returns the executor of some tasks. `entry_records` is the number of records of an entry of its receive queue.
+    pub(super) fn executor(&self, topology: &str, (first, last): (u32, u32), entry_records: f64) -> Measured {
+        let mut measured = Measured::default();
+        let (mut busy, mut taken, mut put_out): (Option<f64>, f64, Option<f64>) = (None, 0.0, None);
+        let (mut receive, mut overflow, mut backlog) = (None, None, None);
+        let tasks = self.topologies.get(topology).filter(|_| first <= last);
+        for task in tasks.into_iter().flat_map(|tasks| tasks.range(first..=last)).map(|(_, task)| task) {
+            if measured.component.is_empty() {
+                measured.component.clone_from(&task.component);
+            }
+            measured.is_spout |= task.is_spout;
+            for (kept, (window, _)) in &task.kept {
+                let mean = window.mean();
+                match kept {
+                    // All tasks tell the one queue of their executor.
+                    Kept::Receive => receive = receive.or(mean),
+                    Kept::Overflow => overflow = overflow.or(mean),
+                    Kept::Send => measured.to_send = measured.to_send.or(mean),
+                    Kept::Busy => {
+                        busy = busy.into_iter().chain(mean).reduce(f64::max);
+                    }
+                    Kept::Backlog(_) => {
+                        let others = backlog.unwrap_or(Some(0.0));
+                        backlog = Some(others.zip(mean).map(|(others, mean)| others + mean));
+                    }
+                    Kept::Taken { component, .. } => {
+                        measured.writers.insert(component.clone());
+                        taken += mean.unwrap_or(0.0);
+                    }
+                    Kept::PutOut(_) => put_out = Some(put_out.unwrap_or(0.0) + mean.unwrap_or(0.0)),
+                }
+            }
+        }
+        measured.waiting = match backlog {
+            Some(backlog) => backlog,
+            None if measured.is_spout => Some(0.0),
+            None => receive.map(|receive| receive * entry_records + overflow.unwrap_or(0.0)),
+        };
+        measured.is_spout |= backlog.is_some();
+        if taken > 0.0 {
+            measured.cost_ns_per_record = busy.map(|busy| busy.max(BUSY_MIN) * 1e9 / taken);
+            measured.selectivity = put_out.map(|put_out| put_out / taken);
+        }
+        measured
+    }
+
+    /// Tells how many lines could not be used, for a message.
+    pub(super) fn unused(&self) -> String {
+        format!("{} lines were not understood, and {} left out as too many", self.broken, self.left_out)
+    }
+}
+
+/// Reads the name and the value of a line. The time at its end is that of another clock, and is not used.
+fn fields(line: &[u8]) -> Option<(&str, f64)> {
+    let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
+    let (name, value, time) = (fields.next()?, fields.next()?, fields.next()?);
+    time.parse::<f64>().ok()?;
+    fields.next().is_none().then_some((name, value.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests;

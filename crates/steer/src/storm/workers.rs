@@ -1,0 +1,156 @@
+//! Worker processes of Storm that run on this machine, with the names of their threads.
+//!
+//! A worker is known by its main class, behind which the topology stands. The program that writes the log of a worker has
+//! the command of the worker among its own arguments, and is none. Storm within another program, such as with
+//! `LocalCluster`, is known by the main class of that program; its threads may be of any topology that reports.
+//!
+//! Bounds: [`PROCESSES_MAX`] and [`SEARCH_EVERY`], and those of [`jvm`](crate::jvm). All work ends with the round.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::names::in_metrics;
+use crate::bounds::check;
+use crate::jvm::{JavaProcess, attach, in_time};
+use crate::steering::Unobserved;
+use crate::threads::{Processes, ThreadKey};
+
+/// Greatest number of processes that are steered.
+pub const PROCESSES_MAX: usize = 64;
+
+/// Time after which processes are looked for again. Topologies may come, and workers may move to this machine.
+pub const SEARCH_EVERY: Duration = Duration::from_secs(5);
+
+/// Main classes of workers: that of Storm 2.x, and that of Storm 1.x.
+const WORKERS: [&str; 2] = ["org.apache.storm.daemon.worker.Worker", "org.apache.storm.daemon.worker"];
+
+/// Main class of the program that starts a worker and writes its log.
+const LOG_WRITER: &str = "org.apache.storm.LogWriter";
+
+/// Main class of a program that runs Storm within itself: `storm local`.
+const LOCAL: &str = "org.apache.storm.LocalCluster";
+
+/// A process of this machine that runs executors.
+#[derive(Debug)]
+pub(super) struct Worker {
+    process: JavaProcess,
+    /// Name of the topology, as in metrics; `None` if the process may run executors of any.
+    topology: Option<String>,
+}
+
+impl Worker {
+    /// Returns the threads.
+    pub(super) fn process(&self) -> &JavaProcess {
+        &self.process
+    }
+
+    /// Returns true if all executors of the process are of one topology.
+    pub(super) fn has_one_topology(&self) -> bool {
+        self.topology.is_some()
+    }
+
+    /// Returns true if the process may run executors of a topology, which is named as in metrics.
+    pub(super) fn may_run(&self, topology: &str) -> bool {
+        self.topology.as_ref().is_none_or(|own| own == topology)
+    }
+}
+
+/// All workers on this machine.
+#[derive(Debug)]
+pub(super) struct Workers {
+    processes: Processes,
+    /// Main class of a further program that runs Storm within itself.
+    main_class: Option<String>,
+    found: Vec<Worker>,
+    /// Topologies for which workers were looked for last, and when.
+    searched: Option<(BTreeSet<String>, Duration)>,
+    pub(super) quit: attach::Quit,
+}
+
+impl Workers {
+    pub(super) fn new(processes: Processes, main_class: Option<String>) -> Self {
+        Workers { processes, main_class, found: Vec::new(), searched: None, quit: attach::quit }
+    }
+
+    /// Returns the workers whose topologies report.
+    pub(super) fn found(&self) -> &[Worker] {
+        &self.found
+    }
+
+    /// Looks at the processes again, `now` after the driver began. Workers of topologies that do not report are left alone:
+    /// they may be of another Storm.
+    ///
+    /// # Errors
+    /// If a process cannot be looked at, or does not tell its threads.
+    pub(super) fn look<'a>(
+        &mut self,
+        topologies: impl Iterator<Item = &'a str>,
+        (now, deadline): (Duration, Instant),
+    ) -> Result<(), Unobserved> {
+        let failed = |error: &io::Error| Unobserved(format!("processes cannot be looked at: {error}"));
+        let topologies: BTreeSet<String> = topologies.map(str::to_owned).collect();
+        let is_due = |(known, at): &(BTreeSet<String>, Duration)| {
+            *known != topologies || now.saturating_sub(*at) >= SEARCH_EVERY
+        };
+        if self.searched.as_ref().is_none_or(is_due) {
+            self.search(&topologies, deadline)?;
+            self.searched = Some((topologies, now));
+        }
+        let Workers { processes, found, quit, .. } = self;
+        let mut ended = Vec::new();
+        for worker in &mut *found {
+            match worker.process.look(processes, (now, deadline), *quit) {
+                Ok(_) => {}
+                // A process that ends is found out by whatever is done with it.
+                Err(_) if !processes.lives(worker.process.process()).map_err(|error| failed(&error))? => {
+                    ended.push(worker.process.process());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        found.retain(|worker| !ended.contains(&worker.process.process()));
+        Ok(())
+    }
+
+    /// Finds the processes. What is known of a process that is found again is kept.
+    fn search(&mut self, topologies: &BTreeSet<String>, deadline: Instant) -> Result<(), Unobserved> {
+        let failed = |error: io::Error| Unobserved(format!("processes cannot be looked at: {error}"));
+        let mut candidates: Vec<(ThreadKey, Option<String>)> = Vec::new();
+        for number in self.processes.numbers().map_err(failed)? {
+            in_time(deadline, "the search for workers")?;
+            let arguments = self.processes.arguments(number);
+            let Some(topology) = self.topology(&arguments) else { continue };
+            if topology.as_ref().is_none_or(|topology| topologies.contains(topology)) {
+                let process = self.processes.key(number, number).map_err(failed)?;
+                candidates.extend(process.map(|process| (process, topology)));
+            }
+        }
+        check("workers on this machine", candidates.len(), PROCESSES_MAX)?;
+        let known = std::mem::take(&mut self.found).into_iter();
+        let mut known: BTreeMap<ThreadKey, Worker> =
+            known.map(|worker| (worker.process.process(), worker)).collect();
+        for (process, topology) in candidates {
+            let new = || Worker { process: JavaProcess::new(process), topology };
+            self.found.push(known.remove(&process).unwrap_or_else(new));
+        }
+        Ok(())
+    }
+
+    /// Returns the topology, as in metrics, of the process with these arguments; `None` if it is no worker, and
+    /// `Some(None)` if it may run any topology.
+    fn topology(&self, arguments: &[String]) -> Option<Option<String>> {
+        if arguments.iter().any(|argument| argument == LOG_WRITER) {
+            return None;
+        }
+        if let Some(class) = arguments.iter().position(|argument| WORKERS.contains(&&**argument)) {
+            return Some(Some(in_metrics(arguments.get(class + 1)?)));
+        }
+        let main_class = self.main_class.as_deref();
+        let is_local = |argument: &String| argument == LOCAL || main_class == Some(argument.as_str());
+        arguments.iter().skip(1).any(is_local).then_some(None)
+    }
+}
+
+#[cfg(test)]
+mod tests;
