@@ -12,8 +12,9 @@
 //! 5. [`netmon`], StreamBox's network monitoring: mean latency of each pair of machines.
 //! 6. [`join`], StreamBox's temporal join of two streams.
 //! 7. [`ipq`], the queries of Cameo: sums, counts and a join in windows; [`tenants`], its two groups of jobs.
-//! 8. [`loops`]: how hand-written loops are run and timed.
-//! 9. [`reference`](mod@reference): the expected results, computed by programs that share no code with ours.
+//! 8. [`riot`]: ETL and STATS of RIoTBench, over the messages of a city's sensors.
+//! 9. [`loops`]: how hand-written loops are run and timed.
+//! 10. [`reference`](mod@reference): the expected results, computed by programs that share no code with ours.
 //!
 //! A generator implements `Generate`, the data without its pace: value `index` is the same at every call, so
 //! two runs with one seed see the same records. The connectors set the pace, and the queries are written in the
@@ -34,6 +35,7 @@ pub mod netmon;
 pub mod nyt;
 pub mod prose;
 pub mod reference;
+pub mod riot;
 pub mod tenants;
 pub mod tweets;
 pub mod wordcount;

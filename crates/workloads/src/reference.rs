@@ -14,10 +14,12 @@
 //! * [`netmon`]: mean round-trip time per pair of machines and window, and in closed form for runs of any length.
 //! * [`join`]: matching records of two streams, counted and summed per second.
 //! * [`ipq`]: Cameo's queries: revenue, also in closed form, events per job, and errors joined with their requests.
+//! * [`etl`] and [`stats`]: the dataflows of RIoTBench, over messages that [`riot`] reads.
 //! * [`Windows`]: the windows in which results are counted, where they can be chosen.
 //! * [`Difference`], [`compare`]: the first difference between two sets of result rows.
 
 pub mod distinct;
+pub mod etl;
 pub mod grep;
 pub mod ipq;
 pub mod join;
@@ -26,6 +28,8 @@ pub mod lrb;
 pub mod lrb_full;
 pub mod netmon;
 pub mod nyt;
+pub mod riot;
+pub mod stats;
 pub mod tweets;
 pub mod wordcount;
 pub mod ysb;
