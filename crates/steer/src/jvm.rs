@@ -6,9 +6,11 @@
 //! - `dump`: reads it.
 //!
 //! A dump is taken only when a process has threads that it had not before, and not more often than once in
-//! [`DUMP_EVERY`]: a virtual machine stops all its threads for a dump.
+//! [`DUMP_EVERY`]: a virtual machine stops all its threads for a dump. Threads of the virtual machine itself, such as
+//! compilers, come and go all the time, and need none. While real-time threads take all cores, the virtual machine may not
+//! answer in time; then the threads that are known are steered on, and it is asked again after [`DUMP_AGAIN`].
 //!
-//! Bounds: [`THREADS_MAX`], [`DUMP_MAX`] and [`DUMP_EVERY`]. All work ends with the round.
+//! Bounds: [`THREADS_MAX`], [`DUMP_MAX`], [`DUMP_EVERY`] and [`DUMP_AGAIN`]. All work ends with the round.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -31,21 +33,30 @@ pub const DUMP_MAX: Duration = Duration::from_secs(2);
 /// Least time between two thread dumps of one process. Threads that have begun meanwhile are steered later.
 pub const DUMP_EVERY: Duration = Duration::from_secs(1);
 
+/// Least time between a thread dump that failed and the next one, for a process whose threads were known before.
+pub const DUMP_AGAIN: Duration = Duration::from_secs(10);
+
+/// Beginnings of the names of threads that HotSpot starts and ends as it needs them, as the kernel has them. No thread of
+/// an engine begins with such a name, not even for the moment in which it has the name of the thread that started it.
+const OF_HOTSPOT: [&str; 6] =
+    ["Attach Listener", "C1 CompilerThre", "C2 CompilerThre", "G1 Conc#", "G1 Refine#", "GC Thread#"];
+
 /// A Java process with its threads, as they were at the last look.
 #[derive(Debug)]
 pub(crate) struct JavaProcess {
     process: ThreadKey,
+    /// The threads whose names are known, or need not be.
     threads: BTreeSet<ThreadKey>,
     /// Threads by name, in the order of their starts.
     names: HashMap<String, Vec<ThreadKey>>,
-    /// Time of the last thread dump, from the beginning of the driver on.
-    dumped: Option<Duration>,
+    /// Time before which no thread dump is taken, from the beginning of the driver on.
+    next_dump: Duration,
 }
 
 impl JavaProcess {
     /// Makes the process whose main thread this is. It was not looked at yet, so it has no threads.
     pub(crate) fn new(process: ThreadKey) -> Self {
-        JavaProcess { process, threads: BTreeSet::new(), names: HashMap::new(), dumped: None }
+        JavaProcess { process, threads: BTreeSet::new(), names: HashMap::new(), next_dump: Duration::ZERO }
     }
 
     /// Returns the main thread, which stands for the process.
@@ -63,7 +74,7 @@ impl JavaProcess {
         self.names.iter().map(|(name, threads)| (&**name, &**threads))
     }
 
-    /// Looks at the threads again, `now` after the driver began, and returns true if one has begun or ended.
+    /// Looks at the threads again, `now` after the driver began, and returns true if one has begun or ended that matters.
     ///
     /// # Errors
     /// If the process cannot be looked at, has too many threads, or does not tell them.
@@ -87,24 +98,31 @@ impl JavaProcess {
             in_time(deadline, "the look at threads")?;
             threads.extend(processes.key(number, thread).map_err(|error| failed(&error))?);
         }
-        if threads == self.threads {
-            return Ok(false);
-        }
-        if threads.is_subset(&self.threads) {
+        let has_ended = !self.threads.is_subset(&threads);
+        if has_ended {
+            self.threads.retain(|key| threads.contains(key));
             self.names.retain(|_, keys| {
                 keys.retain(|key| threads.contains(key));
                 !keys.is_empty()
             });
-        } else {
-            if self.dumped.is_some_and(|dumped| now.saturating_sub(dumped) < DUMP_EVERY) {
-                // The new threads are found in a later round.
-                return Ok(false);
-            }
-            self.dumped = Some(now);
-            let longest = DUMP_MAX.min(deadline.saturating_duration_since(Instant::now()));
-            let dump = attach::thread_dump(processes, self.process, longest, quit)?;
-            self.names = named(processes, &threads, &dump);
         }
+        let is_of_hotspot = |key: &ThreadKey| {
+            let name = processes.name(key.process, key.thread).unwrap_or_default();
+            OF_HOTSPOT.iter().any(|begin| name.starts_with(begin))
+        };
+        let (own, new): (Vec<_>, Vec<_>) =
+            threads.difference(&self.threads).copied().partition(is_of_hotspot);
+        self.threads.extend(own);
+        // If it is too early, the new threads are found in a later round.
+        if new.is_empty() || now < self.next_dump {
+            return Ok(has_ended);
+        }
+        let pause = if self.names.is_empty() { DUMP_EVERY } else { DUMP_AGAIN };
+        self.next_dump = now + pause;
+        let longest = DUMP_MAX.min(deadline.saturating_duration_since(Instant::now()));
+        let dump = attach::thread_dump(processes, self.process, longest, quit)?;
+        self.next_dump = now + DUMP_EVERY;
+        self.names = named(processes, &threads, &dump);
         self.threads = threads;
         Ok(true)
     }
@@ -135,3 +153,6 @@ fn named(
     }
     names
 }
+
+#[cfg(test)]
+mod tests;
