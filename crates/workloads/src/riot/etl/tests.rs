@@ -1,3 +1,5 @@
+//! Tests of the operators of ETL by small tables: ranges, last values, the text of a message and the head of a packet.
+
 use super::*;
 
 fn observation(kind: Kind, value: Option<f64>) -> Observation {
@@ -45,7 +47,7 @@ fn rows_are_written_as_senml() {
     assert_eq!(annotated([Some(8.0), None, None, Some(411.02), None]).senml(), expected);
 }
 
-/// What is published can be parsed again.
+/// Published messages can be parsed again.
 #[test]
 fn published_messages_are_messages() {
     let values = [Some(-12.5), Some(0.1 + 0.2), None, Some(1e-7), Some(17.0)];

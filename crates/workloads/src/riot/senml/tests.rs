@@ -1,3 +1,5 @@
+//! Tests of messages and recorded lines: the fields that are read, and the codes of errors.
+
 use super::*;
 
 /// Writes a message as its sensor, place and values, `-` for a missing one, or the code of the error.

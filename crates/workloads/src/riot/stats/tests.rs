@@ -1,3 +1,5 @@
+//! Tests of the operators of STATS by hand: the filter, the line of a regression, and the names of plots.
+
 use super::*;
 
 /// The filter's estimate and error after each measurement, by hand: the first error is 30 + 0.125.
