@@ -7,8 +7,8 @@
 //! [`ysb`], [`nyt`], [`lrb`], [`lrb_full`], [`netmon`] and [`join`] make the queries and check their results.
 //! Their input is generated, as [`offered`] under the [`load`] of each query, or [`recorded`]; [`plain_lines`]
 //! reads recorded input for the reference. [`linear_road`] is shared by the two Linear Road workloads.
-//! [`lines`] does the same for grep, word count, distinct and tweets, whose input is lines of text, and [`ipq`]
-//! runs Cameo's queries. [`mixed`] and [`tenants`] consist of several [`part`]s, whose queries are not
+//! [`lines`] does the same for grep, word count, distinct, tweets, ETL and STATS, whose input is lines of text, and
+//! [`ipq`] runs Cameo's queries. [`mixed`] and [`tenants`] consist of several [`part`]s, whose queries are not
 //! alike.
 //!
 //! [`drive`] runs the queries for a while, [`by_hand`] the loops that they are measured against. [`ablate`]
@@ -77,7 +77,7 @@ pub use args::BenchArgs;
 use args::Format;
 use comparison::{Comparison, Run};
 use explained::Explained;
-use lines::{Distinct, Grep, Tweets, WordCount};
+use lines::{Distinct, Etl, Grep, Stats, Tweets, WordCount};
 use observe::Observer;
 use report::Figures;
 use target::Target;
@@ -199,6 +199,8 @@ fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> 
         Workload::Distinct => lines::run(args, &Distinct, interrupt),
         Workload::Tweets => lines::run(args, &Tweets::of(args)?, interrupt),
         Workload::Netmon => netmon::run(args, interrupt),
+        Workload::Etl => lines::run(args, &Etl::of(args)?, interrupt),
+        Workload::Stats => lines::run(args, &Stats::of(args), interrupt),
         Workload::Join => join::run(args, interrupt),
         Workload::Ipq1 | Workload::Ipq2 => ipq::run_revenue(args, interrupt),
         Workload::Ipq3 => ipq::run_events(args, interrupt),

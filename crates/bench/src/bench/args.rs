@@ -20,6 +20,7 @@ use thalweg_runtime::limits;
 use thalweg_scheduling::{Policy, Settings, StreamBox, Trace, Traced, UnknownPolicy, policy};
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::LrbWindows;
+use thalweg_workloads::riot::work;
 
 use super::ablate::{self, Ablate};
 use super::chain;
@@ -41,11 +42,15 @@ Examples:
   thalweg bench ysb --queries 8 --workers 2 --chain none
   thalweg bench ysb --rate 50k --arrivals pareto:1.5 --delay zipf:0.99
   thalweg bench nyt --input trips.csv.gz --window 60s --results out
+  thalweg bench etl --rate 1000 --operator-cost 50us --execution threads --chain none
   thalweg bench tenants --aggressor 2x --policy cameo_llf,fcfs --out page
   thalweg bench lrb-full --input cars.csv.gz --tolls tolls.csv.gz --results out
 
 Exit code 0: the results are right; 1: they are not, or the run failed; 2: the
 command line is wrong. Ctrl-C ends the run early and shows what was measured.";
+
+/// Least and greatest `--operator-cost`.
+const OPERATOR_COSTS: [Span; 2] = [Span::ZERO, Span::from_micros(work::COST_US_MAX)];
 
 /// Time by which early records precede the others: an epoch, which is one second of event time.
 const EPOCH: Span = Span::from_secs(1);
@@ -73,7 +78,8 @@ pub struct BenchArgs {
     #[arg(value_parser = PossibleValuesParser::new(policy::names()))]
     pub policy: Vec<String>,
     /// Give the threads of --execution threads priorities by a policy, in one of these forms: nice, nice-linear, rt
-    /// (SCHED_RR) or fifo; for example congestion:nice. Costs of operators are CPU times then.
+    /// (SCHED_RR), fifo, or shares, shares-linear and limit of control groups; for example congestion:nice. Costs of
+    /// operators are CPU times then.
     #[arg(long, value_name = "POLICY:FORM", value_parser = SteerOption::parsed)]
     pub steer: Option<SteerOption>,
     /// Time between two looks of --steer at the queues, from 1ms to 60s.
@@ -112,7 +118,7 @@ pub struct BenchArgs {
     #[arg(long, conflicts_with = "chain")]
     pub isolate: bool,
     /// How many workers may be inside one operator [default: epochs if --workers is above 1 and
-    /// --memory is blocks, else serial].
+    /// --memory is blocks, else serial; etl and stats are always serial].
     #[arg(long, value_enum)]
     pub parallel: Option<ParallelOption>,
     /// Threads that run operators; with --execution threads, cores that their threads may use.
@@ -138,8 +144,8 @@ pub struct BenchArgs {
     #[arg(long, allow_hyphen_values = true, value_parser = values::rate, default_value = "max")]
     pub rate: Rate,
     /// Records per second of event time if the generator is drained. It decides how many records a window has
-    /// [default: 10M for ysb, nyt and ipq1 to ipq3, 1M for grep, wordcount, distinct and tweets, 2M for join
-    /// and ipq4, 500k for netmon, 100k for lrb, 5k for lrb-full].
+    /// [default: 10M for ysb, nyt and ipq1 to ipq3, 1M for grep, wordcount, distinct, tweets, etl and
+    /// stats, 2M for join and ipq4, 500k for netmon, 100k for lrb, 5k for lrb-full].
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = values::rate_per_second)]
     pub nominal_rate: Option<u64>,
     /// Time within which a result must be out after its last event has arrived, such as 50ms. Policies that
@@ -244,7 +250,8 @@ pub struct BenchArgs {
     /// Recorded input instead of generated input, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15
     /// columns without a header (lrb, lrb-full), slice,src_ip,dst_ip,rtt (netmon), where slice n is second n.
     /// Or lines of text, .txt or .txt.gz, whose event times are a microsecond apart (grep, wordcount,
-    /// tweets), or a web server's log in the combined format (distinct).
+    /// tweets), a web server's log in the combined format (distinct), or messages of sensors in SenML, each behind
+    /// its time in milliseconds and a comma, .csv or .csv.gz (etl, stats).
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Historical tolls, .csv or .csv.gz: vid,day,xway,toll without a header (lrb-full). Without them, type 3
@@ -255,6 +262,16 @@ pub struct BenchArgs {
     /// (tweets) [default: the scores of generated tweets].
     #[arg(long, value_name = "FILE")]
     pub lexicon: Option<PathBuf>,
+    /// Registered sensors, with a line identifier:location,type each, .txt or .txt.gz (etl); needed with --input
+    /// [default: the generated sensors].
+    #[arg(long, value_name = "FILE")]
+    pub registry: Option<PathBuf>,
+    /// Additional CPU time of each operator of etl and stats for each record, such as 100us, at most 10ms. It is
+    /// multiplied by a weight of the operator, from 1/4 to 10: parsing costs 5 times as much, annotation and the
+    /// Kalman filter 2 times.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
+    #[arg(value_parser = options::span_within(OPERATOR_COSTS), default_value = "0s")]
+    pub operator_cost: Span,
     /// Write the result rows as CSV into this folder: ysb.csv and so on; type0_toll.csv, type1_accident.csv,
     /// type2_balance.csv and type3_daily.csv (lrb-full). With several queries the names are ysb-1.csv and so
     /// on.
@@ -295,7 +312,7 @@ pub struct BenchArgs {
     pub chunk_blocks: u64,
     /// Memory that edges, state and buffers may hold, and after a run the reference of --input, such as 1GiB
     /// [default: 256MiB, and 16MiB more for each further split of a generator of text; 512MiB for join and
-    /// ipq4, which keep some two million records; 1GiB for mixed and tenants].
+    /// ipq4, which keep some two million records, and for etl and stats, which hold 10 s of input; 1GiB for mixed and tenants].
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     #[arg(value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES))]
     pub memory_budget: Option<u64>,
@@ -377,7 +394,8 @@ impl BenchArgs {
 
     /// Returns how many workers may be inside one operator, by the options or their defaults.
     pub fn parallel(&self) -> ParallelOption {
-        let may_share = self.workers > 1 && self.memory == MemoryOption::Blocks;
+        let is_serial = self.workload().facts().is_serial;
+        let may_share = self.workers > 1 && self.memory == MemoryOption::Blocks && !is_serial;
         let default = if may_share { ParallelOption::Epochs } else { ParallelOption::Serial };
         self.parallel.unwrap_or(default)
     }
@@ -496,12 +514,14 @@ impl BenchArgs {
         let policy = self.made_policy();
         let policy = policy.map_err(|error| WrongOption(format!("--policy: {error}")))?;
         let within_32_bits = |number| u32::try_from(number).expect("limits of edges fit 32 bits");
+        let Facts { memory_budget_bytes, split_bytes, chunks_per_edge, marks_per_edge, .. } =
+            *self.workload().facts();
         let edges = EdgeLimits {
             block_records: within_32_bits(self.block_records),
             chunk_blocks: within_32_bits(self.chunk_blocks),
-            ..EdgeLimits::default()
+            chunks_max: chunks_per_edge,
+            marks_max: marks_per_edge,
         };
-        let Facts { memory_budget_bytes, split_bytes, .. } = self.workload().facts();
         let further_splits = self.splits() as u64 - 1;
         let memory_budget_bytes =
             self.memory_budget.unwrap_or(memory_budget_bytes + split_bytes * further_splits);

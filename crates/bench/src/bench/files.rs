@@ -10,11 +10,11 @@ use super::args::BenchArgs;
 
 /// Refuses result files that would replace a file that is read, or that the file of bad lines would replace.
 /// `results` are file names in the folder of results. Also refuses a file of bad lines that would replace the
-/// file of historical tolls (`--tolls`) or the one of word scores (`--lexicon`). The input file is checked by
+/// file of historical tolls (`--tolls`), of word scores (`--lexicon`) or of sensors (`--registry`). The input file is checked by
 /// the source itself.
 pub fn refuse_one_for_two(args: &BenchArgs, results: &[String], diverted: Option<&Path>) -> Result<()> {
     let refuse = |problem: String| Err(WrongOption(problem).into());
-    let beside = [("--tolls", &args.tolls), ("--lexicon", &args.lexicon)];
+    let beside = [("--tolls", &args.tolls), ("--lexicon", &args.lexicon), ("--registry", &args.registry)];
     let beside = || beside.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));
     if let Some(diverted) = diverted
         && let Some((option, _)) = beside().find(|(_, file)| replaces(diverted, file))

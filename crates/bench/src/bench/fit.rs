@@ -63,6 +63,7 @@ pub fn check(args: &BenchArgs) -> Result<()> {
             .or_else(|| of_generator(args, facts))
             .or_else(|| of_groups(args, facts))
             .or_else(|| parts(args).iter().find_map(|part| of_rate(part, part.workload().facts())))
+            .or_else(|| of_operators(args, facts))
             .or_else(|| of_memory(args))
             .or_else(|| parts(args).iter().find_map(|part| of_load(part, part.workload().facts())))
             .or_else(|| of_time_scale(args))
@@ -160,10 +161,20 @@ fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
         let others = Workload::names_of(|facts| facts.has_lexicon);
         return Some(format!("--lexicon is for {others}: leave it away for {name}"));
     }
+    if args.registry.is_some() && !facts.has_registry {
+        let others = Workload::names_of(|facts| facts.has_registry);
+        return Some(format!("--registry is for {others}: leave it away for {name}"));
+    }
     args.input.as_ref()?;
     if !facts.is_recorded {
         let others = Workload::names_of(|facts| facts.is_recorded);
         return Some(format!("--input: {name} has no recorded input; leave it away, or take {others}"));
+    }
+    if facts.has_registry && args.registry.is_none() {
+        return Some(format!(
+            "--input: {name} drops messages of sensors that are not registered; add --registry FILE, with a line \
+             identifier:location,type for each"
+        ));
     }
     if args.rate != Rate::Max {
         return Some(
@@ -251,6 +262,20 @@ fn of_rate(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let max = facts.rate_per_s_max.filter(|&max| max < rate_per_s)?;
     let problem = format!("--{option} is {rate_per_s} records/s, but {name} has no room for more than {max}");
     Some(format!("{problem}; take less of it and more --queries"))
+}
+
+/// Returns the problem with options for the operators of a query, if there is one.
+fn of_operators(args: &BenchArgs, facts: &Facts) -> Option<String> {
+    let name = facts.name;
+    if facts.is_serial && args.parallel() == ParallelOption::Epochs {
+        return Some(format!(
+            "--parallel epochs: results of {name} depend on the order in which messages arrive, so each operator is for \
+             one worker at a time; take serial, or leave it away"
+        ));
+    }
+    let others = || Workload::names_of(|facts| facts.has_operator_cost);
+    (args.operator_cost > Span::ZERO && !facts.has_operator_cost)
+        .then(|| format!("--operator-cost is for {}: leave it away for {name}", others()))
 }
 
 /// Returns the problem with an option that edges made of queues do not support, if one is given.
@@ -388,7 +413,7 @@ fn of_trace(args: &BenchArgs) -> Option<String> {
     if file.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
         return Some(format!("--trace: {} is no file in a folder that there is", file.display()));
     }
-    let inputs = [&args.input, &args.tolls, &args.lexicon];
+    let inputs = [&args.input, &args.tolls, &args.lexicon, &args.registry];
     let is_read = inputs.into_iter().flatten().any(|input| files::replaces(file, input));
     is_read.then(|| format!("--trace: {} is read; take another file", file.display()))
 }

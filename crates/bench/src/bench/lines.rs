@@ -1,6 +1,8 @@
 //! Shared code of the workloads over lines of text: how they are run from generated or recorded lines, and
-//! compared with the reference. The workloads themselves stand in the table of `workloads.rs`.
+//! compared with the reference. The workloads themselves stand in the table of `workloads.rs`, and those whose lines are
+//! messages of sensors in `riot.rs`.
 
+mod riot;
 mod workloads;
 
 use std::ops::Range;
@@ -14,8 +16,8 @@ use thalweg_cli::interrupt::Interrupt;
 use thalweg_connectors::{RowError, RowWriter};
 use thalweg_workloads::loops::{LoopKind, LoopReport};
 use thalweg_workloads::prose::{LoopOptions, TextGenerator, stamp_of_line};
+use thalweg_workloads::reference::Row;
 use thalweg_workloads::reference::lines::LineInput;
-use thalweg_workloads::reference::{Row, Windows};
 
 use super::args::BenchArgs;
 use super::by_hand::{self, START, Settings};
@@ -26,13 +28,8 @@ use super::offered::{self, Offered};
 use super::recorded::Recorded;
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
-use super::windows;
-
+pub use riot::{Etl, Stats};
 pub use workloads::{Distinct, Grep, Tweets, WordCount};
-
-/// Number of records of all queries above which a run is only checked for lost records: the reference must
-/// not take longer than the run.
-const REFERENCE_RECORDS_MAX: u64 = 100_000_000;
 
 /// A source of lines: generated lines, or those of a file.
 pub trait LineSource: Source<Item = Text> + 'static {}
@@ -60,11 +57,21 @@ pub trait LineWorkload {
     /// Adds the workload to `query`, from its sources to `sink`.
     fn add<S: LineSource>(&self, query: &Query, args: &BenchArgs, splits: Vec<S>, sink: RowsOf<Self>);
 
-    /// Runs the hand-written loop.
-    fn run_loop(&self, options: LoopOptions<'_>) -> LoopReport<Self::Out>;
+    /// Number of records of all queries above which a run is only checked for lost records: the reference must
+    /// not take longer than the run.
+    const REFERENCE_RECORDS_MAX: u64 = 100_000_000;
 
-    /// Returns the results that are expected for these lines, from the reference.
-    fn rows(&self, inputs: &mut LineInputs<'_>, lines: &[&str], windows: Windows) -> Vec<Self::Row>;
+    /// Runs the hand-written loop.
+    ///
+    /// # Panics
+    /// If the workload has none; such a run is refused.
+    fn run_loop(&self, options: LoopOptions<'_>) -> LoopReport<Self::Out> {
+        let LoopOptions { kind, .. } = options;
+        unreachable!("a workload without a loop is not run with --api {}", kind.name())
+    }
+
+    /// Returns the results that are expected for these lines, from the reference. The options have the windows.
+    fn rows(&self, args: &BenchArgs, inputs: &mut LineInputs<'_>, lines: &[&str]) -> Vec<Self::Row>;
 
     /// Writes a result as a row of CSV.
     fn write(record: &Record<Self::Out>, row: &mut RowWriter);
@@ -144,14 +151,14 @@ fn run_generated<W: LineWorkload>(
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &load::until(args), interrupt)?;
-    let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.iter().all(Kept::is_whole) {
-        let (lines, windows) = (lines_of(generator), windows::reference_windows(args));
+    let checked = if driven.is_comparable(W::REFERENCE_RECORDS_MAX) && kept.iter().all(Kept::is_whole) {
+        let lines = lines_of(generator);
         Checked::by_reference(driven.first_wrong(|index, report| {
             let mut inputs = offered[index].records(&report.made).map(|(index, event_time)| LineInput {
                 event_time_us: event_time.as_micros(),
                 line: generator.place_of(index),
             });
-            rows::difference(&workload.rows(&mut inputs, &lines, windows), &kept[index].take())
+            rows::difference(&workload.rows(args, &mut inputs, &lines), &kept[index].take())
         }))
     } else {
         Checked::by_conservation()
@@ -171,8 +178,7 @@ fn run_recorded<W: LineWorkload>(
     let recorded = Recorded::lines(args, input, &[format!("{name}.csv")])?;
     let (graph, kept) = plan(args, workload, name, vec![recorded.open_lines(W::keep_part)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
-    let difference = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.is_whole() {
-        let windows = windows::reference_windows(args);
+    let difference = if driven.is_comparable(W::REFERENCE_RECORDS_MAX) && kept.is_whole() {
         recorded.with_raw_lines(&engine, &driven, |lines| {
             let numbered = lines.iter().copied().enumerate();
             let parts: Vec<Option<(i64, &str)>> =
@@ -186,9 +192,8 @@ fn run_recorded<W: LineWorkload>(
             };
             driven.first_wrong(|_, report| {
                 let good = inputs().count() as u64;
-                rows::wrong_count(&[("lines read", good, report.events_in)]).or_else(|| {
-                    rows::difference(&workload.rows(&mut inputs(), &texts, windows), &kept.take())
-                })
+                rows::wrong_count(&[("lines read", good, report.events_in)])
+                    .or_else(|| rows::difference(&workload.rows(args, &mut inputs(), &texts), &kept.take()))
             })
         })?
     } else {
@@ -210,8 +215,7 @@ fn run_loop<W: LineWorkload>(args: &BenchArgs, kind: LoopKind, workload: &W) -> 
             event_time_us: stamp(index).as_micros(),
             line: generator.place_of(worker.first_event as u64 + index),
         });
-        let windows = windows::reference_windows(args);
         let found: Vec<W::Row> = worker.results.iter().map(Into::into).collect();
-        rows::difference(&workload.rows(&mut inputs, &lines_of(generator), windows), &found)
+        rows::difference(&workload.rows(args, &mut inputs, &lines_of(generator)), &found)
     })
 }

@@ -23,6 +23,8 @@ const ALL: &[Target] = &[
     Target::Workload(Workload::Distinct),
     Target::Workload(Workload::Tweets),
     Target::Workload(Workload::Netmon),
+    Target::Workload(Workload::Etl),
+    Target::Workload(Workload::Stats),
     Target::Workload(Workload::Join),
     Target::Workload(Workload::Ipq1),
     Target::Workload(Workload::Ipq2),

@@ -9,6 +9,7 @@ use thalweg_workloads::lrb::generator::RECORDS_PER_XWAY_S;
 use thalweg_workloads::netmon;
 use thalweg_workloads::nyt;
 use thalweg_workloads::prose::NOMINAL_RATE_PER_S;
+use thalweg_workloads::riot::{self, sensor};
 use thalweg_workloads::ysb::event;
 use thalweg_workloads::{distinct, grep, ipq, tenants, tweets, wordcount};
 
@@ -33,6 +34,10 @@ pub enum Workload {
     Tweets,
     /// Network monitoring: mean round-trip time between each pair of machines.
     Netmon,
+    /// RIoTBench's ETL: readings of a city's sensors are checked, completed, annotated and published.
+    Etl,
+    /// RIoTBench's STATS: averages, predictions and numbers of a city's sensors, drawn as plots.
+    Stats,
     /// Temporal join: pairs of records of two streams that have the same random key within half a second.
     Join,
     /// Cameo's first query: revenue of ads, in tumbling windows.
@@ -72,6 +77,17 @@ pub struct Facts {
     pub has_tolls: bool,
     /// Whether the workload accepts `--lexicon`.
     pub has_lexicon: bool,
+    /// Whether the workload accepts `--registry`, and needs it for recorded input.
+    pub has_registry: bool,
+    /// Whether the workload accepts `--operator-cost`.
+    pub has_operator_cost: bool,
+    /// Whether the workload needs its records in their order of arrival, so that its source has one split and one
+    /// worker at a time runs each operator.
+    pub is_serial: bool,
+    /// Largest number of chunks of an edge. By default an edge then holds 49,152 records.
+    pub chunks_per_edge: u32,
+    /// Largest number of watermarks and latency markers that wait on an edge.
+    pub marks_per_edge: u32,
     /// Whether the workload accepts `--cyclic`.
     pub has_cycle: bool,
     /// Whether the workload accepts `--selectivity-steps`.
@@ -125,6 +141,11 @@ const YSB: Facts = Facts {
     is_recorded: false,
     has_tolls: false,
     has_lexicon: false,
+    has_registry: false,
+    has_operator_cost: false,
+    is_serial: false,
+    chunks_per_edge: limits::CHUNKS_PER_EDGE.default as u32,
+    marks_per_edge: limits::MARKS_PER_EDGE.default as u32,
     has_cycle: true,
     has_selectivity: true,
     has_own_rate: false,
@@ -193,6 +214,30 @@ const NETMON: Facts = Facts {
     loops: &netmon::loops::KINDS,
     ..NYT
 };
+
+/// Records that an edge of `etl` and `stats` is to hold: observations of 10 s of messages at 2,500 messages/s.
+const QUEUED_RECORDS: u64 = riot::QUEUED_S * riot::QUEUED_RATE_PER_S * sensor::KIND_COUNT as u64;
+
+/// Marks that an edge of `etl` and `stats` is to hold in that time: a latency marker for each message, and a watermark
+/// every millisecond.
+const QUEUED_MARKS: u64 = riot::QUEUED_S * (riot::QUEUED_RATE_PER_S + 1_000);
+
+const ETL: Facts = Facts {
+    name: "etl",
+    windows: None,
+    nominal_rate_per_s: riot::generator::NOMINAL_RATE_PER_S,
+    memory_budget_bytes: 512 << 20,
+    has_registry: true,
+    has_operator_cost: true,
+    is_serial: true,
+    chunks_per_edge: QUEUED_RECORDS.div_ceil(limits::BLOCK_RECORDS.default * limits::CHUNK_BLOCKS.default)
+        as u32,
+    marks_per_edge: QUEUED_MARKS as u32,
+    loops: &[],
+    ..GREP
+};
+
+const STATS: Facts = Facts { name: "stats", has_registry: false, ..ETL };
 
 const JOIN: Facts = Facts {
     name: "join",
@@ -270,6 +315,8 @@ impl Workload {
             Workload::Distinct => &DISTINCT,
             Workload::Tweets => &TWEETS,
             Workload::Netmon => &NETMON,
+            Workload::Etl => &ETL,
+            Workload::Stats => &STATS,
             Workload::Join => &JOIN,
             Workload::Ipq1 => &IPQ1,
             Workload::Ipq2 => &IPQ2,

@@ -27,6 +27,7 @@ mod parallel;
 mod plans;
 mod recorded;
 mod replay;
+mod riot;
 mod steer;
 #[path = "../../../cli/tests/cli/support.rs"]
 mod support;

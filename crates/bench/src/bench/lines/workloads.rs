@@ -11,7 +11,6 @@ use thalweg_connectors::{RowError, RowWriter};
 use thalweg_workloads::loops::LoopReport;
 use thalweg_workloads::prose::vocabulary::SCORED;
 use thalweg_workloads::prose::{LoopOptions, TextGenerator};
-use thalweg_workloads::reference::Windows;
 use thalweg_workloads::reference::distinct::{DistinctRow, distinct_rows, recorded_request};
 use thalweg_workloads::reference::grep::{GrepRow, grep_rows};
 use thalweg_workloads::reference::tweets::{TweetsRow, lexicon_of_lines, tweets_rows};
@@ -22,7 +21,7 @@ use thalweg_workloads::{distinct, grep, tweets, wordcount};
 use super::{LineInputs, LineSource, LineWorkload, RowsOf};
 use crate::bench::args::BenchArgs;
 use crate::bench::files;
-use crate::bench::windows::{sliding_windows, tumbling_windows};
+use crate::bench::windows::{reference_windows, sliding_windows, tumbling_windows};
 
 /// The workload `grep`: lines with a match, and matches, per sliding window.
 pub struct Grep;
@@ -41,8 +40,8 @@ impl LineWorkload for Grep {
         grep::loops::run(options)
     }
 
-    fn rows(&self, inputs: &mut LineInputs<'_>, lines: &[&str], windows: Windows) -> Vec<GrepRow> {
-        grep_rows(inputs, lines, windows)
+    fn rows(&self, args: &BenchArgs, inputs: &mut LineInputs<'_>, lines: &[&str]) -> Vec<GrepRow> {
+        grep_rows(inputs, lines, reference_windows(args))
     }
 
     fn write(record: &Record<Self::Out>, row: &mut RowWriter) {
@@ -69,8 +68,8 @@ impl LineWorkload for WordCount {
         wordcount::loops::run(options)
     }
 
-    fn rows(&self, inputs: &mut LineInputs<'_>, lines: &[&str], windows: Windows) -> Vec<WordRow> {
-        word_rows(inputs, lines, windows)
+    fn rows(&self, args: &BenchArgs, inputs: &mut LineInputs<'_>, lines: &[&str]) -> Vec<WordRow> {
+        word_rows(inputs, lines, reference_windows(args))
     }
 
     fn write(record: &Record<Self::Out>, row: &mut RowWriter) {
@@ -99,8 +98,8 @@ impl LineWorkload for Distinct {
         distinct::loops::run(options)
     }
 
-    fn rows(&self, inputs: &mut LineInputs<'_>, lines: &[&str], windows: Windows) -> Vec<DistinctRow> {
-        distinct_rows(inputs, lines, windows)
+    fn rows(&self, args: &BenchArgs, inputs: &mut LineInputs<'_>, lines: &[&str]) -> Vec<DistinctRow> {
+        distinct_rows(inputs, lines, reference_windows(args))
     }
 
     fn write(record: &Record<Self::Out>, row: &mut RowWriter) {
@@ -167,9 +166,9 @@ impl LineWorkload for Tweets {
         tweets::loops::run(options, &self.lexicon)
     }
 
-    fn rows(&self, inputs: &mut LineInputs<'_>, lines: &[&str], windows: Windows) -> Vec<TweetsRow> {
+    fn rows(&self, args: &BenchArgs, inputs: &mut LineInputs<'_>, lines: &[&str]) -> Vec<TweetsRow> {
         let lexicon = self.text.as_deref().map_or(SCORED.to_vec(), lexicon_of_lines);
-        tweets_rows(inputs, lines, &lexicon, windows)
+        tweets_rows(inputs, lines, &lexicon, reference_windows(args))
     }
 
     fn write(record: &Record<Self::Out>, row: &mut RowWriter) {
