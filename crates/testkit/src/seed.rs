@@ -5,6 +5,7 @@
 //! | `THALWEG_SEED`      | run this seed and no other                                           |
 //! | `THALWEG_SEEDS`     | how many seeds to run; 100 unless set                                |
 //! | `THALWEG_SEED_BASE` | the first one; unless set, under CI the commit's hash, else 0        |
+//! | `THALWEG_FULL`      | under CI: run all cases of the tests that take samples of a list     |
 //!
 //! On a developer's machine a run repeats itself; in CI every commit runs new seeds.
 
@@ -71,6 +72,24 @@ impl Seeds {
     }
 }
 
+/// Returns the positions of a list of `length` cases that a test runs: all of them, or under CI one in `share`, others for
+/// each commit. `THALWEG_FULL=1` asks for all of them under CI as well.
+///
+/// # Panics
+/// If `share` is 0.
+pub fn sampled(length: usize, share: usize) -> impl Iterator<Item = usize> {
+    assert!(share > 0, "a share of nothing");
+    let is_sampled = std::env::var_os("CI").is_some() && std::env::var_os("THALWEG_FULL").is_none();
+    let base = number("THALWEG_SEED_BASE").or_else(|| Some(commit_seed()?.0)).unwrap_or(0);
+    one_in(length, if is_sampled { share } else { 1 }, base)
+}
+
+/// Returns the positions below `length` that are `base` modulo `share`.
+fn one_in(length: usize, share: usize, base: u64) -> impl Iterator<Item = usize> {
+    let first = (base % share as u64) as usize;
+    (first..length).step_by(share)
+}
+
 /// Returns a random generator for one purpose of a seed. The generators of different purposes are
 /// independent, so drawing more from one does not change another.
 pub fn entropy_for(seed: u64, purpose: &str) -> SeededEntropy {
@@ -125,6 +144,16 @@ mod tests {
         assert_eq!(draw(1, "data"), draw(1, "data"));
         assert_ne!(draw(1, "data"), draw(1, "schedule"));
         assert_ne!(draw(1, "data"), draw(2, "data"));
+    }
+
+    /// All bases together choose every position once.
+    #[test]
+    fn samples_of_several_bases_cover_all() {
+        assert_eq!(one_in(7, 1, 99).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(one_in(7, 3, 4).collect::<Vec<_>>(), [1, 4]);
+        let mut all: Vec<usize> = (0..3).flat_map(|base| one_in(7, 3, base)).collect();
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2, 3, 4, 5, 6]);
     }
 
     #[test]

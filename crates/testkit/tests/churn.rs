@@ -18,7 +18,7 @@ use thalweg_model::{Entropy, SeededEntropy, Span};
 use thalweg_runtime::limits;
 use thalweg_scheduling::policy::{by_name, names};
 use thalweg_testkit::case::{Parcels, Passing, Readings, Ysb, YsbPace, shared_ysb_generator, verdict};
-use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
+use thalweg_testkit::seed::{OnPanic, entropy_for, pick, sampled};
 use thalweg_testkit::watchdog::within_bounds;
 use thalweg_testkit::{Case, Seeds};
 
@@ -29,6 +29,9 @@ const QUERIES: u64 = 500;
 
 /// Number of queries of all clients under any policy but the default one.
 const QUERIES_OF_OTHERS: u64 = 200;
+
+/// Under CI one in this number of the other policies is tested.
+const SAMPLED: usize = 3;
 
 /// Largest number of records of a client's query.
 const RECORDS_MAX: u64 = 300;
@@ -87,8 +90,9 @@ fn queries_come_and_go_and_leave_nothing_behind() {
         for workers in [2, 3] {
             churn(seed + workers, first, workers, QUERIES);
         }
-        for (place, policy) in (0..).zip(others) {
-            churn(seed + place, policy, 2 + (seed + place) % 2, QUERIES_OF_OTHERS);
+        for place in sampled(others.len(), SAMPLED) {
+            let other_seed = seed + place as u64;
+            churn(other_seed, others[place], 2 + other_seed % 2, QUERIES_OF_OTHERS);
         }
     });
     places_are_used_again();
