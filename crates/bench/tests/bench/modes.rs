@@ -16,7 +16,7 @@ fn every_mode_gives_the_reference_s_results() {
             let policy_option = if policy == "os" { String::new() } else { format!("--policy {policy}") };
             let run =
                 format!("bench ysb --chain none --execution {execution} {policy_option} --memory {memory}");
-            let figures = folder.json(&format!("{run} --workers 2 --seconds 0.05 --warmup 0"));
+            let figures = folder.json(&format!("{run} --workers 2 --seconds 0.02 --warmup 0"));
             let told = ["execution", "policy", "memory", "check"].map(|field| figures[field].clone());
             assert_eq!(told, [execution, policy, memory, "oracle-equal"], "{figures}");
             let parallel = if memory == "blocks" { "epochs" } else { "serial" };
