@@ -72,9 +72,11 @@ commands:
                      early       records out of order, at a rate that costs the generator nothing
                      machine     for how long the machine stops a thread
   services up|down|status [service..]
-                   a real service on this machine, loopback only, fetched on first use into a cache outside of the
-                   checkout; needs Java 17, Maven and Python with pip:
-                     flink  Flink 2.3 with its SQL gateway
+                   a real service on this machine, loopback only but for workers of Storm, fetched on first use into
+                   a cache outside of the checkout; needs Java 17, Maven and Python with pip:
+                     flink   Flink 2.3 with its SQL gateway
+                     storm   Storm 2.8, for the topologies of bench/steer
+                     storm1  Storm 1.2, whose executors have a thread that sends
   e2e flink [file..]
                    asks a Flink of its own every query of crates/sql/tests/queries, or of the files whose names
                    contain one of the words; compares, and writes the answers into crates/sql/tests/flink. Without

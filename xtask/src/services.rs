@@ -5,14 +5,17 @@
 //! - [`fetch`]: the cache of downloads, outside of the checkout;
 //! - [`processes`]: child processes that end with us, or that run until `down`;
 //! - [`http`]: requests to a service on the loopback interface;
-//! - [`flink`]: Flink with its SQL gateway.
+//! - [`flink`]: Flink with its SQL gateway;
+//! - [`storm`]: Storm, of this time and of the Lachesis paper's.
 //!
-//! Every service binds to the loopback interface alone, on free ports. Every wait has a bound.
+//! Every service binds to the loopback interface alone, on free ports; [`storm`] tells what Storm does not allow. Every wait has a
+//! bound.
 
 pub(crate) mod fetch;
 pub(crate) mod flink;
 pub(crate) mod http;
 pub(crate) mod processes;
+pub(crate) mod storm;
 
 use anyhow::{Result, bail};
 
@@ -21,10 +24,16 @@ use anyhow::{Result, bail};
 pub(crate) enum Service {
     /// Flink: a job manager, a task manager and the SQL gateway.
     Flink,
+    /// Storm: ZooKeeper, Nimbus, a supervisor and its workers.
+    Storm(storm::Release),
 }
 
 /// Every service with its name on the command line.
-const SERVICES: [(&str, Service); 1] = [("flink", Service::Flink)];
+const SERVICES: [(&str, Service); 3] = [
+    ("flink", Service::Flink),
+    ("storm", Service::Storm(storm::Release::Two)),
+    ("storm1", Service::Storm(storm::Release::One)),
+];
 
 /// A command of `cargo xtask services`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,14 +79,16 @@ pub(crate) fn planned(words: &[&str]) -> Result<(Act, Vec<Service>), String> {
 pub(crate) fn run(act: Act, services: &[Service]) -> Result<()> {
     let mut missing = Vec::new();
     for service in services {
-        match (act, service) {
-            (Act::Up, Service::Flink) => flink::up()?,
-            (Act::Down, Service::Flink) => flink::down()?,
-            (Act::Status, Service::Flink) => {
-                if !flink::status()? {
-                    missing.push("flink");
-                }
-            }
+        let is_found = match (act, *service) {
+            (Act::Up, Service::Flink) => flink::up().map(|()| true),
+            (Act::Up, Service::Storm(release)) => storm::up(release).map(|()| true),
+            (Act::Down, Service::Flink) => flink::down().map(|()| true),
+            (Act::Down, Service::Storm(release)) => storm::down(release).map(|()| true),
+            (Act::Status, Service::Flink) => flink::status(),
+            (Act::Status, Service::Storm(release)) => storm::status(release),
+        };
+        if !is_found? {
+            missing.extend(SERVICES.iter().filter(|(_, known)| known == service).map(|(name, _)| *name));
         }
     }
     if !missing.is_empty() {
@@ -93,8 +104,13 @@ mod tests {
     #[test]
     fn lines_name_an_act_and_services() {
         assert_eq!(planned(&["up", "flink"]), Ok((Act::Up, vec![Service::Flink])));
-        assert_eq!(planned(&["down"]), Ok((Act::Down, vec![Service::Flink])));
-        assert_eq!(planned(&["status", "moon"]), Err("unknown service `moon`: choose from flink".to_owned()));
+        assert_eq!(planned(&["down"]), Ok((Act::Down, SERVICES.map(|(_, service)| service).to_vec())));
+        let storms = vec![Service::Storm(storm::Release::One), Service::Storm(storm::Release::Two)];
+        assert_eq!(planned(&["up", "storm1", "storm"]), Ok((Act::Up, storms)));
+        assert_eq!(
+            planned(&["status", "moon"]),
+            Err("unknown service `moon`: choose from flink, storm, storm1".to_owned())
+        );
         assert_eq!(planned(&["start"]), Err("services are told `up`, `down` or `status`".to_owned()));
         assert_eq!(planned(&[]), Err("services are told `up`, `down` or `status`".to_owned()));
     }
