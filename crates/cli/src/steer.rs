@@ -24,12 +24,13 @@ use thalweg_cli::interrupt::Interrupt;
 use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_cli::{console, options, show, steering};
 use thalweg_steer::apply::{Applied, Change};
-use thalweg_steer::flink::{Flink, FlusherQueue, Options};
+use thalweg_steer::flink::{self, Flink, FlusherQueue};
 use thalweg_steer::kernel::Linux;
 use thalweg_steer::rest::Http;
 use thalweg_steer::setting::{Class, Setting};
 use thalweg_steer::state_file;
 use thalweg_steer::steering::{Driver, Round, Row};
+use thalweg_steer::storm::{self, Receiver, SendQueue, Storm};
 use thalweg_steer::threads::Processes;
 use thalweg_steer::tool::{CannotSteer, Ended, Plan, Tool};
 
@@ -43,10 +44,27 @@ Examples:
   thalweg steer flink --rest http://localhost:8081
   thalweg steer flink --policy congestion --translator rt --period 1s -v
   thalweg steer flink --dry-run --output json
+  thalweg steer storm --graphite 127.0.0.1:2003 --source-gauge lag
   thalweg steer --restore
 
 Priorities need root, or CAP_SYS_NICE. Ctrl-C and SIGTERM put everything back;
 after kill -9 a watchdog does, or the next start, or --restore.";
+
+const STORM: &str = "\
+Storm sends its metrics to this program. Set in storm.yaml, and start the
+workers anew:
+  storm.metrics.reporters:
+    - class: \"org.apache.storm.metrics2.reporters.GraphiteStormReporter\"
+      daemons: [\"worker\"]
+      report.period: 1
+      report.period.units: \"SECONDS\"
+      graphite.host: \"127.0.0.1\"
+      graphite.port: 2003
+Each program that reaches the address may send lengths of queues.
+
+Examples:
+  thalweg steer storm --graphite 127.0.0.1:2003 --translator rt -v
+  thalweg steer storm --source-gauge totalSpoutLag --dry-run --output json";
 
 /// Options of `thalweg steer`.
 #[derive(Args)]
@@ -64,6 +82,9 @@ pub struct SteerArgs {
 enum EngineArgs {
     /// Steer the threads of an unmodified Apache Flink whose task managers run on this machine.
     Flink(Box<FlinkArgs>),
+    /// Steer the threads of an unmodified Apache Storm whose workers run on this machine.
+    #[command(after_help = STORM)]
+    Storm(Box<StormArgs>),
 }
 
 #[derive(Args)]
@@ -77,6 +98,21 @@ struct FlinkArgs {
     /// Gauge that tells how many records wait for a source, if its connector has no `pendingRecords`.
     #[arg(long, value_name = "NAME")]
     source_gauge: Option<String>,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+#[derive(Args)]
+struct StormArgs {
+    /// Address to which Storm's GraphiteStormReporter sends, by TCP.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:2003")]
+    graphite: String,
+    /// Gauge that tells how many records wait for a spout; a spout without it counts as empty.
+    #[arg(long, value_name = "NAME")]
+    source_gauge: Option<String>,
+    /// Main class of a program that runs Storm within itself, by LocalCluster.
+    #[arg(long, value_name = "CLASS")]
+    main_class: Option<String>,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -117,6 +153,14 @@ struct CommonArgs {
     verbose: bool,
 }
 
+impl CommonArgs {
+    /// Returns true if the policy is that of the earlier Lachesis, which gave all threads of an operator the length of its
+    /// input.
+    fn is_earlier(&self) -> bool {
+        self.policy == congestion::V1_NAME
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
     /// A table for people, drawn in place on a terminal.
@@ -133,12 +177,20 @@ pub fn run(args: &SteerArgs) -> Result<bool> {
             let token = token_file.as_deref().map(token).transpose()?;
             let http = Http::new(rest, token.as_deref());
             let http = http.map_err(|error| WrongOption(format!("--rest: {error}")))?;
-            // The earlier Lachesis gave all threads of a subtask the length of its input.
-            let is_earlier = common.policy == congestion::V1_NAME;
-            let flusher_queue = if is_earlier { FlusherQueue::Input } else { FlusherQueue::Output };
+            let flusher_queue = if common.is_earlier() { FlusherQueue::Input } else { FlusherQueue::Output };
             let source_gauge = source_gauge.clone();
-            let options = Options { source_gauge, flusher_queue, processes: Processes::default() };
+            let options = flink::Options { source_gauge, flusher_queue, processes: Processes::default() };
             steer(Flink::new(http, options), common)
+        }
+        Some(EngineArgs::Storm(storm)) => {
+            let StormArgs { graphite, source_gauge, main_class, common } = &**storm;
+            let lines = Receiver::bind(graphite)
+                .map_err(|error| WrongOption(format!("--graphite: cannot listen at {graphite}: {error}")))?;
+            let send_queue = if common.is_earlier() { SendQueue::Receive } else { SendQueue::Send };
+            let (source_gauge, main_class) = (source_gauge.clone(), main_class.clone());
+            let processes = Processes::default();
+            let options = storm::Options { source_gauge, send_queue, main_class, processes };
+            steer(Storm::new(lines, options), common)
         }
         None => restore(),
     }

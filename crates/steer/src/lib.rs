@@ -11,7 +11,8 @@
 //! - [`translate`]: ranks become nice values, real-time priorities or CPU shares;
 //! - [`apply`]: threads get them, and only what differs is changed;
 //! - [`state_file`] and [`watchdog`]: everything is put back, even after the tool was killed;
-//! - [`tool`]: all of it together, from the start of a program to its end.
+//! - [`tool`]: all of it together, from the start of a program to its end;
+//! - [`flink`] and [`storm`]: drivers of engines that run as they are.
 //!
 //! Source: Frasca et al., "Accelerating Stream Processing Queries with Congestion-aware Scheduling and Real-time Linux Threads"
 //! (Computing Frontiers 2023), which extends Palyvos-Giannas et al., "Lachesis" (Middleware 2021).

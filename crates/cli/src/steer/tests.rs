@@ -22,6 +22,13 @@ fn options_have_defaults_and_bounds() {
     assert_eq!(rest, "http://localhost:8081");
     let CommonArgs { policy, translator, period, dry_run, .. } = common;
     assert_eq!((&*policy, &*translator, period, dry_run), ("congestion", "nice", Span::from_secs(1), false));
+    let Some(EngineArgs::Storm(storm)) = parsed("storm").unwrap().engine else { panic!("it is storm") };
+    assert_eq!((&*storm.graphite, storm.source_gauge, storm.main_class), ("127.0.0.1:2003", None, None));
+    let is_earlier = |words: &str| match parsed(words).unwrap().engine {
+        Some(EngineArgs::Storm(storm)) => storm.common.is_earlier(),
+        _ => panic!("it is storm"),
+    };
+    assert!(is_earlier("storm --policy congestion_v1") && !is_earlier("storm"));
     assert!(parsed("--restore").unwrap().restore);
     for (words, expected) in [
         ("flink --period 100us", "'--period <SPAN>': 100us must be from 1ms to 60s"),

@@ -5,8 +5,11 @@ use crate::support::{Folder, assert_golden, told};
 
 #[test]
 fn its_help_is_as_wide_as_a_terminal() {
-    for (line, golden) in [("steer --help", "help_steer.txt"), ("steer flink --help", "help_steer_flink.txt")]
-    {
+    for (line, golden) in [
+        ("steer --help", "help_steer.txt"),
+        ("steer flink --help", "help_steer_flink.txt"),
+        ("steer storm --help", "help_steer_storm.txt"),
+    ] {
         let ran = Folder::new(golden).run(line);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
         assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
@@ -26,20 +29,24 @@ fn wrong_options_are_told() {
         "steer flink --dry-run --policy fcfs",
         "steer flink --token-file nowhere",
         "steer --restore flink",
-        "steer storm",
+        "steer storm --graphite nowhere",
+        "steer storm --graphite 127.0.0.1:0 --dry-run --policy fcfs",
+        "steer spark",
     ];
     assert_golden("wrong_steer.txt", &told(&folder, &lines));
 }
 
-/// Where nothing answers, every round is skipped, the reason is told once, and the command fails.
+/// Where nothing answers or sends, every round is skipped, the reason is told once, and the command fails.
 #[test]
 fn an_engine_that_does_not_answer_is_told_once() {
     let folder = Folder::new("steer_silent");
-    let ran = folder.run("steer flink --rest http://127.0.0.1:1 --dry-run --period 10ms --for 200ms");
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
-    assert!(ran.stderr.starts_with("note: a round is skipped: "), "{ran:?}");
-    assert!(ran.stdout.starts_with("0 rounds, ") && !ran.stdout.starts_with("0 rounds, 0 "), "{ran:?}");
+    for engine in ["flink --rest http://127.0.0.1:1", "storm --graphite 127.0.0.1:0"] {
+        let ran = folder.run(&format!("steer {engine} --dry-run --period 10ms --for 200ms"));
+        assert_eq!(ran.code, 1, "{ran:?}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+        assert!(ran.stderr.starts_with("note: a round is skipped: "), "{ran:?}");
+        assert!(ran.stdout.starts_with("0 rounds, ") && !ran.stdout.starts_with("0 rounds, 0 "), "{ran:?}");
+    }
 }
 
 #[test]
