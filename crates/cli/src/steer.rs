@@ -27,7 +27,7 @@ use thalweg_steer::apply::{Applied, Change};
 use thalweg_steer::flink::{self, Flink, FlusherQueue};
 use thalweg_steer::kernel::Linux;
 use thalweg_steer::rest::Http;
-use thalweg_steer::setting::{Class, Setting};
+use thalweg_steer::setting::{Class, CpuTime, Priority, Setting};
 use thalweg_steer::state_file;
 use thalweg_steer::steering::{Driver, Round, Row};
 use thalweg_steer::storm::{self, Receiver, SendQueue, Storm};
@@ -124,8 +124,9 @@ struct CommonArgs {
     #[arg(long, value_name = "POLICY", default_value = "congestion")]
     #[arg(value_parser = PossibleValuesParser::new(policy::names()))]
     policy: String,
-    /// Form of the priorities: nice values, logarithmic as in the published Lachesis or linear as in its paper, or
-    /// real-time priorities under SCHED_RR (rt) or SCHED_FIFO (fifo).
+    /// Form of the priorities: nice values, logarithmic as in the published Lachesis or linear as in its paper;
+    /// real-time priorities under SCHED_RR (rt) or SCHED_FIFO (fifo); or a control group for each operator, with
+    /// shares of CPU time, logarithmic or linear, or with a limit of it.
     #[arg(long, value_name = "FORM", default_value = "nice")]
     #[arg(value_parser = PossibleValuesParser::new(steering::TRANSLATORS.map(|(name, _)| name)))]
     translator: String,
@@ -358,9 +359,13 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Returns the scheduling of a thread in a few letters, such as `nice -20` or `rr 98`.
-fn short(setting: Setting) -> String {
-    let Setting { class, nice, priority, .. } = setting;
+/// Returns the priority of a thread in a few letters, such as `nice -20`, `rr 98` or `shares 1024`.
+fn short(priority: Priority) -> String {
+    let Setting { class, nice, priority, .. } = match priority {
+        Priority::Thread(setting) => setting,
+        Priority::Group(CpuTime::Shares(shares)) => return format!("shares {shares}"),
+        Priority::Group(CpuTime::LimitUs(limit_us)) => return format!("limit {limit_us} us"),
+    };
     match class {
         Class::Other => format!("nice {nice}"),
         Class::Batch => format!("batch {nice}"),
@@ -374,14 +379,16 @@ fn short(setting: Setting) -> String {
 fn changes(rows: &[Row], applied: &Applied) -> String {
     let line = |Change { key, from, to }: &Change| {
         let name = rows.iter().find(|row| row.thread.key == *key).map_or("", |row| row.thread.name.as_str());
-        format!("{} {} -> {} {}\n", key.thread, short(*from), short(*to), plain(name))
+        let from = from.map_or("none".to_owned(), short);
+        format!("{} {from} -> {} {}\n", key.thread, short(*to), plain(name))
     };
     applied.changes.iter().map(line).collect()
 }
 
 /// Returns a round as a JSON object.
 fn as_json(rows: &[Row], applied: &Applied) -> serde_json::Value {
-    let thread = |Row { thread, pending, rank, setting }: &Row| {
+    let thread = |Row { thread, pending, rank, priority }: &Row| {
+        let setting = priority.setting();
         json!({
             "process": thread.key.process,
             "thread": thread.key.thread,
@@ -389,8 +396,10 @@ fn as_json(rows: &[Row], applied: &Applied) -> serde_json::Value {
             "pending": pending,
             "score": rank.map(|rank| rank.score),
             "class": rank.map(|rank| rank.class),
-            "nice": setting.nice,
-            "priority": setting.priority,
+            "nice": setting.map(|setting| setting.nice),
+            "priority": setting.map(|setting| setting.priority),
+            "shares": priority.shares(),
+            "limit_us": priority.limit_us(),
         })
     };
     json!({

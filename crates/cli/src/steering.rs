@@ -20,11 +20,14 @@ use thalweg_steer::watchdog;
 use crate::console;
 
 /// The forms of priorities by name, with what they are.
-pub const TRANSLATORS: [(&str, Translator); 4] = [
+pub const TRANSLATORS: [(&str, Translator); 7] = [
     ("nice", Translator::Nice(Nice { curve: Curve::Logarithmic })),
     ("nice-linear", Translator::Nice(Nice { curve: Curve::Linear })),
     ("rt", Translator::RoundRobin(RealTime::FULL)),
     ("fifo", Translator::Fifo(RealTime::FULL)),
+    ("shares", Translator::Shares(Curve::Logarithmic)),
+    ("shares-linear", Translator::Shares(Curve::Linear)),
+    ("limit", Translator::Limits),
 ];
 
 /// Returns the form of priorities with this name.
@@ -148,7 +151,8 @@ mod tests {
         for (name, expected) in TRANSLATORS {
             assert_eq!(translator(name), Ok(expected));
         }
-        let refused = "`quick` is no form of priorities: take nice, nice-linear, rt, fifo";
+        let refused = "`quick` is no form of priorities: take nice, nice-linear, rt, fifo, shares, \
+                       shares-linear, limit";
         assert_eq!(translator("quick"), Err(refused.to_owned()));
     }
 

@@ -15,11 +15,13 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use crate::groups::Group;
+use crate::groups::{self, Group, Version};
 use crate::kernel::{Kernel, put_back};
-use crate::setting::Setting;
+use crate::setting::{Priority, Setting};
+use crate::shares::{Groups, Member, PERIOD_US, With};
 use crate::state_file::StateFile;
-use crate::threads::{Processes, ThreadKey};
+use crate::threads::{Processes, ThreadKey, is_gone};
+use crate::translate::SharesFile;
 
 /// Gives threads their scheduling, and remembers how it was before.
 pub struct Applier<K> {
@@ -31,27 +33,31 @@ pub struct Applier<K> {
     before: BTreeMap<ThreadKey, Setting>,
     /// Processes whose groups have been looked at for a real-time budget.
     budgeted: BTreeSet<u32>,
+    /// The control groups that the tool has made.
+    groups: Groups,
 }
 
-/// A change of the scheduling of one thread.
+/// A change of the priority of one thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
     /// The thread.
     pub key: ThreadKey,
-    /// The scheduling before the round.
-    pub from: Setting,
-    /// The scheduling that it has now, or would have if this was no dry run.
-    pub to: Setting,
+    /// The priority before the round; `None` if the thread was in no control group of the tool, and is in one now, or if
+    /// the group had no limit.
+    pub from: Option<Priority>,
+    /// The priority that it has now, or would have if this was no dry run.
+    pub to: Priority,
 }
 
 /// Result of one round.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// The threads of the round that got another scheduling.
+    /// The threads of the round that got another priority.
     pub changes: Vec<Change>,
-    /// Number of threads of the round that had their scheduling already.
+    /// Number of threads of the round that had their priority already.
     pub unchanged: u64,
-    /// Number of threads that got back what they had before, because the round does not name them.
+    /// Number of threads that got back what they had before, because the round does not name them. Among them are threads
+    /// that steered threads have started, and that went back to the control group of before.
     pub put_back: u64,
     /// Number of threads that have ended.
     pub ended: u64,
@@ -69,7 +75,46 @@ enum Given {
 impl<K: Kernel> Applier<K> {
     /// Makes an applier. Without a state file it is a dry run: it tells the changes and makes none.
     pub fn new(kernel: K, processes: Processes, state_file: Option<StateFile>) -> Self {
-        Applier { kernel, processes, state_file, before: BTreeMap::new(), budgeted: BTreeSet::new() }
+        let (before, budgeted, groups) = (BTreeMap::new(), BTreeSet::new(), Groups::default());
+        Applier { kernel, processes, state_file, before, budgeted, groups }
+    }
+
+    /// Brings each thread into the control group of its operator. Threads that earlier rounds have moved and this round
+    /// does not name go back to the group of before.
+    pub fn apply_in_groups(&mut self, wanted: &BTreeMap<ThreadKey, Member>) -> Applied {
+        let Applier { kernel, processes, state_file, groups, .. } = self;
+        groups.apply(wanted, With { kernel, processes, state_file: state_file.as_mut() })
+    }
+
+    /// Returns the file that has the shares of control groups.
+    pub fn shares_file(&mut self) -> SharesFile {
+        match groups::version(self.groups.mounts(&self.processes)) {
+            Version::One => SharesFile::Shares,
+            Version::Two => SharesFile::Weight,
+        }
+    }
+
+    /// Returns the CPU time in µs that these threads may use in a period of [`PERIOD_US`], on all cores of the machine,
+    /// by the limits of the control groups in which they were before the tool moved them; the least one if they were in
+    /// several groups.
+    ///
+    /// # Errors
+    /// If a thread is in no group, or if a limit cannot be read. A thread that has ended is no error.
+    pub fn time_us(&mut self, threads: impl IntoIterator<Item = ThreadKey>) -> io::Result<u64> {
+        let cores = groups::cores(&self.processes);
+        let mut homes = BTreeSet::new();
+        for key in threads {
+            match self.groups.home_of(key, &self.processes) {
+                Ok(home) => _ = homes.insert(home),
+                Err(error) if is_gone(&error) && !self.processes.lives(key)? => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let mut least_us = PERIOD_US.saturating_mul(cores.into());
+        for home in homes {
+            least_us = least_us.min(home.time_us(cores, PERIOD_US)?);
+        }
+        Ok(least_us)
     }
 
     /// Gives each thread its scheduling. Threads that earlier rounds have changed and this round does not name get
@@ -131,7 +176,7 @@ impl<K: Kernel> Applier<K> {
         if from == to {
             return Ok(Given::Unchanged);
         }
-        let change = Given::Changed(Change { key, from, to });
+        let change = Given::Changed(Change { key, from: Some(from.into()), to: to.into() });
         let Some(state_file) = &mut self.state_file else { return Ok(change) };
         if to.class.is_real_time() && !self.budgeted.contains(&key.process) {
             Group::budget_of(key.process, &self.processes, state_file)?;

@@ -6,10 +6,12 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use crate::state_file::{StateFile, write_setting};
-use crate::threads::Processes;
+use crate::threads::{Processes, ThreadKey};
 
 /// Real-time budget of a group in per cent of each period: as in Lachesis' scripts, so that a machine whose real-time
 /// threads never wait can still be used.
@@ -20,7 +22,8 @@ pub const BUDGET_PERCENT: i64 = 95;
 pub const SLICE_MS: i64 = 25;
 
 /// Version of control groups.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Version {
     /// Version 1: each controller has a tree of its own.
     One,
@@ -29,7 +32,7 @@ pub enum Version {
 }
 
 /// A control group of the controller `cpu`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Group {
     /// Folder of the group.
     pub folder: PathBuf,
@@ -56,7 +59,24 @@ impl Group {
     /// # Errors
     /// If there is no such process, or if no tree with the controller is mounted.
     pub fn of_process(processes: &Processes, mounts: &str, process: u32) -> io::Result<Group> {
-        let text = fs::read_to_string(processes.root().join(process.to_string()).join("cgroup"))?;
+        let file = processes.root().join(process.to_string()).join("cgroup");
+        let found = Group::of_paths(&fs::read_to_string(file)?, mounts);
+        found.ok_or_else(|| none_of(format_args!("process {process}")))
+    }
+
+    /// Finds the group of a thread, which may be another one than that of its process.
+    ///
+    /// # Errors
+    /// As for [`of_process`](Self::of_process).
+    pub fn of_thread(processes: &Processes, mounts: &str, key: ThreadKey) -> io::Result<Group> {
+        let ThreadKey { process, thread, .. } = key;
+        let file = processes.root().join(format!("{process}/task/{thread}/cgroup"));
+        let found = Group::of_paths(&fs::read_to_string(file)?, mounts);
+        found.ok_or_else(|| none_of(format_args!("thread {thread} of process {process}")))
+    }
+
+    /// Finds a group by the text of a file `cgroup`, which has a path for each tree.
+    fn of_paths(text: &str, mounts: &str) -> Option<Group> {
         let paths = text.lines().filter_map(|line| {
             let (_, rest) = line.split_once(':')?;
             rest.split_once(':')
@@ -79,14 +99,63 @@ impl Group {
                 Version::Two => controllers.is_empty(),
             });
             if let (Some((_, path)), Some(point)) = (path, mounted(version)) {
-                let folder = point.join(path.trim_start_matches('/'));
-                if version == Version::One || has_controller(&folder) {
-                    return Ok(Group { folder, version });
+                let path = Path::new(path.trim_start_matches('/'));
+                let folder = point.join(path);
+                // A group outside the part of the tree that this process sees has a path with `..`.
+                let is_seen = path.components().all(|part| part != Component::ParentDir);
+                if is_seen && (version == Version::One || has_controller(&folder)) {
+                    return Some(Group { folder, version });
                 }
             }
         }
-        let text = format!("process {process} is in no control group of the controller cpu");
-        Err(io::Error::new(io::ErrorKind::NotFound, text))
+        None
+    }
+
+    /// Returns the file that has the numbers of the group's threads, and moves a thread here when its number is written.
+    pub fn list(&self) -> PathBuf {
+        self.folder.join(match self.version {
+            Version::One => "tasks",
+            Version::Two => "cgroup.threads",
+        })
+    }
+
+    /// Returns the CPU time in µs that the group may use in a period of `period_us`, by its own limit and those of the
+    /// groups above it, on a machine with `cores` cores.
+    ///
+    /// # Errors
+    /// If a limit cannot be read.
+    pub fn time_us(&self, cores: u32, period_us: u64) -> io::Result<u64> {
+        let mut least_us = period_us.saturating_mul(cores.into());
+        for folder in self.folder.ancestors() {
+            let group = Group { folder: folder.to_owned(), version: self.version };
+            if !group.list().exists() {
+                break;
+            }
+            let Some((limit_us, of_us)) = group.limit()? else { continue };
+            let part_us = u128::from(limit_us) * u128::from(period_us) / u128::from(of_us.max(1));
+            least_us = least_us.min(u64::try_from(part_us).unwrap_or(u64::MAX));
+        }
+        Ok(least_us)
+    }
+
+    /// Returns the limit of CPU time in µs and its period in µs; `None` if the group has none.
+    fn limit(&self) -> io::Result<Option<(u64, u64)>> {
+        let (limit, period) = match self.version {
+            Version::One => {
+                let number = |name: &str| read_number(&self.folder.join(name));
+                (number("cpu.cfs_quota_us"), number("cpu.cfs_period_us"))
+            }
+            Version::Two => {
+                let file = self.folder.join("cpu.max");
+                (read_number(&file), read_numbers(&file).map(|numbers| numbers[1]))
+            }
+        };
+        match limit {
+            Ok(limit_us) => Ok(u64::try_from(limit_us).ok().zip(period?.try_into().ok())),
+            // The root group has no limit, and a kernel may have no limits at all.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Gives the group of a process a real-time budget as [`give_budget`](Self::give_budget) does. A process in no group
@@ -124,6 +193,32 @@ impl Group {
     }
 }
 
+/// Returns the error that something is in no group.
+fn none_of(what: fmt::Arguments<'_>) -> io::Error {
+    let text = format!("{what} is in no control group of the controller cpu that can be seen here");
+    io::Error::new(io::ErrorKind::NotFound, text)
+}
+
+/// Returns the version of control groups to which the controller `cpu` belongs, by the text of the list of mounted file
+/// systems.
+pub fn version(mounts: &str) -> Version {
+    let has_cpu = |line: &str| {
+        let mut fields = line.split_whitespace().skip(2);
+        fields.next() == Some("cgroup")
+            && fields.next().is_some_and(|options| options.split(',').any(|option| option == "cpu"))
+    };
+    if mounts.lines().any(has_cpu) { Version::One } else { Version::Two }
+}
+
+/// Returns the number of cores of the machine; 1 if it does not tell.
+pub fn cores(processes: &Processes) -> u32 {
+    let text = fs::read_to_string(processes.root().join("stat")).unwrap_or_default();
+    let is_core = |line: &&str| {
+        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()))
+    };
+    (text.lines().filter(is_core).count() as u32).max(1)
+}
+
 /// Returns true if a group of version 2 has the controller `cpu`.
 fn has_controller(folder: &Path) -> bool {
     let controllers = fs::read_to_string(folder.join("cgroup.controllers"));
@@ -151,14 +246,25 @@ pub fn join_sessions(processes: &Processes, state_file: &mut StateFile) -> io::R
 }
 
 /// Returns the same kind of error with the file, and what was to be done with it, in front of its message.
-fn told(act: impl fmt::Display, path: &Path, error: &io::Error) -> io::Error {
+pub(crate) fn told(act: impl fmt::Display, path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{act} {}: {error}", path.display()))
 }
 
-fn read_number(path: &Path) -> io::Result<i64> {
-    let text = fs::read_to_string(path).map_err(|error| told("read", path, &error))?;
-    let number = text.trim().parse::<i64>();
-    number.map_err(|error| told("read", path, &io::Error::new(io::ErrorKind::InvalidData, error)))
+/// Returns the first number of a file of the kernel.
+pub(crate) fn read_number(path: &Path) -> io::Result<i64> {
+    Ok(read_numbers(path)?[0])
+}
+
+/// Returns the first two numbers of a file of the kernel; the second one is 0 if there is only one. The word `max`, by
+/// which version 2 says that there is no limit, is -1, as in version 1.
+fn read_numbers(path: &Path) -> io::Result<[i64; 2]> {
+    let refused = |error: io::Error| told("read", path, &error);
+    let text = fs::read_to_string(path).map_err(refused)?;
+    let number = |word: &str| if word == "max" { Ok(-1) } else { word.parse::<i64>() };
+    let mut words = text.split_whitespace();
+    let mut next = |if_missing: &'static str| number(words.next().unwrap_or(if_missing));
+    let numbers = next("").and_then(|first| Ok([first, next("0")?]));
+    numbers.map_err(|error| refused(io::Error::new(io::ErrorKind::InvalidData, error)))
 }
 
 /// Writes a setting of the kernel, unless it has this number, after its present number has been written down.
@@ -208,10 +314,56 @@ mod tests {
             fs::write(format!("{folder}/cgroup.controllers"), controllers).unwrap();
             check("0::/user.slice/a:b\n", &mounts, found);
         }
+        check("1:cpu:/../../flink\n", MOUNTS, None);
         check("1:cpu:/flink\n", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", None);
         check("", MOUNTS, None);
         check("nonsense", "nonsense", None);
         assert!(Group::of_process(&Machine::new().processes, MOUNTS, 70).is_err(), "no such process");
+    }
+
+    /// A thread may be in another group than its process.
+    #[test]
+    fn the_group_of_a_thread_is_found() {
+        let machine = Machine::new();
+        let key = machine.begin(70, 71, 1);
+        fs::write(machine.processes.root().join("70/cgroup"), "1:cpu:/\n").unwrap();
+        fs::write(machine.processes.root().join("70/task/71/cgroup"), "1:cpu:/flink\n").unwrap();
+        let found = Group::of_thread(&machine.processes, MOUNTS, key).unwrap();
+        assert_eq!(found.list(), Path::new("/sys/fs/cgroup/cpu,cpuset/flink/tasks"));
+        assert_eq!([version(MOUNTS), version("cgroup2 / cgroup2 rw 0 0")], [Version::One, Version::Two]);
+    }
+
+    /// The least part of the machine counts, of the group's own limit and those above it: here 50 ms of 100 ms, and
+    /// 300 ms of 200 ms.
+    #[test]
+    fn the_least_limit_of_a_group_and_those_above_counts() {
+        for (group_version, period) in [(Version::One, 100_000), (Version::Two, 50_000)] {
+            let machine = Machine::new();
+            machine.begin(70, 71, 1);
+            let group = machine.mount(group_version, 70);
+            let time_us = |cores| group.time_us(cores, period).unwrap();
+            let all = period * 4;
+            assert_eq!(time_us(4), all);
+            let limit = |folder: &Path, limit_us: &str, period_us: &str| match group_version {
+                Version::One => {
+                    fs::write(folder.join("cpu.cfs_quota_us"), limit_us).unwrap();
+                    fs::write(folder.join("cpu.cfs_period_us"), period_us).unwrap();
+                }
+                Version::Two => fs::write(folder.join("cpu.max"), format!("{limit_us} {period_us}")).unwrap(),
+            };
+            limit(group.folder.parent().unwrap(), "300000", "200000");
+            assert_eq!(time_us(4), all * 3 / 8);
+            limit(&group.folder, "50000", "100000");
+            assert_eq!([time_us(4), time_us(1)], [all / 8; 2]);
+            let unlimited = if group_version == Version::One { "-1" } else { "max" };
+            limit(&group.folder, unlimited, "100000");
+            assert_eq!([time_us(4), time_us(1)], [all * 3 / 8, all / 4]);
+        }
+        let machine = Machine::new();
+        assert_eq!(cores(&machine.processes), 1);
+        let stat = "cpu  1 2\ncpu0 1 1\ncpu1 0 1\nctxt 5\ncpus 2\n";
+        fs::write(machine.processes.root().join("stat"), stat).unwrap();
+        assert_eq!(cores(&machine.processes), 2);
     }
 
     /// A group without a budget gets one, which is taken back. One that has a budget, or needs none, is left alone.

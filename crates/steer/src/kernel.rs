@@ -1,8 +1,11 @@
 //! The requests of the steering loop to the operating system, behind a trait, so that tests need no privileges.
 
+use std::fs;
 use std::io;
+use std::path::Path;
 
 use crate::setting::Setting;
+use crate::state_file::write_setting;
 use crate::system;
 use crate::threads::{Processes, ThreadKey};
 
@@ -19,6 +22,24 @@ pub trait Kernel {
     /// # Errors
     /// If there is no such thread, without permission, or if the setting does not exist.
     fn set(&self, thread: u32, setting: Setting) -> io::Result<()>;
+
+    /// Makes a control group.
+    ///
+    /// # Errors
+    /// If there is a folder already, or without permission.
+    fn make_group(&self, folder: &Path) -> io::Result<()>;
+
+    /// Removes a control group.
+    ///
+    /// # Errors
+    /// If there is none, if a thread or another group is in it, or without permission.
+    fn remove_group(&self, folder: &Path) -> io::Result<()>;
+
+    /// Moves a thread into the control group with this list of threads.
+    ///
+    /// # Errors
+    /// If there is no such thread or list, or without permission. The error for a thread that does not exist is ESRCH.
+    fn move_thread(&self, thread: u32, list: &Path) -> io::Result<()>;
 }
 
 /// The kernel of this machine.
@@ -32,6 +53,18 @@ impl Kernel for Linux {
 
     fn set(&self, thread: u32, setting: Setting) -> io::Result<()> {
         system::set(thread, setting)
+    }
+
+    fn make_group(&self, folder: &Path) -> io::Result<()> {
+        fs::create_dir(folder)
+    }
+
+    fn remove_group(&self, folder: &Path) -> io::Result<()> {
+        fs::remove_dir(folder)
+    }
+
+    fn move_thread(&self, thread: u32, list: &Path) -> io::Result<()> {
+        write_setting(list, thread)
     }
 }
 

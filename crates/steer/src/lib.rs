@@ -10,6 +10,7 @@
 //! - [`steering`]: one round, from a driver's look at its engine to the change of priorities;
 //! - [`translate`]: ranks become nice values, real-time priorities or CPU shares;
 //! - [`apply`]: threads get them, and only what differs is changed;
+//! - [`shares`]: control groups of operators get CPU time, and threads are moved into them;
 //! - [`state_file`] and [`watchdog`]: everything is put back, even after the tool was killed;
 //! - [`tool`]: all of it together, from the start of a program to its end;
 //! - [`flink`] and [`storm`]: drivers of engines that run as they are.
@@ -30,6 +31,7 @@ pub mod kernel;
 mod numbers;
 pub mod rest;
 pub mod setting;
+pub mod shares;
 pub mod state_file;
 pub mod steering;
 pub mod storm;

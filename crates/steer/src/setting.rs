@@ -1,4 +1,5 @@
-//! The scheduling of one thread by the operating system: its class, and its priority within the class.
+//! The scheduling of one thread by the operating system: its class, and its priority within the class; and the CPU time
+//! of a control group.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,5 +56,87 @@ impl Setting {
     /// Returns the setting of a real-time thread with this priority, which its children do not inherit.
     pub const fn real_time(class: Class, priority: u32) -> Setting {
         Setting { class, nice: 0, priority, resets_on_fork: true }
+    }
+}
+
+/// CPU time that a control group has for its threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CpuTime {
+    /// Part of the CPU time that the groups beside it leave: `cpu.shares` of control groups, version 1, or `cpu.weight`
+    /// of version 2. A greater number is more urgent.
+    Shares(u32),
+    /// Greatest CPU time in µs of each period of [`PERIOD_US`](crate::shares::PERIOD_US), on all cores together.
+    LimitUs(u64),
+}
+
+impl CpuTime {
+    /// Returns the number that stands in the file of the group.
+    pub fn number(self) -> i64 {
+        match self {
+            CpuTime::Shares(shares) => shares.into(),
+            CpuTime::LimitUs(limit_us) => i64::try_from(limit_us).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Returns CPU time of the same form with another number of a file; `None` if the number is a limit that is not set,
+    /// or is out of range.
+    pub fn with_number(self, number: i64) -> Option<CpuTime> {
+        match self {
+            CpuTime::Shares(_) => number.try_into().ok().map(CpuTime::Shares),
+            CpuTime::LimitUs(_) => number.try_into().ok().map(CpuTime::LimitUs),
+        }
+    }
+}
+
+/// The thing that a round gives to a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Priority {
+    /// Scheduling of the thread itself.
+    Thread(Setting),
+    /// CPU time of the control group in which the thread is.
+    Group(CpuTime),
+}
+
+impl Priority {
+    /// Returns a number that is greater if the priority is more urgent. Numbers of priorities of one form can be compared.
+    pub fn urgency(self) -> i64 {
+        match self {
+            Priority::Thread(Setting { priority, .. }) if priority > 0 => i64::from(priority) + NICE_MOST,
+            Priority::Thread(Setting { nice, .. }) => -i64::from(nice),
+            Priority::Group(time) => time.number(),
+        }
+    }
+
+    /// Returns the scheduling of the thread itself; `None` if its group has the priority.
+    pub fn setting(self) -> Option<Setting> {
+        match self {
+            Priority::Thread(setting) => Some(setting),
+            Priority::Group(_) => None,
+        }
+    }
+
+    /// Returns the shares of the thread's group; `None` in other forms.
+    pub fn shares(self) -> Option<u32> {
+        match self {
+            Priority::Group(CpuTime::Shares(shares)) => Some(shares),
+            _ => None,
+        }
+    }
+
+    /// Returns the limit in µs of the thread's group; `None` in other forms.
+    pub fn limit_us(self) -> Option<u64> {
+        match self {
+            Priority::Group(CpuTime::LimitUs(limit_us)) => Some(limit_us),
+            _ => None,
+        }
+    }
+}
+
+/// Urgency of the most urgent nice value. Every real-time thread is above it.
+const NICE_MOST: i64 = 20;
+
+impl From<Setting> for Priority {
+    fn from(setting: Setting) -> Self {
+        Priority::Thread(setting)
     }
 }

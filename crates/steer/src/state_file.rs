@@ -6,11 +6,15 @@
 //!   {"tool":{"key":{..},"boot":"8c5e..","namespace":"pid:[..]"}}    the tool that writes the file
 //!   {"kernel":{"path":..,"before":..}}                              a setting of the kernel, with its number before
 //!   {"thread":{"key":{..},"before":{..}}}                           a thread, with its scheduling before
+//!   {"group":{"folder":..,"home":{..}}}                             a control group that was made, and that above it
+//!   {"controller":{"path":..}}                                      the switch of the controller cpu, which was off
 //! ```
 //!
-//! A file is restored from its end to its beginning, first its threads and then the settings of the kernel: threads lose
-//! their priorities before the group loses the budget for them. If a thread occurs twice, its first line is restored last. The file need not reach the disk: if the
-//! machine stops, priorities are gone, too, and a state file of an earlier start of the machine is only removed.
+//! A file is restored from its end to its beginning, first its threads, then the control groups, and then the settings of
+//! the kernel: threads lose their priorities before the group loses the budget for them. All threads that are in a group
+//! of the tool go to the group above, also those that were started meanwhile, and the group is removed. If a thread occurs
+//! twice, its first line is restored last. The file need not reach the disk: if the machine stops, priorities are gone,
+//! too, and a state file of an earlier start of the machine is only removed.
 //!
 //! **Trust.** A restore by root writes what the file says. So the folder and the file must belong to the user of the
 //! tool and must be writable by no other, the file is opened once and no link is followed, and settings of the kernel
@@ -31,8 +35,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::groups::Group;
 use crate::kernel::{Kernel, put_back};
 use crate::setting::Setting;
+use crate::shares;
 use crate::threads::{Processes, ThreadKey};
 
 /// Maximum size of a state file in bytes: about half a million threads in the life of a tool.
@@ -64,25 +70,30 @@ enum Line {
     Kernel { path: PathBuf, before: i64 },
     /// A thread that the tool has changed, with its scheduling before.
     Thread { key: ThreadKey, before: Setting },
+    /// A control group that the tool has made, and the group to which its threads go back.
+    Group { folder: PathBuf, home: Group },
+    /// The file of a control group, version 2, by which the tool has given the controller cpu to the groups below it.
+    Controller { path: PathBuf },
 }
 
 /// The parts of a state file that are restored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// Threads and settings of the kernel.
+    /// Threads, control groups and settings of the kernel.
     All,
-    /// Threads only. What the tool has set for the group of threads stays, since the tool may go on.
+    /// Threads only, which also go back to their control groups. What the tool has made or set for groups of threads
+    /// stays, since the tool may go on.
     Threads,
 }
 
 /// Result of restoring what state files name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Restored {
-    /// Number of threads that have their scheduling of before.
+    /// Number of threads that have their scheduling or their control group of before.
     pub threads: u64,
     /// Number of threads and groups of threads that were gone.
     pub ended: u64,
-    /// Number of settings of the kernel that have their number of before.
+    /// Number of settings of the kernel that have their number of before, and of control groups that were removed.
     pub settings: u64,
     /// Threads, settings and lines that could not be put back, each with the reason.
     pub failures: Vec<String>,
@@ -94,6 +105,15 @@ impl Restored {
         self.ended += other.ended;
         self.settings += other.settings;
         self.failures.extend(other.failures);
+    }
+
+    /// Counts a setting of the kernel that was written, or could not be.
+    fn add_setting(&mut self, path: &Path, outcome: io::Result<()>) {
+        match outcome {
+            Ok(()) => self.settings += 1,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.ended += 1,
+            Err(error) => self.failures.push(format!("{}: {error}", path.display())),
+        }
     }
 }
 
@@ -184,6 +204,23 @@ impl StateFile {
     /// As for [`note_thread`](Self::note_thread).
     pub fn note_kernel(&mut self, path: &Path, before: i64) -> io::Result<()> {
         self.append(&Line::Kernel { path: path.to_owned(), before })
+    }
+
+    /// Writes down a control group, before it is made, and the group to which its threads will go back. A group above
+    /// others is written down before them.
+    ///
+    /// # Errors
+    /// As for [`note_thread`](Self::note_thread).
+    pub fn note_group(&mut self, folder: &Path, home: &Group) -> io::Result<()> {
+        self.append(&Line::Group { folder: folder.to_owned(), home: home.clone() })
+    }
+
+    /// Writes down the file that gives the controller cpu to groups below, before it is switched on.
+    ///
+    /// # Errors
+    /// As for [`note_thread`](Self::note_thread).
+    pub fn note_controller(&mut self, path: &Path) -> io::Result<()> {
+        self.append(&Line::Controller { path: path.to_owned() })
     }
 
     fn append(&mut self, line: &Line) -> io::Result<()> {
@@ -308,19 +345,33 @@ pub fn undo(path: &Path, part: Part, processes: &Processes, kernel: &impl Kernel
     if !matches!(content.origin(processes)?, Origin::Here(_)) {
         return Ok(restored);
     }
-    // A group cannot lose its real-time budget while one of its threads is real-time.
-    let is_thread = |line: &&Line| matches!(line, Line::Thread { .. });
-    let threads = content.lines.iter().rev().filter(is_thread);
-    let settings = content.lines.iter().rev().filter(|line| !is_thread(line));
-    for line in threads.chain(settings) {
+    // A group cannot lose its real-time budget while one of its threads is real-time, nor a controller that is in use.
+    let place = |line: &Line| match line {
+        Line::Thread { .. } => 0,
+        Line::Group { .. } => 1,
+        Line::Tool { .. } | Line::Kernel { .. } | Line::Controller { .. } => 2,
+    };
+    let mut lines: Vec<&Line> = content.lines.iter().rev().collect();
+    lines.sort_by_key(|line| place(line));
+    for line in lines {
         match line {
             Line::Tool { .. } => {}
-            Line::Kernel { .. } if part == Part::Threads => {}
-            Line::Kernel { path, before } => match write_setting(path, *before) {
-                Ok(()) => restored.settings += 1,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => restored.ended += 1,
-                Err(error) => restored.failures.push(format!("{}: {error}", path.display())),
-            },
+            Line::Kernel { .. } | Line::Controller { .. } if part == Part::Threads => {}
+            Line::Group { folder, home } => {
+                let group = Group { folder: folder.clone(), version: home.version };
+                match shares::leave(&group, home, part, kernel) {
+                    Ok(moved) => {
+                        restored.threads += moved;
+                        restored.settings += u64::from(part == Part::All);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => restored.ended += 1,
+                    Err(error) => restored.failures.push(format!("control group: {error}")),
+                }
+            }
+            Line::Controller { path } => {
+                restored.add_setting(path, write_setting(path, shares::WITHOUT_CONTROLLER));
+            }
+            Line::Kernel { path, before } => restored.add_setting(path, write_setting(path, *before)),
             Line::Thread { key, before } => match put_back(*key, *before, processes, kernel) {
                 Ok(true) => restored.threads += 1,
                 Ok(false) => restored.ended += 1,
@@ -331,9 +382,9 @@ pub fn undo(path: &Path, part: Part, processes: &Processes, kernel: &impl Kernel
     Ok(restored)
 }
 
-/// Writes the number of a setting of the kernel, whose file must exist.
-pub(crate) fn write_setting(path: &Path, number: i64) -> io::Result<()> {
-    OpenOptions::new().write(true).truncate(true).open(path)?.write_all(number.to_string().as_bytes())
+/// Writes the number or the word of a setting of the kernel, whose file must exist.
+pub(crate) fn write_setting(path: &Path, setting: impl fmt::Display) -> io::Result<()> {
+    OpenOptions::new().write(true).truncate(true).open(path)?.write_all(setting.to_string().as_bytes())
 }
 
 /// Undoes what the state file at `path` names, and removes the file unless something could not be put back. The file may

@@ -10,15 +10,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::time::{Duration, Instant};
 
-use thalweg_scheduling::{Fields, OperatorId, Policy, Rank, Snapshot};
+use thalweg_scheduling::{Fields, OperatorId, Policy, Rank, Scale, Snapshot};
 
 use crate::apply::{Applied, Applier};
 use crate::kernel::Kernel;
-use crate::setting::{Class, Setting};
+use crate::setting::{Class, CpuTime, Priority, Setting};
+use crate::shares::Member;
 use crate::threads::ThreadKey;
-use crate::translate::{Nice, RealTime, Unusable};
+use crate::translate::{Curve, Nice, RealTime, Shares, SharesFile, Unusable, bandwidths_us};
 
 /// Time without a round that could be used after which threads get back what they had. A longer time would leave
 /// priorities that fit nothing any more, which may be the reason why the engine does not answer.
@@ -106,20 +108,77 @@ pub enum Translator {
     RoundRobin(RealTime),
     /// Priorities of threads of SCHED_FIFO.
     Fifo(RealTime),
+    /// Shares of control groups, one for each operator.
+    Shares(Curve),
+    /// Limits of the CPU time of control groups, one for each operator: all of it is divided in the proportion in which
+    /// [`Shares`](Self::Shares), logarithmic, would divide it.
+    Limits,
 }
 
 impl Translator {
-    /// Returns the scheduling of each thread.
-    fn settings(self, policy: &dyn Policy, ranks: &[Option<Rank>]) -> Result<Vec<Setting>, Unusable> {
+    /// Returns true if the threads of an operator get a control group.
+    pub const fn needs_groups(self) -> bool {
+        matches!(self, Translator::Shares(_) | Translator::Limits)
+    }
+
+    /// Returns the priority of each thread. The applier is asked about control groups, if the form needs them.
+    fn priorities<K: Kernel>(
+        self,
+        scale: Scale,
+        (threads, ranks): (&[Steered], &[Option<Rank>]),
+        applier: &mut Applier<K>,
+    ) -> Result<Vec<Priority>, NoPriorities> {
         let (real_time, class) = match self {
             Translator::Nice(nice) => {
-                return Ok(nice.translate(policy.scale(), ranks)?.into_iter().map(Setting::nice).collect());
+                let nice = nice.translate(scale, ranks)?;
+                return Ok(nice.into_iter().map(|nice| Setting::nice(nice).into()).collect());
+            }
+            Translator::Shares(curve) => {
+                let shares = Shares { file: applier.shares_file(), curve }.translate(scale, ranks)?;
+                return Ok(shares
+                    .into_iter()
+                    .map(|shares| Priority::Group(CpuTime::Shares(shares)))
+                    .collect());
+            }
+            Translator::Limits => {
+                let of_weights = Shares { file: SharesFile::Shares, curve: Curve::Logarithmic };
+                let weights = of_weights.translate(scale, ranks)?;
+                let all_us = applier.time_us(threads.iter().map(|thread| thread.key))?;
+                // All threads of an operator share its limit.
+                let by_operator: BTreeMap<OperatorId, u32> =
+                    threads.iter().map(|thread| thread.operator).zip(weights).collect();
+                let weights: Vec<Option<f64>> =
+                    by_operator.values().map(|weight| Some(f64::from(*weight))).collect();
+                let limits: BTreeMap<OperatorId, u64> =
+                    by_operator.into_keys().zip(bandwidths_us(&weights, all_us)?).collect();
+                let limit = |thread: &Steered| Priority::Group(CpuTime::LimitUs(limits[&thread.operator]));
+                return Ok(threads.iter().map(limit).collect());
             }
             Translator::RoundRobin(real_time) => (real_time, Class::RoundRobin),
             Translator::Fifo(real_time) => (real_time, Class::Fifo),
         };
-        let priorities = real_time.translate(policy.scale(), ranks)?;
-        Ok(priorities.into_iter().map(|priority| Setting::real_time(class, priority.into())).collect())
+        let priorities = real_time.translate(scale, ranks)?;
+        Ok(priorities.into_iter().map(|priority| Setting::real_time(class, priority.into()).into()).collect())
+    }
+}
+
+/// Error: a round has no priorities, and must be skipped.
+enum NoPriorities {
+    /// A score has no level.
+    Unusable(Unusable),
+    /// The CPU time that can be divided is not known.
+    Unknown(io::Error),
+}
+
+impl From<Unusable> for NoPriorities {
+    fn from(error: Unusable) -> Self {
+        NoPriorities::Unusable(error)
+    }
+}
+
+impl From<io::Error> for NoPriorities {
+    fn from(error: io::Error) -> Self {
+        NoPriorities::Unknown(error)
     }
 }
 
@@ -132,8 +191,8 @@ pub struct Row {
     pub pending: u64,
     /// Rank of the operator; `None` if it was not eligible.
     pub rank: Option<Rank>,
-    /// The scheduling that the thread is to have: of all its operators, that of the most urgent one.
-    pub setting: Setting,
+    /// The priority that the thread is to have: of all its operators, that of the most urgent one.
+    pub priority: Priority,
 }
 
 /// Result of a round.
@@ -190,36 +249,58 @@ impl<D: Driver, K: Kernel> Steering<D, K> {
         self.policy.prepare(&snapshot);
         let ranks: Vec<Option<Rank>> =
             threads.iter().map(|thread| self.policy.rank(&snapshot, thread.operator)).collect();
-        let settings = match self.translator.settings(&*self.policy, &ranks) {
-            Ok(settings) => settings,
-            Err(Unusable { place, score }) => {
+        let waiting = |thread: &Steered| snapshot.operator(thread.operator).map(|state| state.pending);
+        let are_empty: Vec<bool> = threads.iter().map(|thread| waiting(thread) == Some(0)).collect();
+        let ranks = placed(self.policy.scale(), ranks, &are_empty);
+        let priorities =
+            self.translator.priorities(self.policy.scale(), (&threads, &ranks), &mut self.applier);
+        let priorities = match priorities {
+            Ok(priorities) => priorities,
+            Err(NoPriorities::Unusable(Unusable { place, score })) => {
                 let reason = format!("`{}` has the score {score}", threads[place].name);
                 return self.skip(reason);
             }
+            Err(NoPriorities::Unknown(error)) => return self.skip(error.to_string()),
         };
         let pending = |operator: OperatorId| snapshot.operator(operator).map_or(0, |state| state.pending);
-        // A thread that runs several operators gets the most urgent of their settings.
-        let mut wanted: BTreeMap<ThreadKey, Setting> = BTreeMap::new();
-        for (thread, setting) in threads.iter().zip(settings) {
-            let most_urgent = wanted.entry(thread.key).or_insert(setting);
-            if (setting.priority, -setting.nice) > (most_urgent.priority, -most_urgent.nice) {
-                *most_urgent = setting;
+        // A thread that runs several operators gets the most urgent of their priorities.
+        let mut wanted: BTreeMap<ThreadKey, (OperatorId, Priority)> = BTreeMap::new();
+        for (thread, priority) in threads.iter().zip(priorities) {
+            let most_urgent = wanted.entry(thread.key).or_insert((thread.operator, priority));
+            if priority.urgency() > most_urgent.1.urgency() {
+                *most_urgent = (thread.operator, priority);
             }
         }
         let row = |(thread, rank): (Steered, Option<Rank>)| {
-            let setting = wanted[&thread.key];
-            Row { pending: pending(thread.operator), rank, setting, thread }
+            let (_, priority) = wanted[&thread.key];
+            Row { pending: pending(thread.operator), rank, priority, thread }
         };
         let rows: Vec<Row> = threads.into_iter().zip(ranks).map(row).collect();
-        let applied = self.applier.apply(&wanted);
+        let applied = self.apply(&wanted);
         self.used = Instant::now();
         Round::Applied { rows, applied }
+    }
+
+    /// Gives each thread its priority: by itself, or by the control group of its operator.
+    fn apply(&mut self, wanted: &BTreeMap<ThreadKey, (OperatorId, Priority)>) -> Applied {
+        if self.translator.needs_groups() {
+            let member = |(key, (operator, priority)): (&ThreadKey, &(OperatorId, Priority))| match priority {
+                Priority::Group(time) => Some((*key, Member { operator: *operator, time: *time })),
+                Priority::Thread(_) => None,
+            };
+            self.applier.apply_in_groups(&wanted.iter().filter_map(member).collect())
+        } else {
+            let setting = |(key, (_, priority)): (&ThreadKey, &(OperatorId, Priority))| {
+                Some((*key, priority.setting()?))
+            };
+            self.applier.apply(&wanted.iter().filter_map(setting).collect())
+        }
     }
 
     fn skip(&mut self, reason: String) -> Round {
         self.skipped += 1;
         if self.used.elapsed() > STALE_AFTER {
-            self.applier.apply(&BTreeMap::new());
+            self.apply(&BTreeMap::new());
         }
         Round::Skipped(reason)
     }
@@ -230,14 +311,33 @@ impl<D: Driver, K: Kernel> Steering<D, K> {
     }
 }
 
+/// Gives operators for which nothing waits the score 0 in the last class that occurs, if ratios of scores mean
+/// something. So they have their place in the range, by the formula of Lachesis, and a record that arrives between two
+/// rounds does not meet a thread of the lowest priority while all queues are short. Operators that cannot run although
+/// something waits for them, since their output is full, remain without a rank; so do all others under other scales,
+/// where no score is known to be that of no work.
+fn placed(scale: Scale, mut ranks: Vec<Option<Rank>>, are_empty: &[bool]) -> Vec<Option<Rank>> {
+    let Some(last) = ranks.iter().flatten().map(|rank| rank.class).max() else { return ranks };
+    if scale == Scale::Ratio {
+        for (rank, is_empty) in ranks.iter_mut().zip(are_empty) {
+            if rank.is_none() && *is_empty {
+                *rank = Some(Rank { class: last, score: 0.0, tie: 0 });
+            }
+        }
+    }
+    ranks
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
+    use std::fs;
 
     use thalweg_scheduling::by_name;
 
     use super::*;
     use crate::fake::{FakeKernel, Machine, Told, engine};
+    use crate::groups::{Group, Version};
 
     fn steering(
         machine: &Machine,
@@ -249,7 +349,7 @@ mod tests {
         Steering::new(Told(rounds.into()), by_name("congestion").unwrap(), translator, applier).unwrap()
     }
 
-    /// The longest queue gets the best priority, one without work the worst, and what does not change is left.
+    /// The longest queue gets the best priority, an empty one its place in the range, and what does not change is left.
     #[test]
     fn the_longest_queue_goes_first() {
         let machine = Machine::new();
@@ -259,7 +359,7 @@ mod tests {
         };
         let rounds = vec![engine([99, 124, 0]), engine([99, 124, 0]), engine([0, 0, 5])];
         let mut steering = steering(&machine, Translator::Nice(Nice::default()), rounds);
-        for (expected, changes) in [([-19, -20, 19], 3), ([-19, -20, 19], 0), ([19, 19, -20], 3)] {
+        for (expected, changes) in [([-19, -20, 2], 3), ([-19, -20, 2], 0), ([-12, -12, -20], 3)] {
             let Round::Applied { rows, applied } = steering.round() else { panic!("it was skipped") };
             assert_eq!((rows.len(), applied.changes.len()), (3, changes));
             let found: Vec<i32> =
@@ -296,8 +396,66 @@ mod tests {
                 let Round::Applied { rows, .. } = steering.round() else { panic!("it was skipped") };
                 let setting = machine.kernel.of(&[key])[0].unwrap();
                 assert!(setting.nice == -20 || setting.priority == 98, "{setting:?}");
-                assert!(rows.iter().all(|row| row.setting == setting));
+                assert!(rows.iter().all(|row| row.priority == setting.into()));
             }
+        }
+    }
+
+    /// With shares the longest queue has the most. An operator that cannot run has the least, and never none. Under
+    /// limits all CPU time is divided in the same proportion.
+    #[test]
+    fn groups_of_operators_get_shares_and_limits() {
+        let forms: [(Translator, Version, &str, [&str; 3]); 4] = [
+            (Translator::Shares(Curve::Logarithmic), Version::One, "cpu.shares", ["71054", "88818", "655"]),
+            (Translator::Shares(Curve::Logarithmic), Version::Two, "cpu.weight", ["6939", "8674", "64"]),
+            (Translator::Shares(Curve::Linear), Version::One, "cpu.shares", ["209293", "262144", "2"]),
+            (Translator::Limits, Version::One, "cpu.cfs_quota_us", ["88525", "110658", "1000"]),
+        ];
+        for (translator, version, file, expected) in forms {
+            let machine = Machine::new();
+            let keys = [71, 72, 73].map(|thread| machine.begin(70, thread, 1));
+            let home = machine.mount(version, 70);
+            fs::write(machine.processes.root().join("stat"), "cpu0 1\ncpu1 1\n").unwrap();
+            let observed = || engine(&[(keys[0], 99), (keys[1], 124), (keys[2], 0)]);
+            let mut steering = steering(&machine, translator, vec![observed(), observed()]);
+            for (changes, unchanged) in [(3, 0), (0, 3)] {
+                let Round::Applied { rows, applied } = steering.round() else { panic!("it was skipped") };
+                assert_eq!((applied.changes.len(), applied.unchanged), (changes, unchanged), "{applied:?}");
+                assert!(rows.iter().all(|row| row.priority.setting().is_none()));
+            }
+            let all = fs::read_dir(&home.folder).unwrap().map(|entry| entry.unwrap().path());
+            let all = all.into_iter().find(|path| path.is_dir()).unwrap();
+            let found = ["0", "1", "2"].map(|name| {
+                let text = fs::read_to_string(all.join(name).join(file)).unwrap();
+                text.trim().to_owned()
+            });
+            assert_eq!(found, expected, "{translator:?}");
+            // No round can be used any more. After a while all threads are at home again.
+            steering.used = Instant::now().checked_sub(STALE_AFTER * 2).unwrap();
+            assert!(matches!(steering.round(), Round::Skipped(_)));
+            assert_eq!(fs::read_to_string(home.list()).unwrap().lines().count(), 3);
+        }
+    }
+
+    /// A thread of two operators is in the group of the more urgent one. Without control groups there are no limits to
+    /// divide, so the round is skipped.
+    #[test]
+    fn a_thread_of_two_operators_is_in_the_group_of_the_more_urgent() {
+        for (pending, more_urgent) in [([124, 99], "0"), ([99, 124], "1")] {
+            let machine = Machine::new();
+            let key = machine.begin(70, 71, 1);
+            let home = machine.mount(Version::One, 70);
+            let engine = engine(&pending.map(|pending| (key, pending)));
+            let mut steering = steering(&machine, Translator::Limits, vec![engine.clone(), engine]);
+            let Round::Applied { rows, .. } = steering.round() else { panic!("it was skipped") };
+            assert_eq!(rows[0].priority, rows[1].priority);
+            let found = Group::of_thread(&machine.processes, &machine.processes.mounts(), key).unwrap();
+            assert!(
+                found.folder.starts_with(&home.folder) && found.folder.ends_with(more_urgent),
+                "{found:?}"
+            );
+            fs::write(machine.processes.root().join("70/task/71/cgroup"), "").unwrap();
+            assert!(matches!(steering.round(), Round::Skipped(why) if why.contains("in no control group")));
         }
     }
 
@@ -313,8 +471,8 @@ mod tests {
             Fields::PENDING
         }
 
-        fn scale(&self) -> thalweg_scheduling::Scale {
-            thalweg_scheduling::Scale::Ratio
+        fn scale(&self) -> Scale {
+            Scale::Ratio
         }
 
         fn rank(&self, _: &Snapshot, operator: OperatorId) -> Option<Rank> {

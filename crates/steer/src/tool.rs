@@ -1,7 +1,8 @@
 //! The tool: what a program does that steers threads, from its start to its end.
 //!
 //! ```text
-//!   begin:  restore what others left -> state file -> budget -> watchdog -> settings of the machine -> own urgency
+//!   begin:  look for writable control groups if the form needs them
+//!           restore what others left -> state file -> budget -> watchdog -> settings of the machine -> own urgency
 //!   run:    every period a sign of life to the watchdog, own urgency, and a round
 //!   end:    lower the watchdog, restore everything, remove the state file, end the watchdog
 //! ```
@@ -23,6 +24,7 @@ use crate::apply::Applier;
 use crate::groups::{self, Group};
 use crate::kernel::Kernel;
 use crate::setting::{Class, Setting};
+use crate::shares;
 use crate::state_file::{self, Restored, StateError, StateFile};
 use crate::steering::{Driver, Round, Steering, Translator, Unfit};
 use crate::threads::{Processes, ThreadKey, is_gone};
@@ -71,6 +73,8 @@ pub enum CannotSteer {
     },
     /// A setting of the machine could not be changed.
     Machine(io::Error),
+    /// Threads of the engine cannot be moved into control groups.
+    NoGroups(io::Error),
 }
 
 impl fmt::Display for CannotSteer {
@@ -85,6 +89,9 @@ impl fmt::Display for CannotSteer {
                 let grant = "run as root, or grant CAP_SYS_NICE to the program \
                              (setcap cap_sys_nice+ep FILE), or to its container";
                 write!(f, "the kernel refuses {what} ({error}): {grant}")
+            }
+            CannotSteer::NoGroups(error) => {
+                write!(f, "threads cannot be moved into control groups ({error}): {}", shares::GRANT)
             }
             CannotSteer::Machine(error) => {
                 write!(f, "a setting of the machine cannot be changed: {error}; run as root")
@@ -129,7 +136,7 @@ impl<D: Driver, K: Kernel + Clone> Tool<D, K> {
     /// # Errors
     /// [`CannotSteer`]; everything is then as it was.
     pub fn begin(
-        driver: D,
+        mut driver: D,
         policy: Box<dyn Policy>,
         plan: Plan,
         watchdog: impl FnOnce(&Path) -> Command,
@@ -137,7 +144,14 @@ impl<D: Driver, K: Kernel + Clone> Tool<D, K> {
     ) -> Result<Self, CannotSteer> {
         let Plan { translator, period, states, urgent } = plan;
         let [least, most] = PERIODS;
-        let own = if matches!(translator, Translator::Nice(_)) { OWN_NICE } else { OWN_REAL_TIME };
+        let is_real_time = matches!(translator, Translator::RoundRobin(_) | Translator::Fifo(_));
+        let own = if is_real_time { OWN_REAL_TIME } else { OWN_NICE };
+        if translator.needs_groups() && states.is_some() {
+            // An engine that gives no answer yet has its first round later.
+            let threads = driver.observe().map(|seen| seen.threads).unwrap_or_default();
+            shares::check(threads.iter().map(|thread| thread.key), &processes)
+                .map_err(CannotSteer::NoGroups)?;
+        }
         let mut tool = Begun { own, urgent, ..Begun::default() };
         let state_file =
             states.map(|states| tool.prepare(&states, translator, watchdog, (&processes, &kernel)));
@@ -269,8 +283,10 @@ impl Begun {
         let is_watched = watchdog.is_privileged();
         self.watchdog = Some(watchdog);
         let set = match translator {
-            Translator::Nice(_) => groups::join_sessions(processes, &mut state_file)
-                .map_err(|error| format!("nice values act within one session only: {error}")),
+            Translator::Nice(_) | Translator::Shares(_) | Translator::Limits => {
+                groups::join_sessions(processes, &mut state_file)
+                    .map_err(|error| format!("nice values act within one session only: {error}"))
+            }
             Translator::RoundRobin(_) => groups::set_slice(processes, &mut state_file)
                 .map_err(|error| format!("the time slice stays as it is: {error}")),
             Translator::Fifo(_) => Ok(()),
@@ -290,6 +306,11 @@ impl Begun {
             state_file.note_thread(*thread, before).map_err(machine)?;
             match kernel.set(thread.thread, own) {
                 Err(error) if is_gone(&error) => {}
+                // Groups divide CPU time all the same.
+                Err(error) if translator.needs_groups() => {
+                    let text = format!("thread {} is no more urgent than others: {error}", thread.thread);
+                    self.notes.push(text);
+                }
                 outcome => {
                     outcome.map_err(|error| CannotSteer::NotPermitted { class: own.class, error })?;
                 }

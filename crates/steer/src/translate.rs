@@ -315,23 +315,23 @@ impl Shares {
 /// Least bound of CPU time in a period that the kernel takes, in µs.
 pub const BANDWIDTH_US_MIN: u64 = 1_000;
 
-/// Returns for each group the CPU time in µs that it may use in a period of `period_us`: of the time of all `cores`
-/// cores, the part that its score has in the sum of scores, v / Σv, and at least [`BANDWIDTH_US_MIN`]. Scores that are
-/// not above zero, and groups that are not eligible, get the least, so they are slowed down but never stopped. If no
-/// score is above zero, every group may use all cores.
+/// Returns for each group the CPU time in µs that it may use in a period: of `all_us`, the time of all cores, the part
+/// that its score has in the sum of scores, v / Σv, and at least [`BANDWIDTH_US_MIN`]. Scores that are not above zero, and
+/// groups that are not eligible, get the least, so they are slowed down but never stopped. If no score is above zero,
+/// every group may use all cores.
 ///
 /// Source: the Lachesis of 2021 bounds the CPU time of groups; the division by scores is ours.
 ///
 /// # Errors
 /// [`Unusable`] if a score is NaN or infinite.
-pub fn bandwidths_us(scores: &[Option<f64>], cores: u32, period_us: u64) -> Result<Vec<u64>, Unusable> {
+pub fn bandwidths_us(scores: &[Option<f64>], all_us: u64) -> Result<Vec<u64>, Unusable> {
     let unusable = |(place, score): (usize, &Option<f64>)| {
         score.filter(|score| !score.is_finite()).map(|score| Unusable { place, score })
     };
     if let Some(unusable) = scores.iter().enumerate().find_map(unusable) {
         return Err(unusable);
     }
-    let all_us = period_us.saturating_mul(u64::from(cores)).max(BANDWIDTH_US_MIN);
+    let all_us = all_us.max(BANDWIDTH_US_MIN);
     let positive = |score: &Option<f64>| score.unwrap_or(0.0).max(0.0);
     let greatest = scores.iter().map(positive).fold(0.0, f64::max);
     if greatest == 0.0 {

@@ -67,7 +67,7 @@ pub struct SteerPlan {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Steered {
     pub policy: String,
-    /// The form of priorities: `nice`, `nice-linear`, `rt` or `fifo`.
+    /// The form of priorities, such as `nice`, `rt` or `shares`.
     pub form: String,
     /// Time between two rounds in seconds.
     pub period_s: f64,
@@ -86,15 +86,19 @@ pub struct Steered {
 }
 
 /// An operator of a steered run, with means over the rounds in which its thread ran.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct SteeredOperator {
     pub name: String,
     /// Number of records that waited for the operator.
     pub pending: f64,
-    /// Nice value of the thread; 0 where it had a real-time priority.
+    /// Nice value of the thread; 0 in other forms.
     pub nice: f64,
-    /// Real-time priority of the thread; 0 where it had a nice value.
+    /// Real-time priority of the thread; 0 in other forms.
     pub priority: f64,
+    /// CPU shares of the operator's control group; 0 in other forms.
+    pub shares: f64,
+    /// CPU time in µs that the operator's control group may use in a period of 100 ms; 0 in other forms.
+    pub limit_us: f64,
 }
 
 impl Steered {
@@ -168,8 +172,9 @@ struct Sums {
     rounds: u64,
     changes: u64,
     failures: u64,
-    /// For each name of an operator: number of looks, and sums of waiting records, nice values and priorities.
-    operators: BTreeMap<String, (u64, [f64; 3])>,
+    /// For each name of an operator: number of looks, and sums of waiting records, nice values, priorities, shares and
+    /// limits.
+    operators: BTreeMap<String, (u64, [f64; 5])>,
 }
 
 impl Sums {
@@ -178,19 +183,21 @@ impl Sums {
         self.rounds += 1;
         self.changes += applied.changes.len() as u64;
         self.failures += applied.failures.len() as u64;
-        for Row { thread, pending, setting, .. } in rows {
+        for Row { thread, pending, priority, .. } in rows {
             let (looks, sums) = self.operators.entry(thread.name).or_default();
-            let Setting { nice, priority, .. } = setting;
             *looks += 1;
-            let seen = [pending as f64, f64::from(nice), f64::from(priority)];
+            let Setting { nice, priority: real_time, .. } = priority.setting().unwrap_or_default();
+            let shares = f64::from(priority.shares().unwrap_or_default());
+            let limit_us = priority.limit_us().unwrap_or_default() as f64;
+            let seen = [pending as f64, f64::from(nice), f64::from(real_time), shares, limit_us];
             sums.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
         }
     }
 
     fn operators(self) -> Vec<SteeredOperator> {
-        let mean = |(name, (looks, sums)): (String, (u64, [f64; 3]))| {
-            let [pending, nice, priority] = sums.map(|sum| sum / looks as f64);
-            SteeredOperator { name, pending, nice, priority }
+        let mean = |(name, (looks, sums)): (String, (u64, [f64; 5]))| {
+            let [pending, nice, priority, shares, limit_us] = sums.map(|sum| sum / looks as f64);
+            SteeredOperator { name, pending, nice, priority, shares, limit_us }
         };
         self.operators.into_iter().map(mean).collect()
     }
@@ -307,7 +314,10 @@ mod tests {
         assert_eq!((parsed.policy(), parsed.form.as_str()), ("congestion", "nice"));
         for (text, expected) in [
             ("congestion", "`congestion` has no form: write congestion:nice"),
-            ("congestion:fast", "`fast` is no form of priorities: take nice, nice-linear, rt, fifo"),
+            (
+                "congestion:fast",
+                "`fast` is no form of priorities: take nice, nice-linear, rt, fifo, shares, shares-linear, limit",
+            ),
         ] {
             assert_eq!(SteerOption::parsed(text), Err(expected.to_owned()));
         }

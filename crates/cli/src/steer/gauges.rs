@@ -32,16 +32,24 @@ fn text(rows: &[Row], [rounds, skipped, changes, failures]: [u64; 4]) -> String 
         let metric = format!("thalweg_steer_{name}_total");
         let _is_text = write!(text, "# HELP {metric} {help}\n# TYPE {metric} counter\n{metric} {count}\n");
     }
-    let gauges: [(&str, &str, fn(&Row) -> Option<f64>); 4] = [
+    let gauges: [(&str, &str, fn(&Row) -> Option<f64>); 6] = [
         ("pending", "Records or buffers that wait for the operator of a thread", |row| {
             Some(row.pending as f64)
         }),
         ("score", "Score of the operator by the policy", |row| row.rank.map(|rank| rank.score)),
         ("nice", "Nice value of a thread", |row| {
-            (!row.setting.class.is_real_time()).then_some(f64::from(row.setting.nice))
+            let setting = row.priority.setting().filter(|setting| !setting.class.is_real_time())?;
+            Some(f64::from(setting.nice))
         }),
         ("priority", "Real-time priority of a thread", |row| {
-            row.setting.class.is_real_time().then_some(f64::from(row.setting.priority))
+            let setting = row.priority.setting().filter(|setting| setting.class.is_real_time())?;
+            Some(f64::from(setting.priority))
+        }),
+        ("shares", "CPU shares of the control group of a thread", |row| {
+            Some(f64::from(row.priority.shares()?))
+        }),
+        ("limit_us", "CPU time of the control group of a thread in a period of 100 ms, in us", |row| {
+            Some(row.priority.limit_us()? as f64)
         }),
     ];
     for (name, help, value) in gauges {
@@ -70,7 +78,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use thalweg::scheduling::{OperatorId, Rank};
-    use thalweg_steer::setting::{Class, Setting};
+    use thalweg_steer::setting::{Class, CpuTime, Priority, Setting};
     use thalweg_steer::steering::Steered;
     use thalweg_steer::threads::ThreadKey;
 
@@ -78,15 +86,17 @@ mod tests {
 
     #[test]
     fn threads_are_labelled_and_have_one_of_two_priorities() {
-        let row = |thread, name: &str, rank, setting| {
+        let row = |thread, name: &str, rank, priority: Priority| {
             let key = ThreadKey { process: 7, thread, started: 1 };
             let thread = Steered { key, operator: OperatorId(0), name: name.to_owned() };
-            Row { thread, pending: 5, rank, setting }
+            Row { thread, pending: 5, rank, priority }
         };
         let rank = Some(Rank { class: 0, score: 2.5, tie: 0 });
         let rows = [
-            row(71, "a \"b\"", rank, Setting::nice(-3)),
-            row(72, "c", None, Setting::real_time(Class::Fifo, 9)),
+            row(71, "a \"b\"", rank, Setting::nice(-3).into()),
+            row(72, "c", None, Setting::real_time(Class::Fifo, 9).into()),
+            row(73, "d", None, Priority::Group(CpuTime::Shares(88_818))),
+            row(74, "e", None, Priority::Group(CpuTime::LimitUs(1_000))),
         ];
         let text = text(&rows, [1, 2, 3, 4]);
         for line in [
@@ -95,13 +105,16 @@ mod tests {
             "thalweg_steer_thread_score{process=\"7\",thread=\"71\",operator=\"0\",name=\"a \\\"b\\\"\"} 2.5",
             "thalweg_steer_thread_nice{process=\"7\",thread=\"71\",operator=\"0\",name=\"a \\\"b\\\"\"} -3",
             "thalweg_steer_thread_priority{process=\"7\",thread=\"72\",operator=\"0\",name=\"c\"} 9",
+            "thalweg_steer_thread_shares{process=\"7\",thread=\"73\",operator=\"0\",name=\"d\"} 88818",
+            "thalweg_steer_thread_limit_us{process=\"7\",thread=\"74\",operator=\"0\",name=\"e\"} 1000",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }
         let of = |metric: &str| text.lines().filter(|line| line.starts_with(&format!("{metric}{{"))).count();
         assert_eq!(
-            ["score", "nice", "priority"].map(|name| of(&format!("thalweg_steer_thread_{name}"))),
-            [1, 1, 1]
+            ["score", "nice", "priority", "shares", "limit_us"]
+                .map(|name| of(&format!("thalweg_steer_thread_{name}"))),
+            [1; 5]
         );
     }
 }

@@ -1,5 +1,7 @@
 //! The threads of a round as a table of at most 80 columns, the most urgent first.
 
+use std::cmp::Reverse;
+
 use thalweg_cli::show;
 use thalweg_steer::steering::Row;
 
@@ -9,7 +11,7 @@ use super::short;
 const ROWS_MAX: usize = 20;
 
 /// Columns of the name of a thread, behind the figures. A longer name keeps its end, where the number of the subtask is.
-const NAME_COLUMNS: usize = 39;
+const NAME_COLUMNS: usize = 34;
 
 /// The way in which tables are written.
 pub enum Table {
@@ -64,17 +66,18 @@ impl Table {
 }
 
 fn lines(rows: &[Row]) -> Vec<String> {
-    let mut lines = vec![format!("{:>8} {:>8} {:>9} {:>11}  name", "thread", "priority", "score", "waiting")];
+    let mut lines =
+        vec![format!("{:>8} {:>13} {:>9} {:>11}  name", "thread", "priority", "score", "waiting")];
     let mut sorted: Vec<&Row> = rows.iter().collect();
-    sorted.sort_by_key(|row| (std::cmp::Reverse(row.setting.priority), row.setting.nice));
-    for Row { thread, pending, rank, setting } in sorted.iter().take(ROWS_MAX) {
+    sorted.sort_by_key(|row| Reverse(row.priority.urgency()));
+    for Row { thread, pending, rank, priority } in sorted.iter().take(ROWS_MAX) {
         let score = rank.map_or("-".to_owned(), |rank| score(rank.score));
         let name = end_of(&thread.name, NAME_COLUMNS);
         let waiting = show::count(*pending);
         lines.push(format!(
-            "{:>8} {:>8} {score:>9} {waiting:>11}  {name}",
+            "{:>8} {:>13} {score:>9} {waiting:>11}  {name}",
             thread.key.thread,
-            short(*setting)
+            short(*priority)
         ));
     }
     let further = rows.len().saturating_sub(ROWS_MAX);
@@ -110,7 +113,7 @@ fn end_of(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use thalweg::scheduling::{OperatorId, Rank};
-    use thalweg_steer::setting::{Class, Setting};
+    use thalweg_steer::setting::{Class, CpuTime, Priority, Setting};
     use thalweg_steer::steering::Steered;
     use thalweg_steer::threads::ThreadKey;
 
@@ -123,7 +126,7 @@ mod tests {
             thread: Steered { key, operator: OperatorId(0), name: name.to_owned() },
             pending,
             rank,
-            setting,
+            priority: setting.into(),
         }
     }
 
@@ -136,14 +139,29 @@ mod tests {
             Row { rank: None, ..row(73, "idle", 1, Setting::real_time(Class::Fifo, 98)) },
         ];
         let expected = [
-            "  thread priority     score     waiting  name",
-            "      73  fifo 98         -           1  idle",
-            " 1234567 nice -20    1.23e8 123,456,789  .. Map -> Filter -> Sink: out (12/16)#0",
-            "      71  nice 19       0.0           0  map (1/2)#0",
+            "  thread      priority     score     waiting  name",
+            "      73       fifo 98         -           1  idle",
+            " 1234567      nice -20    1.23e8 123,456,789  ..-> Filter -> Sink: out (12/16)#0",
+            "      71       nice 19       0.0           0  map (1/2)#0",
         ];
         let lines = lines(&rows);
         assert_eq!(lines, expected);
         assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
+    }
+
+    /// Groups have shares or limits, the greatest first.
+    #[test]
+    fn shares_and_limits_are_shown() {
+        let of_group =
+            |thread, time| Row { priority: Priority::Group(time), ..row(thread, "x", 1, Setting::DEFAULT) };
+        let rows = [of_group(71, CpuTime::Shares(2)), of_group(72, CpuTime::Shares(262_144))];
+        let shown = lines(&rows);
+        assert!(
+            shown[1].starts_with("      72 shares 262144 ") && shown[2].contains(" shares 2 "),
+            "{shown:?}"
+        );
+        let shown = lines(&[of_group(73, CpuTime::LimitUs(200_000))]);
+        assert!(shown[1].contains(" limit 200000 us "), "{shown:?}");
     }
 
     #[test]

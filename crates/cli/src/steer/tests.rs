@@ -46,10 +46,10 @@ fn options_have_defaults_and_bounds() {
 fn round() -> Round {
     let key = ThreadKey { process: 7, thread: 71, started: 1 };
     let thread = Steered { key, operator: OperatorId(0), name: "map (1/2)#0".to_owned() };
-    let to = Setting::nice(-20);
+    let to = Priority::Thread(Setting::nice(-20));
     let rank = Some(Rank { class: 0, score: 5.0, tie: 0 });
-    let rows = vec![Row { thread, pending: 5, rank, setting: to }];
-    let changes = vec![Change { key, from: Setting::DEFAULT, to }];
+    let rows = vec![Row { thread, pending: 5, rank, priority: to }];
+    let changes = vec![Change { key, from: Some(Setting::DEFAULT.into()), to }];
     Round::Applied { rows, applied: Applied { changes, ..Applied::default() } }
 }
 
@@ -60,14 +60,20 @@ fn a_change_is_a_line_and_a_round_an_object() {
     let expected = json!({
         "threads": [{
             "process": 7, "thread": 71, "name": "map (1/2)#0", "pending": 5, "score": 5.0, "class": 0,
-            "nice": -20, "priority": 0,
+            "nice": -20, "priority": 0, "shares": null, "limit_us": null,
         }],
         "changes": 1, "put_back": 0, "ended": 0, "failures": 0,
     });
     assert_eq!(as_json(&rows, &applied), expected);
     let settings =
         [Setting::nice(3), Setting::real_time(Class::RoundRobin, 9), Setting::real_time(Class::Fifo, 1)];
-    assert_eq!(settings.map(short), ["nice 3", "rr 9", "fifo 1"]);
+    assert_eq!(settings.map(|setting| short(setting.into())), ["nice 3", "rr 9", "fifo 1"]);
+    let times = [CpuTime::Shares(2), CpuTime::LimitUs(1_000)];
+    assert_eq!(times.map(|time| short(Priority::Group(time))), ["shares 2", "limit 1000 us"]);
+    // A thread that was in no control group of the tool.
+    let Round::Applied { rows, mut applied } = round() else { unreachable!("it was applied") };
+    applied.changes[0].from = None;
+    assert_eq!(changes(&rows, &applied), "71 none -> nice -20 map (1/2)#0\n");
 }
 
 #[test]

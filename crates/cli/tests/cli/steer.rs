@@ -24,7 +24,7 @@ fn wrong_options_are_told() {
     let lines = [
         "steer flink --period 0s",
         "steer flink --policy best",
-        "steer flink --translator shares",
+        "steer flink --translator quick",
         "steer flink --rest ftp://localhost",
         "steer flink --dry-run --policy fcfs",
         "steer flink --token-file nowhere",

@@ -30,7 +30,8 @@ fn only_what_differs_is_changed() {
     let mut applier = applier(&machine);
     let first = applier.apply(&wanted(&[(keys[0], -20), (keys[1], 5)]));
     assert_eq!(counts(&first), [2, 0, 0, 0, 0]);
-    assert_eq!(first.changes[0], Change { key: keys[0], from: Setting::DEFAULT, to: Setting::nice(-20) });
+    let (from, to) = (Some(Setting::DEFAULT.into()), Setting::nice(-20).into());
+    assert_eq!(first.changes[0], Change { key: keys[0], from, to });
     assert_eq!(counts(&applier.apply(&wanted(&[(keys[0], -20), (keys[1], 6)]))), [1, 1, 0, 0, 0]);
     assert_eq!(nice_of(&machine, &keys), [Some(-20), Some(6)]);
     // The watchdog, or the engine itself, changes a thread: the next round mends it.
@@ -117,7 +118,8 @@ fn a_dry_run_changes_nothing() {
     let mut applier = Applier::new(machine.kernel.clone(), machine.processes.clone(), None);
     for _ in 0..2 {
         let told = applier.apply(&wanted(&[(key, -20)]));
-        assert_eq!(told.changes, [Change { key, from: Setting::DEFAULT, to: Setting::nice(-20) }]);
+        let (from, to) = (Some(Setting::DEFAULT.into()), Setting::nice(-20).into());
+        assert_eq!(told.changes, [Change { key, from, to }]);
     }
     assert_eq!(machine.kernel.of(&[key]), [Some(Setting::DEFAULT)]);
 }

@@ -7,9 +7,10 @@ use thalweg_scheduling::by_name;
 
 use super::*;
 use crate::fake::{FakeKernel, Machine, Told, engine};
+use crate::groups::Version;
 use crate::steering::Observation;
 use crate::threads::ThreadKey;
-use crate::translate::Nice;
+use crate::translate::{Curve, Nice};
 
 const PERIOD: Duration = Duration::from_millis(1);
 
@@ -116,6 +117,46 @@ fn groups_get_a_budget_and_lose_it() {
     assert_eq!(["own", "flink"].map(budget), ["950000", "950000"]);
     assert_eq!(tool.end().unwrap().settings, 2);
     assert_eq!(["own", "flink"].map(budget), ["0", "0"]);
+}
+
+/// With shares of control groups the threads of the engine are in groups while the tool runs, and the loop has the best
+/// nice value. Without privileges for that a note says so. Afterwards the groups are gone.
+#[test]
+fn groups_are_made_and_removed() {
+    for refuses in [false, true] {
+        let (machine, keys, seen) = machine();
+        let home = machine.mount(Version::One, 70);
+        machine.kernel.refuse_priorities(refuses);
+        let shares = Translator::Shares(Curve::Logarithmic);
+        // The first look is that at the begin.
+        let mut tool = begin(&machine, shares, 'u', vec![seen.clone(), seen]).unwrap();
+        let note = tool.notes().iter().find(|note| note.contains("is no more urgent than others"));
+        assert_eq!(note.is_some(), refuses, "{:?}", tool.notes());
+        run(&mut tool, 1);
+        let own = machine.kernel.threads()[&std::process::id()];
+        assert_eq!(own, if refuses { Setting::DEFAULT } else { Setting::nice(-20) });
+        assert_eq!(fs::read_to_string(home.list()).unwrap(), "", "all threads are steered");
+        let restored = tool.end().unwrap();
+        assert!(restored.threads >= 3 && restored.failures.is_empty(), "{restored:?}");
+        assert_eq!(fs::read_to_string(home.list()).unwrap().lines().count(), keys.len());
+        let is_group = |entry: fs::DirEntry| entry.path().is_dir();
+        assert!(!fs::read_dir(&home.folder).unwrap().any(|entry| is_group(entry.unwrap())));
+    }
+}
+
+/// Without a control group that can be written nothing is changed, and the message tells what to grant.
+#[test]
+fn without_a_writable_group_nothing_is_changed() {
+    let (machine, _, seen) = machine();
+    let home = machine.mount(Version::One, 70);
+    fs::remove_file(home.list()).unwrap();
+    fs::create_dir(home.list()).unwrap();
+    let refused = begin(&machine, Translator::Limits, 'p', vec![seen]).err().unwrap().to_string();
+    let (begins, grant) = ("threads cannot be moved into control groups (write to ", "run as root, or grant");
+    assert!(refused.starts_with(begins) && refused.contains(grant), "{refused}");
+    assert!(machine.kernel.threads().values().all(|setting| *setting == Setting::DEFAULT));
+    assert_eq!(settings(&machine), ["100", "1"]);
+    assert!(!machine.folder.path().join("states").exists());
 }
 
 /// Checks that a tool is refused with a message that has these words, and that nothing is left of it.

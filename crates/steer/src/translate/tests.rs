@@ -120,16 +120,16 @@ fn shares_are_within_the_file_s_bounds() {
 #[test]
 fn bandwidths_are_parts_of_all_cores() {
     let check = |scores: &[Option<f64>], expected: &[u64]| {
-        assert_eq!(bandwidths_us(scores, 2, 100_000), Ok(expected.to_vec()));
+        assert_eq!(bandwidths_us(scores, 200_000), Ok(expected.to_vec()));
     };
     check(&[Some(3.0), Some(1.0)], &[150_000, 50_000]);
     check(&[Some(3.0), Some(0.0), None, Some(-7.0)], &[200_000, 1_000, 1_000, 1_000]);
     check(&[Some(0.0), None], &[200_000, 200_000]);
     check(&[Some(f64::MAX), Some(f64::MAX)], &[100_000, 100_000]);
     check(&[], &[]);
-    let refused = bandwidths_us(&[Some(1.0), Some(f64::INFINITY)], 2, 100_000);
+    let refused = bandwidths_us(&[Some(1.0), Some(f64::INFINITY)], 200_000);
     assert_eq!(refused, Err(Unusable { place: 1, score: f64::INFINITY }));
-    assert_eq!(bandwidths_us(&[Some(1.0)], 0, 100_000), Ok(vec![BANDWIDTH_US_MIN]), "no cores: the least");
+    assert_eq!(bandwidths_us(&[Some(1.0)], 0), Ok(vec![BANDWIDTH_US_MIN]), "no cores: the least");
 }
 
 /// A score that is NaN or infinite makes the round unusable, wherever it stands, under every translator.

@@ -1,0 +1,510 @@
+//! Control groups for operators: the threads of each operator are in a group of their own, and groups divide the CPU time.
+//!
+//! ```text
+//!   home                           the group in which the engine's threads were; the others stay here
+//!     thalweg-steer-PID-START      all steered threads, with the CPU time that they would have at home
+//!       0, 1, 2, ..                a group for each operator, with its shares or its limit
+//! ```
+//!
+//! A round compares what it wants with what the files of the groups say, and writes only what differs. So threads that
+//! the watchdog has moved home during a pause, and changes from outside, are mended by the next round. A thread that a
+//! steered thread has started begins in the group of its parent; the next round moves it home.
+//!
+//! The group of all steered threads has 1,024 shares (a weight of 100 in version 2) for each of them, as the kernel gives a
+//! thread with nice value 0 that is in no group of its own. So threads at home, such as those of a garbage collector, keep
+//! their CPU time however many threads are steered.
+//!
+//! **Version 2** allows the threads of one process in several groups if these are threaded, which the tool makes them. Home
+//! gives them the controller `cpu`, which is noted and taken back. Home may not give other controllers that count
+//! processes, such as `memory`; the kernel refuses that.
+//!
+//! **Real time.** A new group has no real-time budget, so the kernel refuses to move a real-time thread into it. This is
+//! told as such.
+//!
+//! Bounds: [`GROUPS_MAX`], [`LIST_BYTES_MAX`], `PASSES_MAX`.
+//!
+//! Source: the Lachesis of 2021 gives shares to groups; groups of single operators below the engine's own are ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use thalweg_scheduling::OperatorId;
+
+use crate::apply::{Applied, Change};
+use crate::groups::{Group, Version, read_number, told};
+use crate::kernel::Kernel;
+use crate::setting::{CpuTime, Priority};
+use crate::state_file::{Part, StateFile, write_setting};
+use crate::threads::{Processes, ThreadKey, is_gone};
+use crate::translate::SharesFile;
+
+/// Greatest number of control groups that a tool makes for operators. The kernel looks at each of them on each core.
+pub const GROUPS_MAX: usize = 4_096;
+
+/// Most bytes of the list of a group's threads that are read: over a hundred thousand threads.
+pub const LIST_BYTES_MAX: u64 = 1 << 20;
+
+/// Period of a new group in µs, for which a limit of its CPU time holds: the kernel's default.
+pub const PERIOD_US: u64 = 100_000;
+
+/// Greatest number of times that the threads of a group are moved home, while new ones begin.
+const PASSES_MAX: u32 = 16;
+
+/// The words that switch the controller `cpu` on and off for groups below a group of version 2.
+const WITH_CONTROLLER: &str = "+cpu";
+pub(crate) const WITHOUT_CONTROLLER: &str = "-cpu";
+
+/// A thread that is to be in the group of an operator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// The operator.
+    pub operator: OperatorId,
+    /// The CPU time of the operator's group. All members of a group have the same.
+    pub time: CpuTime,
+}
+
+/// The control groups of a tool.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    /// Text of the list of mounted file systems, as it was at the first round.
+    mounts: Option<String>,
+    /// Groups of the tool by the group above them all.
+    homes: BTreeMap<Group, Home>,
+    /// Folders that stand in the state file.
+    noted: BTreeSet<PathBuf>,
+}
+
+/// The groups of a tool below one group.
+#[derive(Debug)]
+struct Home {
+    /// The group of all steered threads.
+    all: Group,
+    /// True if this group was made.
+    is_made: bool,
+    /// Operators that have groups, with the CPU time that the last round gave to each.
+    operators: BTreeMap<OperatorId, Option<CpuTime>>,
+}
+
+/// The place of a thread in one of the tool's groups.
+#[derive(Clone)]
+struct Place {
+    home: Group,
+    operator: OperatorId,
+    /// CPU time that the last round gave to the group.
+    time: Option<CpuTime>,
+}
+
+/// The parts of an applier that groups need.
+pub(crate) struct With<'a, K> {
+    pub kernel: &'a K,
+    pub processes: &'a Processes,
+    /// The state file of the tool; `None` for a dry run.
+    pub state_file: Option<&'a mut StateFile>,
+}
+
+/// A group of an operator as a round wants it.
+struct Target {
+    time: CpuTime,
+    members: Vec<ThreadKey>,
+}
+
+impl Groups {
+    /// Returns the text of the list of mounted file systems.
+    pub fn mounts(&mut self, processes: &Processes) -> &str {
+        self.mounts.get_or_insert_with(|| processes.mounts())
+    }
+
+    /// Returns the group in which a thread is, or was before the tool moved it.
+    pub fn home_of(&mut self, key: ThreadKey, processes: &Processes) -> io::Result<Group> {
+        let found = Group::of_thread(processes, self.mounts(processes), key)?;
+        let home = self.homes.iter().find(|(_, home)| found.folder.starts_with(&home.all.folder));
+        Ok(home.map_or(found, |(group, _)| group.clone()))
+    }
+
+    /// Brings each thread into the group of its operator, and gives the groups their CPU time. All other threads that
+    /// are in groups of the tool go home.
+    pub fn apply<K: Kernel>(
+        &mut self,
+        wanted: &BTreeMap<ThreadKey, Member>,
+        mut with: With<'_, K>,
+    ) -> Applied {
+        let mut applied = Applied::default();
+        let places = self.places();
+        // By home, then by operator.
+        let mut targets: BTreeMap<Group, BTreeMap<OperatorId, Target>> = BTreeMap::new();
+        for (&key, &Member { operator, time }) in wanted {
+            let home = match places.get(&key.thread) {
+                Some(place) => Ok(place.home.clone()),
+                None => self.home_of(key, with.processes),
+            };
+            match home {
+                Ok(home) => {
+                    let target = targets.entry(home).or_default().entry(operator);
+                    target.or_insert_with(|| Target { time, members: Vec::new() }).members.push(key);
+                }
+                Err(error) if is_gone(&error) && with.processes.lives(key).is_ok_and(|lives| !lives) => {
+                    applied.ended += 1;
+                }
+                Err(error) => applied.failures.push((key, error)),
+            }
+        }
+        for (home, targets) in targets {
+            let size = targets.values().map(|target| target.members.len()).sum();
+            let Some(state_file) = with.state_file.as_deref_mut() else {
+                for Target { time, members } in targets.into_values() {
+                    let change = |key| Change { key, from: None, to: Priority::Group(time) };
+                    applied.changes.extend(members.into_iter().map(change));
+                }
+                continue;
+            };
+            let above = self.prepare(&home, size, (with.kernel, &mut *state_file));
+            for (operator, Target { time, members }) in targets {
+                let made = match &above {
+                    Ok(()) => self.prepare_operator(&home, operator, time, (with.kernel, &mut *state_file)),
+                    Err(error) => Err(again(error)),
+                };
+                match made {
+                    Ok((group, had)) => {
+                        for key in members {
+                            let before = places.get(&key.thread);
+                            let outcome = match before {
+                                Some(place) if place.operator == operator => {
+                                    Ok(if had == Some(time) { Given::Unchanged } else { Given::Changed(had) })
+                                }
+                                _ => enter(key, (&group, &home), (with.kernel, with.processes)).map(
+                                    |is_there| {
+                                        let had = before.and_then(|place| place.time);
+                                        if is_there { Given::Changed(had) } else { Given::Ended }
+                                    },
+                                ),
+                            };
+                            count(&mut applied, key, time, outcome);
+                        }
+                    }
+                    Err(error) => {
+                        applied.failures.extend(members.into_iter().map(|key| (key, again(&error))));
+                    }
+                }
+            }
+        }
+        let numbers: BTreeSet<u32> = wanted.keys().map(|key| key.thread).collect();
+        for (thread, place) in places.into_iter().filter(|(thread, _)| !numbers.contains(thread)) {
+            match with.kernel.move_thread(thread, &place.home.list()) {
+                Ok(()) => applied.put_back += 1,
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => applied.ended += 1,
+                // Its process is not known: it may be a child of the engine.
+                Err(error) => applied.failures.push((ThreadKey { process: 0, thread, started: 0 }, error)),
+            }
+        }
+        applied
+    }
+
+    /// Returns the threads that are in groups of the tool, by their numbers. A group that cannot be read is forgotten, and
+    /// made again when it is needed.
+    fn places(&mut self) -> BTreeMap<u32, Place> {
+        let mut places = BTreeMap::new();
+        // An engine that starts again may be in another group each time.
+        self.homes.retain(|_, home| home.all.folder.exists());
+        for (home, Home { all, operators, .. }) in &mut self.homes {
+            operators.retain(|operator, time| {
+                let threads = threads_of(&group_of(all, *operator));
+                let is_there = threads.is_ok();
+                let place = Place { home: home.clone(), operator: *operator, time: *time };
+                places.extend(threads.into_iter().flatten().map(|thread| (thread, place.clone())));
+                is_there
+            });
+        }
+        places
+    }
+
+    /// Makes the group of all steered threads below `home` if it is missing, and gives it the shares of so many threads.
+    fn prepare<K: Kernel>(
+        &mut self,
+        home: &Group,
+        size: usize,
+        (kernel, state_file): (&K, &mut StateFile),
+    ) -> io::Result<()> {
+        let Groups { homes, noted, .. } = self;
+        let name = state_file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let Home { all, is_made, .. } = homes.entry(home.clone()).or_insert_with(|| Home {
+            all: Group { folder: home.folder.join(format!("thalweg-{name}")), version: home.version },
+            is_made: false,
+            operators: BTreeMap::new(),
+        });
+        if !*is_made {
+            make(all, home, (kernel, &mut *state_file, &mut *noted))?;
+            if home.version == Version::Two {
+                enable(home, state_file, noted)?;
+                enable(all, state_file, noted)?;
+            }
+            *is_made = true;
+        }
+        let (each, file) = match all.version {
+            Version::One => (1_024, SharesFile::Shares),
+            Version::Two => (100, SharesFile::Weight),
+        };
+        let (least, most) = file.bounds();
+        let shares = u32::try_from(size).unwrap_or(u32::MAX).saturating_mul(each).clamp(least, most);
+        write_number(all, CpuTime::Shares(shares)).map(|_| ())
+    }
+
+    /// Makes the group of an operator if it is missing, and gives it its CPU time. Returns the group and the CPU time that
+    /// it had before.
+    fn prepare_operator<K: Kernel>(
+        &mut self,
+        home: &Group,
+        operator: OperatorId,
+        time: CpuTime,
+        (kernel, state_file): (&K, &mut StateFile),
+    ) -> io::Result<(Group, Option<CpuTime>)> {
+        let Groups { homes, noted, .. } = self;
+        let count: usize = homes.values().map(|home| home.operators.len()).sum();
+        let Some(Home { all, operators, .. }) = homes.get_mut(home) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let group = group_of(all, operator);
+        if !operators.contains_key(&operator) {
+            if count >= GROUPS_MAX {
+                return Err(io::Error::other(format!(
+                    "more than {GROUPS_MAX} control groups would be needed"
+                )));
+            }
+            make(&group, home, (kernel, state_file, noted))?;
+        }
+        operators.insert(operator, Some(time));
+        let had = write_number(&group, time)?;
+        Ok((group, had))
+    }
+}
+
+/// The outcome for a thread that is in its group, or has ended.
+enum Given {
+    /// Its group has another CPU time than before, which was this, or it was moved from a group with this one.
+    Changed(Option<CpuTime>),
+    Unchanged,
+    Ended,
+}
+
+/// Counts the outcome for a thread.
+fn count(applied: &mut Applied, key: ThreadKey, time: CpuTime, outcome: io::Result<Given>) {
+    match outcome {
+        Ok(Given::Changed(from)) => {
+            let (from, to) = (from.map(Priority::Group), Priority::Group(time));
+            applied.changes.push(Change { key, from, to });
+        }
+        Ok(Given::Unchanged) => applied.unchanged += 1,
+        Ok(Given::Ended) => applied.ended += 1,
+        Err(error) => applied.failures.push((key, error)),
+    }
+}
+
+/// Returns the same error once more, for another thread.
+fn again(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), error.to_string())
+}
+
+/// Returns the group of an operator below the group of all steered threads.
+fn group_of(all: &Group, operator: OperatorId) -> Group {
+    Group { folder: all.folder.join(operator.0.to_string()), version: all.version }
+}
+
+/// Makes a group after it was written down, unless it was made before. A folder that is there and was not made by this
+/// tool is an error, since it would be removed at the end.
+fn make<K: Kernel>(
+    group: &Group,
+    home: &Group,
+    (kernel, state_file, noted): (&K, &mut StateFile, &mut BTreeSet<PathBuf>),
+) -> io::Result<()> {
+    let refused = |error: io::Error| {
+        told(
+            "make the control group",
+            &group.folder,
+            &io::Error::new(error.kind(), format!("{error}; {GRANT}")),
+        )
+    };
+    if !noted.contains(&group.folder) {
+        if group.folder.exists() {
+            return Err(refused(io::ErrorKind::AlreadyExists.into()));
+        }
+        state_file.note_group(&group.folder, home)?;
+        noted.insert(group.folder.clone());
+    }
+    match kernel.make_group(&group.folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        outcome => outcome.map_err(refused)?,
+    }
+    if group.version == Version::Two {
+        write(&group.folder.join("cgroup.type"), "threaded")?;
+    }
+    Ok(())
+}
+
+/// Gives the controller `cpu` to the groups below a group of version 2, unless they have it.
+fn enable(group: &Group, state_file: &mut StateFile, noted: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    let path = group.folder.join("cgroup.subtree_control");
+    let text = read_text(&path)?;
+    if text.split_whitespace().any(|name| name == "cpu") {
+        return Ok(());
+    }
+    // The switch of a group of the tool goes with the group.
+    let is_own = noted.contains(&group.folder);
+    if !is_own && !noted.contains(&path) {
+        state_file.note_controller(&path)?;
+        noted.insert(path.clone());
+    }
+    write(&path, WITH_CONTROLLER)
+}
+
+fn write(path: &Path, word: &str) -> io::Result<()> {
+    write_setting(path, word).map_err(|error| told(format_args!("write {word} to"), path, &error))
+}
+
+/// Writes the CPU time of a group unless it has this already. Returns the one that it had.
+fn write_number(group: &Group, time: CpuTime) -> io::Result<Option<CpuTime>> {
+    let file = group.folder.join(match (time, group.version) {
+        (CpuTime::Shares(_), Version::One) => "cpu.shares",
+        (CpuTime::Shares(_), Version::Two) => "cpu.weight",
+        (CpuTime::LimitUs(_), Version::One) => "cpu.cfs_quota_us",
+        (CpuTime::LimitUs(_), Version::Two) => "cpu.max",
+    });
+    let had = read_number(&file)?;
+    let number = time.number();
+    if had != number {
+        write_setting(&file, number)
+            .map_err(|error| told(format_args!("write {number} to"), &file, &error))?;
+    }
+    Ok(time.with_number(had))
+}
+
+/// Moves a thread into a group; returns `false` if it has ended.
+fn enter<K: Kernel>(
+    key: ThreadKey,
+    (group, home): (&Group, &Group),
+    (kernel, processes): (&K, &Processes),
+) -> io::Result<bool> {
+    if !processes.lives(key)? {
+        return Ok(false);
+    }
+    let moved = kernel.move_thread(key.thread, &group.list());
+    if !processes.lives(key)? {
+        // The number may belong to another thread by now.
+        if moved.is_ok() {
+            let _is_gone = kernel.move_thread(key.thread, &home.list());
+        }
+        return Ok(false);
+    }
+    moved.map(|()| true).map_err(|error| {
+        let is_real_time = kernel.setting(key.thread).is_ok_and(|setting| setting.class.is_real_time());
+        let why = if is_real_time {
+            "; the thread is real-time, and a new control group has no real-time budget: take it to the usual class first"
+        } else {
+            ""
+        };
+        let error = io::Error::new(error.kind(), format!("{error}{why}"));
+        told(format_args!("write {} to", key.thread), &group.list(), &error)
+    })
+}
+
+/// The things to grant where control groups cannot be made.
+pub(crate) const GRANT: &str = "run as root, or grant a writable control group of the controller cpu: the group in which \
+                                the engine runs, with the files in it, must belong to this user, and a container must \
+                                see it writable";
+
+/// Checks that threads can be moved to and from the groups in which they are now. Changes nothing.
+///
+/// # Errors
+/// If a list of threads cannot be written, or if a thread is in no group. A thread that has ended is no error.
+pub(crate) fn check(threads: impl IntoIterator<Item = ThreadKey>, processes: &Processes) -> io::Result<()> {
+    let mounts = processes.mounts();
+    let mut checked = BTreeSet::new();
+    for key in threads {
+        // Other threads of a process are almost always in the same group.
+        if !checked.insert(key.process) {
+            continue;
+        }
+        let group = match Group::of_thread(processes, &mounts, key) {
+            Err(error) if is_gone(&error) && !processes.lives(key)? => continue,
+            found => found?,
+        };
+        let mut files = vec![group.list()];
+        if group.version == Version::Two {
+            files.extend(["cgroup.procs", "cgroup.subtree_control"].map(|name| group.folder.join(name)));
+        }
+        for file in files {
+            let opened = File::options().write(true).open(&file);
+            opened.map_err(|error| told("write to", &file, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes all threads of a group home, and removes the group if everything is to be restored. Returns the number of
+/// threads that were moved.
+///
+/// # Errors
+/// If a thread cannot be moved, or if the group cannot be removed. The kind is `NotFound` if there is no such group.
+pub(crate) fn leave(group: &Group, home: &Group, part: Part, kernel: &impl Kernel) -> io::Result<u64> {
+    let mut moved = empty(group, home, kernel)?;
+    if part == Part::Threads {
+        return Ok(moved);
+    }
+    for pass in 1.. {
+        match kernel.remove_group(&group.folder) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && pass < PASSES_MAX => {
+                moved += empty(group, home, kernel)?;
+            }
+            Err(error) => return Err(told("remove", &group.folder, &error)),
+            Ok(()) => break,
+        }
+    }
+    Ok(moved)
+}
+
+/// Moves all threads of a group home, also those that begin meanwhile.
+fn empty(group: &Group, home: &Group, kernel: &impl Kernel) -> io::Result<u64> {
+    let (list, mut moved) = (home.list(), 0);
+    for _ in 0..PASSES_MAX {
+        let threads = threads_of(group)?;
+        if threads.is_empty() {
+            return Ok(moved);
+        }
+        let mut refused = None;
+        for thread in threads {
+            match kernel.move_thread(thread, &list) {
+                Ok(()) => moved += 1,
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                // The other threads go home all the same. A home that is missing is no sign that the group is.
+                Err(error) => {
+                    refused = Some(io::Error::other(format!("{thread} to {}: {error}", list.display())));
+                }
+            }
+        }
+        if let Some(error) = refused {
+            return Err(error);
+        }
+    }
+    let text = format!("threads begin faster in {} than they are moved", group.folder.display());
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, text))
+}
+
+/// Returns the numbers of the threads of a group. The kernel writes 0 for those of other namespaces, which are left out.
+fn threads_of(group: &Group) -> io::Result<Vec<u32>> {
+    let text = read_text(&group.list())?;
+    Ok(text.lines().filter_map(|line| line.trim().parse().ok()).filter(|thread| *thread != 0).collect())
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(LIST_BYTES_MAX + 1).read_to_string(&mut text));
+    let read = read.map_err(|error| told("read", path, &error))?;
+    if read as u64 > LIST_BYTES_MAX {
+        let text = format!("{} has more than {LIST_BYTES_MAX} bytes", path.display());
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests;
