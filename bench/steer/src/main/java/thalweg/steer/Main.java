@@ -4,31 +4,32 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.HashMap;
-import java.util.Map;
-import org.apache.storm.Config;
-import org.apache.storm.StormSubmitter;
-import org.apache.storm.generated.KillOptions;
-import org.apache.storm.generated.Nimbus;
-import org.apache.storm.utils.NimbusClient;
-import org.apache.storm.utils.Utils;
 
 /**
- * Submits a query to a running Storm, waits for its figures, prints them as one line of JSON, and ends the topology.
+ * Starts a query on a running Storm or Flink, waits for its figures, prints them as one line of JSON, and ends the query.
  *
- * <p>Exit codes: 0 for success, 1 when Storm fails or gives no figures in time, 2 for a wrong option.
+ * <p>Exit codes: 0 for success, 1 when the engine fails or gives no figures in time, 2 for a wrong option.
  */
 public final class Main {
-    /** Longest time that Storm may take, beside the run itself, from the submission to the figures. */
+    /** Longest time that the engine may take, beside the run itself, from the submission to the figures. */
     private static final int START_SECONDS_MAX = 180;
     private static final long LOOK_AGAIN_MS = 200;
 
     private Main() {}
 
+    /** An engine that runs queries. */
+    interface Engine {
+        /** Starts a query, whose classes are in {@code jar}. */
+        void start(Options options, Plan plan, String jar) throws Exception;
+
+        /** Ends the query. */
+        void end() throws Exception;
+    }
+
     /** Runs the command line. */
     public static void main(String... words) {
         PrintStream figures = System.out;
-        // Storm's client logs to the standard output, which is for the figures alone.
+        // A client logs to the standard output, which is for the figures alone.
         System.setOut(System.err);
         int code;
         try {
@@ -44,25 +45,17 @@ public final class Main {
     }
 
     private static int run(Options options, PrintStream figures) throws Exception {
-        Replay replay = new Replay(options.input);
-        Map<String, String> places = options.metadata == null ? Map.of() : Cleaning.Annotate.read(options.metadata);
         Path results = options.results;
         if (results == null) {
             results = Files.createTempDirectory("thalweg-steer").resolve("figures.json");
         }
         Files.deleteIfExists(results);
         Plan plan = new Plan(
-                options.query, options.input.toString(), options.rate, options.warmupSeconds, options.seconds,
-                options.queueRecords, results.toString(), options.ackers > 0);
-
-        Map<String, Object> configuration = new HashMap<>();
-        configuration.put(Config.TOPOLOGY_WORKERS, 1);
-        configuration.put(Config.TOPOLOGY_ACKER_EXECUTORS, options.ackers);
-        configuration.putAll(options.configuration);
-        // Storm sends this jar to its supervisors.
-        System.setProperty("storm.jar", jar());
-        var topology = Queries.topology(plan, options.spinUs, replay.sensors(), places);
-        StormSubmitter.submitTopology(options.name, configuration, topology);
+                options.query, options.input == null ? "" : options.input.toString(), options.rate, options.warmupSeconds,
+                options.seconds, options.queueRecords, results.toString(), options.ackers > 0);
+        // Only the classes of the engine that runs the query need to be there.
+        Engine engine = options.query.equals(Operators.LINEAR_ROAD) ? new OnFlink() : new OnStorm();
+        engine.start(options, plan, jar());
         try {
             int seconds = START_SECONDS_MAX + options.warmupSeconds + options.seconds;
             long begin = System.nanoTime();
@@ -75,7 +68,7 @@ public final class Main {
             figures.print(Files.readString(results));
         } finally {
             if (!options.isKept) {
-                end(options.name);
+                engine.end();
             }
         }
         return 0;
@@ -87,18 +80,5 @@ public final class Main {
             throw new IOException("started from classes: build the jar by mvn -q -B package, and start it from there");
         }
         return jar.toString();
-    }
-
-    // Storm 2 has a newer way to make a client, which Storm 1 has not.
-    @SuppressWarnings("deprecation")
-    private static void end(String name) throws Exception {
-        Map<String, Object> configuration = Utils.readStormConfig();
-        KillOptions now = new KillOptions();
-        now.set_wait_secs(0);
-        try (NimbusClient client = NimbusClient.getConfiguredClient(configuration)) {
-            // The type of the client differs between Storm 1 and 2, so the method is looked up by its name.
-            Object nimbus = NimbusClient.class.getMethod("getClient").invoke(client);
-            ((Nimbus.Iface) nimbus).killTopologyWithOpts(name, now);
-        }
     }
 }

@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The figures of one run. A topology has one worker, so source, operators and sink share this value through
+ * The figures of one run. A query has one worker, so source, operators and sink share this value through
  * {@link #of}.
  *
  * <p>The source starts the run. After the warm-up, what it takes and what arrives at the sink counts, until the end of the
@@ -93,10 +93,10 @@ final class Meter {
         Plan plan = mine.plan;
         String text = String.format(
                 Locale.ROOT,
-                "{\"workload\":\"%s\",\"engine\":\"storm\",\"offered_per_s\":%s,\"throughput_per_s\":%.1f,\"results_per_s\":%.2f,"
+                "{\"workload\":\"%s\",\"engine\":\"%s\",\"offered_per_s\":%s,\"throughput_per_s\":%.1f,\"results_per_s\":%.2f,"
                         + "\"events_in\":%d,\"results_out\":%d,\"bad\":%d,\"unknown\":%d,\"unjoined\":%d,\"seconds\":%d,"
                         + "\"latency_us\":%s,\"inside_latency_us\":%s,\"source_queue_mean\":%.1f,\"source_queue_end\":%d}",
-                plan.workload(), plan.rate(), (double) taken.sum() / plan.seconds(), (double) latencyUs.count() / plan.seconds(),
+                plan.workload(), plan.workload().equals(Operators.LINEAR_ROAD) ? "flink" : "storm", plan.rate(), (double) taken.sum() / plan.seconds(), (double) latencyUs.count() / plan.seconds(),
                 taken.sum(), latencyUs.count(), bad.sum(), unknown.sum(), unjoined.sum(), plan.seconds(),
                 latencyUs.json(), insideUs.json(), queueMean, mine.offered.behind(mine.endNs));
         // A reader that waits for the file sees all of it or nothing.

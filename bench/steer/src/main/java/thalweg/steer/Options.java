@@ -11,9 +11,12 @@ import java.util.Map;
 final class Options {
     static final String USAGE =
             """
-            usage: java -cp STORM steer.jar etl|stats --input FILE --rate N [option..]
+            usage: java -cp STORM:steer.jar thalweg.steer.Main etl|stats --input FILE --rate N [option..]
+                   java -cp FLINK:steer.jar thalweg.steer.Main lrb --rest HOST:PORT --rate N [option..]
 
               --input FILE        lines of SenML, packed if the name ends in .gz; replayed in a cycle
+              --rest HOST:PORT    REST interface of the job manager
+              --window-ms N       length of Linear Road's minute (60000); its other spans follow
               --rate N            records per second, sent by the clock whether Storm keeps up or not
               --seconds S         seconds that are measured (30)
               --warmup S          seconds before that (10)
@@ -33,7 +36,7 @@ final class Options {
     private static final List<String> SWITCHES = List.of("--keep");
     private static final List<String> KNOWN = List.of(
             "--input", "--rate", "--seconds", "--warmup", "--spin-us", "--metadata", "--queue", "--ackers", "--name", "--results",
-            "--conf", "--keep");
+            "--conf", "--keep", "--rest", "--window-ms");
 
     final String query;
     final Path input;
@@ -46,6 +49,9 @@ final class Options {
     final int ackers;
     final String name;
     final Path results;
+    final String restHost;
+    final int restPort;
+    final int windowMs;
     final Map<String, Object> configuration = new LinkedHashMap<>();
     final boolean isKept;
 
@@ -64,9 +70,9 @@ final class Options {
      * @throws Wrong for an unknown query or option, and for a value out of its range
      */
     Options(String... words) throws Wrong {
-        if (words.length == 0 || !Queries.NAMES.contains(words[0])) {
+        if (words.length == 0 || !Operators.QUERIES.contains(words[0])) {
             String found = words.length == 0 ? "none" : "\"" + words[0] + "\"";
-            throw new Wrong("the query is " + found + ", and etl or stats is expected");
+            throw new Wrong("the query is " + found + ", and etl, stats or lrb is expected");
         }
         query = words[0];
         Map<String, String> given = new HashMap<>();
@@ -90,7 +96,15 @@ final class Options {
             }
         }
         input = file("--input", given.get("--input"));
-        if (input == null) {
+        boolean isRoad = query.equals(Operators.LINEAR_ROAD);
+        String[] rest = given.getOrDefault("--rest", "").split(":", -1);
+        if (isRoad && (rest.length != 2 || rest[0].isEmpty())) {
+            throw new Wrong("--rest is \"" + given.getOrDefault("--rest", "") + "\", and HOST:PORT is expected");
+        }
+        restHost = rest[0];
+        restPort = isRoad ? (int) number("the port of --rest", rest[1], 1, 65_535) : 0;
+        windowMs = (int) number("--window-ms", given.getOrDefault("--window-ms", "60000"), 40, 3_600_000);
+        if (input == null && !isRoad) {
             throw new Wrong("--input FILE is missing: a file of SenML lines");
         }
         metadata = file("--metadata", given.get("--metadata"));
@@ -148,7 +162,7 @@ final class Options {
 
     private static Map<String, Integer> spins(String query, String value) throws Wrong {
         Map<String, Integer> spins = new HashMap<>();
-        List<String> operators = Queries.operators(query);
+        List<String> operators = Operators.of(query);
         if (!value.contains("=")) {
             int micros = (int) number("--spin-us", value, 0, SPIN_US_MAX);
             operators.forEach(operator -> spins.put(operator, micros));

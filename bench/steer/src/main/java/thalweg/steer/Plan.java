@@ -5,8 +5,8 @@ import java.io.Serializable;
 /**
  * What a run is to do, for the worker.
  *
- * @param workload {@code etl} or {@code stats}
- * @param input file of SenML lines
+ * @param workload {@code etl}, {@code stats} or {@code lrb}
+ * @param input file of SenML lines; empty for Linear Road
  * @param rate records per second
  * @param warmupSeconds seconds before figures count
  * @param seconds seconds in which figures count

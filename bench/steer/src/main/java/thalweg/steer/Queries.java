@@ -1,6 +1,5 @@
 package thalweg.steer;
 
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.storm.generated.StormTopology;
@@ -8,7 +7,7 @@ import org.apache.storm.topology.BoltDeclarer;
 import org.apache.storm.topology.TopologyBuilder;
 
 /**
- * The two queries, each of ten operators with one executor.
+ * The two queries for Storm, each of ten operators with one executor.
  *
  * <pre>
  * etl    source - parse - range_filter - bloom_filter - interpolate - join - annotate - to_senml - publish - sink
@@ -22,23 +21,11 @@ import org.apache.storm.topology.TopologyBuilder;
  * constants are those of its Smart Cities data.
  */
 final class Queries {
-    /** Names of the queries. */
-    static final List<String> NAMES = List.of("etl", "stats");
-    private static final List<String> ETL = List.of(
-            "source", "parse", "range_filter", "bloom_filter", "interpolate", "join", "annotate", "to_senml", "publish", "sink");
-    private static final List<String> STATS = List.of(
-            "source", "parse", "average", "kalman", "regression", "distinct", "plot", "pack", "upload", "sink");
-
     private final TopologyBuilder builder = new TopologyBuilder();
     private final Map<String, Integer> spinUs;
 
     private Queries(Map<String, Integer> spinUs) {
         this.spinUs = spinUs;
-    }
-
-    /** Returns the operators of a query, in the order of the stream. */
-    static List<String> operators(String query) {
-        return query.equals("etl") ? ETL : STATS;
     }
 
     /**

@@ -3,8 +3,8 @@ package thalweg.steer;
 import java.util.function.Consumer;
 
 /**
- * Reads and writes lines of SenML as RIoTBench has them: {@code MILLISECONDS,{"e":[{"n":NAME,"u":UNIT,"v":VALUE}..],"bt":MILLISECONDS}},
- * where text values have the key {@code sv}, and numbers may be quoted.
+ * Reads and writes lines of SenML as RIoTBench has them: {@code MS,{"e":[{"n":NAME,"u":UNIT,"v":VALUE}..],"bt":MS}}, with
+ * times in milliseconds. Values that are text have the key {@code sv}, and numbers may be quoted.
  */
 final class SenMl {
     private SenMl() {}

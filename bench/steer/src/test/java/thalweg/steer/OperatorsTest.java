@@ -188,7 +188,8 @@ class OperatorsTest {
     void aPlotDrawsEachSeriesAndUnpacks() throws Exception {
         List<Stamped.Series> series = new ArrayList<>();
         for (int number = 0; number < Statistics.Plot.RUN; number++) {
-            series.add(new Stamped.Series(MOMENTS, number % 2 == 0 ? "up" : "down", new double[] {number % 2 == 0 ? number : -number}));
+            boolean isUp = number % 2 == 0;
+            series.add(new Stamped.Series(MOMENTS, isUp ? "up" : "down", new double[] {isUp ? number : -number}));
         }
         var plots = run(new Statistics.Plot(), series);
         assertEquals(1, plots.size());

@@ -88,8 +88,11 @@ class RunTest {
     @Test
     void wrongOptionsAreToldWithWhatIsExpected() throws Exception {
         String file = Files.writeString(directory.resolve("in.csv"), "x\n").toString();
-        refused("etl or stats is expected");
-        refused("etl or stats is expected", "lrb");
+        refused("etl, stats or lrb is expected");
+        refused("etl, stats or lrb is expected", "ysb");
+        refused("HOST:PORT is expected", "lrb", "--rate", "5");
+        refused("HOST:PORT is expected", "lrb", "--rest", "a:1:2", "--rate", "5");
+        refused("port of --rest is x", "lrb", "--rest", "a:x", "--rate", "5");
         refused("--input FILE is missing", "etl", "--rate", "5");
         refused("no file that can be read", "etl", "--rate", "5", "--input", file + "x");
         refused("--rate N is missing", "etl", "--input", file);
@@ -110,7 +113,8 @@ class RunTest {
     void optionsAreRead() throws Exception {
         String file = Files.writeString(directory.resolve("in.csv"), "x\n").toString();
         var options = new Options(
-                "etl", "--input", file, "--rate", "2.5", "--spin-us", "parse=300,sink=1", "--keep", "--conf", "a.b=5", "--conf", "c=x=y");
+                "etl", "--input", file, "--rate", "2.5", "--spin-us", "parse=300,sink=1", "--keep", "--conf", "a.b=5", "--conf",
+                "c=x=y");
         assertEquals(2.5, options.rate);
         assertEquals(java.util.Map.of("parse", 300, "sink", 1), options.spinUs);
         assertEquals(java.util.Map.of("a.b", 5L, "c", "x=y"), options.configuration);
@@ -121,12 +125,12 @@ class RunTest {
 
     @Test
     void eachQueryHasTenOperators() throws Exception {
-        for (String query : Queries.NAMES) {
+        for (String query : List.of("etl", "stats")) {
             var plan = new Plan(query, "none", 1, 0, 1, 1, "none", false);
             var topology = Queries.topology(plan, java.util.Map.of(), java.util.Set.of("a"), java.util.Map.of());
             var names = new java.util.HashSet<>(topology.get_bolts().keySet());
             names.addAll(topology.get_spouts().keySet());
-            assertEquals(new java.util.HashSet<>(Queries.operators(query)), names);
+            assertEquals(new java.util.HashSet<>(Operators.of(query)), names);
             assertEquals(10, names.size());
         }
     }
