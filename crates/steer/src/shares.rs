@@ -74,6 +74,8 @@ pub(crate) struct Groups {
     homes: BTreeMap<Group, Home>,
     /// Folders that stand in the state file.
     noted: BTreeSet<PathBuf>,
+    /// Processes whose threads have left the kernel's group of their session.
+    left_sessions: BTreeSet<u32>,
 }
 
 /// The groups of a tool below one group.
@@ -160,6 +162,13 @@ impl Groups {
                 continue;
             };
             let above = self.prepare(&home, size, (with.kernel, &mut *state_file));
+            if above.is_ok() {
+                let engine = targets.values().flat_map(|target| &target.members).map(|key| key.process);
+                let processes: BTreeSet<u32> = engine.chain([std::process::id()]).collect();
+                for process in processes {
+                    self.leave_session(process, &home, (with.kernel, with.processes));
+                }
+            }
             for (operator, Target { time, members }) in targets {
                 let made = match &above {
                     Ok(()) => self.prepare_operator(&home, operator, time, (with.kernel, &mut *state_file)),
@@ -199,6 +208,30 @@ impl Groups {
             }
         }
         applied
+    }
+
+    /// Lets the threads of a process leave the group that the kernel makes of their session, which switching these groups
+    /// off does not do for threads that run already: it has the CPU time of one thread only. A thread leaves it when it is
+    /// moved, so each thread is moved into the group of all steered threads and back. A thread that cannot be moved there
+    /// stays as it is. One that is steered already is left alone.
+    fn leave_session<K: Kernel>(
+        &mut self,
+        process: u32,
+        home: &Group,
+        (kernel, processes): (&K, &Processes),
+    ) {
+        let Some(all) = self.homes.get(home).map(|home| home.all.clone()) else { return };
+        if !self.left_sessions.insert(process) {
+            return;
+        }
+        for thread in processes.threads(process).unwrap_or_default() {
+            let key = ThreadKey { process, thread, started: 0 };
+            let Ok(before) = Group::of_thread(processes, self.mounts(processes), key) else { continue };
+            if !before.folder.starts_with(&all.folder) && kernel.move_thread(thread, &all.list()).is_ok() {
+                // If this fails, the thread goes home with the others when everything is restored.
+                let _is_back = kernel.move_thread(thread, &before.list());
+            }
+        }
     }
 
     /// Returns the threads that are in groups of the tool, by their numbers. A group that cannot be read is forgotten, and
