@@ -86,7 +86,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span_within(steering::PERIODS))]
     #[arg(default_value = "100ms", requires = "steer")]
     pub period: Span,
-    /// Write figures.csv, series.csv, comparison.json and a page with plots, index.html, into this folder.
+    /// Write figures.csv, series.csv, queues.csv, comparison.json and a page with plots, index.html, into this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Show the tasks and links that a query becomes, and run nothing.

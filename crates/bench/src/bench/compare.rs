@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 
 use super::comparison::Comparison;
 
-/// Writes `figures.csv`, `series.csv`, `comparison.json` and `index.html` into a folder, which is made if
+/// Writes `figures.csv`, `series.csv`, `queues.csv`, `comparison.json` and `index.html` into a folder, which is made if
 /// it does not exist. If queries are not all alike, also writes `groups.csv`.
 pub fn write(comparison: &Comparison, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)
@@ -23,6 +23,7 @@ pub fn write(comparison: &Comparison, folder: &Path) -> Result<()> {
     let mut files = vec![
         ("figures.csv", tables::figures(&comparison.runs)),
         ("series.csv", tables::series(&comparison.runs)),
+        ("queues.csv", tables::queues(&comparison.runs)),
         ("comparison.json", json),
         ("index.html", page::page(comparison)?),
     ];

@@ -28,6 +28,8 @@ const TIMELINE_NS: u64 = 5_000_000;
 pub struct Series {
     /// Names of the tasks. Tasks of several queries with the same name count as one.
     pub tasks: Vec<String>,
+    /// Mean number of pending records before each task, over all samples.
+    pub mean_pending: Vec<f64>,
     pub samples: Vec<Sample>,
     pub timeline: Vec<Ran>,
 }
@@ -136,7 +138,19 @@ impl Observer {
             let ran = runs.iter().filter(|run| run.started < end).filter_map(|run| seen.ran(run, from));
             seen.series.timeline = ran.collect();
         }
+        seen.series.mean_pending = seen.series.means();
         std::mem::take(&mut seen.series)
+    }
+}
+
+impl Series {
+    /// Returns the mean number of pending records before each task. A task that a sample does not have yet had none.
+    fn means(&self) -> Vec<f64> {
+        let of_task = |task| {
+            let pending = self.samples.iter().map(|sample| sample.pending.get(task).copied().unwrap_or(0));
+            pending.map(|pending| pending as f64).sum::<f64>() / self.samples.len().max(1) as f64
+        };
+        (0..self.tasks.len()).map(of_task).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use super::drive::{Driven, Overdue};
 use super::latency::Latency;
 use super::modes::ExecutionOption;
 use super::parameters::PolicyParameters;
-use super::steer::Steered;
+use super::steer::{Steered, SteeredOperator};
 
 /// Least share of the offered load that sources must read, so that a run counts as having kept up. A little
 /// may be missing, because a run ends within a step of the source.
@@ -73,6 +73,9 @@ pub struct Figures {
     /// Unlike `latency_us`, it leaves out the time for which this record waited to be read; `null` if no rate
     /// is offered.
     pub processing_latency_us: Option<Latency>,
+    /// Mean time in microseconds for which records waited in front of the engine: the mean of `latency_us` less that of
+    /// `processing_latency_us` (Lachesis, CF 2023, section 5.2.1); `null` where one of them is.
+    pub waiting_outside_us: Option<f64>,
     pub deadlines_met: Option<f64>,
     /// Share of results that were delivered within the latency target from the arrival of their last event,
     /// of queries with a target. Results that are due for longer and not delivered count as missed. It is
@@ -108,6 +111,12 @@ pub struct Figures {
     /// File to which bad lines were diverted, if there were any.
     #[serde(skip)]
     pub diverted: Option<PathBuf>,
+}
+
+/// Returns the mean wait in front of the engine, from the end-to-end latency and the latency inside the engine, in
+/// microseconds. Both are of the same markers. It is not below zero, although the two are measured apart.
+fn waiting_outside(latency: Option<Latency>, inside: Option<Latency>) -> Option<f64> {
+    Some((latency?.mean - inside?.mean).max(0.0))
 }
 
 /// The figures of an [`Overdue`] in the form of the JSON output: results, window closings and latency markers
@@ -310,6 +319,7 @@ impl Figures {
             event_latency_us: None,
             overdue: None,
             processing_latency_us: None,
+            waiting_outside_us: None,
             deadlines_met: None,
             success_rate: None,
             groups: Vec::new(),
@@ -363,6 +373,10 @@ impl Figures {
             seconds: measured.seconds,
             latency_us: measured.latency.map(Into::into),
             processing_latency_us: measured.processing_latency.map(Into::into),
+            waiting_outside_us: waiting_outside(
+                measured.latency.map(Into::into),
+                measured.processing_latency.map(Into::into),
+            ),
             output_delay_us: measured.output_delay.map(Into::into),
             result_latency_us: by_clock.and(measured.result_latency).map(Into::into),
             event_latency_us: measured.event_latency.map(Into::into),
@@ -378,6 +392,12 @@ impl Figures {
             interrupted: driven.is_interrupted,
             ..Figures::new(args, "typed", checked)
         }
+    }
+
+    /// Returns the means of the steered operator with the given name; `None` if the run was not steered, or has no such
+    /// operator.
+    pub fn steered_operator(&self, name: &str) -> Option<&SteeredOperator> {
+        self.steer.as_ref()?.operators.iter().find(|operator| operator.name == name)
     }
 
     /// Returns the settings and measurements of the run as one line of JSON.

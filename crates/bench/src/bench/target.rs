@@ -38,6 +38,13 @@ const ALL: &[Target] = &[
     Target::Experiment(Experiment::CameoFig8),
     Target::Experiment(Experiment::CameoFig8b),
     Target::Experiment(Experiment::CameoFig8c),
+    Target::Experiment(Experiment::LachesisFig5),
+    Target::Experiment(Experiment::LachesisFig6),
+    Target::Experiment(Experiment::LachesisFig10),
+    Target::Experiment(Experiment::LachesisFig11),
+    Target::Experiment(Experiment::LachesisFig14),
+    Target::Experiment(Experiment::LachesisFig15),
+    Target::Experiment(Experiment::LachesisFig16),
 ];
 
 impl ValueEnum for Target {
@@ -74,6 +81,27 @@ pub enum Experiment {
     /// Cameo, Fig. 8c: jobs with a latency target, beside bulk jobs, on fewer and fewer workers.
     #[value(name = "cameo-fig8c")]
     CameoFig8c,
+    /// Lachesis, Fig. 5: nice values for the threads of ETL, at rising rates.
+    #[value(name = "lachesis-fig5")]
+    LachesisFig5,
+    /// Lachesis, Fig. 6: nice values for the threads of STATS, at rising rates.
+    #[value(name = "lachesis-fig6")]
+    LachesisFig6,
+    /// Lachesis, Fig. 10 and Table 1: real-time priorities for the threads of ETL, at rising rates.
+    #[value(name = "lachesis-fig10")]
+    LachesisFig10,
+    /// Lachesis, Fig. 11 and Table 1: real-time priorities for the threads of STATS, at rising rates.
+    #[value(name = "lachesis-fig11")]
+    LachesisFig11,
+    /// Lachesis, Fig. 14: mean length of the queue of each operator of ETL, beyond saturation.
+    #[value(name = "lachesis-fig14")]
+    LachesisFig14,
+    /// Lachesis, Fig. 15: mean priority of the thread of each operator of ETL, beyond saturation.
+    #[value(name = "lachesis-fig15")]
+    LachesisFig15,
+    /// Lachesis, Fig. 16: time between two rounds of steering, beyond saturation.
+    #[value(name = "lachesis-fig16")]
+    LachesisFig16,
 }
 
 impl Experiment {
@@ -83,6 +111,12 @@ impl Experiment {
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => Workload::Ysb,
             Experiment::EnjimaFig9a => Workload::Lrb,
             Experiment::CameoFig8 | Experiment::CameoFig8b | Experiment::CameoFig8c => Workload::Tenants,
+            Experiment::LachesisFig5
+            | Experiment::LachesisFig10
+            | Experiment::LachesisFig14
+            | Experiment::LachesisFig15
+            | Experiment::LachesisFig16 => Workload::Etl,
+            Experiment::LachesisFig6 | Experiment::LachesisFig11 => Workload::Stats,
         }
     }
 }

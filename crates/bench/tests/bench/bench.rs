@@ -14,7 +14,8 @@ use crate::support::{Folder, Ran};
 /// Names of the fields in the JSON output that scripts rely on.
 const STABLE_FIELDS: &str = "workload api policy memory execution parallel ablate chain workers queries offered_per_s \
                              throughput_per_s query_throughput_per_s operator_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us output_delay_us target_delay_us \
-                             result_latency_us event_latency_us overdue processing_latency_us deadlines_met \
+                             result_latency_us event_latency_us overdue processing_latency_us waiting_outside_us \
+                             deadlines_met \
                              success_rate slowdown queue_cv cpu_s \
                              rss_peak_bytes scheduling_share ok check";
 

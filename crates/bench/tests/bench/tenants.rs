@@ -116,7 +116,7 @@ fn policies_are_compared_on_a_page() {
     let policies: Vec<&Value> = figures.iter().map(|figures| &figures["policy"]).collect();
     assert_eq!(policies, ["fcfs", "cameo_llf", "cameo_llf", "fcfs"], "by turns");
     assert!(figures.iter().all(|run| run["offered_per_s"] == figures[0]["offered_per_s"]), "{figures:?}");
-    for file in ["index.html", "figures.csv", "groups.csv", "series.csv", "comparison.json"] {
+    for file in ["index.html", "figures.csv", "groups.csv", "series.csv", "queues.csv", "comparison.json"] {
         assert!(folder.text(&format!("page/{file}")).is_some(), "{file}");
     }
     let notes: Vec<&str> = ran.stderr.lines().collect();

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use thalweg_cli::show;
 
 use super::plots;
-use crate::bench::comparison::Comparison;
+use crate::bench::comparison::{Comparison, Run};
 use crate::bench::report::{Figures, GroupFigures};
 use crate::bench::verdict::{Claim, Verdict, median};
 
@@ -24,7 +24,7 @@ pub fn page(comparison: &Comparison) -> Result<String> {
         ("command", escaped(&comparison.command)),
         ("machine", escaped(&comparison.machine)),
         ("claims", claims(&comparison.claims)),
-        ("table", table(comparison) + &groups(comparison)),
+        ("table", table(comparison) + &groups(comparison) + &queues(comparison)),
         ("parameters", parameters(comparison)),
         ("vega", VEGA.to_owned()),
         ("vega_lite", VEGA_LITE.to_owned()),
@@ -143,6 +143,47 @@ fn throughput(comparison: &Comparison, label: &str, at: Option<f64>) -> String {
         }
         _ => show::rate(median),
     }
+}
+
+/// Returns the HTML table of the mean lengths of queues and the mean priorities of threads, with a row for each task, if
+/// threads of some run were steered: medians of the runs with the highest value of the varied parameter.
+fn queues(comparison: &Comparison) -> String {
+    if comparison.runs.iter().all(|run| run.figures.steer.is_none()) {
+        return String::new();
+    }
+    let most = comparison.places().last().copied().flatten();
+    let labels = comparison.labels();
+    let mut tasks: Vec<&str> = Vec::new();
+    for task in comparison.runs.iter().flat_map(|run| &run.series.tasks) {
+        if !tasks.contains(&task.as_str()) {
+            tasks.push(task);
+        }
+    }
+    let place = most.map_or(String::new(), |at| format!(" at {at}"));
+    let mut text = format!("\n<h2>Queues and priorities{place}</h2>\n<table>\n<tr><th>task</th>");
+    for label in &labels {
+        text += &format!("<th>{}: mean queue</th><th>nice or priority</th>", escaped(label));
+    }
+    text += "</tr>\n";
+    for task in tasks {
+        let mut cells = vec![escaped(task)];
+        for label in &labels {
+            let runs = || comparison.runs.iter().filter(|run| run.label == *label && run.at == most);
+            let pending = |run: &Run| {
+                let place = run.series.tasks.iter().position(|known| known == task)?;
+                run.series.mean_pending.get(place).copied()
+            };
+            let shown = |of: Option<f64>| of.map_or("-".to_owned(), |of| format!("{of:.1}"));
+            cells.push(shown(median(runs().filter_map(pending).collect())));
+            let steered = |run: &Run| {
+                let operator = run.figures.steered_operator(task)?;
+                Some(if operator.priority > 0.0 { operator.priority } else { operator.nice })
+            };
+            cells.push(shown(median(runs().filter_map(steered).collect())));
+        }
+        text += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
+    }
+    text + "</table>"
 }
 
 /// Returns the HTML table of medians of each group of queries, with a row for each policy or mode

@@ -1,5 +1,5 @@
 //! The CSV files of `--out`: `figures.csv` has one row per run, `groups.csv` one row per run and group of queries, and
-//! `series.csv` one row per sample that was taken while a run went on. `run` is the number of a run in `figures.csv`.
+//! `series.csv` one row per sample that was taken while a run went on, and `queues.csv` one row per run and task. `run` is the number of a run in `figures.csv`.
 
 use crate::bench::comparison::Run;
 use crate::bench::latency::Latency;
@@ -8,8 +8,8 @@ use crate::bench::parameters::PolicyParameters;
 /// Header of the CSV file `figures.csv`, which has one row of measurements for each run.
 const FIGURES: &str = "label,at,repetition,workload,policy,policy_parameters,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\
                        latency_mean_us,latency_p50_us,latency_p99_us,latency_p999_us,processing_latency_mean_us,\
-                       processing_latency_p50_us,processing_latency_p99_us,processing_latency_p999_us,output_delay_mean_us,\
-                       output_delay_p99_us,result_latency_mean_us,result_latency_p99_us,overdue_markers,overdue_results,deadlines_met,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
+                       processing_latency_p50_us,processing_latency_p99_us,processing_latency_p999_us,waiting_outside_us,output_delay_mean_us,\
+                       output_delay_p99_us,result_latency_mean_us,result_latency_p99_us,overdue_markers,overdue_results,deadlines_met,queue_cv,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
 
 /// Returns the measurements of all runs as CSV, one row per run: throughput, latencies and the like.
 pub fn figures(runs: &[Run]) -> String {
@@ -41,6 +41,7 @@ pub fn figures(runs: &[Run]) -> String {
             of(inside, |latency| latency.p50),
             of(inside, |latency| latency.p99),
             of(inside, |latency| latency.p999),
+            number(figures.waiting_outside_us),
             of(delay, |delay| delay.mean),
             of(delay, |delay| delay.p99),
             of(figures.result_latency_us, |latency| latency.mean),
@@ -48,6 +49,7 @@ pub fn figures(runs: &[Run]) -> String {
             number(figures.overdue.and_then(|overdue| Some(overdue.markers? as f64))),
             number(figures.overdue.and_then(|overdue| Some(overdue.results? as f64))),
             number(figures.deadlines_met),
+            number(figures.queue_cv),
             number(Some(figures.cpu_s)),
             figures.rss_peak_bytes.to_string(),
             number(figures.scheduling_share),
@@ -110,6 +112,28 @@ pub fn series(runs: &[Run]) -> String {
                 number(sample.latency_us.map(|latency| latency.p50)),
                 number(sample.latency_us.map(|latency| latency.p99)),
                 sample.pending.iter().sum::<u64>().to_string(),
+            ];
+            text += &format!("{}\n", row.join(","));
+        }
+    }
+    text
+}
+
+/// Returns the mean length of each queue as CSV, one row for each run and each task, with the mean nice value and the mean
+/// real-time priority of the task's thread if it was steered.
+pub fn queues(runs: &[Run]) -> String {
+    let mut text = "label,at,run,task,mean_pending,nice,priority\n".to_owned();
+    for (number_of, run) in runs.iter().enumerate() {
+        for (task, mean_pending) in run.series.tasks.iter().zip(&run.series.mean_pending) {
+            let steered = run.figures.steered_operator(task);
+            let row = [
+                field(&run.label),
+                number(run.at),
+                number_of.to_string(),
+                field(task),
+                number(Some(*mean_pending)),
+                number(steered.map(|operator| operator.nice)),
+                number(steered.map(|operator| operator.priority)),
             ];
             text += &format!("{}\n", row.join(","));
         }

@@ -32,6 +32,7 @@ fn run(label: &str, at: Option<f64>, throughput_per_s: f64) -> Run {
     let sample = Sample { at_s: 0.1, throughput_per_s, latency_us: Some(latency), pending: vec![3, 4] };
     let series = Series {
         tasks: vec!["source".to_owned(), "window<1>".to_owned()],
+        mean_pending: vec![3.0, 4.0],
         samples: vec![sample],
         timeline: vec![Ran { worker: 1, task: 1, query: 0, from_ms: 0.5, to_ms: 0.75 }],
     };

@@ -3,11 +3,13 @@
 
 use clap::{Args, ValueEnum};
 
+use super::enjima::{ENJIMA, MODES, OURS, POLICIES};
 use super::*;
 use crate::bench::fit;
 use crate::bench::latency::Latency;
 use crate::bench::observe::Series;
 use crate::bench::report::{Checked, OverdueFigures};
+use crate::bench::steer::{Steered, SteeredOperator};
 use crate::bench::workload::Workload;
 
 /// Everything that an experiment plans can be run: each label is a known mode or policy, and each value of
@@ -21,8 +23,14 @@ fn plans_name_what_there_is() {
             let is_mode = |label: &&str| MODES.iter().any(|(known, ..)| known == label);
             let policies = || POLICIES.iter().chain(&tenants::POLICIES);
             let is_policy = |label: &&str| policies().any(|(known, _)| known == label);
-            assert!(labels.iter().all(|label| is_mode(label) || is_policy(label)));
-            assert!(labels.contains(&ENJIMA) || experiment.panel().is_some());
+            let is_system = |label: &&str| lachesis::SYSTEMS.contains(label);
+            let is_known = |label: &&str| match experiment.figure() {
+                Figure::Enjima(_) => is_mode(label) || is_policy(label),
+                Figure::Cameo(_) => is_policy(label),
+                Figure::Lachesis(_) => is_system(label),
+            };
+            assert!(labels.iter().all(is_known));
+            assert!(labels.contains(&ENJIMA) || !matches!(experiment.figure(), Figure::Enjima(_)));
         }
     }
     let known = thalweg_scheduling::policy::names();
@@ -86,7 +94,7 @@ fn complete(experiment: Experiment) -> Comparison {
                 at: Some(at),
                 repetition,
                 figures: figures(experiment, experiment.seconds() * experiment.stretch(at)),
-                series: Series::default(),
+                series: Series { mean_pending: vec![1.0, 3.0], ..Series::default() },
             };
             found.runs.extend(labels.iter().map(run));
         }
@@ -132,9 +140,33 @@ fn figures(experiment: Experiment, seconds: f64) -> Figures {
         throughput_per_s: 800.0,
         query_throughput_per_s: Some([100.0, 100.0]),
         seconds,
+        latency_us: Some(latency),
         overdue: Some(overdue),
-        groups: if experiment.panel().is_some() { groups.into() } else { Vec::new() },
+        queue_cv: Some(1.0),
+        steer: Some(steered()),
+        groups: if matches!(experiment.figure(), Figure::Cameo(_)) { groups.into() } else { Vec::new() },
         ..Figures::new(&args, "typed", Checked::by_reference(None))
+    }
+}
+
+/// Makes up a steering in which the longer queue has the better priority.
+fn steered() -> Steered {
+    let operator = |pending| SteeredOperator {
+        name: "a".to_owned(),
+        pending,
+        priority: pending,
+        ..SteeredOperator::default()
+    };
+    Steered {
+        policy: "congestion".to_owned(),
+        form: "rt".to_owned(),
+        period_s: 1.0,
+        rounds: 31,
+        skipped: 0,
+        changes: 60,
+        failures: 0,
+        cpu_share: 0.001,
+        operators: vec![operator(1.0), operator(5.0)],
     }
 }
 
