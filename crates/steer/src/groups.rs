@@ -21,6 +21,9 @@ pub const BUDGET_PERCENT: i64 = 95;
 /// the Lachesis paper of 2023.
 pub const SLICE_MS: i64 = 25;
 
+/// File of the setting by which the kernel makes a group of each session.
+pub(crate) const SESSIONS: &str = "sched_autogroup_enabled";
+
 /// Version of control groups.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -234,12 +237,13 @@ pub fn set_slice(processes: &Processes, state_file: &mut StateFile) -> io::Resul
 }
 
 /// Switches the groups off that the kernel makes of sessions. With them nice values compare threads of one session only,
-/// and a tool and an engine that were started from different terminals share the machine evenly.
+/// and a tool and an engine that were started from different terminals share the machine evenly. This holds for threads
+/// that begin from then on: threads that run already stay in the group of their session until they are moved.
 ///
 /// # Errors
 /// If the file cannot be read or written. A kernel without these groups has no such file, which is no error.
 pub fn join_sessions(processes: &Processes, state_file: &mut StateFile) -> io::Result<()> {
-    match set_number(&processes.root().join("sys/kernel/sched_autogroup_enabled"), 0, state_file) {
+    match set_number(&processes.root().join("sys/kernel").join(SESSIONS), 0, state_file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         outcome => outcome,
     }

@@ -301,7 +301,7 @@ impl Groups {
         if !operators.contains_key(&operator) {
             if count >= GROUPS_MAX {
                 return Err(io::Error::other(format!(
-                    "more than {GROUPS_MAX} control groups would be needed"
+                    "more than {GROUPS_MAX} control groups would be needed: start the tool again, or take nice"
                 )));
             }
             make(&group, home, (kernel, state_file, noted))?;

@@ -35,6 +35,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::groups;
 use crate::groups::Group;
 use crate::kernel::{Kernel, put_back};
 use crate::setting::Setting;
@@ -348,8 +349,10 @@ pub fn undo(path: &Path, part: Part, processes: &Processes, kernel: &impl Kernel
     // A group cannot lose its real-time budget while one of its threads is real-time, nor a controller that is in use.
     let place = |line: &Line| match line {
         Line::Thread { .. } => 0,
-        Line::Group { .. } => 1,
-        Line::Tool { .. } | Line::Kernel { .. } | Line::Controller { .. } => 2,
+        // A thread joins the kernel's group of its session when it is moved, if these groups are on by then.
+        Line::Kernel { path, .. } if path.ends_with(groups::SESSIONS) => 1,
+        Line::Group { .. } => 2,
+        Line::Tool { .. } | Line::Kernel { .. } | Line::Controller { .. } => 3,
     };
     let mut lines: Vec<&Line> = content.lines.iter().rev().collect();
     lines.sort_by_key(|line| place(line));

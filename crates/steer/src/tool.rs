@@ -7,7 +7,8 @@
 //!   end:    lower the watchdog, restore everything, remove the state file, end the watchdog
 //! ```
 //!
-//! The loop is as urgent as the most urgent thread that it steers, or more: it must run to take a priority away.
+//! The loop is as urgent as the most urgent thread that it steers, or more: it must run to take a priority away. With
+//! control groups it has nice value -20 in its own group.
 //!
 //! A dry run has no state file, no watchdog and no urgency, and changes nothing.
 
@@ -283,10 +284,12 @@ impl Begun {
         let is_watched = watchdog.is_privileged();
         self.watchdog = Some(watchdog);
         let set = match translator {
-            Translator::Nice(_) | Translator::Shares(_) | Translator::Limits => {
-                groups::join_sessions(processes, &mut state_file)
-                    .map_err(|error| format!("nice values act within one session only: {error}"))
-            }
+            Translator::Nice(_) => groups::join_sessions(processes, &mut state_file)
+                .map_err(|error| format!("nice values act within one session only: {error}")),
+            Translator::Shares(_) | Translator::Limits => groups::join_sessions(processes, &mut state_file)
+                .map_err(|error| {
+                    format!("threads beside the steered ones stay in the groups of their sessions: {error}")
+                }),
             Translator::RoundRobin(_) => groups::set_slice(processes, &mut state_file)
                 .map_err(|error| format!("the time slice stays as it is: {error}")),
             Translator::Fifo(_) => Ok(()),

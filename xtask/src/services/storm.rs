@@ -8,7 +8,7 @@
 //!
 //! Storm has no setting for the interface on which it listens. Nimbus, which starts programs for everyone who reaches it, and
 //! the supervisor therefore run under [`POLICY`], a policy of Java's security manager that refuses connections from other
-//! machines. Workers run as they are, since a check of each call would change what is measured. They take tuples from other
+//! machines. Workers run as they are, since a check of each call would change what is measured. They take records from other
 //! workers on their port, so run this where other machines cannot reach it.
 
 use std::fs;

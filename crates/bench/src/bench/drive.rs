@@ -26,8 +26,8 @@ const LOOK: Duration = Duration::from_millis(2);
 const SELDOM_LOOK: Duration = Duration::from_millis(50);
 
 /// Largest number of overdue (sent and not at a sink) latency markers counted per query, the oldest first:
-/// those of 8 minutes at one per 50 ms.
-const OVERDUE_MARKERS_MAX: u64 = 10_000;
+/// those of 100 s at one for each of 10,000 records a second.
+const OVERDUE_MARKERS_MAX: u64 = 1 << 20;
 
 /// Shortest measured time. If the run is stopped so early that less would be measured, throughput and
 /// latencies are those of the whole run.

@@ -118,7 +118,7 @@ impl Experiment {
         match self.figure() {
             Figure::Enjima(_) => 1.0,
             Figure::Cameo(panel) => panel.stretch(at),
-            Figure::Lachesis(panel) => panel.stretch(at),
+            Figure::Lachesis(panel) => panel.stretch(),
         }
     }
 
@@ -298,8 +298,9 @@ pub fn run(
                 let label = plan.labels[(round + turn) % plan.labels.len()];
                 let run = experiment.run_of(label, at, args);
                 let figures = run_once(&run)?;
+                // What was due and has not come counts with its age, as in the verdicts.
                 let latency =
-                    figures.latency_us.map_or("-".to_owned(), |latency| show::latency(latency.mean * 1e3));
+                    mean_latency(&figures).map_or("-".to_owned(), |micros| show::latency(micros * 1e3));
                 let throughput = show::rate(figures.throughput_per_s);
                 console::out(&format!(
                     "{label:10} at {at:5} {}: {throughput}, mean latency {latency}\n",

@@ -183,3 +183,23 @@ impl Seen {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A task that appears later had nothing pending before.
+    #[test]
+    fn means_are_over_all_samples() {
+        let sample = |pending: &[u64]| Sample {
+            at_s: 0.0,
+            throughput_per_s: 0.0,
+            latency_us: None,
+            pending: pending.to_vec(),
+        };
+        let tasks = ["a", "b"].map(str::to_owned).into();
+        let series = Series { tasks, samples: vec![sample(&[3]), sample(&[5, 1])], ..Series::default() };
+        assert_eq!(series.means(), [4.0, 0.5]);
+        assert_eq!(Series { tasks: vec!["a".to_owned()], ..Series::default() }.means(), [0.0]);
+    }
+}

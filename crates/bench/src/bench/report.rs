@@ -74,7 +74,7 @@ pub struct Figures {
     /// is offered.
     pub processing_latency_us: Option<Latency>,
     /// Mean time in microseconds for which records waited in front of the engine: the mean of `latency_us` less that of
-    /// `processing_latency_us` (Lachesis, CF 2023, section 5.2.1); `null` where one of them is.
+    /// `processing_latency_us` (Lachesis, CF 2023, section 5.2.1), of delivered markers only; `null` where one of them is.
     pub waiting_outside_us: Option<f64>,
     pub deadlines_met: Option<f64>,
     /// Share of results that were delivered within the latency target from the arrival of their last event,

@@ -64,7 +64,7 @@ pub struct SteerPlan {
 }
 
 /// Outcome of the steering of a run.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Steered {
     pub policy: String,
     /// The form of priorities, such as `nice`, `rt` or `shares`.

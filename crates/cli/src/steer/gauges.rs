@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_labelled_and_have_one_of_two_priorities() {
+    fn threads_are_labelled_and_have_one_kind_of_priority() {
         let row = |thread, name: &str, rank, priority: Priority| {
             let key = ThreadKey { process: 7, thread, started: 1 };
             let thread = Steered { key, operator: OperatorId(0), name: name.to_owned() };

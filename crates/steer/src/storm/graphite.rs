@@ -124,6 +124,7 @@ impl Lines for Receiver {
         let mut part = vec![0; 64 << 10];
         while left > 0 && place < self.connections.len() {
             if Instant::now() > deadline {
+                self.connections.rotate_left(place);
                 return Err(Unobserved(format!("the lines at {address} take too long")));
             }
             match self.connections[place].read(&mut part, &mut left, now, line) {
@@ -134,8 +135,8 @@ impl Lines for Receiver {
                 }
             }
         }
-        // If not all could be read, the others come first in the next round.
-        let place = place.min(self.connections.len());
+        // If not all could be read, the ones behind the last one come first in the next round.
+        let place = (place + 1).min(self.connections.len());
         self.connections.rotate_left(place);
         self.connections.retain(|connection| now.saturating_sub(connection.heard) < IDLE_MAX);
         Ok(())

@@ -8,6 +8,7 @@ use crate::bench::comparison::Run;
 use crate::bench::latency;
 use crate::bench::observe::{Ran, Sample, Series};
 use crate::bench::report::{Checked, Figures, GroupFigures, OverdueFigures};
+use crate::bench::steer::{Steered, SteeredOperator};
 use crate::bench::verdict::Claim;
 
 #[derive(Parser)]
@@ -83,6 +84,15 @@ fn tables_have_a_row_for_each_run_and_each_look() {
     told.figures.policy_parameters = BenchArgs::parsed("ysb --policy rr_quantum").policy_parameters();
     let figures = tables::figures(&[told]);
     assert!(figures.contains(",round_ns=1000000;quantum_ns=120000000,"), "{figures}");
+    let mut steered = run("a", None, 5.0);
+    let operator =
+        SteeredOperator { name: "source".to_owned(), pending: 3.0, nice: -7.5, ..Default::default() };
+    let steer = Steered { operators: vec![operator], ..Default::default() };
+    steered.figures.steer = Some(steer);
+    let queues = tables::queues(std::slice::from_ref(&steered));
+    assert_eq!(queues.lines().skip(1).collect::<Vec<_>>(), ["a,,0,source,3,-7.5,0", "a,,0,window<1>,4,,"]);
+    let page = page::page(&comparison(vec![steered])).unwrap();
+    assert!(page.contains("<td>source</td><td>3.0</td><td>-7.5</td>"), "{page:.9999}");
     let series = tables::series(&runs);
     assert_eq!(series.lines().nth(1), Some("a,,0,0.1,5,800,1500,7"));
     assert_eq!(series.lines().count(), 3);

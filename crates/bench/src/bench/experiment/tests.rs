@@ -94,7 +94,11 @@ fn complete(experiment: Experiment) -> Comparison {
                 at: Some(at),
                 repetition,
                 figures: figures(experiment, experiment.seconds() * experiment.stretch(at)),
-                series: Series { mean_pending: vec![1.0, 3.0], ..Series::default() },
+                series: Series {
+                    tasks: ["a", "b"].map(str::to_owned).into(),
+                    mean_pending: vec![1.0, 3.0],
+                    ..Series::default()
+                },
             };
             found.runs.extend(labels.iter().map(run));
         }
@@ -192,6 +196,51 @@ fn what_is_complete_is_tested() {
         let is_tested = |verdict: &String| verdict.ends_with(" (2 repetitions)");
         assert!(!verdicts.is_empty() && verdicts.iter().all(is_tested), "{experiment:?}: {verdicts:?}");
     }
+}
+
+/// The systems of Lachesis' experiments, from the worst to the best.
+const RISING: [&str; 5] = ["EdgeWise", "OS", "Lachesis", "Lachesis-Mod", "Lachesis-Mod-RT"];
+
+/// If each system is ten times as good as the one before, by every measure, all claims hold. If each is ten times as bad,
+/// all are reversed.
+#[test]
+fn claims_about_threads_are_judged_in_their_direction() {
+    let better = |run: &mut Run, factor: f64| {
+        let figures = &mut run.figures;
+        figures.latency_us.as_mut().unwrap().count = (1e9 * factor) as u64;
+        figures.overdue.as_mut().unwrap().latency_us.as_mut().unwrap().mean = 1e3 / factor;
+        figures.queue_cv = Some(1.0 / factor);
+        run.series.mean_pending = vec![1.0, 1.0 + 1.0 / factor];
+    };
+    let is_all = |verdicts: &[String], verdict: &str| {
+        let expected = format!("{verdict} (2 repetitions)");
+        assert!(verdicts.iter().all(|found| *found == expected), "{verdicts:?}");
+    };
+    for experiment in [
+        Experiment::LachesisFig5,
+        Experiment::LachesisFig6,
+        Experiment::LachesisFig10,
+        Experiment::LachesisFig11,
+        Experiment::LachesisFig14,
+    ] {
+        let by_rank = |run: &Run| RISING.iter().position(|label| *label == run.label).unwrap() as i32;
+        is_all(&changed(experiment, |run| better(run, 10_f64.powi(by_rank(run)))), "holds");
+        is_all(&changed(experiment, |run| better(run, 10_f64.powi(-by_rank(run)))), "reversed");
+    }
+    // A longer period is worse.
+    let period = Experiment::LachesisFig16;
+    is_all(&changed(period, |run| better(run, 1.0 / run.at.unwrap())), "holds");
+    is_all(&changed(period, |run| better(run, run.at.unwrap())), "reversed");
+    // A longer queue has a better priority, which is a lower nice value.
+    let nice = |sign: f64| {
+        changed(Experiment::LachesisFig15, |run| {
+            for operator in &mut run.figures.steer.as_mut().unwrap().operators {
+                (operator.priority, operator.nice) = (0.0, sign * operator.pending);
+            }
+        })
+    };
+    is_all(&nice(-1.0), "holds");
+    is_all(&nice(1.0), "reversed");
 }
 
 /// Claims are not tested if the experiment was interrupted. Ctrl-C may come after the last figures were
