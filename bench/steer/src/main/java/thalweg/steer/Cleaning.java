@@ -1,6 +1,5 @@
 package thalweg.steer;
 
-import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.BitSet;
@@ -10,7 +9,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
-import java.util.zip.CRC32;
 
 /** The operators of ETL between its parser and its writer: they clean, complete and annotate observations. */
 final class Cleaning {
@@ -29,16 +27,21 @@ final class Cleaning {
     /**
      * Lets observations of known sensors pass, by a Bloom filter. A record of an unknown sensor loses all of its
      * observations, or, by a false positive, none.
+     *
+     * <p>Source: the usual sizes, -n ln p / (ln 2)^2 bits and -log2 p hash functions for n sensors and a share p of false
+     * positives. The functions come of two by Kirsch and Mitzenmacher, "Less Hashing, Same Performance: Building a Better
+     * Bloom Filter".
      */
     static final class BloomFilter implements Operator<Stamped.Observation, Stamped.Observation> {
-        /** Bits for each known sensor: with 7 hash functions, 1 of 122 unknown sensors passes. */
-        private static final int BITS_PER_SENSOR = 10;
-        private static final int HASHES = 7;
+        /** Share of unknown sensors that pass. Source: RIoTBench. */
+        private static final double FALSE_SHARE = 0.01;
+        private static final int HASHES = (int) Math.ceil(-Math.log(FALSE_SHARE) / Math.log(2));
         private final BitSet bits = new BitSet();
         private final int size;
 
         BloomFilter(Set<String> known) {
-            size = Math.max(64, known.size() * BITS_PER_SENSOR);
+            double wanted = -Math.max(1, known.size()) * Math.log(FALSE_SHARE) / Math.pow(Math.log(2), 2);
+            size = 64 * (int) Math.ceil(wanted / 64);
             for (String sensor : known) {
                 for (int index = 0; index < HASHES; index++) {
                     bits.set(position(sensor, index));
@@ -55,10 +58,10 @@ final class Cleaning {
             return true;
         }
 
-        /** Double hashing: the positions are h1 + index * h2 with two halves of a 64-bit hash. */
+        /** Returns h1 + index * h2 modulo the size, where h2 is odd, so that it is not 0. */
         private int position(String sensor, int index) {
             long hash = Hash.of(sensor);
-            return Math.floorMod((int) hash + index * (int) (hash >>> 32 | 1), size);
+            return (int) Long.remainderUnsigned(hash + index * (Long.rotateLeft(hash, 32) | 1), size);
         }
 
         @Override
@@ -67,11 +70,12 @@ final class Cleaning {
                 out.accept(input);
             } else {
                 Meter.of().unknown.increment();
+                Meter.of().dropped(input.moments(), System.nanoTime());
             }
         }
     }
 
-    /** Gives a missing value the mean of the last values of its sensor and kind; 0 if there is none. */
+    /** Gives a missing value the mean of the last values of its sensor and kind. It stays missing if there are none. */
     static final class Interpolate implements Operator<Stamped.Observation, Stamped.Observation> {
         /** Number of values in a mean, as in RIoTBench. */
         static final int WINDOW = 5;
@@ -85,7 +89,7 @@ final class Cleaning {
                 for (double value : window) {
                     sum += value;
                 }
-                double mean = window.isEmpty() ? 0 : sum / window.size();
+                double mean = window.isEmpty() ? Double.NaN : sum / window.size();
                 out.accept(new Stamped.Observation(input.meta(), input.kind(), mean));
                 return;
             }
@@ -106,11 +110,11 @@ final class Cleaning {
         @Override
         public void take(Stamped.Observation input, Consumer<? super Stamped.Joined> out) {
             // The last place counts the observations that have come.
-            double[] values = waiting.computeIfAbsent(input.meta().id(), id -> new double[Kind.COUNT + 1]);
+            double[] values = waiting.computeIfAbsent(input.moments().number(), number -> new double[Kind.COUNT + 1]);
             values[input.kind().ordinal()] = input.value();
             values[Kind.COUNT] += 1;
             if (values[Kind.COUNT] >= Kind.COUNT) {
-                waiting.remove(input.meta().id());
+                waiting.remove(input.moments().number());
                 out.accept(new Stamped.Joined(input.meta(), java.util.Arrays.copyOf(values, Kind.COUNT)));
             } else if (waiting.size() > WAITING_MAX) {
                 waiting.remove(waiting.keySet().iterator().next());
@@ -119,62 +123,62 @@ final class Cleaning {
         }
     }
 
-    /** Adds place and type of the sensor, and writes the record as comma-separated values. */
+    /**
+     * Adds place and type of the sensor, and writes the record as comma-separated values. A record of an unknown sensor is
+     * dropped.
+     */
     static final class Annotate implements Operator<Stamped.Joined, Stamped.Row> {
-        private static final String UNKNOWN = "unknown,unknown";
         private final HashMap<String, String> places;
 
-        /** Takes annotations by sensor, each of the form {@code PLACE,TYPE}. */
+        /** Takes annotations by sensor, as a {@link Registry} has them. */
         Annotate(Map<String, String> places) {
             this.places = new HashMap<>(places);
-        }
-
-        /**
-         * Reads a file of lines {@code SENSOR:PLACE,TYPE}.
-         *
-         * @throws IOException if the file cannot be read, or a line has another form
-         */
-        static Map<String, String> read(java.nio.file.Path file) throws IOException {
-            Map<String, String> places = new HashMap<>();
-            for (String line : Replay.lines(file)) {
-                String[] parts = line.split(":", 2);
-                if (parts.length < 2 || parts[1].chars().filter(c -> c == ',').count() != 1) {
-                    throw new IOException(file + ": \"" + line + "\" is not of the form SENSOR:PLACE,TYPE");
-                }
-                places.put(parts[0], parts[1]);
-            }
-            return places;
         }
 
         @Override
         public void take(Stamped.Joined input, Consumer<? super Stamped.Row> out) {
             Stamped.Meta meta = input.meta();
+            String place = places.get(meta.sensor());
+            if (place == null) {
+                Meter.of().unknown.add(Kind.COUNT);
+                Meter.of().dropped(input.moments(), System.nanoTime());
+                return;
+            }
             StringBuilder csv = new StringBuilder(160).append(meta.timeMs()).append(',').append(meta.sensor());
             csv.append(',').append(meta.longitude()).append(',').append(meta.latitude());
             for (double value : input.values()) {
-                csv.append(',').append(value);
+                csv.append(',');
+                if (!Double.isNaN(value)) {
+                    csv.append(value);
+                }
             }
-            csv.append(',').append(places.getOrDefault(meta.sensor(), UNKNOWN));
+            csv.append(',').append(place);
             out.accept(new Stamped.Row(input.moments(), csv.toString()));
         }
     }
 
     /**
-     * Makes the packet that MQTT would send for a message, without a broker: topic, length, text and, in place of the
-     * way through a network, its checksum.
+     * Makes the packet by which a client of MQTT publishes a message, to be delivered at most once. There is no broker.
+     *
+     * <p>Source: MQTT 3.1.1, sections 2.2.3 and 3.3.
      */
-    static final class Publish implements Operator<Stamped.Row, Stamped.Bytes> {
-        private static final byte[] TOPIC = "thalweg/etl".getBytes(StandardCharsets.US_ASCII);
+    static final class Publish implements Operator<Stamped.Line, Stamped.Packet> {
+        private static final byte[] TOPIC = "citydata".getBytes(StandardCharsets.US_ASCII);
+        /** Most bytes of the first field, and of the length, which has 7 bits in each byte. */
+        private static final int HEAD_MAX = 6;
 
         @Override
-        public void take(Stamped.Row input, Consumer<? super Stamped.Bytes> out) {
-            byte[] text = input.csv().getBytes(StandardCharsets.UTF_8);
-            var packet = java.nio.ByteBuffer.allocate(TOPIC.length + text.length + 14);
-            packet.put((byte) 0x30).putInt(text.length).put((byte) TOPIC.length).put(TOPIC).put(text);
-            CRC32 checksum = new CRC32();
-            checksum.update(packet.array(), 0, packet.position());
-            packet.putLong(checksum.getValue());
-            out.accept(new Stamped.Bytes(input.moments(), packet.array()));
+        public void take(Stamped.Line input, Consumer<? super Stamped.Packet> out) {
+            byte[] text = input.text().getBytes(StandardCharsets.UTF_8);
+            int length = 2 + TOPIC.length + text.length;
+            var packet = java.nio.ByteBuffer.allocate(HEAD_MAX + length);
+            packet.put((byte) 0x30);
+            int rest = length;
+            for (; rest >= 128; rest /= 128) {
+                packet.put((byte) (rest % 128 | 128));
+            }
+            packet.put((byte) rest).putShort((short) TOPIC.length).put(TOPIC).put(text);
+            out.accept(new Stamped.Packet(input.moments(), java.util.Arrays.copyOf(packet.array(), packet.position())));
         }
     }
 }

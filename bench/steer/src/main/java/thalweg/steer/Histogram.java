@@ -24,6 +24,16 @@ final class Histogram {
         most = Math.max(most, positive);
     }
 
+    /** Adds all values of another histogram. */
+    void addAll(Histogram other) {
+        for (int index = 0; index < buckets.length; index++) {
+            buckets[index] += other.buckets[index];
+        }
+        count += other.count;
+        sum += other.sum;
+        most = Math.max(most, other.most);
+    }
+
     /** Returns the number of values. */
     long count() {
         return count;

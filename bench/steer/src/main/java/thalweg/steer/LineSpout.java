@@ -63,9 +63,9 @@ final class LineSpout extends BaseRichSpout {
         if (number < 0) {
             return;
         }
-        Meter.of().took(now);
+        Meter.of().took(number, now);
         Spin.use(spinUs);
-        var moments = new Stamped.Moments(offered.dueNs(number), now);
+        var moments = new Stamped.Moments(number, offered.dueNs(number), now);
         Values values = new Values(new Stamped.Line(moments, replay.line(number)));
         if (plan.isAcked()) {
             collector.emit(values, number);

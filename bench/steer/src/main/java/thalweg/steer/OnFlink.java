@@ -247,7 +247,7 @@ final class OnFlink implements Main.Engine {
         }
     }
 
-    /** Sets the toll of a segment with accidents to 0, and counts them. */
+    /** Sets the toll of a segment with accidents to 0, and counts the windows of places that had one. */
     private record Merge(int spinUs) implements WindowFunction<Value, Value, Long, TimeWindow> {
         @Override
         public void apply(Long segment, TimeWindow window, Iterable<Value> parts, Collector<Value> out) {
@@ -277,7 +277,8 @@ final class OnFlink implements Main.Engine {
                 @Override
                 public void write(Value value, Context context) {
                     Spin.use(spinUs);
-                    Meter.of().arrived(new Stamped.Moments(value.dueNs, value.sentNs), System.nanoTime());
+                    var moments = new Stamped.Moments(Stamped.NO_NUMBER, value.dueNs, value.sentNs);
+                    Meter.of().arrived(moments, System.nanoTime());
                 }
 
                 @Override

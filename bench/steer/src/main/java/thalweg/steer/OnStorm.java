@@ -16,7 +16,10 @@ final class OnStorm implements Main.Engine {
     @Override
     public void start(Options options, Plan plan, String jar) throws Exception {
         Replay replay = new Replay(options.input);
-        Map<String, String> places = options.metadata == null ? Map.of() : Cleaning.Annotate.read(options.metadata);
+        Map<String, String> places = Map.of();
+        if (options.query.equals(Operators.ETL)) {
+            places = options.metadata == null ? Registry.of(replay.sensors()) : Registry.read(options.metadata);
+        }
         Map<String, Object> configuration = new HashMap<>();
         configuration.put(Config.TOPOLOGY_WORKERS, 1);
         configuration.put(Config.TOPOLOGY_ACKER_EXECUTORS, options.ackers);
@@ -24,8 +27,7 @@ final class OnStorm implements Main.Engine {
         // Storm sends this jar to its supervisors.
         System.setProperty("storm.jar", jar);
         name = options.name;
-        StormSubmitter.submitTopology(
-                name, configuration, Queries.topology(plan, options.spinUs, replay.sensors(), places));
+        StormSubmitter.submitTopology(name, configuration, Queries.topology(plan, options.spinUs, places));
     }
 
     // Storm 2 has a newer way to make a client, which Storm 1 has not.

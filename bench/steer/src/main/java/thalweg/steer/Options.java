@@ -22,7 +22,8 @@ final class Options {
               --warmup S          seconds before that (10)
               --spin-us N         extra CPU time of each operator for a record, in microseconds (0), or
                                   OPERATOR=N,OPERATOR=N for some
-              --metadata FILE     lines SENSOR:PLACE,TYPE for the operator annotate of etl
+              --metadata FILE     lines SENSOR:PLACE,TYPE, the sensors that etl knows (without it all sensors of the
+                                  input, at the place "unknown")
               --queue N           longest queue in front of the source that the gauge reports, in records (1000000)
               --ackers N          executors that track records (0, which tracks none)
               --name NAME         name of the topology (that of the query)

@@ -1,7 +1,6 @@
 package thalweg.steer;
 
 import java.util.Map;
-import java.util.Set;
 import org.apache.storm.generated.StormTopology;
 import org.apache.storm.topology.BoltDeclarer;
 import org.apache.storm.topology.TopologyBuilder;
@@ -13,7 +12,7 @@ import org.apache.storm.topology.TopologyBuilder;
  * etl    source - parse - range_filter - bloom_filter - interpolate - join - annotate - to_senml - publish - sink
  *
  *                        +- average ----------------+
- * stats  source - parse -+- kalman - regression ----+- plot - pack - upload - sink
+ * stats  source - parse -+- kalman - regression ----+- accumulate - plot - upload - sink
  *                        +- distinct ---------------+
  * </pre>
  *
@@ -32,17 +31,16 @@ final class Queries {
      * Makes the topology of a plan's query.
      *
      * @param spinUs extra microseconds of CPU time for each record, by operator
-     * @param sensors sensors that the Bloom filter knows
-     * @param places annotations by sensor
+     * @param places the {@link Registry} of ETL
      */
-    static StormTopology topology(
-            Plan plan, Map<String, Integer> spinUs, Set<String> sensors, Map<String, String> places) {
+    static StormTopology topology(Plan plan, Map<String, Integer> spinUs, Map<String, String> places) {
         Queries query = new Queries(spinUs);
         query.builder.setSpout("source", new LineSpout(plan, spinUs.getOrDefault("source", 0)), 1);
-        query.add("parse", new SenMl.Parse(), "source");
-        if (plan.workload().equals("etl")) {
+        boolean isEtl = plan.workload().equals(Operators.ETL);
+        query.add("parse", new SenMl.Parse(isEtl), "source");
+        if (isEtl) {
             query.add("range_filter", new Cleaning.RangeFilter(), "parse");
-            query.add("bloom_filter", new Cleaning.BloomFilter(sensors), "range_filter");
+            query.add("bloom_filter", new Cleaning.BloomFilter(places.keySet()), "range_filter");
             query.add("interpolate", new Cleaning.Interpolate(), "bloom_filter");
             query.add("join", new Cleaning.Join(), "interpolate");
             query.add("annotate", new Cleaning.Annotate(places), "join");
@@ -54,9 +52,9 @@ final class Queries {
             query.add("kalman", new Statistics.Kalman(), "parse");
             query.add("regression", new Statistics.Regression(), "kalman");
             query.add("distinct", new Statistics.Distinct(), "parse");
-            query.add("plot", new Statistics.Plot(), "average", "regression", "distinct");
-            query.add("pack", new Statistics.Pack(), "plot");
-            query.add("upload", new Statistics.Upload(), "pack");
+            query.add("accumulate", new Statistics.Accumulate(), "average", "regression", "distinct");
+            query.add("plot", new Statistics.Plot(), "accumulate");
+            query.add("upload", new Statistics.Upload(), "plot");
             query.add("sink", new Sink(), "upload");
         }
         return query.builder.createTopology();

@@ -18,7 +18,7 @@ final class Road {
     private static final int CARS_PER_WAY = 10_000;
     /** Records of which one is a request. */
     private static final int REQUEST_EVERY = 100;
-    /** Cars of which two stand at one place. */
+    /** Cars of which four stand, two at each of two places. */
     private static final int PAIR_EVERY = 1_000;
     private static final int FEET_PER_SEGMENT = 5_280;
     private final long cars;

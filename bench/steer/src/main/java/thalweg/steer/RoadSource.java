@@ -80,7 +80,7 @@ final class RoadSource implements Source<Road.Report, RoadSource.None, Long> {
             if (number < 0) {
                 return InputStatus.NOTHING_AVAILABLE;
             }
-            Meter.of().took(now);
+            Meter.of().took(number, now);
             Spin.use(spinUs);
             Road.Report report = road.record(number);
             report.dueNs = offered.dueNs(number);

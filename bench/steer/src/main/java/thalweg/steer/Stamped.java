@@ -5,27 +5,30 @@ package thalweg.steer;
  * completed it.
  */
 interface Stamped {
+    /** Stands for the number of a result that belongs to no single record. */
+    long NO_NUMBER = -1;
+
     /** Moments of the input record. */
     Moments moments();
 
     /**
-     * Two moments of an input record, by {@link System#nanoTime} of the one worker.
+     * Number and two moments of an input record, by {@link System#nanoTime} of the one worker.
      *
+     * @param number number of the record, counted from 0
      * @param due when the source should have sent the record at the given rate
      * @param sent when the source sent it into the topology
      */
-    record Moments(long due, long sent) {}
+    record Moments(long number, long due, long sent) {}
 
-    /** A line of the input, as the source sends it. */
+    /** A text of SenML: a line of the input, or a message that is to be published. */
     record Line(Moments moments, String text) implements Stamped {}
 
     /**
      * Values that all observations of an input record share.
      *
-     * @param id number of the record, counted from 0
      * @param timeMs event time, milliseconds since 1970
      */
-    record Meta(Moments moments, long id, long timeMs, String sensor, String longitude, String latitude) {}
+    record Meta(Moments moments, long timeMs, String sensor, String longitude, String latitude) {}
 
     /** One observation of an input record. Its value is NaN if it is missing. */
     record Observation(Meta meta, Kind kind, double value) implements Stamped {
@@ -43,12 +46,48 @@ interface Stamped {
         }
     }
 
-    /** A row of comma-separated values with its annotation. */
+    /** A row of comma-separated values with its annotation. A missing value is empty. */
     record Row(Moments moments, String csv) implements Stamped {}
 
-    /** Values to be drawn, from one operator for one sensor and kind. */
-    record Series(Moments moments, String name, double[] values) implements Stamped {}
+    /** A packet that publishes a message. */
+    record Packet(Moments moments, byte[] bytes) implements Stamped {}
 
-    /** Bytes that leave the query: a message, a plot, or a packed plot. */
-    record Bytes(Moments moments, byte[] bytes) implements Stamped {}
+    /** A statistic of values. Its label is its name in plots. */
+    enum Statistic {
+        /** Mean of a block of values of a sensor. */
+        AVERAGE("average"),
+        /** Mean of the predicted values of a sensor. */
+        PREDICTION("prediction"),
+        /** Estimated number of sensors. */
+        SENSORS("sensors");
+
+        final String label;
+
+        Statistic(String label) {
+            this.label = label;
+        }
+    }
+
+    /**
+     * A result of a statistic.
+     *
+     * @param sensor the sensor whose values the result is of; empty for numbers of sensors
+     * @param timeMs event time, milliseconds since 1970
+     */
+    record Point(Moments moments, Statistic statistic, Kind kind, String sensor, long timeMs, double value)
+            implements Stamped {}
+
+    /**
+     * The points of a plot.
+     *
+     * @param number number of the plot among those of its statistic and kind, from 0
+     */
+    record Points(Moments moments, Statistic statistic, Kind kind, long number, java.util.List<Point> points)
+            implements Stamped {}
+
+    /** A plot as text of SVG. */
+    record Plot(Moments moments, Statistic statistic, Kind kind, long number, String svg) implements Stamped {}
+
+    /** The name under which a plot is stored, and the hash of its text. */
+    record Upload(Moments moments, String name, long checksum) implements Stamped {}
 }
