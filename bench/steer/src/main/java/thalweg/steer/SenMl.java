@@ -104,7 +104,7 @@ final class SenMl {
                     element();
                     at += at < text.length() && text.charAt(at) == ',' ? 1 : 0;
                 }
-                boolean isWhole = sensor != null && longitude != null && latitude != null;
+                boolean isWhole = sensor != null && !sensor.isEmpty() && longitude != null && latitude != null;
                 return isWhole && at < text.length() && text.charAt(at) == ']';
             } catch (NumberFormatException | StringIndexOutOfBoundsException broken) {
                 return false;

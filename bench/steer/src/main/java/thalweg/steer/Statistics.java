@@ -2,30 +2,35 @@ package thalweg.steer;
 
 import java.io.Serializable;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.Consumer;
-import java.util.zip.CRC32;
-import java.util.zip.Deflater;
+import java.util.function.ToDoubleFunction;
 
-/** The operators of STATS behind its parser: statistics of each sensor and kind, and their plots. */
+/** The operators of STATS behind its parser: statistics of each sensor and kind, and their plots. Missing values are ignored. */
 final class Statistics {
     private Statistics() {}
 
-    /** The mean of each run of values of a sensor and kind. */
-    static final class Average implements Operator<Stamped.Observation, Stamped.Series> {
-        /** Number of values in a run; ours. */
-        static final int RUN = 10;
+    /** The mean of each block of values of a sensor and kind. */
+    static final class Average implements Operator<Stamped.Observation, Stamped.Point> {
+        /** Number of values in a block, as in RIoTBench. */
+        static final int BLOCK = 5;
         private final Map<String, double[]> sums = new HashMap<>();
 
         @Override
-        public void take(Stamped.Observation input, Consumer<? super Stamped.Series> out) {
+        public void take(Stamped.Observation input, Consumer<? super Stamped.Point> out) {
+            if (Double.isNaN(input.value())) {
+                return;
+            }
             double[] sum = sums.computeIfAbsent(Keys.of(input), key -> new double[2]);
             sum[0] += input.value();
             sum[1] += 1;
-            if (sum[1] >= RUN) {
-                out.accept(series(input, "average", sum[0] / sum[1]));
+            if (sum[1] >= BLOCK) {
+                out.accept(point(input, Stamped.Statistic.AVERAGE, input.meta().sensor(), sum[0] / sum[1]));
                 sum[0] = 0;
                 sum[1] = 0;
             }
@@ -48,6 +53,9 @@ final class Statistics {
 
         @Override
         public void take(Stamped.Observation input, Consumer<? super Stamped.Observation> out) {
+            if (Double.isNaN(input.value())) {
+                return;
+            }
             double[] state = states.computeIfAbsent(Keys.of(input), key -> new double[] {0, FIRST_ERROR});
             double error = state[1] + PROCESS_NOISE;
             double gain = error / (error + SENSOR_NOISE);
@@ -57,8 +65,8 @@ final class Statistics {
         }
     }
 
-    /** A line through the last values of a sensor and kind by least squares, and the values that it predicts. */
-    static final class Regression implements Operator<Stamped.Observation, Stamped.Series> {
+    /** A line through the last values of a sensor and kind by least squares, and the mean of the values that it predicts. */
+    static final class Regression implements Operator<Stamped.Observation, Stamped.Point> {
         /** Number of values through which the line goes. */
         static final int TRAIN = 10;
         /** Number of values that are predicted. */
@@ -66,7 +74,7 @@ final class Statistics {
         private final Map<String, Deque<Double>> windows = new HashMap<>();
 
         @Override
-        public void take(Stamped.Observation input, Consumer<? super Stamped.Series> out) {
+        public void take(Stamped.Observation input, Consumer<? super Stamped.Point> out) {
             Deque<Double> window = windows.computeIfAbsent(Keys.of(input), key -> new ArrayDeque<>(TRAIN));
             if (window.size() == TRAIN) {
                 window.removeFirst();
@@ -75,144 +83,149 @@ final class Statistics {
             if (window.size() < TRAIN) {
                 return;
             }
-            double sumY = 0;
-            double sumXy = 0;
-            int x = 0;
-            for (double y : window) {
-                sumY += y;
-                sumXy += x++ * y;
+            double centre = (TRAIN - 1) / 2.0;
+            double mean = window.stream().mapToDouble(Double::doubleValue).sum() / TRAIN;
+            double product = 0;
+            double square = 0;
+            int place = 0;
+            for (double value : window) {
+                double distance = place++ - centre;
+                product += distance * (value - mean);
+                square += distance * distance;
             }
-            // The sums of 0..n-1 and of their squares have closed forms.
-            double sumX = TRAIN * (TRAIN - 1) / 2.0;
-            double sumXx = TRAIN * (TRAIN - 1) * (2 * TRAIN - 1) / 6.0;
-            double slope = (TRAIN * sumXy - sumX * sumY) / (TRAIN * sumXx - sumX * sumX);
-            double begin = (sumY - slope * sumX) / TRAIN;
-            double[] predicted = new double[PREDICT];
-            for (int ahead = 0; ahead < PREDICT; ahead++) {
-                predicted[ahead] = begin + slope * (TRAIN + ahead);
-            }
-            out.accept(series(input, "regression", predicted));
+            // The mean of the predicted values is the value of the line at the middle of their places.
+            double middle = TRAIN + (PREDICT - 1) / 2.0;
+            double predicted = mean + product / square * (middle - centre);
+            out.accept(point(input, Stamped.Statistic.PREDICTION, input.meta().sensor(), predicted));
         }
     }
 
     /**
-     * The approximate number of sensors that sent a kind, by stochastic averaging.
+     * The approximate number of sensors that sent a kind, by the greatest ranks of hashes. A rank is the place of the lowest
+     * bit that is set, counted from 1.
      *
-     * <p>Source: Durand and Flajolet, "Loglog Counting of Large Cardinalities", with RIoTBench's 10 buckets; so few have
-     * a standard error of 1.3 / sqrt(10), 41 %.
+     * <p>Source: Durand and Flajolet, "Loglog Counting of Large Cardinalities", section 2, with RIoTBench's 2^10 registers.
+     * While that estimate is at most 2.5 for each register and a register is empty, the result is that of Whang et al.,
+     * "A Linear-Time Probabilistic Counting Algorithm for Database Applications".
      */
-    static final class Distinct implements Operator<Stamped.Observation, Stamped.Series> {
-        static final int BUCKETS = 10;
-        /** Corrects the mean of the buckets: 0.39701 - (2 pi^2 + ln^2 2) / (48 * 10), the paper's expansion. */
-        private static final double CORRECTION = 0.39701 - (2 * Math.PI * Math.PI + 0.48045) / (48.0 * BUCKETS);
-        private final int[][] ranks = new int[Kind.COUNT][BUCKETS];
+    static final class Distinct implements Operator<Stamped.Observation, Stamped.Point> {
+        /** Bits of a hash that choose a register. */
+        private static final int REGISTER_BITS = 10;
+        private static final int REGISTERS = 1 << REGISTER_BITS;
+        /** Factor of the estimate by a large number of registers. */
+        private static final double ALPHA = 0.39701;
+        private final int[][] ranks = new int[Kind.COUNT][REGISTERS];
+        private final int[] sums = new int[Kind.COUNT];
+        private final int[] used = new int[Kind.COUNT];
 
         @Override
-        public void take(Stamped.Observation input, Consumer<? super Stamped.Series> out) {
-            int[] buckets = ranks[input.kind().ordinal()];
-            long hash = Hash.of(input.meta().sensor());
-            int bucket = (int) Long.remainderUnsigned(hash, BUCKETS);
-            int rank = Long.numberOfLeadingZeros(hash) + 1;
-            buckets[bucket] = Math.max(buckets[bucket], rank);
-            double sum = 0;
-            for (int largest : buckets) {
-                sum += largest;
-            }
-            out.accept(series(input, "distinct", CORRECTION * BUCKETS * Math.pow(2, sum / BUCKETS)));
-        }
-    }
-
-    /** Draws a run of series, one line for each name, into a picture of grey values. */
-    static final class Plot implements Operator<Stamped.Series, Stamped.Bytes> {
-        /** Series in a picture; ours. */
-        static final int RUN = 100;
-        static final int WIDTH = 256;
-        static final int HEIGHT = 128;
-        /** Most values of a line in a picture. Later ones are left out. */
-        private static final int VALUES_MAX = RUN * Regression.PREDICT;
-        private final HashMap<String, Line> lines = new HashMap<>();
-        private int count;
-
-        @Override
-        public void take(Stamped.Series input, Consumer<? super Stamped.Bytes> out) {
-            lines.computeIfAbsent(input.name(), name -> new Line()).add(input.values());
-            if (++count < RUN) {
+        public void take(Stamped.Observation input, Consumer<? super Stamped.Point> out) {
+            if (Double.isNaN(input.value())) {
                 return;
             }
-            byte[] picture = new byte[WIDTH * HEIGHT];
-            int shade = 0;
-            for (Line line : lines.values()) {
-                line.draw(picture, (byte) (1 + shade++ % 255));
+            int kind = input.kind().ordinal();
+            long hash = Hash.of(input.meta().sensor());
+            int register = (int) hash & (REGISTERS - 1);
+            int rank = Long.numberOfTrailingZeros(hash >>> REGISTER_BITS) + 1;
+            int before = ranks[kind][register];
+            if (before < rank) {
+                used[kind] += before == 0 ? 1 : 0;
+                sums[kind] += rank - before;
+                ranks[kind][register] = rank;
             }
-            lines.clear();
-            count = 0;
-            out.accept(new Stamped.Bytes(input.moments(), picture));
+            double estimate = ALPHA * REGISTERS * Math.pow(2, (double) sums[kind] / REGISTERS);
+            double empty = REGISTERS - used[kind];
+            if (empty > 0 && estimate <= 2.5 * REGISTERS) {
+                estimate = REGISTERS * Math.log(REGISTERS / empty);
+            }
+            out.accept(point(input, Stamped.Statistic.SENSORS, "", estimate));
+        }
+    }
+
+    /** Gathers the points of each plot. Points of one statistic and kind make a plot. */
+    static final class Accumulate implements Operator<Stamped.Point, Stamped.Points> {
+        /** Number of points of a plot, as in our engine's query. */
+        static final int POINTS = 100;
+        private final Map<String, Gathered> waiting = new HashMap<>();
+
+        @Override
+        public void take(Stamped.Point input, Consumer<? super Stamped.Points> out) {
+            String key = input.statistic().label + ' ' + input.kind().label;
+            Gathered gathered = waiting.computeIfAbsent(key, name -> new Gathered());
+            gathered.points.add(input);
+            if (gathered.points.size() == POINTS) {
+                List<Stamped.Point> points = List.copyOf(gathered.points);
+                gathered.points.clear();
+                out.accept(
+                        new Stamped.Points(input.moments(), input.statistic(), input.kind(), gathered.number++, points));
+            }
         }
 
-        private static final class Line implements Serializable {
-            private double[] values = new double[16];
-            private int size;
+        /** Points that wait, and the number of plots before them. */
+        private static final class Gathered implements Serializable {
+            private long number;
+            private final ArrayList<Stamped.Point> points = new ArrayList<>(POINTS);
+        }
+    }
 
-            void add(double[] more) {
-                int taken = Math.min(more.length, VALUES_MAX - size);
-                if (size + taken > values.length) {
-                    values = java.util.Arrays.copyOf(values, Math.max(size + taken, 2 * values.length));
-                }
-                System.arraycopy(more, 0, values, size, taken);
-                size += taken;
+    /** Draws points as SVG, with a line for each sensor. Times and values fill the drawing. */
+    static final class Plot implements Operator<Stamped.Points, Stamped.Plot> {
+        private static final int WIDTH = 640;
+        private static final int HEIGHT = 360;
+
+        @Override
+        public void take(Stamped.Points input, Consumer<? super Stamped.Plot> out) {
+            Range times = Range.of(input.points(), Stamped.Point::timeMs);
+            Range values = Range.of(input.points(), Stamped.Point::value);
+            TreeMap<String, StringBuilder> lines = new TreeMap<>();
+            for (Stamped.Point point : input.points()) {
+                long x = (long) Math.rint(times.share(point.timeMs()) * WIDTH);
+                long y = (long) Math.rint(HEIGHT - values.share(point.value()) * HEIGHT);
+                StringBuilder line = lines.computeIfAbsent(point.sensor(), sensor -> new StringBuilder());
+                line.append(line.isEmpty() ? "" : " ").append(x).append(',').append(y);
             }
+            StringBuilder svg = new StringBuilder(2_048);
+            svg.append("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"").append(WIDTH);
+            svg.append("\" height=\"").append(HEIGHT).append("\"><title>").append(input.statistic().label).append(" of ");
+            svg.append(input.kind().label).append(", plot ").append(input.number()).append("</title>");
+            for (StringBuilder line : lines.values()) {
+                svg.append("<polyline fill=\"none\" stroke=\"black\" points=\"").append(line).append("\"/>");
+            }
+            svg.append("</svg>");
+            out.accept(
+                    new Stamped.Plot(input.moments(), input.statistic(), input.kind(), input.number(), svg.toString()));
+        }
 
-            void draw(byte[] picture, byte shade) {
+        private record Range(double least, double most) {
+            static Range of(List<Stamped.Point> points, ToDoubleFunction<Stamped.Point> number) {
                 double least = Double.POSITIVE_INFINITY;
                 double most = Double.NEGATIVE_INFINITY;
-                for (int index = 0; index < size; index++) {
-                    least = Math.min(least, values[index]);
-                    most = Math.max(most, values[index]);
+                for (Stamped.Point point : points) {
+                    least = Math.min(least, number.applyAsDouble(point));
+                    most = Math.max(most, number.applyAsDouble(point));
                 }
-                double height = most > least ? most - least : 1;
-                for (int column = 0; column < WIDTH; column++) {
-                    // The value at this column lies between two values, by its distance from both.
-                    double place = (double) column * (size - 1) / (WIDTH - 1);
-                    int left = (int) place;
-                    double right = values[Math.min(left + 1, size - 1)];
-                    double value = values[left] + (place - left) * (right - values[left]);
-                    int row = (int) Math.round((HEIGHT - 1) * (most - value) / height);
-                    picture[Math.max(0, Math.min(HEIGHT - 1, row)) * WIDTH + column] = shade;
-                }
+                return new Range(least, most);
+            }
+
+            /** Returns where a number lies in the range, from 0 to 1; in the middle if the range has one number only. */
+            double share(double number) {
+                return least < most ? (number - least) / (most - least) : 0.5;
             }
         }
     }
 
-    /** Packs a picture. */
-    static final class Pack implements Operator<Stamped.Bytes, Stamped.Bytes> {
+    /** Takes the place of an upload: names the plot, and computes its checksum, without a network. */
+    static final class Upload implements Operator<Stamped.Plot, Stamped.Upload> {
         @Override
-        public void take(Stamped.Bytes input, Consumer<? super Stamped.Bytes> out) {
-            Deflater deflater = new Deflater();
-            try {
-                deflater.setInput(input.bytes());
-                deflater.finish();
-                // Deflate grows its input by 5 bytes per 16 KB and 6 bytes at most.
-                byte[] packed = new byte[input.bytes().length + input.bytes().length / 1000 + 64];
-                int length = deflater.deflate(packed);
-                out.accept(new Stamped.Bytes(input.moments(), java.util.Arrays.copyOf(packed, length)));
-            } finally {
-                deflater.end();
-            }
+        public void take(Stamped.Plot input, Consumer<? super Stamped.Upload> out) {
+            String name = input.statistic().label + '-' + input.kind().label + '-' + input.number() + ".svg";
+            out.accept(new Stamped.Upload(input.moments(), name, Hash.of(input.svg())));
         }
     }
 
-    /** Takes the place of an upload: the checksum of the packed picture, without a network. */
-    static final class Upload implements Operator<Stamped.Bytes, Stamped.Bytes> {
-        @Override
-        public void take(Stamped.Bytes input, Consumer<? super Stamped.Bytes> out) {
-            CRC32 checksum = new CRC32();
-            checksum.update(input.bytes());
-            byte[] name = Long.toHexString(checksum.getValue()).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
-            out.accept(new Stamped.Bytes(input.moments(), name));
-        }
-    }
-
-    private static Stamped.Series series(Stamped.Observation input, String operator, double... values) {
-        return new Stamped.Series(input.moments(), operator + ' ' + input.kind().label, values);
+    private static Stamped.Point point(
+            Stamped.Observation input, Stamped.Statistic statistic, String sensor, double value) {
+        Stamped.Meta meta = input.meta();
+        return new Stamped.Point(meta.moments(), statistic, input.kind(), sensor, meta.timeMs(), value);
     }
 }

@@ -72,6 +72,68 @@ class RunTest {
         assertTrue(histogram.json().endsWith("\"count\":10001}"));
     }
 
+    private static final long MS = 1_000_000;
+
+    /** A run of two seconds of which one counts, at 10 records per second: number i is due after i * 100 ms. */
+    private static Meter meter(String query, double rate) {
+        var meter = new Meter();
+        var offered = new Offered(0, rate, (long) Math.ceil(rate * 2), 100);
+        meter.begin(new Plan(query, "none", rate, 1, 1, 100, "none", false), offered, 0);
+        return meter;
+    }
+
+    private static void arrive(Meter meter, long number, long ms) {
+        meter.arrived(new Stamped.Moments(number, number * 100 * MS, number * 100 * MS), ms * MS);
+    }
+
+    @Test
+    void aRecordWithoutAResultCountsWithItsAge() {
+        Meter meter = meter("etl", 10);
+        for (long number = 0; number < 15; number++) {
+            meter.took(number, number * 100 * MS);
+        }
+        // Taken after the end, so it waited in front of the source at the end.
+        meter.took(15, 2_000 * MS);
+        for (long number = 0; number < 12; number++) {
+            arrive(meter, number, number * 100 + 50);
+        }
+        meter.dropped(new Stamped.Moments(13, 0, 0), 1_400 * MS);
+        // Both are after the end.
+        arrive(meter, 12, 2_000);
+        meter.dropped(new Stamped.Moments(14, 0, 0), 2_001 * MS);
+        String figures = meter.figures(0);
+        // Two results came after the warm-up. Number 12 and numbers 14 to 19 are overdue, 800 ms and 600 to 100 ms old.
+        assertTrue(figures.contains("\"throughput_per_s\":5.0,\"results_per_s\":2.00,"), figures);
+        assertTrue(figures.contains("\"latency_us\":{\"mean\":50000,\"p50\":50000,"), figures);
+        String overdue = figures.substring(figures.indexOf("\"overdue\""));
+        // The mean of 50, 50, 800 and 100 to 600.
+        assertTrue(overdue.startsWith("\"overdue\":{\"count\":7,\"latency_us\":{\"mean\":333333,"), overdue);
+        assertTrue(overdue.contains("\"max\":800000,\"count\":9}}"), overdue);
+        // Numbers 15 to 19; the other two wait behind the source.
+        assertTrue(overdue.endsWith("\"source_queue_end\":5}"), overdue);
+    }
+
+    @Test
+    void nothingIsOverdueWithAllResults() {
+        Meter meter = meter("etl", 10);
+        for (long number = 0; number < 20; number++) {
+            meter.took(number, number * 100 * MS);
+            arrive(meter, number, number * 100);
+        }
+        String figures = meter.figures(0);
+        assertTrue(figures.contains("\"overdue\":{\"count\":0,"), figures);
+        assertTrue(figures.endsWith("\"source_queue_end\":0}"), figures);
+    }
+
+    @Test
+    void queriesOfManyRecordsForAResultHaveNoOverdueOnes() {
+        for (Meter meter : List.of(meter("stats", 10), meter(Operators.LINEAR_ROAD, 10), meter("etl", Meter.NUMBERS_MAX))) {
+            meter.arrived(new Stamped.Moments(Stamped.NO_NUMBER, 0, 0), 1_500 * MS);
+            String figures = meter.figures(0);
+            assertTrue(figures.contains("\"results_out\":1,") && figures.contains("\"overdue\":null,"), figures);
+        }
+    }
+
     @Test
     void spinningUsesCpuTime() {
         var threads = java.lang.management.ManagementFactory.getThreadMXBean();
@@ -127,7 +189,7 @@ class RunTest {
     void eachQueryHasTenOperators() throws Exception {
         for (String query : List.of("etl", "stats")) {
             var plan = new Plan(query, "none", 1, 0, 1, 1, "none", false);
-            var topology = Queries.topology(plan, java.util.Map.of(), java.util.Set.of("a"), java.util.Map.of());
+            var topology = Queries.topology(plan, java.util.Map.of(), java.util.Map.of("a", "b,c"));
             var names = new java.util.HashSet<>(topology.get_bolts().keySet());
             names.addAll(topology.get_spouts().keySet());
             assertEquals(new java.util.HashSet<>(Operators.of(query)), names);
