@@ -316,7 +316,9 @@ fn groups_and_lists_are_bounded() {
     };
     assert!(make(0).is_ok(), "it is the last one");
     let refused = make(count).unwrap_err().to_string();
-    assert_eq!(refused, format!("more than {GROUPS_MAX} control groups would be needed"));
+    let expected =
+        format!("more than {GROUPS_MAX} control groups would be needed: start the tool again, or take nice");
+    assert_eq!(refused, expected);
     fs::write(home.list(), "1\n".repeat(600_000)).unwrap();
     assert_eq!(threads_of(&home).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
 }
