@@ -1,12 +1,24 @@
-//! Checks that no file of a run is used for two purposes.
+//! Files of a run: reading one that may be compressed, and checks that none is used for two purposes.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{self, Path, PathBuf};
 
 use anyhow::Result;
+use flate2::read::MultiGzDecoder;
 use thalweg_cli::failure::WrongOption;
 
 use super::args::BenchArgs;
+
+/// Opens a file for reading. One whose name ends in `.gz` is decompressed.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub fn opened(path: &Path) -> io::Result<Box<dyn Read>> {
+    let file = File::open(path)?;
+    let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+    Ok(if is_gzip { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
+}
 
 /// Refuses result files that would replace a file that is read, or that the file of bad lines would replace.
 /// `results` are file names in the folder of results. Also refuses a file of bad lines that would replace the

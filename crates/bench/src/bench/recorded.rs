@@ -19,14 +19,12 @@
 //! `lines.rs` reads lines without columns. Tests: `tests/bench/bad_lines.rs` for each `--on-bad`,
 //! `tests/bench/hostile_lines.rs` for the agreement of both readings, `tests/bench/recorded.rs` for real data.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use flate2::read::MultiGzDecoder;
 use thalweg::{Engine, QueryReport, Record};
 use thalweg_cli::{console, failure};
 use thalweg_connectors::{CsvOptions, CsvSource, Header, OnBad, RealDisk, Row, RowError, TextSource};
@@ -193,10 +191,8 @@ impl PaidText {
     /// terminal tells the reason.
     pub fn of(path: &Path, engine: &Engine, results: usize) -> Result<Option<Self>> {
         let mut paid = engine.budget().reserve(0).context("nothing always fits")?;
-        let read = File::open(path).and_then(|file| {
-            let pay = |text_bytes, lines| paid.resize(need_bytes(text_bytes, lines, results));
-            let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
-            if is_gzip { bounded_lines(MultiGzDecoder::new(file), pay) } else { bounded_lines(file, pay) }
+        let read = files::opened(path).and_then(|file| {
+            bounded_lines(file, |text_bytes, lines| paid.resize(need_bytes(text_bytes, lines, results)))
         });
         let read = read.with_context(|| format!("{} cannot be read for the reference", path.display()))?;
         match read {

@@ -476,3 +476,18 @@ impl Figures {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_outside_is_the_difference_of_means() {
+        let of = |mean| {
+            Some(Latency { mean, stdev: 0.0, p50: 9.0, p90: 9.0, p99: 9.0, p999: 9.0, max: 9.0, count: 1 })
+        };
+        assert_eq!(waiting_outside(of(5.0), of(3.5)), Some(1.5));
+        assert_eq!(waiting_outside(of(3.5), of(5.0)), Some(0.0), "measured apart");
+        assert_eq!((waiting_outside(None, of(1.0)), waiting_outside(of(1.0), None)), (None, None));
+    }
+}

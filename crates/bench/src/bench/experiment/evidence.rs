@@ -58,11 +58,23 @@ pub fn factors(pairs: &[Option<(f64, f64)>], factor: fn(f64, f64) -> f64) -> Vec
     pairs.iter().map(|pair| pair.map(of)).collect()
 }
 
-/// Describes the medians of a figure of two policies or modes in words, for the report of an experiment.
+/// Describes the medians of a figure of two policies or modes at a value of the parameter in words, for the report of an
+/// experiment.
 pub fn told(
     pairs: &[Option<(f64, f64)>],
     labels: [&str; 2],
     at: Option<f64>,
+    shown: impl Fn(f64) -> String,
+) -> String {
+    let place = at.map_or("at the best place of each".to_owned(), |at| format!("at {at}"));
+    told_at(pairs, labels, &place, shown)
+}
+
+/// Describes the medians of a figure of two kinds of runs in words, behind the words `place`.
+pub fn told_at(
+    pairs: &[Option<(f64, f64)>],
+    labels: [&str; 2],
+    place: &str,
     shown: impl Fn(f64) -> String,
 ) -> String {
     let [first, second] = labels;
@@ -70,6 +82,5 @@ pub fn told(
     let (Some(one), Some(other)) = (median(|pair| pair.0), median(|pair| pair.1)) else {
         return "not measured".to_owned();
     };
-    let place = at.map_or("at the best place of each".to_owned(), |at| format!("at {at}"));
     format!("{place}: {first} {}, {second} {}", shown(one), shown(other))
 }

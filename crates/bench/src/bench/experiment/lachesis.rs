@@ -30,7 +30,7 @@ use anyhow::{Result, bail};
 use thalweg::Span;
 use thalweg_cli::{console, show};
 
-use super::evidence::{Evidence, Plan, factors, told};
+use super::evidence::{Evidence, Plan, factors, told, told_at};
 use super::mean_latency;
 use crate::bench::args::BenchArgs;
 use crate::bench::comparison::Run;
@@ -271,9 +271,9 @@ impl Panel {
                 let of = |figure: fn(&Figures) -> Option<f64>| {
                     runs.found.pairs([(MOD_RT, least), (MOD_RT, most)], figure)
                 };
+                let place = format!("at a load of {BEYOND}");
                 let told = |pairs: &[Option<(f64, f64)>], shown: fn(f64) -> String| {
-                    let text = told(pairs, ["every second", "every 5 s"], Some(BEYOND), shown);
-                    text.replacen("at ", "at a load of ", 1)
+                    told_at(pairs, ["every second", "every 5 s"], &place, shown)
                 };
                 let (latency, throughput) = (of(mean_latency), of(processed_per_s));
                 let judged = |paper: &str, factors, text| {

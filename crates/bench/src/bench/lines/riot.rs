@@ -3,14 +3,12 @@
 //! A generated line is a message; a recorded line has the time in front, which is the event time. Lines that are no
 //! messages are bad lines.
 
-use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use flate2::read::MultiGzDecoder;
 use thalweg::{Coded, Query, Record, Span};
 use thalweg_connectors::{RowError, RowWriter};
 use thalweg_workloads::prose::TextGenerator;
@@ -151,11 +149,8 @@ fn message_of_line(line: &str) -> Result<Record<Range<usize>>, RowError> {
 fn registry_text(path: &Path) -> Result<String> {
     let shown = path.display();
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| {
-        let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
-        let file: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
-        file.take(REGISTRY_BYTES_MAX + 1).read_to_string(&mut text)
-    });
+    let read =
+        files::opened(path).and_then(|file| file.take(REGISTRY_BYTES_MAX + 1).read_to_string(&mut text));
     read.with_context(|| format!("--registry: {shown} cannot be read"))?;
     if REGISTRY_BYTES_MAX < text.len() as u64 {
         bail!("--registry: {shown} has more than {} MiB; take fewer sensors", REGISTRY_BYTES_MAX >> 20);

@@ -1,11 +1,9 @@
 //! `bench netmon --input`: the query from a file of recorded probes.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use flate2::read::MultiGzDecoder;
 use thalweg::Record;
 use thalweg_cli::failure;
 use thalweg_cli::interrupt::Interrupt;
@@ -19,7 +17,7 @@ use crate::bench::args::BenchArgs;
 use crate::bench::drive::{Until, drive};
 use crate::bench::recorded::{Layout, Recorded};
 use crate::bench::report::Figures;
-use crate::bench::{rows, windows};
+use crate::bench::{files, rows, windows};
 
 /// Largest number of bytes of the first line that are read to check that the file has probes.
 const FIRST_LINE_BYTES_MAX: u64 = 1_000;
@@ -79,9 +77,11 @@ fn header_of(path: &Path) -> Result<Header> {
 
 /// Returns the first line of a file, if it can be read.
 fn first_line(path: &Path) -> Option<String> {
-    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|found| found.is_file()))?;
-    let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
-    let file: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+    // Opening a pipe could wait for ever.
+    if !path.is_file() {
+        return None;
+    }
+    let file = files::opened(path).ok()?;
     let mut bytes = Vec::new();
     BufReader::new(file.take(FIRST_LINE_BYTES_MAX)).read_until(b'\n', &mut bytes).ok()?;
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)).into_owned();
