@@ -25,23 +25,22 @@
 //! watermark per source and millisecond of processing time is taken. If no instant does, as without windows,
 //! there is no output delay.
 //!
-//! For the view of each source that policies see, see `firing_latency/stream.rs`.
+//! The view of each source that policies see is a [`Stream`].
 //!
 //! Bound: [`WAITING_MAX`] firings on their way. Further ones have no output delay, result latency or event
 //! latency, and only their number is kept.
 
 mod last_events;
-mod stream;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
 use thalweg_model::{EventTime, Horizon, ProcessingTime, Span};
+use thalweg_scheduling::stream::{Ahead, Stream};
 use thalweg_scheduling::{QueryId, StreamState};
 
 use self::last_events::LastEvents;
-use self::stream::{Ahead, Stream};
 use crate::latency::Latencies;
 use crate::output::Delivered;
 
@@ -154,8 +153,8 @@ impl FiringLatencies {
         let mut state = self.state.lock();
         let State { sources, last_events, .. } = &mut *state;
         change(&mut sources[index], &mut last_events[index]);
-        let moving = state.sources.iter().filter(|source| !source.is_away);
-        let Some(least) = moving.map(|source| source.watermark).min() else { return };
+        let moving = state.sources.iter().filter(|source| !source.is_away());
+        let Some(least) = moving.map(Stream::watermark).min() else { return };
         if least == EventTime::MIN {
             return;
         }
@@ -363,9 +362,8 @@ impl Ingestion {
     #[cold]
     fn note_due(&mut self, watermark: EventTime, now: ProcessingTime, arrived: Option<ProcessingTime>) {
         let firings = &self.delivered.firings;
-        let next = firings.horizon.next_after(watermark);
-        let ahead = (!firings.is_everywhere)
-            .then(|| Ahead { firing: next, deadline: firings.horizon.latest_end_after(watermark) });
+        let ahead = (!firings.is_everywhere).then(|| Ahead::of(&firings.horizon, watermark));
+        let next = ahead.map_or_else(|| firings.horizon.next_after(watermark), |ahead| ahead.firing);
         // Nothing is read before it has arrived, so a later time is an error of the source.
         let arrived = arrived.map_or(now, |arrived| arrived.min(now));
         firings.note(self.index, now, |source, last_events| {

@@ -28,7 +28,8 @@
 //! 10. Baselines of the papers: [`policy::min_cost`] (Aurora's MC), [`policy::highest_rate`] (HR), [`policy::chain`],
 //!     [`policy::sbox`] (in Klink), [`policy::congestion`] (EdgeWise, Lachesis), [`policy::orleans`] and `fifo` (in
 //!     Cameo). Some of them starve operators by definition; [`policy::ageing`] bounds the wait.
-//! 11. [`trace`]: the calls to a policy, recorded and replayed; [`run_log`]: which operator ran, where and when;
+//! 11. [`stream`]: the state of a source in snapshots, which drivers keep from its watermarks.
+//! 12. [`trace`]: the calls to a policy, recorded and replayed; [`run_log`]: which operator ran, where and when;
 //!     [`observed`]: the wrapper that feeds both.
 //!
 //! Invariants of this room: a rank is computed from a snapshot and from completions only; a score does not depend on
@@ -43,6 +44,7 @@ pub mod rank;
 pub mod run_log;
 pub mod settings;
 pub mod snapshot;
+pub mod stream;
 #[cfg(test)]
 mod test_bed;
 pub mod trace;

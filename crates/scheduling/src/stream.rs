@@ -1,10 +1,10 @@
-//! The policies' view of one source: its progress, and the arrival times of the watermarks that make its
-//! query emit results (Klink, SIGMOD 2021, sections 2.2 and 3.1, "sweeping watermarks").
+//! The view that policies have of one source: its progress, and the arrival times of the watermarks that make its
+//! query emit results (Klink, SIGMOD 2021, sections 2.2 and 3.1, "sweeping watermarks"). Each driver of policies keeps a
+//! [`Stream`] for each source and fills the [`StreamState`] of a snapshot from it.
 //!
-//! A watermark arrives when the record that carries it could first have been read, if the source knows that
-//! time ([`Source::arrived`](thalweg_model::Source::arrived)); otherwise when the step that read it began. With
-//! the first, delays are those of the network and of the sender alone. With the second they grow with every
-//! delay of the scheduler, so that a query which was left waiting seems to have more time.
+//! The driver tells when a watermark arrived. If it tells when the record that carries the watermark could first have
+//! been read, delays are those of the network and of the sender alone. If it tells when the record was read, they grow
+//! with every delay of the scheduler, so that a query which was left waiting seems to have more time.
 //!
 //! An epoch of a source ends at its deadline: the latest of the next window ends of the query's operators
 //! with windows (section 3, "the window operators with the latest deadline"). It is chosen when the epoch
@@ -13,22 +13,26 @@
 //! query emits results, because Cameo needs it, and its windows may be any of the query's.
 //!
 //! Bounds: the last [`DelayStatistics::EPOCHS`] ends of epochs, as many instants of results, and
-//! `WAITING_MAX` watermarks whose results have not reached the sinks. Further watermarks are not tracked on
+//! [`WAITING_MAX`] watermarks whose results have not reached the sinks. Further watermarks are not tracked on
 //! their way.
 
 use std::collections::{VecDeque, vec_deque};
 
-use thalweg_model::{EventTime, ProcessingTime};
-use thalweg_scheduling::{DelayStatistics, ProgressMap, QueryId, StreamState};
+use thalweg_model::{EventTime, Horizon, ProcessingTime};
 
-use super::WAITING_MAX;
+use crate::snapshot::{DelayStatistics, ProgressMap, QueryId, StreamState};
+
+/// Greatest number of sweeping watermarks (which end an epoch of their source) that one source tracks on their way to
+/// the sinks.
+pub const WAITING_MAX: usize = 64;
 
 /// Progress of one source, or of one split of a source.
 #[derive(Clone, Debug)]
-pub(super) struct Stream {
-    pub(super) watermark: EventTime,
+pub struct Stream {
+    /// The last watermark of the source; `EventTime::MIN` before the first.
+    watermark: EventTime,
     /// True if the source is silent or has ended.
-    pub(super) is_away: bool,
+    is_away: bool,
     /// The next event time at which the query emits results; `None` before the first watermark, and if any
     /// instant may be such a time.
     next_firing: Option<EventTime>,
@@ -49,12 +53,19 @@ pub(super) struct Stream {
 }
 
 /// Event times ahead of a watermark of a source at which its query emits results or has a deadline.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ahead {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ahead {
     /// The next event time at which the query emits results.
-    pub(super) firing: EventTime,
+    pub firing: EventTime,
     /// The latest of the next window ends of the query's operators with windows.
-    pub(super) deadline: EventTime,
+    pub deadline: EventTime,
+}
+
+impl Ahead {
+    /// Returns the event times ahead of `watermark` in a query with this horizon.
+    pub fn of(horizon: &Horizon, watermark: EventTime) -> Self {
+        Ahead { firing: horizon.next_after(watermark), deadline: horizon.latest_end_after(watermark) }
+    }
 }
 
 /// The last instants of event time of one kind that a source has reached, oldest first: either all instants
@@ -104,8 +115,15 @@ impl Reached {
     }
 }
 
+impl Default for Stream {
+    fn default() -> Self {
+        Stream::new()
+    }
+}
+
 impl Stream {
-    pub(super) fn new() -> Self {
+    /// Creates a source that has not set a watermark.
+    pub fn new() -> Self {
         Stream {
             watermark: EventTime::MIN,
             is_away: false,
@@ -121,7 +139,7 @@ impl Stream {
     /// Records a watermark of the source that arrived at `arrived`. `ahead` has the event times ahead of the
     /// watermark at which the query emits results or has a deadline; `None` if it may emit results at any
     /// instant.
-    pub(super) fn advance(&mut self, watermark: EventTime, ahead: Option<Ahead>, arrived: ProcessingTime) {
+    pub fn advance(&mut self, watermark: EventTime, ahead: Option<Ahead>, arrived: ProcessingTime) {
         (self.watermark, self.is_away) = (watermark, false);
         let fired = self.next_firing.filter(|&instant| instant <= watermark);
         let swept = self.deadline.filter(|&deadline| deadline <= watermark);
@@ -150,21 +168,26 @@ impl Stream {
         }
     }
 
+    /// Returns the last watermark of the source; `EventTime::MIN` before the first.
+    pub fn watermark(&self) -> EventTime {
+        self.watermark
+    }
+
+    /// Returns true if the source is silent or has ended, so that no operator waits for its watermark.
+    pub fn is_away(&self) -> bool {
+        self.is_away
+    }
+
     /// Records that the source is silent or has ended. Ends of epochs that it passes when it returns do not
     /// count as delays, because no result waited for the source meanwhile.
-    pub(super) fn fall_away(&mut self) {
+    pub fn fall_away(&mut self) {
         (self.is_away, self.next_firing, self.deadline) = (true, None, None);
     }
 
     /// Returns what policies may know about this source of `query`, when all sinks have seen the watermark
     /// `seen`. Delays are those of the last `delay_epochs` epochs of the source (Klink's: from one deadline
     /// of its windows to the next).
-    pub(super) fn state(
-        &mut self,
-        query: QueryId,
-        seen: Option<EventTime>,
-        delay_epochs: usize,
-    ) -> StreamState {
+    pub fn state(&mut self, query: QueryId, seen: Option<EventTime>, delay_epochs: usize) -> StreamState {
         while let Some(&(instant, _)) = self.waiting.front()
             && seen.is_some_and(|seen| instant <= seen)
         {
@@ -235,7 +258,7 @@ fn figures_of(
     (delays, Some(progress))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
