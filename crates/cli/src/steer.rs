@@ -307,8 +307,8 @@ impl<'a> Shown<'a> {
 
     /// Shows a round.
     fn show(&mut self, round: Round) -> Result<()> {
-        let (rows, applied) = match round {
-            Round::Applied { rows, applied } => (rows, applied),
+        let (rows, applied, notes) = match round {
+            Round::Applied { rows, applied, notes } => (rows, applied, notes),
             Round::Skipped(reason) => {
                 self.skipped += 1;
                 self.gauge(&[])?;
@@ -323,6 +323,7 @@ impl<'a> Shown<'a> {
             }
         };
         self.last_reason = None;
+        notes.iter().for_each(|note| console::note(&plain(note)));
         self.rounds += 1;
         self.changes += applied.changes.len() as u64;
         self.failures += applied.failures.len() as u64;

@@ -39,6 +39,11 @@ pub trait Driver {
     /// # Errors
     /// If the engine gives no answer, or none that can be understood. The round is then skipped.
     fn observe(&mut self) -> Result<Observation, Unobserved>;
+
+    /// Returns what users should know about the engine since the last call, such as parts of it that are left alone.
+    fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// An engine at one moment.
@@ -204,6 +209,8 @@ pub enum Round {
         rows: Vec<Row>,
         /// The changes.
         applied: Applied,
+        /// What users should know: see [`Driver::notes`].
+        notes: Vec<String>,
     },
     /// The round was skipped, for this reason.
     Skipped(String),
@@ -278,7 +285,7 @@ impl<D: Driver, K: Kernel> Steering<D, K> {
         let rows: Vec<Row> = threads.into_iter().zip(ranks).map(row).collect();
         let applied = self.apply(&wanted);
         self.used = Instant::now();
-        Round::Applied { rows, applied }
+        Round::Applied { rows, applied, notes: self.driver.notes() }
     }
 
     /// Gives each thread its priority: by itself, or by the control group of its operator.
@@ -360,7 +367,7 @@ mod tests {
         let rounds = vec![engine([99, 124, 0]), engine([99, 124, 0]), engine([0, 0, 5])];
         let mut steering = steering(&machine, Translator::Nice(Nice::default()), rounds);
         for (expected, changes) in [([-19, -20, 2], 3), ([-19, -20, 2], 0), ([-12, -12, -20], 3)] {
-            let Round::Applied { rows, applied } = steering.round() else { panic!("it was skipped") };
+            let Round::Applied { rows, applied, .. } = steering.round() else { panic!("it was skipped") };
             assert_eq!((rows.len(), applied.changes.len()), (3, changes));
             let found: Vec<i32> =
                 machine.kernel.of(&keys).into_iter().map(|setting| setting.unwrap().nice).collect();
@@ -419,7 +426,7 @@ mod tests {
             let observed = || engine(&[(keys[0], 99), (keys[1], 124), (keys[2], 0)]);
             let mut steering = steering(&machine, translator, vec![observed(), observed()]);
             for (changes, unchanged) in [(3, 0), (0, 3)] {
-                let Round::Applied { rows, applied } = steering.round() else { panic!("it was skipped") };
+                let Round::Applied { rows, applied, .. } = steering.round() else { panic!("it was skipped") };
                 assert_eq!((applied.changes.len(), applied.unchanged), (changes, unchanged), "{applied:?}");
                 assert!(rows.iter().all(|row| row.priority.setting().is_none()));
             }

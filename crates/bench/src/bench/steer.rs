@@ -179,7 +179,7 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, round: Round) {
-        let Round::Applied { rows, applied } = round else { return };
+        let Round::Applied { rows, applied, .. } = round else { return };
         self.rounds += 1;
         self.changes += applied.changes.len() as u64;
         self.failures += applied.failures.len() as u64;

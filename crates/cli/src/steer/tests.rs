@@ -50,12 +50,12 @@ fn round() -> Round {
     let rank = Some(Rank { class: 0, score: 5.0, tie: 0 });
     let rows = vec![Row { thread, pending: 5, rank, priority: to }];
     let changes = vec![Change { key, from: Some(Setting::DEFAULT.into()), to }];
-    Round::Applied { rows, applied: Applied { changes, ..Applied::default() } }
+    Round::Applied { rows, applied: Applied { changes, ..Applied::default() }, notes: Vec::new() }
 }
 
 #[test]
 fn a_change_is_a_line_and_a_round_an_object() {
-    let Round::Applied { rows, applied } = round() else { unreachable!("it was applied") };
+    let Round::Applied { rows, applied, .. } = round() else { unreachable!("it was applied") };
     assert_eq!(changes(&rows, &applied), "71 nice 0 -> nice -20 map (1/2)#0\n");
     let expected = json!({
         "threads": [{
@@ -71,7 +71,7 @@ fn a_change_is_a_line_and_a_round_an_object() {
     let times = [CpuTime::Shares(2), CpuTime::LimitUs(1_000)];
     assert_eq!(times.map(|time| short(Priority::Group(time))), ["shares 2", "limit 1000 us"]);
     // A thread that was in no control group of the tool.
-    let Round::Applied { rows, mut applied } = round() else { unreachable!("it was applied") };
+    let Round::Applied { rows, mut applied, .. } = round() else { unreachable!("it was applied") };
     applied.changes[0].from = None;
     assert_eq!(changes(&rows, &applied), "71 none -> nice -20 map (1/2)#0\n");
 }
