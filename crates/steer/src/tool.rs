@@ -1,7 +1,7 @@
 //! The tool: what a program does that steers threads, from its start to its end.
 //!
 //! ```text
-//!   begin:  look for writable control groups if the form needs them
+//!   begin:  look for writable control groups if the form needs them and threads are known already
 //!           restore what others left -> state file -> budget -> watchdog -> settings of the machine -> own urgency
 //!   run:    every period a sign of life to the watchdog, own urgency, and a round
 //!   end:    lower the watchdog, restore everything, remove the state file, end the watchdog
@@ -9,6 +9,10 @@
 //!
 //! The loop is as urgent as the most urgent thread that it steers, or more: it must run to take a priority away. With
 //! control groups it has nice value -20 in its own group.
+//!
+//! Some things are known only when the engine has answered for the first time: whether the control groups of its threads can be
+//! written, and what its version tells. They are checked in each round, see `checked`, and the round is skipped with the
+//! reason.
 //!
 //! A dry run has no state file, no watchdog and no urgency, and changes nothing.
 
@@ -25,12 +29,14 @@ use crate::apply::Applier;
 use crate::groups::{self, Group};
 use crate::kernel::Kernel;
 use crate::setting::{Class, Setting};
-use crate::shares;
 use crate::state_file::{self, Restored, StateError, StateFile};
 use crate::steering::{Driver, Round, Steering, Translator, Unfit};
 use crate::threads::{Processes, ThreadKey, is_gone};
 use crate::translate::RealTime;
 use crate::watchdog::Watchdog;
+use checked::Checked;
+
+mod checked;
 
 /// Least and greatest time between two rounds.
 pub const PERIODS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(60)];
@@ -91,9 +97,7 @@ impl fmt::Display for CannotSteer {
                              (setcap cap_sys_nice+ep FILE), or to its container";
                 write!(f, "the kernel refuses {what} ({error}): {grant}")
             }
-            CannotSteer::NoGroups(error) => {
-                write!(f, "threads cannot be moved into control groups ({error}): {}", shares::GRANT)
-            }
+            CannotSteer::NoGroups(error) => f.write_str(&checked::no_groups(error)),
             CannotSteer::Machine(error) => {
                 write!(f, "a setting of the machine cannot be changed: {error}; run as root")
             }
@@ -114,7 +118,7 @@ pub enum Ended {
 
 /// A tool that steers an engine.
 pub struct Tool<D, K> {
-    steering: Steering<D, K>,
+    steering: Steering<Checked<D>, K>,
     period: Duration,
     /// The threads that are to be as urgent as the loop, with its own; none in a dry run.
     urgent: Vec<ThreadKey>,
@@ -137,21 +141,31 @@ impl<D: Driver, K: Kernel + Clone> Tool<D, K> {
     /// # Errors
     /// [`CannotSteer`]; everything is then as it was.
     pub fn begin(
-        mut driver: D,
+        driver: D,
         policy: Box<dyn Policy>,
         plan: Plan,
         watchdog: impl FnOnce(&Path) -> Command,
+        with: (Processes, K),
+    ) -> Result<Self, CannotSteer> {
+        let watchdog = |state: &Path| Watchdog::start(watchdog(state));
+        Tool::begin_with(driver, policy, plan, watchdog, with)
+    }
+
+    /// Begins as [`begin`](Self::begin) does. `watchdog` starts the watchdog of a state file.
+    fn begin_with(
+        driver: D,
+        policy: Box<dyn Policy>,
+        plan: Plan,
+        watchdog: impl FnOnce(&Path) -> io::Result<Watchdog>,
         (processes, kernel): (Processes, K),
     ) -> Result<Self, CannotSteer> {
         let Plan { translator, period, states, urgent } = plan;
         let [least, most] = PERIODS;
         let is_real_time = matches!(translator, Translator::RoundRobin(_) | Translator::Fifo(_));
         let own = if is_real_time { OWN_REAL_TIME } else { OWN_NICE };
+        let mut driver = Checked::new(driver, &*policy);
         if translator.needs_groups() && states.is_some() {
-            // An engine that gives no answer yet has its first round later.
-            let threads = driver.observe().map(|seen| seen.threads).unwrap_or_default();
-            shares::check(threads.iter().map(|thread| thread.key), &processes)
-                .map_err(CannotSteer::NoGroups)?;
+            driver.check_groups(processes.clone()).map_err(CannotSteer::NoGroups)?;
         }
         let mut tool = Begun { own, urgent, ..Begun::default() };
         let state_file =
@@ -268,7 +282,7 @@ impl Begun {
         &mut self,
         states: &Path,
         translator: Translator,
-        watchdog: impl FnOnce(&Path) -> Command,
+        watchdog: impl FnOnce(&Path) -> io::Result<Watchdog>,
         (processes, kernel): (&Processes, &impl Kernel),
     ) -> Result<StateFile, CannotSteer> {
         let (mut state_file, left_over) =
@@ -280,7 +294,7 @@ impl Begun {
             // The watchdog is in the group of this process, and needs its budget, too.
             Group::budget_of(std::process::id(), processes, &mut state_file).map_err(machine)?;
         }
-        let watchdog = Watchdog::start(watchdog(state_file.path())).map_err(CannotSteer::Watchdog)?;
+        let watchdog = watchdog(state_file.path()).map_err(CannotSteer::Watchdog)?;
         let is_watched = watchdog.is_privileged();
         self.watchdog = Some(watchdog);
         let set = match translator {

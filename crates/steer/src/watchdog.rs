@@ -114,6 +114,8 @@ pub struct Watchdog {
     /// Instant of the last sign of life that was given.
     beaten: Instant,
     is_privileged: bool,
+    /// Longest time for which the tool waits for the watchdog after its first byte.
+    patience: Duration,
 }
 
 impl Watchdog {
@@ -121,7 +123,13 @@ impl Watchdog {
     ///
     /// # Errors
     /// If the program cannot be started, or if it does not answer within [`PATIENCE`].
-    pub fn start(mut command: Command) -> io::Result<Watchdog> {
+    pub fn start(command: Command) -> io::Result<Watchdog> {
+        Watchdog::start_within(PATIENCE, command)
+    }
+
+    /// Starts a watchdog as [`start`](Self::start) does. All waits after its first byte end after `patience`, which tests
+    /// shorten.
+    pub(crate) fn start_within(patience: Duration, mut command: Command) -> io::Result<Watchdog> {
         let (mut socket, other) = UnixStream::pair()?;
         // A process group of its own, so that Ctrl-C in a terminal reaches the tool and not its watchdog.
         command.stdin(Stdio::from(OwnedFd::from(other))).stdout(Stdio::null()).process_group(0);
@@ -130,8 +138,8 @@ impl Watchdog {
         drop(command);
         socket.set_read_timeout(Some(PATIENCE))?;
         let mut first = [0];
-        let mut watchdog =
-            Watchdog { child, socket: socket.try_clone()?, beaten: Instant::now(), is_privileged: false };
+        let (beaten, is_privileged) = (Instant::now(), false);
+        let mut watchdog = Watchdog { child, socket: socket.try_clone()?, beaten, is_privileged, patience };
         socket.read_exact(&mut first)?;
         watchdog.is_privileged = first == [PRIVILEGED];
         socket.set_nonblocking(true)?;
@@ -149,8 +157,8 @@ impl Watchdog {
     pub fn lower(&mut self) {
         let mut ask = || -> io::Result<()> {
             self.socket.set_nonblocking(false)?;
-            self.socket.set_read_timeout(Some(PATIENCE))?;
-            self.socket.set_write_timeout(Some(PATIENCE))?;
+            self.socket.set_read_timeout(Some(self.patience))?;
+            self.socket.set_write_timeout(Some(self.patience))?;
             self.socket.write_all(&[ENDING])?;
             self.socket.read_exact(&mut [0])
         };
@@ -173,7 +181,7 @@ impl Watchdog {
                 self.beaten = now;
                 Ok(())
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && silent < PATIENCE => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && silent < self.patience => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -184,7 +192,7 @@ impl Drop for Watchdog {
         let _is_closed = self.socket.shutdown(Shutdown::Both);
         // It restores what is left and ends at once. One that is stopped is left behind: it restores when it goes on.
         let began = Instant::now();
-        while began.elapsed() < PATIENCE && self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        while began.elapsed() < self.patience && self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             thread::sleep(Duration::from_millis(5));
         }
     }

@@ -3,27 +3,42 @@
 use std::cell::Cell;
 use std::fs;
 
-use thalweg_scheduling::by_name;
+use thalweg_scheduling::{Fields, by_name};
 
 use super::*;
 use crate::fake::{FakeKernel, Machine, Told, engine};
 use crate::groups::Version;
 use crate::steering::Observation;
+use crate::steering::Unobserved;
 use crate::threads::ThreadKey;
 use crate::translate::{Curve, Nice};
+use crate::watchdog::PATIENCE;
 
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// Returns a watchdog that only tells whether it is privileged, and ends with the tool.
-fn watchdog(first: char) -> impl FnOnce(&Path) -> Command {
+/// Time for which the tools of most tests wait for their watchdog, which never answers at the end.
+const SHORT: Duration = Duration::from_millis(20);
+
+/// Returns a watchdog that tells whether it is privileged, does not answer any more, and ends with the tool.
+fn silent(first: char) -> impl FnOnce(&Path) -> Command {
+    shell(format!("printf {first} >&0; exec cat"))
+}
+
+/// Returns a watchdog that tells whether it is privileged, answers as the real one when the tool begins to end, and ends
+/// with the tool.
+fn answering(first: char) -> impl FnOnce(&Path) -> Command {
+    shell(format!("printf {first} >&0; exec cat >&0"))
+}
+
+fn shell(script: String) -> impl FnOnce(&Path) -> Command {
     move |_| {
         let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("printf {first} >&0; exec cat")]);
+        shell.args(["-c", &script]);
         shell
     }
 }
 
-/// Begins a tool by `congestion` for an engine that answers as told.
+/// Begins a tool by `congestion` for an engine that answers as told. It waits for its silent watchdog for a short time.
 fn begin(
     machine: &Machine,
     translator: Translator,
@@ -31,15 +46,25 @@ fn begin(
     rounds: Vec<Observation>,
 ) -> Result<Tool<Told, FakeKernel>, CannotSteer> {
     let driver = Told(rounds.into_iter().map(Ok).collect());
+    let watchdog = |state: &Path| Watchdog::start_within(SHORT, silent(first)(state));
+    Tool::begin_with(driver, congestion(), plan(machine, translator), watchdog, with(machine))
+}
+
+fn congestion() -> Box<dyn Policy> {
+    by_name("congestion").unwrap()
+}
+
+fn plan(machine: &Machine, translator: Translator) -> Plan {
     let states = Some(machine.folder.path().join("states"));
-    let plan = Plan { translator, period: PERIOD, states, urgent: Vec::new() };
-    let (policy, with) =
-        (by_name("congestion").unwrap(), (machine.processes.clone(), machine.kernel.clone()));
-    Tool::begin(driver, policy, plan, watchdog(first), with)
+    Plan { translator, period: PERIOD, states, urgent: Vec::new() }
+}
+
+fn with(machine: &Machine) -> (Processes, FakeKernel) {
+    (machine.processes.clone(), machine.kernel.clone())
 }
 
 /// Runs this many rounds.
-fn run(tool: &mut Tool<Told, FakeKernel>, rounds: u32) {
+fn run<D: Driver>(tool: &mut Tool<D, FakeKernel>, rounds: u32) {
     let left = Cell::new(rounds);
     let ended = tool.run(|| left.get() == 0, |_| left.set(left.get() - 1));
     assert!(matches!(ended, Ended::Asked));
@@ -64,7 +89,8 @@ fn settings(machine: &Machine) -> [String; 2] {
 }
 
 /// While it runs, threads have their priorities, the own thread is at least as urgent, and the machine is set. Afterwards
-/// everything is as before, and no state file is left.
+/// everything is as before, and no state file is left. This tool waits for its watchdog as long as a real one, and the
+/// answer of the watchdog ends the wait.
 #[test]
 fn everything_is_given_and_put_back() {
     let nice = Translator::Nice(Nice::default());
@@ -78,13 +104,17 @@ fn everything_is_given_and_put_back() {
     ];
     for (translator, own, most_urgent, set) in cases {
         let (machine, keys, seen) = machine();
-        let mut tool = begin(&machine, translator, 'p', vec![seen.clone(), seen]).unwrap();
+        let driver = Told(vec![Ok(seen.clone()), Ok(seen)].into());
+        let plan = plan(&machine, translator);
+        let mut tool = Tool::begin(driver, congestion(), plan, answering('p'), with(&machine)).unwrap();
         run(&mut tool, 2);
         let thread = std::process::id();
         assert_eq!(machine.kernel.threads()[&thread], own);
         assert_eq!(machine.kernel.of(&keys)[1], Some(most_urgent));
         assert_eq!(settings(&machine), set);
+        let began = Instant::now();
         let restored = tool.end().unwrap();
+        assert!(began.elapsed() < PATIENCE, "the watchdog has answered");
         assert_eq!((restored.threads, restored.failures.len()), (4, 0));
         assert!(machine.kernel.threads().values().all(|setting| *setting == Setting::DEFAULT));
         assert_eq!(settings(&machine), ["100", "1"]);
@@ -159,6 +189,93 @@ fn without_a_writable_group_nothing_is_changed() {
     assert!(!machine.folder.path().join("states").exists());
 }
 
+/// Runs a round, and returns its outcome.
+fn round<D: Driver>(tool: &mut Tool<D, FakeKernel>) -> Round {
+    let mut outcome = None;
+    let is_over = Cell::new(false);
+    tool.run(
+        || is_over.get(),
+        |round| {
+            outcome = Some(round);
+            is_over.set(true);
+        },
+    );
+    outcome.unwrap()
+}
+
+/// An engine that gives no answer at the begin is checked when its threads are known. Each round is skipped until the
+/// group can be written, with what to grant.
+#[test]
+fn groups_are_checked_when_threads_are_known() {
+    let (machine, keys, seen) = machine();
+    let home = machine.mount(Version::One, 70);
+    let threads = fs::read_to_string(home.list()).unwrap();
+    fs::remove_file(home.list()).unwrap();
+    fs::create_dir(home.list()).unwrap();
+    let no_answer = || Err(Unobserved("no report yet".to_owned()));
+    let driver = Told(vec![no_answer(), no_answer(), Ok(seen.clone()), Ok(seen.clone()), Ok(seen)].into());
+    let plan = plan(&machine, Translator::Limits);
+    let mut tool = Tool::begin(driver, congestion(), plan, answering('p'), with(&machine)).unwrap();
+    assert!(matches!(round(&mut tool), Round::Skipped(why) if why == "no report yet"));
+    for _ in 0..2 {
+        let Round::Skipped(why) = round(&mut tool) else { panic!("it was not checked") };
+        let (begins, grant) =
+            ("threads cannot be moved into control groups (write to ", "run as root, or grant");
+        assert!(why.starts_with(begins) && why.contains(grant), "{why}");
+    }
+    fs::remove_dir(home.list()).unwrap();
+    fs::write(home.list(), threads).unwrap();
+    let Round::Applied { applied, .. } = round(&mut tool) else { panic!("it was skipped") };
+    assert_eq!((applied.changes.len(), tool.skipped()), (keys.len(), 3));
+    assert!(tool.end().unwrap().failures.is_empty());
+}
+
+/// An engine that tells queues and costs, and from its second answer on only queues.
+struct TellsLess(Told, bool);
+
+impl Driver for TellsLess {
+    fn name(&self) -> &'static str {
+        if self.1 { "an old version" } else { "an engine" }
+    }
+
+    fn supplies(&self) -> Fields {
+        let costs = Fields::COST_AND_SELECTIVITY | Fields::TOPOLOGY;
+        if self.1 { Fields::PENDING } else { Fields::PENDING | costs }
+    }
+
+    fn observe(&mut self) -> Result<Observation, Unobserved> {
+        let seen = self.0.observe();
+        self.1 = self.0.0.is_empty();
+        seen
+    }
+}
+
+/// A driver may learn from an answer that its engine tells less. The rounds of a policy that needs more are skipped from
+/// then on, and the reason names what is missing.
+#[test]
+fn a_policy_is_skipped_when_the_engine_turns_out_to_tell_less() {
+    let nice = Translator::Nice(Nice::default());
+    for (policy, expected) in [("chain", Some("costs and selectivities, topology")), ("congestion", None)] {
+        let (machine, keys, seen) = machine();
+        let driver = TellsLess(Told(vec![Ok(seen.clone()), Ok(seen)].into()), false);
+        let (policy, plan) = (by_name(policy).unwrap(), plan(&machine, nice));
+        let mut tool = Tool::begin(driver, policy, plan, answering('p'), with(&machine)).unwrap();
+        assert!(matches!(round(&mut tool), Round::Applied { .. }));
+        let before = machine.kernel.of(&keys);
+        match (round(&mut tool), expected) {
+            (Round::Skipped(why), Some(missing)) => {
+                assert!(
+                    why.ends_with(&format!("needs what an old version does not tell: {missing}")),
+                    "{why}"
+                );
+            }
+            (outcome, expected) => assert!(matches!(outcome, Round::Applied { .. }) && expected.is_none()),
+        }
+        assert_eq!(machine.kernel.of(&keys), before);
+        tool.end().unwrap();
+    }
+}
+
 /// Checks that a tool is refused with a message that has these words, and that nothing is left of it.
 #[track_caller]
 fn check_refused(machine: &Machine, translator: Translator, first: char, expected: &str) {
@@ -187,12 +304,10 @@ fn what_is_not_permitted_changes_nothing() {
 #[test]
 fn a_tool_that_cannot_begin_changes_nothing() {
     let (machine, _, seen) = machine();
-    let states = || Some(machine.folder.path().join("states"));
     let nice = Translator::Nice(Nice::default());
     let refused = |policy: &str, watchdog: Box<dyn FnOnce(&Path) -> Command>| {
-        let plan = Plan { translator: nice, period: PERIOD, states: states(), urgent: Vec::new() };
-        let with = (machine.processes.clone(), machine.kernel.clone());
-        let tool = Tool::begin(Told(Vec::new().into()), by_name(policy).unwrap(), plan, watchdog, with);
+        let (driver, policy) = (Told(Vec::new().into()), by_name(policy).unwrap());
+        let tool = Tool::begin(driver, policy, plan(&machine, nice), watchdog, with(&machine));
         let message = tool.err().unwrap().to_string();
         assert!(machine.kernel.threads().values().all(|setting| *setting == Setting::DEFAULT), "{message}");
         assert_eq!(settings(&machine), ["100", "1"]);
@@ -200,12 +315,10 @@ fn a_tool_that_cannot_begin_changes_nothing() {
     };
     let nowhere = |_: &Path| Command::new("/nowhere/thalweg");
     assert!(refused("congestion", Box::new(nowhere)).starts_with("the watchdog does not start: "));
-    assert!(refused("fcfs", Box::new(watchdog('p'))).contains("oldest pending records"));
+    assert!(refused("fcfs", Box::new(answering('p'))).contains("oldest pending records"));
     let first = begin(&machine, nice, 'p', vec![seen]).unwrap();
-    let plan = Plan { translator: nice, period: PERIOD, states: states(), urgent: Vec::new() };
-    let with = (machine.processes.clone(), machine.kernel.clone());
-    let second =
-        Tool::begin(Told(Vec::new().into()), by_name("congestion").unwrap(), plan, watchdog('p'), with);
+    let (driver, plan) = (Told(Vec::new().into()), plan(&machine, nice));
+    let second = Tool::begin(driver, congestion(), plan, answering('p'), with(&machine));
     let message = second.err().unwrap().to_string();
     assert!(message.contains("is steering already"), "{message}");
     first.end().unwrap();
@@ -232,16 +345,10 @@ fn ended_soon() -> Command {
 fn a_dry_run_changes_nothing() {
     let (machine, keys, seen) = machine();
     machine.kernel.refuse(true);
-    let plan = Plan {
-        translator: Translator::Fifo(RealTime::default()),
-        period: PERIOD,
-        states: None,
-        urgent: Vec::new(),
-    };
-    let with = (machine.processes.clone(), machine.kernel.clone());
+    let plan = Plan { states: None, ..plan(&machine, Translator::Fifo(RealTime::default())) };
     let nowhere = |_: &Path| Command::new("/nowhere/thalweg");
     let told = Told(vec![Ok(seen)].into());
-    let mut tool = Tool::begin(told, by_name("congestion").unwrap(), plan, nowhere, with).unwrap();
+    let mut tool = Tool::begin(told, congestion(), plan, nowhere, with(&machine)).unwrap();
     let changes = Cell::new(None);
     tool.run(
         || changes.get().is_some(),

@@ -140,3 +140,16 @@ fn a_watchdog_that_reads_nothing_is_noticed() {
     assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
     deaf.child.kill().unwrap();
 }
+
+/// A watchdog that does not answer, as one that is stopped, holds the end of the tool up for its patience and no longer.
+#[test]
+fn a_watchdog_that_does_not_answer_is_waited_for_a_bounded_time() {
+    let short = Duration::from_millis(20);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "printf u >&0; exec sleep 600"]);
+    let mut deaf = Watchdog::start_within(short, shell).unwrap();
+    let began = Instant::now();
+    deaf.lower();
+    assert!((short..PATIENCE).contains(&began.elapsed()), "{:?}", began.elapsed());
+    deaf.child.kill().unwrap();
+}
