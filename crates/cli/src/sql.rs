@@ -1,10 +1,11 @@
 //! SQL files: `run` runs one, `check` reports its errors, `explain` shows its plans, `test` runs queries with
-//! known results.
+//! known results, and `steer flink` looks for its windows.
 //!
 //! All of them walk plans and expressions by recursion, and a query may have thousands of levels. So each runs
 //! on a thread with a large stack.
 
 mod check;
+mod declared;
 mod explain;
 mod run;
 mod script;
@@ -14,11 +15,13 @@ mod test;
 mod told;
 
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::thread::{Builder, scope};
 
 use anyhow::{Context, Result};
 use thalweg_cli::failure::End;
 use thalweg_sql::session::STACK_BYTES;
+use thalweg_steer::flink::Declared;
 
 pub use check::CheckArgs;
 pub use explain::ExplainArgs;
@@ -28,6 +31,11 @@ pub use test::TestArgs;
 /// Runs `thalweg check` on a thread with a large stack.
 pub fn check(args: &CheckArgs) -> Result<bool> {
     on_large_stack(|| check::run(args))
+}
+
+/// Reads the queries of a file for `thalweg steer flink --sql`, on a thread with a large stack.
+pub fn declared(file: &Path) -> Result<Vec<Declared>> {
+    on_large_stack(|| declared::read(file))
 }
 
 /// Runs `thalweg explain` on a thread with a large stack.

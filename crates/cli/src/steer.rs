@@ -24,6 +24,7 @@ use thalweg_cli::interrupt::Interrupt;
 use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_cli::{console, options, show, steering};
 use thalweg_steer::apply::{Applied, Change};
+use thalweg_steer::declared_first::DeclaredFirst;
 use thalweg_steer::flink::{self, Flink, FlusherQueue};
 use thalweg_steer::kernel::Linux;
 use thalweg_steer::rest::Http;
@@ -34,6 +35,7 @@ use thalweg_steer::storm::{self, Receiver, SendQueue, Storm};
 use thalweg_steer::threads::Processes;
 use thalweg_steer::tool::{CannotSteer, Ended, Plan, Tool};
 
+use crate::sql;
 use table::{Table, plain};
 
 /// Longest text of a token in bytes.
@@ -43,6 +45,7 @@ const EXAMPLES: &str = "\
 Examples:
   thalweg steer flink --rest http://localhost:8081
   thalweg steer flink --policy congestion --translator rt --period 1s -v
+  thalweg steer flink --policy cameo_llf --sql queries.sql
   thalweg steer flink --dry-run --output json
   thalweg steer storm --graphite 127.0.0.1:2003 --source-gauge lag
   thalweg steer --restore
@@ -98,6 +101,10 @@ struct FlinkArgs {
     /// Gauge that tells how many records wait for a source, if its connector has no `pendingRecords`.
     #[arg(long, value_name = "NAME")]
     source_gauge: Option<String>,
+    /// SQL from which jobs were made. Flink drops its keys `thalweg.*` and tells no windows; with the file, policies know
+    /// both, so `klink` and `cameo_llf` can rank. Jobs of other SQL come after all others, by their queues.
+    #[arg(long, value_name = "FILE")]
+    sql: Option<PathBuf>,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -174,14 +181,24 @@ enum Format {
 pub fn run(args: &SteerArgs) -> Result<bool> {
     match &args.engine {
         Some(EngineArgs::Flink(flink)) => {
-            let FlinkArgs { rest, token_file, source_gauge, common } = &**flink;
+            let FlinkArgs { rest, token_file, source_gauge, sql, common } = &**flink;
             let token = token_file.as_deref().map(token).transpose()?;
             let http = Http::new(rest, token.as_deref());
             let http = http.map_err(|error| WrongOption(format!("--rest: {error}")))?;
             let flusher_queue = if common.is_earlier() { FlusherQueue::Input } else { FlusherQueue::Output };
             let source_gauge = source_gauge.clone();
-            let options = flink::Options { source_gauge, flusher_queue, processes: Processes::default() };
-            steer(Flink::new(http, options), common)
+            let declared = sql.as_deref().map(sql::declared).transpose()?.unwrap_or_default();
+            let policy = chosen(common)?;
+            let delay_epochs = policy.delay_epochs() as usize;
+            let is_by_queues = [congestion::NAME, congestion::V1_NAME].contains(&policy.name());
+            let policy = if declared.is_empty() || is_by_queues {
+                policy
+            } else {
+                Box::new(DeclaredFirst::new(policy)?)
+            };
+            let processes = Processes::default();
+            let options = flink::Options { source_gauge, flusher_queue, declared, delay_epochs, processes };
+            steer(Flink::new(http, options), policy, common)
         }
         Some(EngineArgs::Storm(storm)) => {
             let StormArgs { graphite, source_gauge, main_class, common } = &**storm;
@@ -191,7 +208,7 @@ pub fn run(args: &SteerArgs) -> Result<bool> {
             let (source_gauge, main_class) = (source_gauge.clone(), main_class.clone());
             let processes = Processes::default();
             let options = storm::Options { source_gauge, send_queue, main_class, processes };
-            steer(Storm::new(lines, options), common)
+            steer(Storm::new(lines, options), chosen(common)?, common)
         }
         None => restore(),
     }
@@ -230,8 +247,7 @@ fn chosen(args: &CommonArgs) -> Result<Box<dyn Policy>> {
 }
 
 /// Steers an engine until Ctrl-C, or for the time of the options.
-fn steer(driver: impl Driver, args: &CommonArgs) -> Result<bool> {
-    let policy = chosen(args)?;
+fn steer(driver: impl Driver, policy: Box<dyn Policy>, args: &CommonArgs) -> Result<bool> {
     let translator = steering::translator(&args.translator).map_err(WrongOption)?;
     let interrupt = Interrupt::listen()?;
     let plan = Plan {

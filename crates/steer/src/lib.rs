@@ -8,6 +8,7 @@
 //! ```
 //!
 //! - [`steering`]: one round, from a driver's look at its engine to the change of priorities;
+//! - [`declared_first`]: a policy for the queries of which enough is known, and `congestion` for all others;
 //! - [`translate`]: ranks become nice values, real-time priorities or CPU shares;
 //! - [`apply`]: threads get them, and only what differs is changed;
 //! - [`shares`]: control groups of operators get CPU time, and threads are moved into them;
@@ -24,6 +25,7 @@
 
 pub mod apply;
 pub mod bounds;
+pub mod declared_first;
 pub mod flink;
 pub mod groups;
 mod jvm;

@@ -40,6 +40,19 @@ impl Window {
         }
     }
 
+    /// Returns the latest value; `None` if there is no value.
+    pub(crate) fn last(&self) -> Option<f64> {
+        self.0.back().map(|(_, value)| *value)
+    }
+
+    /// Returns by how much the value has grown per second, from the oldest to the latest; `None` if there are not two
+    /// values.
+    pub(crate) fn growth_per_s(&self) -> Option<f64> {
+        let ((first, from), (last, to)) = (self.0.front()?, self.0.back()?);
+        let span = last.saturating_sub(*first);
+        (!span.is_zero()).then(|| (to - from) / span.as_secs_f64())
+    }
+
     /// Returns the mean; `None` if there is no value.
     pub(crate) fn mean(&self) -> Option<f64> {
         let sum: f64 = self.0.iter().map(|(_, value)| value).sum();
@@ -56,6 +69,7 @@ mod tests {
     #[test]
     fn a_mean_is_that_of_the_last_ten_seconds() {
         let mut window = Window::default();
+        assert_eq!((window.last(), window.growth_per_s()), (None, None));
         let means: Vec<Option<f64>> =
             [(0, Some(8.0)), (1, Some(2.0)), (5, None), (10, Some(4.0)), (15, None), (20, None)]
                 .map(|(second, value)| {
@@ -64,6 +78,10 @@ mod tests {
                 })
                 .into();
         assert_eq!(means, [Some(8.0), Some(5.0), Some(5.0), Some(3.0), Some(4.0), None]);
+        for (second, value, expected) in [(30, 8.0, None), (32, 2.0, Some(-3.0)), (36, 20.0, Some(2.0))] {
+            window.add(Duration::from_secs(second), Some(value));
+            assert_eq!((window.last(), window.growth_per_s()), (Some(value), expected));
+        }
     }
 
     proptest! {

@@ -183,6 +183,14 @@ impl Script {
         Ok((session, actions))
     }
 
+    /// Returns the jobs that the script runs. Unlike [`plan`](Self::plan), this checks no connectors and options of tables.
+    pub fn jobs(&self) -> Result<Vec<Job>> {
+        let mut session = Session::new(Arc::new(SystemClock::default()));
+        let actions = session.read(&self.text).map_err(|error| self.wrong(&error))?;
+        let job = |action| if let Action::Run(job) = action { Some(job) } else { None };
+        Ok(actions.into_iter().filter_map(job).collect())
+    }
+
     /// Names a job after the line on which it stands in its file, or in the text of its `-e`. The name
     /// differs from those of earlier jobs.
     fn name_job(&self, job: &mut Job, names: &mut BTreeMap<String, usize>) {

@@ -87,6 +87,7 @@ pub(super) fn jobs(path: &str, body: &str) -> Result<Vec<Listed>, Unobserved> {
 /// A job with its graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Job {
+    pub(super) name: String,
     /// Each vertex before the vertices that read its output, unless there is a cycle.
     pub(super) vertices: Vec<Vertex>,
 }
@@ -143,6 +144,8 @@ fn parallelism<'de, D: Deserializer<'de>>(told: D) -> Result<u32, D::Error> {
 pub(super) fn job(path: &str, body: &str) -> Result<Job, Unobserved> {
     #[derive(Deserialize)]
     struct Answer {
+        #[serde(default)]
+        name: String,
         vertices: Vec<Told>,
         plan: Plan,
     }
@@ -162,7 +165,7 @@ pub(super) fn job(path: &str, body: &str) -> Result<Job, Unobserved> {
         #[serde(default)]
         ship_strategy: String,
     }
-    let Answer { vertices, plan } = read(path, body)?;
+    let Answer { name, vertices, plan } = read(path, body)?;
     check("vertices of a job", vertices.len().max(plan.nodes.len()), VERTICES_MAX)?;
     let subtasks = vertices.iter().map(|vertex| vertex.parallelism as usize).sum();
     check("subtasks of a job", subtasks, SUBTASKS_MAX)?;
@@ -177,7 +180,7 @@ pub(super) fn job(path: &str, body: &str) -> Result<Job, Unobserved> {
     let order = order(&vertices, |told| inputs_of(told).iter().map(|input| &*input.id).collect());
     let place_of: HashMap<&str, usize> =
         (0..).zip(&order).map(|(at, from)| (&*vertices[*from].id, at)).collect();
-    let mut job = Job { vertices: Vec::new() };
+    let mut job = Job { name, vertices: Vec::new() };
     for from in &order {
         let told = &vertices[*from];
         let input = |input: &PlanInput| {

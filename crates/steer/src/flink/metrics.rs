@@ -32,6 +32,14 @@ const BACKLOG: &str = "pendingRecords";
 const RECORDS_IN: &str = "numRecordsInPerSecond";
 const RECORDS_OUT: &str = "numRecordsOutPerSecond";
 const BUSY: &str = "busyTimeMsPerSecond";
+/// Names of the numbers of buffers that a subtask takes per second from its own machine and from others.
+const BUFFERS_IN: [&str; 2] = ["numBuffersInLocalPerSecond", "numBuffersInRemotePerSecond"];
+/// Name of the watermark of the input of a subtask, in ms since 1970.
+const WATERMARK_IN: &str = "currentInputWatermark";
+/// Ending of the names of the watermarks that the operators of a source put out.
+const WATERMARK_OUT: &str = "currentOutputWatermark";
+/// Begin of the names of the metrics of the operator that reads in a source.
+const READER: &str = "Source__";
 
 /// The metrics of the subtasks of a vertex that are asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,6 +48,18 @@ pub(super) struct Chosen {
     output: &'static str,
     /// Names of the backlogs of a source, which are added; empty if it tells none.
     backlogs: Vec<String>,
+    /// The metrics of event time, if they are asked for.
+    times: Option<Times>,
+}
+
+/// The metrics of a vertex that tell its progress in event time. Each list has at most [`BACKLOGS_MAX`] names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Times {
+    /// Names of the numbers of records that the operators which read in a source put out per second, which are added.
+    reads: Vec<String>,
+    /// Names of watermarks, of which the latest counts. Operators of a source before the one that makes watermarks have
+    /// none.
+    watermarks: Vec<String>,
 }
 
 /// The metrics of a subtask at one moment. `None` stands for a value that is missing or cannot be.
@@ -52,16 +72,27 @@ pub(super) struct Sample {
     pub(super) records_in: Option<f64>,
     pub(super) records_out: Option<f64>,
     pub(super) busy_ms: Option<f64>,
+    /// Number of records that a source reads per second.
+    pub(super) read: Option<f64>,
+    /// Number of buffers that the subtask takes per second.
+    pub(super) buffers_in: Option<f64>,
+    /// Watermark of the input in ms since 1970; of a source, of its output.
+    pub(super) watermark: Option<f64>,
 }
 
 impl Chosen {
     /// Chooses among the metrics in an answer. `gauge` is the name of a backlog for sources that have no
-    /// `pendingRecords`. `None` if the subtask tells no length of its input, which is so until Flink has collected its
-    /// metrics.
+    /// `pendingRecords`. With `has_times`, progress in event time is asked for, too. `None` if the subtask tells no length
+    /// of its input, which is so until Flink has collected its metrics.
     ///
     /// # Errors
     /// If the answer is not understood.
-    pub(super) fn of(path: &str, body: &str, gauge: Option<&str>) -> Result<Option<Self>, Unobserved> {
+    pub(super) fn of(
+        path: &str,
+        body: &str,
+        gauge: Option<&str>,
+        has_times: bool,
+    ) -> Result<Option<Self>, Unobserved> {
         #[derive(Deserialize)]
         struct Available {
             id: String,
@@ -79,6 +110,7 @@ impl Chosen {
             let mut ids: Vec<String> =
                 available.iter().map(|metric| &metric.id).filter(|id| is_wanted(id)).cloned().collect();
             ids.sort_unstable();
+            ids.dedup();
             ids.truncate(BACKLOGS_MAX);
             ids
         };
@@ -86,7 +118,17 @@ impl Chosen {
         if let Some(gauge) = gauge.filter(|gauge| backlogs.is_empty() && !gauge.is_empty()) {
             backlogs = ending(gauge);
         }
-        Ok(Some(Chosen { input, output, backlogs }))
+        let times = has_times.then(|| {
+            let mut reads = ending(RECORDS_OUT);
+            reads.retain(|id| id.starts_with(READER));
+            let mut watermarks = ending(WATERMARK_OUT);
+            watermarks.retain(|_| !reads.is_empty());
+            if watermarks.is_empty() {
+                watermarks.push(WATERMARK_IN.to_owned());
+            }
+            Times { reads, watermarks }
+        });
+        Ok(Some(Chosen { input, output, backlogs, times }))
     }
 
     /// Returns true if the vertex is a source that tells its backlog.
@@ -98,8 +140,11 @@ impl Chosen {
     pub(super) fn paths(&self, vertex: &str, subtasks: &[u32]) -> Vec<String> {
         let begin = format!("{vertex}/metrics?get=");
         let backlogs = self.backlogs.iter().map(String::as_str);
-        let names: Vec<&str> =
-            [self.input, self.output, RECORDS_IN, RECORDS_OUT, BUSY].into_iter().chain(backlogs).collect();
+        let times = self.times.iter().flat_map(|Times { reads, watermarks }| {
+            BUFFERS_IN.into_iter().chain(reads.iter().chain(watermarks).map(String::as_str))
+        });
+        let names = [self.input, self.output, RECORDS_IN, RECORDS_OUT, BUSY].into_iter();
+        let names: Vec<&str> = names.chain(backlogs).chain(times).collect();
         let mut paths: Vec<String> = Vec::new();
         for subtask in subtasks {
             for name in &names {
@@ -119,7 +164,11 @@ impl Chosen {
     /// Returns the metrics of a subtask.
     pub(super) fn sample(&self, values: &Values, subtask: u32, is_source: bool) -> Sample {
         let value = |name: &str| values.0.get(&format!("{subtask}.{name}")).copied();
-        let backlog = || self.backlogs.iter().map(|name| value(name)).sum();
+        let sum = |names: &[String]| names.iter().map(|name| value(name)).sum();
+        let backlog = || sum(&self.backlogs);
+        let buffers = || BUFFERS_IN.iter().filter_map(|name| value(name)).reduce(|a, b| a + b);
+        let latest = |names: &[String]| names.iter().filter_map(|name| value(name)).reduce(f64::max);
+        let times = self.times.as_ref();
         let input = if is_source && !self.backlogs.is_empty() { backlog() } else { value(self.input) };
         Sample {
             input,
@@ -127,6 +176,9 @@ impl Chosen {
             records_in: value(RECORDS_IN),
             records_out: value(RECORDS_OUT),
             busy_ms: value(BUSY),
+            read: times.filter(|times| !times.reads.is_empty()).and_then(|times| sum(&times.reads)),
+            buffers_in: times.and_then(|_| buffers()),
+            watermark: times.and_then(|times| latest(&times.watermarks)),
         }
     }
 }

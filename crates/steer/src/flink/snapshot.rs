@@ -6,11 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use thalweg_scheduling::{OperatorId, OperatorState, QueryId, QueryState, Snapshot};
+use thalweg_model::{ProcessingTime, Span};
+use thalweg_scheduling::stream::Stream;
+use thalweg_scheduling::{
+    OperatorId, OperatorState, ProgressMap, QueryId, QueryState, Snapshot, StreamState,
+};
 
+use super::declared::Declared;
 use super::jobs::{Strategy, Vertex};
 use super::metrics::Sample;
 use super::placing::{At, Part, Place};
+use super::progress::Progress;
 use super::{Flink, Running};
 use crate::bounds::{EDGES_MAX, check};
 use crate::steering::{Observation, Steered, Unobserved};
@@ -28,7 +34,7 @@ pub(super) struct OperatorKey {
 /// Time at work in ms per second that counts where Flink tells 0. It tells whole numbers, and a cost is above zero.
 const BUSY_MS_MIN: f64 = 0.5;
 
-/// Queues and costs of a subtask.
+/// Queues, costs and progress of a subtask.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     attempt: u32,
@@ -36,21 +42,40 @@ pub(super) struct Measured {
     output: Window,
     cost_ns_per_record: Option<f64>,
     selectivity: Option<f64>,
+    pub(super) progress: Progress,
+}
+
+/// A moment: the time since the driver began, and the time of the clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    pub(super) since: Duration,
+    pub(super) clock: ProcessingTime,
 }
 
 impl Measured {
-    /// Adds the metrics of this round. Queues of an earlier attempt are forgotten, and costs are not.
-    pub(super) fn add(&mut self, attempt: u32, now: Duration, sample: Sample, vertex: &Vertex) {
+    /// Adds the metrics of this round. `query` is that of the job, if it is declared. Queues and progress of an earlier
+    /// attempt are forgotten, and costs are not.
+    pub(super) fn add(
+        &mut self,
+        attempt: u32,
+        now: Now,
+        sample: Sample,
+        (vertex, query): (&Vertex, Option<&Declared>),
+    ) {
         if self.attempt != attempt {
             (self.attempt, self.input, self.output) = (attempt, Window::default(), Window::default());
+            self.progress = Progress::default();
         }
-        self.input.add(now, sample.input);
-        self.output.add(now, sample.output);
+        self.input.add(now.since, sample.input);
+        self.output.add(now.since, sample.output);
+        self.progress.add(now.clock, (&sample, &self.input), (vertex, query));
         let is_some = |rate: &f64| *rate > 0.0;
         let records_in = sample.records_in.filter(is_some);
         let is_source = vertex.inputs.is_empty();
-        // Not all sources count what they take, so what they put out counts for what they make.
-        let records = records_in.or_else(|| sample.records_out.filter(|rate| is_source && is_some(rate)));
+        // Not all sources count what they take, so what they read counts, or what they put out.
+        let records = records_in.or_else(|| {
+            sample.read.filter(is_some).or(sample.records_out).filter(|rate| is_source && is_some(rate))
+        });
         if let (Some(busy_ms), Some(records)) = (sample.busy_ms, records) {
             self.cost_ns_per_record = Some(busy_ms.max(BUSY_MS_MIN) * 1e6 / records);
         }
@@ -62,8 +87,16 @@ impl Measured {
     }
 }
 
+impl Measured {
+    /// Returns the number of records in the input; `None` if it is not known.
+    fn records(&self, vertex: &Vertex) -> Option<f64> {
+        let queue = self.input.mean()?;
+        Some(if vertex.inputs.is_empty() { queue } else { self.progress.records(queue) })
+    }
+}
+
 impl<T> Flink<T> {
-    /// Makes the snapshot of the jobs that run. `listed` has all jobs that have not ended.
+    /// Makes the snapshot of the jobs that run, at the time `now` of the clock. `listed` has all jobs that have not ended.
     ///
     /// # Errors
     /// If the queue of a thread to steer is not known, or if there are more than [`EDGES_MAX`] edges. Numbers are then
@@ -73,41 +106,91 @@ impl<T> Flink<T> {
         running: &[Running],
         listed: BTreeSet<String>,
         places: &[Place],
-        now: Duration,
+        now: ProcessingTime,
     ) -> Result<Observation, Unobserved> {
         let mut states: BTreeMap<(At, bool), OperatorState> = BTreeMap::new();
-        for (job_place, Running { id, job }) in running.iter().enumerate() {
+        let streams: Vec<Vec<StreamState>> = running.iter().map(|running| self.streams(running)).collect();
+        let lines: Vec<Vec<ProgressMap>> = streams.iter().map(|streams| lines(streams)).collect();
+        for (job_place, Running { id, job, query }) in running.iter().enumerate() {
             for (vertex_place, vertex) in job.vertices.iter().enumerate() {
                 let Some(known) = self.known.get(&(id.clone(), vertex.id.clone())) else { continue };
                 for subtask in &known.subtasks {
                     let measured = known.measured.get(&subtask.index);
-                    let state = state(vertex, measured, measured.and_then(|measured| measured.input.mean()));
+                    let queue = measured.and_then(|measured| measured.records(vertex));
+                    let mut state = state(vertex, measured, queue);
+                    if let (Some(query), Some(Measured { progress, .. })) = (query, measured) {
+                        let query = (vertex, &self.declared[*query]);
+                        progress.fill(&mut state, query, (&lines[job_place], now));
+                    }
                     states.insert(((job_place, vertex_place, subtask.index), false), state);
                 }
             }
         }
         for Place { name, part, subtask, .. } in places {
             let (job, vertex, index) = *subtask;
-            let Running { id, job } = &running[job];
+            let Running { id, job, query } = &running[job];
             let vertex = &job.vertices[vertex];
             let known = self.known.get(&(id.clone(), vertex.id.clone()));
             let measured = known.and_then(|known| known.measured.get(&index));
             let is_flusher = *part == Part::Flusher;
-            let queue = measured
-                .and_then(|measured| if is_flusher { measured.output.mean() } else { measured.input.mean() });
+            let queue =
+                measured.and_then(
+                    |measured| {
+                        if is_flusher { measured.output.mean() } else { measured.records(vertex) }
+                    },
+                );
             if queue.is_none() {
                 let text = "it collects metrics every 10 s unless metrics.fetcher.update-interval is shorter";
                 return Err(Unobserved(format!("Flink does not yet tell what waits for `{name}`; {text}")));
             }
             if is_flusher {
-                let state =
-                    OperatorState { is_source: false, is_sink: false, ..state(vertex, measured, queue) };
+                let mut state = state(vertex, measured, queue);
+                if let (Some(query), Some(Measured { progress, .. })) = (query, measured) {
+                    let query = (vertex, &self.declared[*query]);
+                    progress.fill(&mut state, query, (&lines[subtask.0], now));
+                }
+                // What waits in an output is no longer held by a window.
+                let state = OperatorState { is_source: false, is_sink: false, frontier: None, ..state };
                 states.insert((*subtask, true), state);
             }
         }
         let edges = Edges::of(running, &states)?;
         self.give_numbers(running, listed, &states);
-        Ok(self.observation(running, places, (&states, &edges), now))
+        Ok(self.observation(running, places, (&states, &edges), (streams, now)))
+    }
+
+    /// Returns the streams of a job, one for each subtask of a source, without the number of the query; none if the query
+    /// of the job is not declared.
+    fn streams(&mut self, Running { id, job, query }: &Running) -> Vec<StreamState> {
+        if query.is_none() {
+            return Vec::new();
+        }
+        let sinks = job.vertices.iter().filter(|vertex| !vertex.has_readers);
+        let watermarks = sinks.flat_map(|vertex| {
+            let known = self.known.get(&(id.clone(), vertex.id.clone()));
+            known
+                .into_iter()
+                .flat_map(|known| &known.measured)
+                .map(|(_, measured)| measured.progress.watermark)
+        });
+        // A sink that has no watermark has seen none.
+        let seen = watermarks.collect::<Option<Vec<_>>>().and_then(|seen| seen.into_iter().min());
+        let delay_epochs = self.delay_epochs;
+        let mut streams = Vec::new();
+        for vertex in job.vertices.iter().filter(|vertex| vertex.inputs.is_empty()) {
+            let Some(known) = self.known.get_mut(&(id.clone(), vertex.id.clone())) else { continue };
+            for index in 0..vertex.told.parallelism {
+                let runs = known.subtasks.iter().any(|subtask| subtask.index == index);
+                let measured = known.measured.get_mut(&index).filter(|_| runs);
+                let stream = measured.and_then(|measured| measured.progress.stream.as_mut());
+                streams.push(match stream {
+                    Some(stream) => stream.state(QueryId(0), seen, delay_epochs),
+                    // A source has ended, or has not begun.
+                    None => StreamState { is_away: true, ..no_stream() },
+                });
+            }
+        }
+        streams
     }
 
     /// Gives numbers to new operators and queries, and takes those of what has ended. A job that restarts keeps them.
@@ -136,21 +219,28 @@ impl<T> Flink<T> {
         running: &[Running],
         places: &[Place],
         (states, edges): (&BTreeMap<(At, bool), OperatorState>, &Edges),
-        now: Duration,
+        (streams, now): (Vec<Vec<StreamState>>, ProcessingTime),
     ) -> Observation {
         let number = |at: &(At, bool)| Some((*at, OperatorId(self.operators.of(&key(running, at.0, at.1))?)));
         let numbers: BTreeMap<(At, bool), OperatorId> = states.keys().filter_map(number).collect();
         let number = |at: At, is_flusher: bool| numbers.get(&(at, is_flusher)).copied();
         let workers = places.iter().map(|place| place.thread).collect::<BTreeSet<_>>().len();
-        let mut snapshot = Snapshot { workers, block_records: 1, ..Snapshot::default() };
-        snapshot.now = snapshot.now.plus_nanos(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX));
-        snapshot.round_end = snapshot.now;
+        let times = Snapshot { now, round_end: now, ..Snapshot::default() };
+        // Flink's buffers bound what its operators take, so memory is never short.
+        let mut snapshot = Snapshot { workers, block_records: 1, memory_limit_bytes: u64::MAX, ..times };
         snapshot.operators.resize(self.operators.end(), None);
         snapshot.downstream.resize(self.operators.end(), Vec::new());
         snapshot.queries.resize(self.queries.end(), None);
         let query = |job: &Running| self.queries.of(&job.id);
-        for query in running.iter().filter_map(query) {
-            snapshot.queries[query as usize] = Some(QueryState::default());
+        for (job, streams) in running.iter().zip(streams) {
+            let Some(query) = query(job) else { continue };
+            let target = job.query.and_then(|query| self.declared[query].latency_target);
+            let target_ns = |target: Span| u64::try_from(target.as_micros()).ok()?.checked_mul(1_000);
+            let latency_target_ns = target.and_then(target_ns);
+            snapshot.queries[query as usize] =
+                Some(QueryState { latency_target_ns, ..QueryState::default() });
+            let query = QueryId(query);
+            snapshot.streams.extend(streams.into_iter().map(|stream| StreamState { query, ..stream }));
         }
         // Places rise in the order of jobs and of vertices, in which writers come first.
         for ((at, is_flusher), state) in states {
@@ -174,9 +264,21 @@ impl<T> Flink<T> {
     }
 }
 
+/// Returns a stream of which nothing is known.
+fn no_stream() -> StreamState {
+    Stream::new().state(QueryId(0), None, 0)
+}
+
+/// Returns the lines from event time to processing time of the streams that have not ended; none while one is not known.
+fn lines(streams: &[StreamState]) -> Vec<ProgressMap> {
+    let lines: Option<Vec<ProgressMap>> =
+        streams.iter().filter(|stream| !stream.is_away).map(|stream| stream.progress).collect();
+    lines.unwrap_or_default()
+}
+
 /// Returns the identity of an operator.
 fn key(running: &[Running], (job, vertex, subtask): At, is_flusher: bool) -> OperatorKey {
-    let Running { id, job } = &running[job];
+    let Running { id, job, .. } = &running[job];
     OperatorKey { job: id.clone(), vertex: job.vertices[vertex].id.clone(), subtask, is_flusher }
 }
 

@@ -17,6 +17,8 @@ use crate::bounds::REQUEST_MAX;
 use crate::fake::Machine;
 use crate::jvm::fake::Jvm;
 
+mod declared;
+
 const TOLLS: &str = "/jobs/3442c53b7c77a4e32270525a0dea2063";
 const ODD: &str = "/jobs/8e1510fe9985513c3be4a0ecbde9889c";
 const NUMBERS: &str = "Source: numbers[1] -> Calc[2]";

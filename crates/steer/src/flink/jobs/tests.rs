@@ -59,7 +59,7 @@ fn what_is_too_many_is_refused() {
         job("/jobs/a", &json!({ "vertices": list, "plan": { "nodes": [] } }).to_string())
     };
     assert!(of(VERTICES_MAX + 1, 0).is_err() && of(2, 2_049).is_err() && of(3, u32::MAX).is_err());
-    assert_eq!(of(0, 1), Ok(Job { vertices: Vec::new() }));
+    assert_eq!(of(0, 1), Ok(Job { name: String::new(), vertices: Vec::new() }));
     assert_eq!(refused(of(1, 1)), "the plan in the answer to /jobs/a lacks the vertex a");
 }
 

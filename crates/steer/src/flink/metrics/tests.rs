@@ -8,7 +8,7 @@ const VERTEX: &str = "/jobs/a/vertices/b";
 
 fn choose(names: &[&str], gauge: Option<&str>) -> Option<Chosen> {
     let list: Vec<_> = names.iter().map(|name| json!({ "id": name })).collect();
-    Chosen::of("/list", &json!(list).to_string(), gauge).unwrap()
+    Chosen::of("/list", &json!(list).to_string(), gauge, false).unwrap()
 }
 
 fn values(list: &Value) -> Values {
@@ -25,7 +25,7 @@ fn names_of_new_and_old_versions_are_taken() {
     assert_eq!((chosen.input, chosen.output), (INPUT[1], OUTPUT[1]));
     assert_eq!(choose(&[], None), None);
     assert_eq!(choose(&["busyTimeMsPerSecond", "a.pendingRecords"], None), None);
-    assert!(Chosen::of("/list", "{}", None).is_err());
+    assert!(Chosen::of("/list", "{}", None, false).is_err());
 }
 
 #[test]

@@ -1,0 +1,120 @@
+//! Queries of SQL as `thalweg steer flink --sql` takes them: tables, windows and latency targets of jobs that run on Flink.
+//!
+//! Nothing is run here, and connectors and options of tables are not checked, since a table may have a connector that only
+//! Flink has.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use thalweg_cli::failure::WrongOption;
+use thalweg_model::{Horizon, SlidingWindows, Span};
+use thalweg_sql::plan::{JoinMethod, Node, Plan, WindowSpec, Windowing};
+use thalweg_sql::session::Job;
+use thalweg_sql::types::SqlType;
+use thalweg_steer::flink::Declared;
+
+use super::script::{Script, for_each_table};
+
+/// Longest file of SQL in bytes.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// Span in milliseconds that divides the offsets of all time zones since 1972. Windows whose ends have a distance that divides
+/// it end at the same instants in all of them.
+const ZONE_STEP_MS: i64 = 15 * 60 * 1_000;
+
+/// Returns the queries of a file of SQL that write tables.
+///
+/// # Errors
+/// If the file cannot be read, is longer than [`BYTES_MAX`], cannot be planned, or writes no table.
+pub fn read(file: &Path) -> Result<Vec<Declared>> {
+    let name = file.display().to_string();
+    let refused = |error: String| WrongOption(format!("--sql: {name}: {error}"));
+    let length = fs::metadata(file).map_err(|error| refused(error.to_string()))?.len();
+    if length > BYTES_MAX {
+        return Err(
+            refused(format!("it has {length} bytes, and a file of SQL has at most {BYTES_MAX}")).into()
+        );
+    }
+    let text = fs::read(file).map_err(|error| refused(error.to_string()))?;
+    let text = String::from_utf8(text).map_err(|error| {
+        anyhow!("{name}: the bytes from {} on are no UTF-8", error.utf8_error().valid_up_to())
+    })?;
+    let script = Script::of_file(name.clone(), &text);
+    let declared: Vec<Declared> = script.jobs()?.iter().filter_map(of_job).collect();
+    if declared.is_empty() {
+        return Err(refused("no statement in it writes a table".to_owned()).into());
+    }
+    Ok(declared)
+}
+
+/// Returns the query of a job; `None` if the job writes no table.
+fn of_job(job: &Job) -> Option<Declared> {
+    let writes: BTreeSet<String> =
+        job.parts.iter().filter_map(|part| Some(part.into.as_ref()?.name.clone())).collect();
+    let first = writes.first()?;
+    // Flink's name for a job without `pipeline.name`.
+    let is_unnamed = job.name == format!("insert-{}", job.place.line);
+    let name = if is_unnamed {
+        format!("insert-into_default_catalog.default_database.{first}")
+    } else {
+        job.name.clone()
+    };
+    let mut reads = BTreeSet::new();
+    for part in &job.parts {
+        let read = for_each_table::<()>(&part.plan, &mut |table| {
+            reads.insert(table.name.clone());
+            Ok(())
+        });
+        read.ok()?;
+    }
+    let latency_target = job
+        .settings
+        .latency_target
+        .and_then(|target| Some(Span::from_micros(i64::try_from(target.as_micros()).ok()?)));
+    let is_utc = ["UTC", "Etc/UTC", "GMT", "Etc/GMT"].contains(&job.settings.zone.name());
+    let horizon =
+        job.parts.iter().try_fold(Horizon::NONE, |all, part| Some(all.and(horizon(&part.plan, is_utc)?)));
+    Some(Declared { name, reads, writes, latency_target, horizon })
+}
+
+/// Returns the event times at which the windows of a plan emit results; `None` if any instant may be one, as with sessions
+/// and with rows that wait for a watermark. `is_utc` is true if the time zone of the session is UTC.
+fn horizon(plan: &Plan, is_utc: bool) -> Option<Horizon> {
+    let own = match &plan.node {
+        Node::WindowAggregate { input, windows: Windowing::Cut { spec, time }, .. }
+        | Node::AssignWindows { input, spec, time } => {
+            let is_local = matches!(input.columns.get(*time)?.of, SqlType::TimestampLtz(_));
+            of_windows(spec, is_utc || !is_local)?
+        }
+        Node::Sort { .. } | Node::Over { time: Some(_), .. } => return None,
+        Node::Join { join, .. } => match join.method {
+            JoinMethod::Interval { .. } | JoinMethod::Temporal { .. } => return None,
+            // Windows of a window join are cut below it.
+            JoinMethod::Window { .. } | JoinMethod::Lookup | JoinMethod::Regular { .. } => Horizon::NONE,
+        },
+        _ => Horizon::NONE,
+    };
+    plan.inputs().into_iter().try_fold(own, |all, input| Some(all.and(horizon(input, is_utc)?)))
+}
+
+/// Returns the ends of windows, which are cut by the time of UTC or by that of another zone; `None` if they are not known
+/// before.
+fn of_windows(spec: &WindowSpec, is_utc: bool) -> Option<Horizon> {
+    let (distance_ms, offset_ms) = match *spec {
+        WindowSpec::Tumble { size_ms, offset_ms } => (size_ms, offset_ms),
+        WindowSpec::Hop { slide_ms, offset_ms, .. } => (slide_ms, offset_ms),
+        WindowSpec::Cumulate { step_ms, offset_ms, .. } => (step_ms, offset_ms),
+        WindowSpec::Session { .. } => return None,
+    };
+    if !is_utc && ZONE_STEP_MS % distance_ms != 0 {
+        return None;
+    }
+    let distance = Span::from_millis(distance_ms);
+    let windows = SlidingWindows::of_size(distance).every(distance).ok()?;
+    Some(Horizon::of_windows(windows.with_offset(Span::from_millis(offset_ms)), Span::ZERO))
+}
+
+#[cfg(test)]
+mod tests;
