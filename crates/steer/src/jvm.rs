@@ -51,17 +51,25 @@ pub(crate) struct JavaProcess {
     names: HashMap<String, Vec<ThreadKey>>,
     /// Time before which no thread dump is taken, from the beginning of the driver on.
     next_dump: Duration,
+    /// True if the last thread dump failed, so threads that have begun since the one before are not known.
+    is_behind: bool,
 }
 
 impl JavaProcess {
     /// Makes the process whose main thread this is. It was not looked at yet, so it has no threads.
     pub(crate) fn new(process: ThreadKey) -> Self {
-        JavaProcess { process, threads: BTreeSet::new(), names: HashMap::new(), next_dump: Duration::ZERO }
+        let (threads, names, next_dump) = (BTreeSet::new(), HashMap::new(), Duration::ZERO);
+        JavaProcess { process, threads, names, next_dump, is_behind: false }
     }
 
     /// Returns the main thread, which stands for the process.
     pub(crate) fn process(&self) -> ThreadKey {
         self.process
+    }
+
+    /// Returns true if the last thread dump failed and there are threads that it would have told.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.is_behind
     }
 
     /// Returns the threads of a name, in the order of their starts.
@@ -113,14 +121,17 @@ impl JavaProcess {
         let (own, new): (Vec<_>, Vec<_>) =
             threads.difference(&self.threads).copied().partition(is_of_hotspot);
         self.threads.extend(own);
+        self.is_behind &= !new.is_empty();
         // If it is too early, the new threads are found in a later round.
         if new.is_empty() || now < self.next_dump {
             return Ok(has_ended);
         }
         let pause = if self.names.is_empty() { DUMP_EVERY } else { DUMP_AGAIN };
         self.next_dump = now + pause;
+        self.is_behind = true;
         let longest = DUMP_MAX.min(deadline.saturating_duration_since(Instant::now()));
         let dump = attach::thread_dump(processes, self.process, longest, quit)?;
+        self.is_behind = false;
         self.next_dump = now + DUMP_EVERY;
         self.names = named(processes, &threads, &dump);
         self.threads = threads;

@@ -25,11 +25,11 @@
 //! Values that come in one round count as of that round. A round is skipped while no value of the last 10 s is known for a
 //! thread that is to be steered, which is so until reports come: set `report.period: 1` in the configuration of the
 //! reporter, since it reports every 10 s only by default. When a topology has not reported for 60 s, its threads are left
-//! alone.
+//! alone. A worker that does not tell its threads is noted and left alone, or steered by the threads that were known before.
 //!
 //! Costs, selectivities and edges come from the same reports. An edge is known when the first record has passed it. Storm
-//! 1.x tells none of these: all its operators then have the cost of a new one and no readers, so only policies that go by
-//! queues mean something for it. Its batches hold what a writer has put out within 1 ms, 100 records at most, and it does
+//! 1.x tells none of these, so the driver supplies queues only as soon as a report is of that version. The rounds of a policy
+//! that needs more are then skipped. Its batches hold what a writer has put out within 1 ms, 100 records at most, and it does
 //! not tell how full they are. Its spouts are known by their gauges only.
 //!
 //! Versions: Storm 2.8.3 and 1.2.4. This program must run as the user of the workers or as root, and see their processes.
@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 
 use thalweg_scheduling::Fields;
 
-pub use graphite::{Lines, Receiver};
+pub use graphite::{Closed, Lines, Receiver};
 
 use crate::bounds::ROUND_MAX;
 use crate::numbers::Numbers;
@@ -48,12 +48,14 @@ use crate::steering::{Driver, Observation, Unobserved};
 use crate::threads::Processes;
 use metrics::Metrics;
 use names::Part;
+use notes::Notes;
 use snapshot::OperatorKey;
 use workers::Workers;
 
 mod graphite;
 mod metrics;
 mod names;
+mod notes;
 mod placing;
 mod snapshot;
 mod workers;
@@ -93,6 +95,7 @@ pub struct Storm<L> {
     /// Numbers of the operators and of the queries in snapshots.
     operators: Numbers<OperatorKey>,
     queries: Numbers<String>,
+    notes: Notes,
 }
 
 impl<L: Lines> Storm<L> {
@@ -107,6 +110,7 @@ impl<L: Lines> Storm<L> {
             workers: Workers::new(processes, main_class),
             operators: Numbers::default(),
             queries: Numbers::default(),
+            notes: Notes::default(),
         }
     }
 
@@ -115,20 +119,24 @@ impl<L: Lines> Storm<L> {
         let metrics = &mut self.metrics;
         self.lines.take(now, deadline, &mut |line| metrics.take(line, now))?;
         metrics.forget(now);
-        if metrics.topologies().next().is_none() {
-            let (address, unused) = (self.lines.address(), metrics.unused());
+        self.note_what_is_closed(now);
+        if self.metrics.topologies().next().is_none() {
+            let (address, unused) = (self.lines.address(), self.unused());
             return Err(Unobserved(format!(
                 "no queue of Storm is told at {address}: set a GraphiteStormReporter with this address and \
                  report.period 1 in storm.yaml; {unused}"
             )));
         }
-        self.workers.look(metrics.topologies(), (now, deadline))?;
-        let mut places = placing::places(self.workers.found(), metrics)?;
+        self.workers.look(self.metrics.topologies(), (now, deadline), &mut self.notes)?;
+        let mut places = placing::places(self.workers.found(), &self.metrics)?;
         if places.is_empty() {
-            let topologies: Vec<&str> = metrics.topologies().take(3).collect();
+            let topologies: Vec<&str> = self.metrics.topologies().take(3).collect();
             let text = "this program must see their processes, and run as their user or as root";
+            let failure = self.workers.failures().next().map(|why| format!("; {why}")).unwrap_or_default();
             let topologies = topologies.join(", ");
-            return Err(Unobserved(format!("no executor of {topologies} is found on this machine; {text}")));
+            return Err(Unobserved(format!(
+                "no executor of {topologies} is found on this machine; {text}{failure}"
+            )));
         }
         if self.send_queue == SendQueue::Receive {
             places.iter_mut().for_each(|place| place.part = Part::Main);
@@ -139,15 +147,40 @@ impl<L: Lines> Storm<L> {
         }
         Ok(observation)
     }
+
+    /// Notes the connections and values for which there is no room.
+    fn note_what_is_closed(&mut self, now: Duration) {
+        let Closed { refused, quiet } = self.lines.closed();
+        let left_out = self.metrics.left_out();
+        self.notes.add_count(refused, "connections of reporters were refused, since too many are open", now);
+        self.notes.add_count(
+            quiet,
+            "quiet connections of reporters were closed, since others needed room",
+            now,
+        );
+        self.notes.add_count(left_out, "values of Storm were left out, since too much is told", now);
+    }
+
+    /// Tells how much of what came could not be used, for a message.
+    fn unused(&self) -> String {
+        let (lines, refused) = (self.metrics.unused(), self.lines.closed().refused);
+        if refused == 0 { lines } else { format!("{lines}; {refused} connections were refused as too many") }
+    }
 }
 
 impl<L: Lines> Driver for Storm<L> {
     fn name(&self) -> &'static str {
-        "Storm"
+        if self.metrics.has_version_1() { "Storm 1.x" } else { "Storm" }
     }
 
+    /// Storm 1.x tells queues only. The version is known as soon as a report has come.
     fn supplies(&self) -> Fields {
-        Fields::PENDING | Fields::COST_AND_SELECTIVITY | Fields::TOPOLOGY
+        let costs = Fields::COST_AND_SELECTIVITY | Fields::TOPOLOGY;
+        if self.metrics.has_version_1() { Fields::PENDING } else { Fields::PENDING | costs }
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        self.notes.take()
     }
 
     fn observe(&mut self) -> Result<Observation, Unobserved> {

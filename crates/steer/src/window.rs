@@ -53,6 +53,19 @@ impl Window {
         (!span.is_zero()).then(|| (to - from) / span.as_secs_f64())
     }
 
+    /// Returns the memory of the values in bytes, with the room that is kept for further ones.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<(Duration, f64)>()
+    }
+
+    /// Returns by how many bytes at most the memory grows if a value is added at this time.
+    pub(crate) fn growth_bytes(&self, now: Duration) -> usize {
+        let is_full = self.0.len() == self.0.capacity() && self.0.len() < SAMPLES_MAX;
+        let loses_one = self.0.front().is_some_and(|(at, _)| now.saturating_sub(*at) >= WINDOW);
+        // The room of a queue is doubled.
+        if is_full && !loses_one { self.bytes().max(4 * size_of::<(Duration, f64)>()) } else { 0 }
+    }
+
     /// Returns the mean; `None` if there is no value.
     pub(crate) fn mean(&self) -> Option<f64> {
         let sum: f64 = self.0.iter().map(|(_, value)| value).sum();
@@ -91,8 +104,9 @@ mod tests {
             let (mut window, mut now) = (Window::default(), Duration::ZERO);
             for (millis, value) in values {
                 now += Duration::from_millis(millis);
+                let most_bytes = window.bytes() + window.growth_bytes(now);
                 window.add(now, value);
-                prop_assert!(window.0.len() <= SAMPLES_MAX);
+                prop_assert!(window.0.len() <= SAMPLES_MAX && window.bytes() <= most_bytes);
                 let mut sorted: Vec<f64> = window.0.iter().map(|(_, value)| *value).collect();
                 sorted.sort_by(f64::total_cmp);
                 if let Some(mean) = window.mean() {

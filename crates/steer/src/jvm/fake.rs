@@ -18,6 +18,8 @@ pub(crate) struct Jvm {
     dump: Arc<Mutex<Vec<u8>>>,
     dumps: Arc<Mutex<usize>>,
     is_over: Arc<Mutex<bool>>,
+    /// True if connections stay open without an answer.
+    hangs: Arc<Mutex<bool>>,
     socket: PathBuf,
     serving: Option<JoinHandle<()>>,
 }
@@ -44,6 +46,7 @@ impl Jvm {
             dump: Arc::default(),
             dumps: Arc::default(),
             is_over: Arc::default(),
+            hangs: Arc::default(),
             socket,
             serving: None,
         };
@@ -52,7 +55,9 @@ impl Jvm {
             jvm.begin(machine, thread.number, 10 + place);
         }
         let (dump, dumps, is_over) = (jvm.dump.clone(), jvm.dumps.clone(), jvm.is_over.clone());
+        let hangs = jvm.hangs.clone();
         jvm.serving = Some(std::thread::spawn(move || {
+            let mut unanswered = Vec::new();
             while let Ok((mut stream, _)) = listener.accept() {
                 let mut request = [0; 16];
                 let count = stream.read(&mut request).unwrap_or(0);
@@ -61,7 +66,11 @@ impl Jvm {
                 }
                 assert_eq!(&request[..count], b"1\0threaddump\0\0\0\0");
                 *dumps.lock().unwrap() += 1;
-                let _is_written = stream.write_all(&dump.lock().unwrap());
+                if *hangs.lock().unwrap() {
+                    unanswered.push(stream);
+                } else {
+                    let _is_written = stream.write_all(&dump.lock().unwrap());
+                }
             }
         }));
         jvm
@@ -105,6 +114,11 @@ impl Jvm {
     /// Makes the JVM close connections without an answer.
     pub(crate) fn refuse(&self) {
         self.dump.lock().unwrap().clear();
+    }
+
+    /// Makes the JVM leave requests without an answer, and the connections open.
+    pub(crate) fn hang(&self) {
+        *self.hangs.lock().unwrap() = true;
     }
 
     /// Returns how many dumps were taken.

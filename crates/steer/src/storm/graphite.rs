@@ -10,7 +10,10 @@
 //!
 //! Source: Graphite's documentation, "Feeding in your data", section "The plaintext protocol".
 //!
-//! Bounds: [`CONNECTIONS_MAX`], [`IDLE_MAX`], [`READ_BYTES_MAX`] and [`LINE_BYTES_MAX`].
+//! Senders that send nothing cannot shut others out: where all connections are taken, one that has been quiet for
+//! [`QUIET_MAX`] gives way to a new one. Connections that are closed for want of room are counted.
+//!
+//! Bounds: [`CONNECTIONS_MAX`], [`QUIET_MAX`], [`IDLE_MAX`], [`READ_BYTES_MAX`] and [`LINE_BYTES_MAX`].
 
 use std::fmt;
 use std::io::{self, Read};
@@ -18,11 +21,17 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::steering::Unobserved;
+use crate::window::WINDOW;
 
-/// Greatest number of connections at a time. Each worker process has one. Further ones are closed at once.
+/// Greatest number of connections at a time. Each worker process has one. A further one takes the place of the one that
+/// has been quiet for longest, at least for [`QUIET_MAX`]; if there is none, it is closed at once.
 pub const CONNECTIONS_MAX: usize = 256;
 
-/// Time after which a connection is closed on which nothing came.
+/// Time without a byte after which a connection is closed if another one needs its place: the time for which values count,
+/// so its sender is missing already. A sender of Storm connects again for its next report.
+pub const QUIET_MAX: Duration = WINDOW;
+
+/// Time without a byte after which a connection is closed in any case.
 pub const IDLE_MAX: Duration = Duration::from_secs(300);
 
 /// Greatest number of bytes that are read in a round. A worker of ten executors sends about 30 kB each time.
@@ -47,6 +56,20 @@ pub trait Lines {
 
     /// Returns the address to which lines are to be sent, for messages.
     fn address(&self) -> String;
+
+    /// Returns how many connections were closed so far since there is no room for more.
+    fn closed(&self) -> Closed {
+        Closed::default()
+    }
+}
+
+/// Numbers of the connections that a receiver has closed so far, since it keeps at most [`CONNECTIONS_MAX`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Closed {
+    /// New connections that found all places taken.
+    pub refused: u64,
+    /// Quiet connections that gave their places to new ones.
+    pub quiet: u64,
 }
 
 /// A receiver on a TCP port.
@@ -54,6 +77,7 @@ pub struct Receiver {
     listener: TcpListener,
     address: SocketAddr,
     connections: Vec<Connection>,
+    closed: Closed,
 }
 
 impl fmt::Debug for Receiver {
@@ -82,7 +106,7 @@ impl Receiver {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        Ok(Receiver { listener, address, connections: Vec::new() })
+        Ok(Receiver { listener, address, connections: Vec::new(), closed: Closed::default() })
     }
 
     /// Accepts the senders that wait, as far as the bounds allow.
@@ -90,12 +114,15 @@ impl Receiver {
         // As many are closed at once as would be accepted, so that a flood of connections does not take the whole round.
         for _ in 0..2 * CONNECTIONS_MAX {
             match self.listener.accept() {
-                Ok((stream, _)) if self.connections.len() < CONNECTIONS_MAX => {
+                Ok((stream, _)) if self.has_room(now) => {
                     stream.set_nonblocking(true)?;
                     let (begun, is_too_long) = (Vec::new(), false);
                     self.connections.push(Connection { stream, begun, is_too_long, heard: now });
                 }
-                Ok((stream, _)) => drop(stream),
+                Ok((stream, _)) => {
+                    self.closed.refused += 1;
+                    drop(stream);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // The sender has gone already, or a signal came.
                 Err(error)
@@ -107,6 +134,29 @@ impl Receiver {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if there is room for one more connection. If all places are taken, the connection that has been quiet
+    /// for longest is closed if that was long enough.
+    fn has_room(&mut self, now: Duration) -> bool {
+        while self.connections.len() >= CONNECTIONS_MAX {
+            let quietest = self.connections.iter().enumerate().min_by_key(|(_, connection)| connection.heard);
+            let Some((place, connection)) = quietest else { break };
+            if now.saturating_sub(connection.heard) < QUIET_MAX {
+                return false;
+            }
+            match connection.stream.peek(&mut [0]) {
+                // After a long pause of the tool its bytes wait in the kernel.
+                Ok(1..) => self.connections[place].heard = now,
+                // The sender has closed it.
+                Ok(_) => _ = self.connections.swap_remove(place),
+                Err(_) => {
+                    self.closed.quiet += 1;
+                    self.connections.swap_remove(place);
+                }
+            }
+        }
+        true
     }
 }
 
@@ -144,6 +194,10 @@ impl Lines for Receiver {
 
     fn address(&self) -> String {
         self.address.to_string()
+    }
+
+    fn closed(&self) -> Closed {
+        self.closed
     }
 }
 
@@ -277,6 +331,41 @@ mod tests {
         assert_eq!(last.read(&mut [0]).unwrap_or(0), 0, "it was closed");
         receiver.take(IDLE_MAX, Instant::now() + IDLE_MAX, &mut |_| {}).unwrap();
         assert!(receiver.connections.is_empty());
+    }
+
+    /// Quiet connections give way to a sender that comes later, however many there are. One whose bytes were not read yet
+    /// is not quiet. Senders that find no room are counted.
+    #[test]
+    fn quiet_connections_shut_no_sender_out() {
+        let (mut receiver, address) = receiver();
+        let take = |receiver: &mut Receiver, now: Duration| {
+            let (mut lines, later) = (Vec::new(), Instant::now() + Duration::from_secs(10));
+            receiver.take(now, later, &mut |line| lines.push(line.to_vec())).unwrap();
+            lines
+        };
+        let mut quiet = Vec::new();
+        while quiet.len() < CONNECTIONS_MAX {
+            quiet.push(TcpStream::connect(&address).unwrap());
+            while receiver.connections.len() < quiet.len() {
+                take(&mut receiver, Duration::ZERO);
+            }
+        }
+        let _early = TcpStream::connect(&address).unwrap();
+        while receiver.closed().refused == 0 {
+            take(&mut receiver, QUIET_MAX - Duration::from_nanos(1));
+        }
+        assert_eq!(receiver.closed(), Closed { refused: 1, quiet: 0 });
+        quiet[0].write_all(b"unread 1 2\n").unwrap();
+        let mut late = TcpStream::connect(&address).unwrap();
+        late.write_all(b"late 1 2\n").unwrap();
+        let mut lines = Vec::new();
+        while lines.len() < 2 {
+            lines.extend(take(&mut receiver, QUIET_MAX));
+        }
+        lines.sort_unstable();
+        assert_eq!(lines, [&b"late 1 2"[..], b"unread 1 2"]);
+        assert_eq!(receiver.closed(), Closed { refused: 1, quiet: 1 });
+        assert_eq!(receiver.connections.len(), CONNECTIONS_MAX);
     }
 
     /// A round that is over reads no more.

@@ -11,7 +11,7 @@
 //!
 //! Storm tells a share of time with two digits, and rates as the mean of a minute.
 //!
-//! Bounds: [`TASKS_MAX`], [`METRICS_MAX`] and [`FORGET_AFTER`].
+//! Bounds: [`TASKS_MAX`], [`METRICS_MAX`], [`KEPT_BYTES_MAX`] and [`FORGET_AFTER`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,6 +24,16 @@ pub const TASKS_MAX: usize = 4_096;
 
 /// Greatest number of metrics of a task that are kept. Further ones are left out.
 pub const METRICS_MAX: usize = 64;
+
+/// Greatest memory in bytes of all names and values that are kept. Values that would need more are left out, while those
+/// of metrics that have room go on. 4,096 tasks with ten metrics each and a value a second need about 27 MiB.
+pub const KEPT_BYTES_MAX: usize = 32 << 20;
+
+/// Memory in bytes that a topology, a task or a metric needs beside its names and values. A node of a map may be half
+/// empty.
+const TOPOLOGY_BYTES: usize = 2 * size_of::<(String, BTreeMap<u32, Task>)>();
+const TASK_BYTES: usize = 2 * size_of::<(u32, Task)>();
+const METRIC_BYTES: usize = 2 * size_of::<(Kept, (Window, Duration))>();
 
 /// Time without a value after which a metric is forgotten: its task has ended, or reports are broken for good.
 pub const FORGET_AFTER: Duration = Duration::from_secs(60);
@@ -48,16 +58,43 @@ enum Kept {
     PutOut(String),
 }
 
+impl Kept {
+    /// Returns the memory of the metric in bytes, without its values.
+    fn bytes(&self) -> usize {
+        let names = match self {
+            Kept::Receive | Kept::Overflow | Kept::Send | Kept::Busy => 0,
+            Kept::Backlog(name) | Kept::PutOut(name) => name.len(),
+            Kept::Taken { component, stream } => component.len() + stream.len(),
+        };
+        METRIC_BYTES + names
+    }
+}
+
 /// A task with its metrics.
 #[derive(Clone, Debug, Default)]
 struct Task {
     /// Name of the component, as in metrics; empty as long as no metric tells it.
     component: String,
     is_spout: bool,
+    /// True if a name of a metric is one that only Storm 1.x gives.
+    is_of_version_1: bool,
     /// Time of the last line, from the beginning of the driver on.
     heard: Duration,
     /// Values, each with the time of the last one.
     kept: BTreeMap<Kept, (Window, Duration)>,
+}
+
+impl Task {
+    /// Returns true if this is the task of another component than the named one. An empty name stands for any.
+    fn is_other(&self, component: &str) -> bool {
+        !self.component.is_empty() && !component.is_empty() && self.component != component
+    }
+
+    /// Returns the memory of the task in bytes, with its metrics.
+    fn bytes(&self) -> usize {
+        let metrics = self.kept.iter().map(|(kept, (window, _))| kept.bytes() + window.bytes());
+        TASK_BYTES + self.component.len() + metrics.sum::<usize>()
+    }
 }
 
 /// The metrics of all tasks, by the names of topologies as they are in metrics.
@@ -65,6 +102,8 @@ struct Task {
 pub(super) struct Metrics {
     gauge: Option<String>,
     topologies: BTreeMap<String, BTreeMap<u32, Task>>,
+    /// Memory of the topologies in bytes, at most [`KEPT_BYTES_MAX`].
+    bytes: usize,
     /// Number of lines that are none of Graphite.
     broken: u64,
     /// Number of lines that were left out since there is too much.
@@ -111,28 +150,67 @@ impl Metrics {
             return;
         }
         let count: usize = self.topologies.values().map(BTreeMap::len).sum();
-        let is_known = self.topologies.get(metric.topology).is_some_and(|tasks| tasks.contains_key(&number));
-        if !is_known && count >= TASKS_MAX {
+        let task = self.topologies.get(metric.topology).and_then(|tasks| tasks.get(&number));
+        // A task of another component is another task.
+        let same = task.filter(|task| !task.is_other(metric.component));
+        let is_new = kept.as_ref().zip(same).is_none_or(|(kept, same)| !same.kept.contains_key(kept));
+        let is_too_much = task.is_none() && count >= TASKS_MAX
+            || is_new && same.is_some_and(|same| same.kept.len() >= METRICS_MAX) && kept.is_some()
+            || self.bytes + self.more_bytes(metric, same, kept.as_ref(), now) > KEPT_BYTES_MAX;
+        if is_too_much {
             self.left_out += 1;
             return;
         }
+        if !self.topologies.contains_key(metric.topology) {
+            self.bytes += TOPOLOGY_BYTES + metric.topology.len();
+        }
         let tasks = self.topologies.entry(metric.topology.to_owned()).or_default();
-        let task = tasks.entry(number).or_default();
+        let task = tasks.entry(number).or_insert_with(|| {
+            self.bytes += TASK_BYTES;
+            Task::default()
+        });
+        if task.is_other(metric.component) {
+            self.bytes = (self.bytes + TASK_BYTES).saturating_sub(task.bytes());
+            *task = Task::default();
+        }
         if task.component.is_empty() {
+            self.bytes += metric.component.len();
             metric.component.clone_into(&mut task.component);
-        } else if task.component != metric.component && !metric.component.is_empty() {
-            *task = Task { component: metric.component.to_owned(), ..Task::default() };
         }
         task.heard = now;
         task.is_spout |= meaning == Meaning::Spout;
+        task.is_of_version_1 |= metric.is_of_version_1();
         let Some(kept) = kept else { return };
-        if task.kept.len() >= METRICS_MAX && !task.kept.contains_key(&kept) {
-            self.left_out += 1;
-            return;
+        if is_new {
+            self.bytes += kept.bytes();
         }
         let (window, heard) = task.kept.entry(kept).or_default();
         *heard = now;
+        let had_bytes = window.bytes();
         window.add(now, Some(value).filter(is_believed));
+        self.bytes += window.bytes() - had_bytes;
+    }
+
+    /// Returns by how many bytes at most the memory grows with a value of a metric. `task` is its task, if that is known.
+    fn more_bytes(
+        &self,
+        metric: Metric<'_>,
+        task: Option<&Task>,
+        kept: Option<&Kept>,
+        now: Duration,
+    ) -> usize {
+        let is_known = self.topologies.contains_key(metric.topology);
+        let of_topology = if is_known { 0 } else { TOPOLOGY_BYTES + metric.topology.len() };
+        let of_task = match task {
+            None => TASK_BYTES + metric.component.len(),
+            Some(task) if task.component.is_empty() => metric.component.len(),
+            Some(_) => 0,
+        };
+        let of_metric = kept.map_or(0, |kept| match task.and_then(|task| task.kept.get(kept)) {
+            Some((window, _)) => window.growth_bytes(now),
+            None => kept.bytes() + Window::default().growth_bytes(now),
+        });
+        of_topology + of_task + of_metric
     }
 
     /// Returns the form in which a metric is kept; `None` if it is not.
@@ -166,6 +244,25 @@ impl Metrics {
             });
             !tasks.is_empty()
         });
+        self.bytes = self.counted_bytes();
+    }
+
+    /// Returns the memory of all topologies in bytes.
+    fn counted_bytes(&self) -> usize {
+        let of_topology = |(name, tasks): (&String, &BTreeMap<u32, Task>)| {
+            TOPOLOGY_BYTES + name.len() + tasks.values().map(Task::bytes).sum::<usize>()
+        };
+        self.topologies.iter().map(of_topology).sum()
+    }
+
+    /// Returns true if a topology that reports runs on Storm 1.x, which tells neither costs nor who reads from whom.
+    pub(super) fn has_version_1(&self) -> bool {
+        self.topologies.values().flat_map(BTreeMap::values).any(|task| task.is_of_version_1)
+    }
+
+    /// Returns the number of values that were left out since there is too much.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Returns the topologies of which something is known.

@@ -107,6 +107,11 @@ impl<'a> Metric<'a> {
         }
     }
 
+    /// Returns true if only Storm 1.x gives such a name: its queues are those of the library Disruptor.
+    pub(super) fn is_of_version_1(self) -> bool {
+        self.name.starts_with("disruptor-")
+    }
+
     /// Returns true if this is the gauge of a name: the whole name of the metric, or its last part.
     pub(super) fn is_gauge(self, gauge: &str) -> bool {
         let is_behind = |rest: &str| rest.is_empty() || rest.ends_with(['.', '/']);
@@ -254,6 +259,10 @@ mod tests {
         }
         let is_gauge = |name, gauge| Metric { topology: "t", component: "c", task: 1, name }.is_gauge(gauge);
         assert!(is_gauge("lag", "lag") && is_gauge("a.lag", "lag") && is_gauge("topic/totalLag", "totalLag"));
+        let is_of_version_1 =
+            |name| Metric { topology: "t", component: "c", task: 1, name }.is_of_version_1();
+        assert!(is_of_version_1("disruptor-executor[1-1]-send-queue-population"));
+        assert!(!is_of_version_1("receive-queue-population") && !is_of_version_1("my-disruptor-lag"));
         assert!(!is_gauge("jetlag", "lag") && !is_gauge("lag", "") && !is_gauge("lag.x", "lag"));
     }
 

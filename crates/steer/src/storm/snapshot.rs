@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use thalweg_scheduling::{OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
-use super::Storm;
 use super::metrics::Measured;
 use super::names::Part;
 use super::placing::{Executor, Place};
+use super::{Lines, Storm};
 use crate::bounds::{EDGES_MAX, check};
 use crate::steering::{Observation, Steered, Unobserved};
 
@@ -26,7 +26,7 @@ type Component = (String, String);
 /// An operator of a snapshot.
 pub(super) type OperatorKey = (Executor, Part);
 
-impl<L> Storm<L> {
+impl<L: Lines> Storm<L> {
     /// Makes the snapshot of the topologies that have threads on this machine.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl<L> Storm<L> {
             let queue = if *part == Part::Send { measured.to_send } else { measured.waiting };
             if queue.is_none() {
                 let text = "its reporter is to tell it each second, with report.period 1";
-                let unused = self.metrics.unused();
+                let unused = self.unused();
                 return Err(Unobserved(format!(
                     "Storm does not tell what waits for `{name}`; {text}; {unused}"
                 )));

@@ -4,7 +4,7 @@
 //! A topology `probe` ran with a spout `source`, bolts `parse.x` and `sink` of one executor each, and a bolt
 //! `range_filter` of two. The spout told a gauge `source-queue`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -18,9 +18,9 @@ const LINES: &str = include_str!("recorded/lines-2.8.txt");
 const DUMP: &str = include_str!("recorded/threads-2.8.txt");
 const TOPOLOGY: &str = "probe-1-1795836154";
 
-/// Lines that a test gives.
+/// Lines that a test gives, and how many connections there was no room for.
 #[derive(Clone, Default)]
-struct Given(Rc<RefCell<Vec<Vec<u8>>>>);
+struct Given(Rc<RefCell<Vec<Vec<u8>>>>, Rc<Cell<Closed>>);
 
 impl Lines for Given {
     fn take(&mut self, _: Duration, _: Instant, line: &mut dyn FnMut(&[u8])) -> Result<(), Unobserved> {
@@ -30,6 +30,10 @@ impl Lines for Given {
 
     fn address(&self) -> String {
         "127.0.0.1:2003".to_owned()
+    }
+
+    fn closed(&self) -> Closed {
+        self.1.get()
     }
 }
 
@@ -392,6 +396,49 @@ fn edges_beyond_the_bound_are_an_error() {
     }
     let refused = World::new().look_with(&many).unwrap_err().0;
     assert_eq!(refused, "there are 1440000 edges between executors; at most 1048576 are looked at");
+}
+
+/// Storm 1.x tells queues only. That is known from its first report, before a worker is found, so a policy that needs costs
+/// is told what is missing.
+#[test]
+fn storm_1_supplies_no_costs() {
+    let mut world = World::new();
+    world.give(&include_str!("recorded/lines-1.2.txt").replace("probe-1-1795836509", "elsewhere-1-1"));
+    assert!(world.look().is_err(), "none of its workers is here");
+    assert_eq!(world.storm.name(), "Storm 1.x");
+    let missing = |name| {
+        let policy = thalweg_scheduling::by_name(name).unwrap();
+        policy.reads().missing_from(world.storm.supplies()).join(", ")
+    };
+    for name in ["highest_rate", "min_latency", "chain"] {
+        assert_eq!(missing(name), "costs and selectivities, topology", "{name}");
+    }
+    assert_eq!([missing("congestion"), missing("congestion_v1")], ["", ""]);
+}
+
+/// A worker whose dump fails is noted, and the others are steered. Connections and values without room are noted, too.
+#[test]
+fn what_is_left_alone_is_noted() {
+    let mut world = World::new();
+    let class = "org.apache.storm.daemon.worker.Worker";
+    let silent = Jvm::start(&world.machine, 80, &["java", class, TOPOLOGY], DUMP);
+    silent.refuse();
+    world.given.1.set(Closed { refused: 3, quiet: 0 });
+    assert_eq!(world.look_with("").unwrap().threads.len(), 5);
+    let notes = world.storm.notes();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[0].starts_with("3 connections of reporters were refused"), "{notes:?}");
+    assert!(notes[1].starts_with("1 of 2 workers on this machine do not tell their threads"), "{notes:?}");
+    assert_eq!((world.look_with("").unwrap().threads.len(), world.storm.notes()), (5, vec![]));
+    // If there is no other worker, the reason is that of the round.
+    world.jvm.refuse();
+    std::fs::remove_dir_all(world.machine.processes.root().join("70")).unwrap();
+    let refused = world.look_with("").unwrap_err().0;
+    assert!(refused.contains("no executor of ") && refused.contains("the JVM of process 80"), "{refused}");
+    let mut unreported = World::new();
+    unreported.given.1.set(Closed { refused: 3, quiet: 0 });
+    let refused = unreported.look().unwrap_err().0;
+    assert!(refused.ends_with("; 3 connections were refused as too many"), "{refused}");
 }
 
 /// The driver supplies what it tells, and names itself.

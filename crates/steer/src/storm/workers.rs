@@ -4,6 +4,10 @@
 //! the command of the worker among its own arguments, and is none. Storm within another program, such as with
 //! `LocalCluster`, is known by the main class of that program; its threads may be of any topology that reports.
 //!
+//! A worker that does not tell its threads does not stop the others: it is noted, and asked again after [`DUMP_AGAIN`].
+//! Meanwhile those of its threads that are known are steered. Each worker has half of the time that is left in the round,
+//! so some is left for those behind it.
+//!
 //! Bounds: [`PROCESSES_MAX`] and [`SEARCH_EVERY`], and those of [`jvm`](crate::jvm). All work ends with the round.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +15,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::names::in_metrics;
+use super::notes::Notes;
 use crate::bounds::check;
-use crate::jvm::{JavaProcess, attach, in_time};
+use crate::jvm::{DUMP_AGAIN, JavaProcess, attach, in_time};
 use crate::steering::Unobserved;
 use crate::threads::{Processes, ThreadKey};
 
@@ -37,6 +42,10 @@ pub(super) struct Worker {
     process: JavaProcess,
     /// Name of the topology, as in metrics; `None` if the process may run executors of any.
     topology: Option<String>,
+    /// The reason for which not all its threads are known; `None` if they are.
+    failure: Option<String>,
+    /// Time before which a process is not looked at of which no thread is known, from the beginning of the driver on.
+    next_look: Duration,
 }
 
 impl Worker {
@@ -78,15 +87,21 @@ impl Workers {
         &self.found
     }
 
+    /// Returns the reasons for which not all threads of a worker are known, one for each such worker.
+    pub(super) fn failures(&self) -> impl Iterator<Item = &str> {
+        self.found.iter().filter_map(|worker| worker.failure.as_deref())
+    }
+
     /// Looks at the processes again, `now` after the driver began. Workers of topologies that do not report are left alone:
-    /// they may be of another Storm.
+    /// they may be of another Storm. Workers that begin not to tell their threads are noted.
     ///
     /// # Errors
-    /// If a process cannot be looked at, or does not tell its threads.
+    /// If the processes of the machine cannot be looked at, or not in time.
     pub(super) fn look<'a>(
         &mut self,
         topologies: impl Iterator<Item = &'a str>,
         (now, deadline): (Duration, Instant),
+        notes: &mut Notes,
     ) -> Result<(), Unobserved> {
         let failed = |error: &io::Error| Unobserved(format!("processes cannot be looked at: {error}"));
         let topologies: BTreeSet<String> = topologies.map(str::to_owned).collect();
@@ -98,19 +113,40 @@ impl Workers {
             self.searched = Some((topologies, now));
         }
         let Workers { processes, found, quit, .. } = self;
-        let mut ended = Vec::new();
+        let (mut ended, mut newly_failed) = (Vec::new(), None);
         for worker in &mut *found {
-            match worker.process.look(processes, (now, deadline), *quit) {
-                Ok(_) => {}
+            if now < worker.next_look {
+                continue;
+            }
+            let begun = Instant::now();
+            let own_deadline = begun + deadline.saturating_duration_since(begun) / 2;
+            match worker.process.look(processes, (now, own_deadline), *quit) {
+                Ok(_) if worker.process.is_behind() => {}
+                Ok(_) => worker.failure = None,
                 // A process that ends is found out by whatever is done with it.
                 Err(_) if !processes.lives(worker.process.process()).map_err(|error| failed(&error))? => {
                     ended.push(worker.process.process());
                 }
-                Err(error) => return Err(error),
+                Err(Unobserved(reason)) => {
+                    if worker.process.names().next().is_none() {
+                        worker.next_look = now + DUMP_AGAIN;
+                    }
+                    if worker.failure.is_none() {
+                        newly_failed = Some(reason.clone());
+                    }
+                    worker.failure = Some(reason);
+                }
             }
         }
         found.retain(|worker| !ended.contains(&worker.process.process()));
-        Ok(())
+        if let Some(reason) = newly_failed {
+            let (count, all) = (self.failures().count(), self.found.len());
+            notes.add(format!(
+                "{count} of {all} workers on this machine do not tell their threads, so threads that are not known are \
+                 left alone: {reason}"
+            ));
+        }
+        in_time(deadline, "the look at workers")
     }
 
     /// Finds the processes. What is known of a process that is found again is kept.
@@ -131,7 +167,8 @@ impl Workers {
         let mut known: BTreeMap<ThreadKey, Worker> =
             known.map(|worker| (worker.process.process(), worker)).collect();
         for (process, topology) in candidates {
-            let new = || Worker { process: JavaProcess::new(process), topology };
+            let (failure, next_look) = (None, Duration::ZERO);
+            let new = || Worker { process: JavaProcess::new(process), topology, failure, next_look };
             self.found.push(known.remove(&process).unwrap_or_else(new));
         }
         Ok(())

@@ -140,6 +140,47 @@ fn too_much_is_left_out() {
     assert!(metrics.unused().ends_with("and 2 left out as too many"));
 }
 
+/// However much is told, the memory of all metrics has a bound, which is never passed. What would need more is counted, and
+/// metrics that have room go on.
+#[test]
+fn the_memory_of_all_metrics_is_bounded() {
+    let mut metrics = Metrics::new(Some("lag".to_owned()));
+    let queue = "split.0.6700-receive-queue-population";
+    for second in 1..20 {
+        take(&mut metrics, &format!("{queue} 5"), AT * second);
+        metrics.forget(AT * second);
+    }
+    let (long, mut number) = ("x".repeat(3_000), 0);
+    while metrics.left_out() == 0 {
+        let task = number % 1_000 + 1;
+        take(&mut metrics, &format!("split.{task}.6700-{long}{number}/lag 1"), AT * 20);
+        number += 1;
+    }
+    assert!((KEPT_BYTES_MAX - 4_000..=KEPT_BYTES_MAX).contains(&metrics.bytes), "{}", metrics.bytes);
+    assert_eq!(metrics.bytes, metrics.counted_bytes());
+    for value in 0..1_000 {
+        take(&mut metrics, &format!("split.{}.6700-receive-queue-population {value}", value + 1), AT * 20);
+        let other = format!("storm.worker.u{value}.h.{long}.1.6700-receive-queue-population 1 1");
+        metrics.take(other.as_bytes(), AT * 20);
+        assert!(metrics.bytes <= KEPT_BYTES_MAX);
+    }
+    take(&mut metrics, &format!("{queue} 25"), AT * 20);
+    assert_eq!(waiting(&metrics, (0, 0), 1.0), Some((9.0 * 5.0 + 25.0) / 10.0), "it had room");
+    assert!(metrics.left_out() > 1_000, "{}", metrics.left_out());
+    // Values in one round take room, too, up to the bound on samples.
+    let mut metrics = Metrics::new(None);
+    for value in 0..1_000 {
+        take(&mut metrics, &format!("{queue} {value}"), AT);
+        assert_eq!(metrics.bytes, metrics.counted_bytes());
+    }
+    take(&mut metrics, "other.0.6700-receive-queue-population 1", AT);
+    take(&mut metrics, "__system.-1.6700-disruptor-receive-queue[7-7]-population 1", AT);
+    take(&mut metrics, "late.7.6700-receive-queue-population 1", AT);
+    assert_eq!(metrics.bytes, metrics.counted_bytes());
+    metrics.forget(AT + FORGET_AFTER);
+    assert_eq!((metrics.bytes, metrics.topologies().count()), (0, 0));
+}
+
 /// A value counts for ten seconds, and what is not told for long is forgotten.
 #[test]
 fn what_is_not_told_is_forgotten() {

@@ -8,8 +8,17 @@ const DUMP: &str = include_str!("../recorded/threads-2.8.txt");
 
 /// Looks once, and returns the numbers of the processes with their topologies.
 fn look(workers: &mut Workers, topologies: &[&str], second: u64) -> Result<Vec<(u32, String)>, Unobserved> {
+    look_with_notes(workers, topologies, second, &mut Notes::default())
+}
+
+fn look_with_notes(
+    workers: &mut Workers,
+    topologies: &[&str],
+    second: u64,
+    notes: &mut Notes,
+) -> Result<Vec<(u32, String)>, Unobserved> {
     let deadline = Instant::now() + Duration::from_secs(9);
-    workers.look(topologies.iter().copied(), (Duration::from_secs(second), deadline))?;
+    workers.look(topologies.iter().copied(), (Duration::from_secs(second), deadline), notes)?;
     let topology = |worker: &Worker| worker.topology.clone().unwrap_or("any".to_owned());
     Ok(workers.found().iter().map(|worker| (worker.process.process().process, topology(worker))).collect())
 }
@@ -58,8 +67,7 @@ fn a_program_with_storm_within_it_is_found() {
     assert_eq!(look(&mut workers, &["a-1-7"], 1), found(&[(70, "any")]));
 }
 
-/// Processes are looked for when topologies change, and now and then. One that has ended is forgotten, and one that
-/// refuses a dump is an error.
+/// Processes are looked for when topologies change, and now and then. One that has ended is forgotten.
 #[test]
 fn workers_come_and_go() {
     let machine = Machine::new();
@@ -71,15 +79,62 @@ fn workers_come_and_go() {
     assert_eq!(look(&mut workers, &["a", "b"], 3), found(&[(70, "a"), (71, "b")]));
     assert_eq!(look(&mut workers, &["b"], 4), found(&[(71, "b")]));
     assert_eq!(look(&mut workers, &["a", "b"], 5), found(&[(70, "a"), (71, "b")]));
-    second.refuse();
-    second.begin(&machine, 9_000, 99);
-    let refused = look(&mut workers, &["a", "b"], 7).unwrap_err().0;
-    assert!(refused.contains("run this program as user 0"), "{refused}");
     std::fs::remove_dir_all(machine.processes.root().join("71")).unwrap();
     assert_eq!(look(&mut workers, &["a", "b"], 8), found(&[(70, "a")]));
     std::fs::remove_dir_all(machine.processes.root().join("70")).unwrap();
     assert_eq!(look(&mut workers, &["a", "b"], 9), found(&[]));
     drop((first, second));
+}
+
+/// A worker that refuses a dump does not stop the others. It is noted once, it is asked again after a while, and threads of
+/// it that were known before are steered on.
+#[test]
+fn a_worker_that_tells_no_threads_does_not_stop_the_others() {
+    let machine = Machine::new();
+    let (mut workers, mut notes) = (Workers::new(machine.processes.clone(), None), Notes::default());
+    let silent = Jvm::start(&machine, 70, &["java", WORKERS[0], "a"], DUMP);
+    let other = Jvm::start(&machine, 71, &["java", WORKERS[0], "b"], DUMP);
+    let mut look = |second| {
+        look_with_notes(&mut workers, &["a", "b"], second, &mut notes).unwrap();
+        let threads = |worker: &Worker| worker.process.names().count();
+        let known: Vec<usize> = workers.found().iter().map(threads).collect();
+        ((known[0] > 0, known[1] > 0), workers.failures().count(), notes.take())
+    };
+    silent.refuse();
+    let (known, failures, told) = look(1);
+    assert_eq!((known, failures, told.len()), ((false, true), 1, 1));
+    assert!(told[0].starts_with("1 of 2 workers on this machine do not tell their threads"), "{told:?}");
+    assert!(told[0].contains("process 70") && told[0].contains("run this program as user 0"), "{told:?}");
+    // It is asked no more than once in ten seconds, and not noted again.
+    let asked = silent.dumps();
+    assert_eq!(look(2), ((false, true), 1, vec![]));
+    assert_eq!(silent.dumps(), asked);
+    assert_eq!(look(12), ((false, true), 1, vec![]));
+    assert_eq!(silent.dumps(), asked + 1);
+    silent.set_dump(DUMP);
+    assert_eq!(look(23), ((true, true), 0, vec![]));
+    // Now its threads are known, and it refuses to tell the new one.
+    silent.refuse();
+    silent.begin(&machine, 9_000, 99);
+    let (known, failures, told) = look(24);
+    assert_eq!((known, failures, told.len()), ((true, true), 1, 1));
+    assert_eq!(look(25), ((true, true), 1, vec![]));
+    drop((silent, other));
+}
+
+/// A worker that answers nothing has half of the round, and the others have the rest.
+#[test]
+fn a_worker_that_hangs_leaves_time_for_the_others() {
+    let machine = Machine::new();
+    let mut workers = Workers::new(machine.processes.clone(), None);
+    let hung = Jvm::start(&machine, 70, &["java", WORKERS[0], "a"], DUMP);
+    let other = Jvm::start(&machine, 71, &["java", WORKERS[0], "b"], DUMP);
+    hung.hang();
+    let (now, deadline) = (Duration::from_secs(1), Instant::now() + Duration::from_millis(500));
+    workers.look(["a", "b"].into_iter(), (now, deadline), &mut Notes::default()).unwrap();
+    let known: Vec<bool> = workers.found().iter().map(|worker| worker.process.names().count() > 0).collect();
+    assert_eq!((known, workers.failures().count()), (vec![false, true], 1));
+    drop((hung, other));
 }
 
 #[test]
