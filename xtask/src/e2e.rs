@@ -3,14 +3,15 @@
 //! `e2e flink` sends every query of `crates/sql/tests/queries` to a running Flink with the same input. It compares the
 //! answers with the rows that the files expect, and writes them into `crates/sql/tests/flink`. A test of `thalweg-sql`
 //! compares these files with our answers, so every test run compares us with Flink without starting it. Then
-//! `thalweg steer flink` steers the threads of the same Flink; `e2e flink steer` does that alone.
+//! `thalweg steer flink` steers the threads of the same Flink; `e2e flink steer` does that alone. `e2e storm` and `e2e storm1`
+//! start a Storm and steer its threads.
 //!
 //! - [`cases`]: the files of queries, as far as another engine needs them;
 //! - [`gateway`]: sessions and statements of Flink's SQL gateway;
 //! - [`changes`]: tables of changes, as Flink reads them;
 //! - [`answers`]: answers and their files;
 //! - [`compare`]: compares answers with expectations, and reads the list of known differences;
-//! - [`steer`]: steers the threads of Flink's task manager.
+//! - [`steer`]: steers the threads of an engine.
 
 mod answers;
 mod cases;
@@ -33,6 +34,7 @@ use crate::services::fetch;
 use crate::services::flink::{Flink, SLOTS};
 use crate::services::http::Client;
 use crate::services::processes::Lifetime;
+use crate::services::storm::Release;
 use crate::workspace::Workspace;
 use answers::Answer;
 use cases::CaseFile;
@@ -46,25 +48,52 @@ const ANSWERS: &str = "crates/sql/tests/flink";
 /// Number of query files that are sent to Flink at a time. A higher number does not help, because planning a
 /// query keeps a core busy.
 const SESSIONS: usize = if SLOTS < 4 { SLOTS } else { 4 };
-/// Word of the command line that asks for the steering of threads alone.
-const STEER: &str = "steer";
 
-/// Reads the words of the command line behind `e2e`. Returns the words behind `flink`: parts of file names
-/// that choose query files, or `steer`. No word chooses all files, and steering.
-pub(crate) fn planned<'a>(words: &'a [&'a str]) -> Result<&'a [&'a str], String> {
+/// A command of `cargo xtask e2e`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plan<'a> {
+    /// Sends queries to Flink: those of the files whose names contain one of these words, or of all files without a word. Then
+    /// steering is tried as well.
+    Ask(&'a [&'a str]),
+    /// Steers the threads of a Flink.
+    SteerFlink,
+    /// Steers the threads of a Storm.
+    SteerStorm(Release),
+}
+
+/// Reads the words of the command line behind `e2e`.
+///
+/// # Errors
+///
+/// A message that shows the unknown word and the known ones.
+pub(crate) fn planned<'a>(words: &'a [&'a str]) -> Result<Plan<'a>, String> {
     match words {
-        ["flink", files @ ..] => Ok(files),
-        [other, ..] => Err(format!("unknown engine `{other}`: choose from flink")),
-        [] => Err("e2e needs an engine: flink".to_owned()),
+        ["flink", "steer"] => Ok(Plan::SteerFlink),
+        ["flink", files @ ..] => Ok(Plan::Ask(files)),
+        ["storm"] => Ok(Plan::SteerStorm(Release::Two)),
+        ["storm1"] => Ok(Plan::SteerStorm(Release::One)),
+        ["storm" | "storm1", words @ ..] => Err(format!("e2e storm takes no `{}`", words.join(" "))),
+        [other, ..] => Err(format!("unknown engine `{other}`: choose from flink, storm, storm1")),
+        [] => Err("e2e needs an engine: flink, storm or storm1".to_owned()),
+    }
+}
+
+/// Runs a command.
+///
+/// # Errors
+///
+/// An engine that does not start, an answer that is not as expected, or steering that does not do as it says.
+pub(crate) fn run(plan: Plan<'_>) -> Result<()> {
+    match plan {
+        Plan::Ask(chosen) => ask(chosen),
+        Plan::SteerFlink => steer_flink(),
+        Plan::SteerStorm(release) => steer::storm::run(release),
     }
 }
 
 /// Sends the queries of the chosen files to Flink, compares its answers with the expected rows, and writes
 /// the answers.
-pub(crate) fn run(chosen: &[&str]) -> Result<()> {
-    if chosen == [STEER] {
-        return steer_alone();
-    }
+fn ask(chosen: &[&str]) -> Result<()> {
     let workspace = Workspace::open()?;
     let begin = Instant::now();
     let files = read_files(&workspace.root.join(QUERIES), chosen)?;
@@ -79,7 +108,8 @@ pub(crate) fn run(chosen: &[&str]) -> Result<()> {
     eprintln!("flink runs after {:.0} s", begin.elapsed().as_secs_f64());
     let answered = ask_all(&files, &flink.gateway(), &directory.join("input"));
     // All queries have ended, so the threads that are steered are those of one query.
-    let steered = if chosen.is_empty() { steer::check(&flink, &workspace, &directory) } else { Ok(()) };
+    let steer = || steer::flink::check(&flink, &steer::program(&workspace)?, &directory);
+    let steered = if chosen.is_empty() { steer() } else { Ok(()) };
     drop(flink);
     let answered = answered.with_context(|| format!("the logs of flink are in {}", directory.display()))?;
     if steered.is_ok() {
@@ -98,11 +128,11 @@ pub(crate) fn run(chosen: &[&str]) -> Result<()> {
 }
 
 /// Steers the threads of a Flink that is asked no queries.
-fn steer_alone() -> Result<()> {
-    let workspace = Workspace::open()?;
+fn steer_flink() -> Result<()> {
+    let program = steer::program(&Workspace::open()?)?;
     let directory = fetch::cache()?.join(format!("run-e2e-{}", process::id()));
     let flink = Flink::start(&directory, Lifetime::WithUs)?;
-    let steered = steer::check(&flink, &workspace, &directory);
+    let steered = steer::flink::check(&flink, &program, &directory);
     drop(flink);
     steered.with_context(|| format!("the logs of flink are in {}", directory.display()))?;
     let _ = fs::remove_dir_all(&directory);
@@ -256,8 +286,14 @@ mod tests {
 
     #[test]
     fn lines_name_an_engine_and_files() {
-        assert_eq!(planned(&["flink", "tumble", "hop"]), Ok(&["tumble", "hop"][..]));
-        assert_eq!(planned(&["moon"]), Err("unknown engine `moon`: choose from flink".to_owned()));
-        assert_eq!(planned(&[]), Err("e2e needs an engine: flink".to_owned()));
+        assert_eq!(planned(&["flink", "tumble", "hop"]), Ok(Plan::Ask(&["tumble", "hop"])));
+        assert_eq!(planned(&["flink"]), Ok(Plan::Ask(&[])));
+        assert_eq!(planned(&["flink", "steer"]), Ok(Plan::SteerFlink));
+        assert_eq!(planned(&["storm"]), Ok(Plan::SteerStorm(Release::Two)));
+        assert_eq!(planned(&["storm1"]), Ok(Plan::SteerStorm(Release::One)));
+        assert_eq!(planned(&["storm", "etl"]), Err("e2e storm takes no `etl`".to_owned()));
+        let unknown = "unknown engine `moon`: choose from flink, storm, storm1";
+        assert_eq!(planned(&["moon"]), Err(unknown.to_owned()));
+        assert_eq!(planned(&[]), Err("e2e needs an engine: flink, storm or storm1".to_owned()));
     }
 }

@@ -81,6 +81,10 @@ commands:
                    asks a Flink of its own every query of crates/sql/tests/queries, or of the files whose names
                    contain one of the words; compares, and writes the answers into crates/sql/tests/flink. Without
                    words it also steers Flink's threads by `thalweg steer flink`; `e2e flink steer` does this alone
+  e2e storm|storm1 steers the threads of a Storm of its own, which runs ETL of bench/steer, by `thalweg steer storm`.
+                   Steering needs root. It is tried with nice values, real-time priorities and shares, each until its
+                   end, SIGTERM and SIGKILL; threads, control groups and settings of the machine must be as before.
+                   `services down storm` ends a Storm that is left when this command is killed
   help             this text
 
 environment:
@@ -93,6 +97,7 @@ environment:
   THALWEG_FUZZ          number of inputs of each kind in `deep fuzz` and `deep lines` (20000)
   THALWEG_KILLS         number of runs that are killed in `deep kills` (300)
   THALWEG_MUTATIONS     how often each query is changed in `deep fuzz` (100)
+  THALWEG_PROGRAM       a program `thalweg` that is built already, for steering in `e2e` (without it one is built)
   THALWEG_SEED_BASE     the first seed of all that is made up (check: the commit's hash where .ci/run is used)
   THALWEG_SEEDS         number of simulated runs in `deep seeds` and of errors in `deep faults` (1000), of draws in `deep zones` (1600),
                         and of runs of each pair in `deep crosses` (20)
@@ -121,7 +126,7 @@ fn main() -> ExitCode {
             Err(message) => wrong_usage(&message),
         },
         ["e2e", words @ ..] => match e2e::planned(words) {
-            Ok(files) => exit_code(e2e::run(files)),
+            Ok(plan) => exit_code(e2e::run(plan)),
             Err(message) => wrong_usage(&message),
         },
         ["deep", names @ ..] => match deep::chosen_suites(names) {

@@ -1,121 +1,333 @@
-//! `thalweg steer flink` on a real Flink: threads get priorities, and everything is put back, at the end of the command
-//! and after kill -9.
+//! `thalweg steer` on a real engine: threads get priorities, and everything is put back, however the command ends.
 //!
-//! The program is built by cargo, and Flink runs a query without an end. Priorities need root, or CAP_SYS_NICE: without,
-//! the check fails with the program's own message.
+//! Each form of priorities is tried with each end: when the command's time is over, at SIGTERM, and at SIGKILL, after which
+//! the watchdog acts. A try reads the kernel's own files, and asks for four things:
+//!
+//! - every thread that the last round names has the priority that the round says, and not all have the same;
+//! - in the end every thread of the process has the nice value, the policy, the priority and the control group of before;
+//! - in the end the settings of the whole machine are as before;
+//! - in the end no state file and no control group of the command is left.
+//!
+//! Priorities need root, or `CAP_SYS_NICE`: without, the check fails with the program's own message.
+//!
+//! - [`flink`]: Flink, which runs a query without an end;
+//! - [`storm`]: Storm, which runs ETL of `bench/steer`;
+//! - [`threads`]: scheduling of threads as the kernel shows it.
 
-use std::collections::BTreeMap;
+pub(super) mod flink;
+pub(super) mod storm;
+mod threads;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
-use super::gateway::Session;
-use crate::services::flink::Flink;
+use crate::services::processes;
 use crate::workspace::Workspace;
+use threads::{Key, Mount, Scheduling};
 
-/// Query that keeps several threads of a task manager busy until it is cancelled.
-const STATEMENTS: [&str; 3] = [
-    "CREATE TABLE numbers (id BIGINT, part AS MOD(id, 100)) WITH ('connector' = 'datagen', 'rows-per-second' = '200000')",
-    "CREATE TABLE nowhere (part BIGINT, n BIGINT) WITH ('connector' = 'blackhole')",
-    "INSERT INTO nowhere SELECT part, COUNT(*) FROM numbers GROUP BY part",
-];
-
-/// Longest time until the first priorities are seen. Flink tells the lengths of queues some seconds after a job has begun.
-const STEERED_MAX: Duration = Duration::from_secs(60);
-/// Longest time until the watchdog has put everything back after the tool was killed.
-const RESTORED_MAX: Duration = Duration::from_secs(15);
-/// Longest time of the command beyond its `--for`.
+/// Longest time until the first priorities are seen. Engines tell the lengths of queues some seconds after a query has begun.
+const STEERED_MAX: Duration = Duration::from_secs(90);
+/// Longest time of the command when nothing ends it.
+const FOR: Duration = Duration::from_secs(20);
+/// Longest time of the command from its end on.
 const END_MAX: Duration = Duration::from_secs(30);
-/// Pause between two looks at the threads.
+/// Longest time from the end of the command until everything is put back.
+const RESTORED_MAX: Duration = Duration::from_secs(15);
+/// Pause between two looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// Least number of rounds of the command that must have been used.
+/// Least number of rounds of a command that nothing ended.
 const ROUNDS_MIN: usize = 5;
+/// Number of the policy SCHED_RR.
+const ROUND_ROBIN: i64 = 2;
+/// Files of settings of the whole machine that the command may change while it runs.
+const SETTINGS: [&str; 2] = ["sched_rr_timeslice_ms", "sched_autogroup_enabled"];
+/// Variable of the environment that names a program `thalweg` that is built already.
+const PROGRAM: &str = "THALWEG_PROGRAM";
 
-/// Place of the nice value and of the policy in `/proc/PID/task/TID/stat`, behind the name of the thread.
-const NICE_AND_POLICY: [usize; 2] = [16, 38];
+/// An engine that runs a query.
+struct Engine<'a> {
+    /// Words of the command line behind `thalweg steer`: the engine, and where its metrics are.
+    words: &'a [&'a str],
+    /// Returns the number of the process whose threads are steered, for the next try.
+    process: &'a dyn Fn() -> Result<u32>,
+    /// Folder for what the command writes.
+    directory: &'a Path,
+}
 
-/// Nice value and scheduling policy of each thread of a process, by the number of the thread.
-type Seen = BTreeMap<u32, [i32; 2]>;
+/// A form of priorities.
+#[derive(Clone, Copy)]
+enum Form {
+    Nice,
+    RoundRobin,
+    Shares,
+}
 
-/// Steers a running Flink in both forms of priorities, once to the end and once until the tool is killed.
+impl Form {
+    const ALL: [Form; 3] = [Form::Nice, Form::RoundRobin, Form::Shares];
+
+    /// Returns the name of the form on the command line.
+    fn word(self) -> &'static str {
+        match self {
+            Form::Nice => "nice",
+            Form::RoundRobin => "rt",
+            Form::Shares => "shares",
+        }
+    }
+
+    /// Returns the priority that a round gives to a thread, from the thread's JSON object.
+    fn said(self, thread: &Value) -> Option<i64> {
+        let name = match self {
+            Form::Nice => "nice",
+            Form::RoundRobin => "priority",
+            Form::Shares => "shares",
+        };
+        thread[name].as_i64()
+    }
+
+    /// Returns the priority that a thread has by the kernel; `None` if it has none in this form. Shares count in a group of
+    /// the command only, whose name begins with `groups`.
+    fn seen(self, thread: &Scheduling, groups: &str, mount: &Mount) -> Option<i64> {
+        match self {
+            Form::Nice => (thread.policy == 0).then_some(thread.nice),
+            Form::RoundRobin => (thread.policy == ROUND_ROBIN).then_some(thread.priority),
+            Form::Shares if !thread.group.contains(groups) => None,
+            Form::Shares => mount.shares(&thread.group),
+        }
+    }
+}
+
+/// A way in which the command ends.
+#[derive(Clone, Copy)]
+enum End {
+    /// The time of `--for` is over.
+    InTime,
+    /// The command is asked to end.
+    Terminated,
+    /// The command is killed, and cannot put anything back itself.
+    Killed,
+}
+
+impl End {
+    const ALL: [End; 3] = [End::InTime, End::Terminated, End::Killed];
+
+    fn words(self) -> &'static str {
+        match self {
+            End::InTime => "to its end",
+            End::Terminated => "until SIGTERM",
+            End::Killed => "until SIGKILL",
+        }
+    }
+}
+
+/// The things that must be the same before and after a try.
+#[derive(Clone)]
+struct State {
+    threads: BTreeMap<Key, Scheduling>,
+    /// Texts of the files [`SETTINGS`]; `None` for a file that the kernel does not have.
+    settings: [Option<String>; SETTINGS.len()],
+}
+
+impl State {
+    fn of(process: u32) -> Result<Self> {
+        let text = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok();
+        Ok(Self {
+            threads: threads::of_process(process)?,
+            settings: SETTINGS.map(|name| text(name).map(|text| text.trim().to_owned())),
+        })
+    }
+
+    /// Returns a line for each thing that is not as `before`. A thread that began later is to be as the process's first thread
+    /// was, which no engine gives work to.
+    fn unlike(&self, before: &State, process: u32) -> Vec<String> {
+        let first = before.threads.iter().find(|((thread, _), _)| *thread == process).map(|(_, first)| first);
+        let threads = self.threads.iter().filter_map(|(key, now)| {
+            let (was, of) = match before.threads.get(key) {
+                Some(was) => (Some(was), "before"),
+                None => (first, "as the first thread"),
+            };
+            let name =
+                || fs::read_to_string(format!("/proc/{process}/task/{}/comm", key.0)).unwrap_or_default();
+            (was != Some(now)).then(|| format!("{} ({}): {now:?}, and {was:?} {of}", key.0, name().trim()))
+        });
+        let settings = SETTINGS.iter().zip(before.settings.iter().zip(&self.settings));
+        let settings = settings.filter(|(_, (was, now))| was != now);
+        threads
+            .chain(settings.map(|(name, (was, now))| format!("{name}: {now:?}, and {was:?} before")))
+            .collect()
+    }
+}
+
+/// The priorities that were seen while the command ran.
+struct Given {
+    threads: usize,
+    priorities: BTreeSet<i64>,
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let priorities: Vec<String> = self.priorities.iter().map(i64::to_string).collect();
+        write!(f, "{} threads had {}", self.threads, priorities.join(", "))
+    }
+}
+
+/// Steers an engine in each form of priorities, with each end of the command.
 ///
 /// # Errors
 ///
-/// A thread without a priority within [`STEERED_MAX`], or one that does not have its own again.
-pub(super) fn check(flink: &Flink, workspace: &Workspace, directory: &Path) -> Result<()> {
-    let program = built(workspace)?;
-    let client = flink.gateway();
-    let session = Session::open(&client)?;
-    for statement in STATEMENTS {
-        session.set_up(statement)?;
+/// A try that does not show what the head of this module asks for.
+fn check(engine: &Engine<'_>, program: &Path) -> Result<()> {
+    for form in Form::ALL {
+        for end in End::ALL {
+            let what = format!("steering {} by {}, {}", engine.words[0], form.word(), end.words());
+            let told = tried(engine, program, form, end).with_context(|| what.clone())?;
+            eprintln!("{what}: {told}");
+        }
     }
-    let manager = flink.task_manager().context("flink has no task manager")?;
-    let states = directory.join("steer-states");
-    for (form, place, killed) in [("nice", 0, false), ("rt", 1, false), ("nice", 0, true), ("rt", 1, true)] {
-        let output = directory.join(format!("steer-{form}.json"));
-        let arguments =
-            format!("steer flink --rest {} --translator {form} --for 20s --output json", flink.jobs());
-        let child = Command::new(&program)
-            .args(arguments.split(' '))
-            .env("THALWEG_STEER_STATES", &states)
-            .stdin(Stdio::null())
-            .stdout(File::create(&output)?)
-            .spawn()
-            .context("could not start thalweg")?;
-        let what = format!("{form}, {}", if killed { "killed" } else { "to its end" });
-        steered(child, manager, place, killed, &output).with_context(|| format!("steering by {what}"))?;
-        eprintln!("steering by {what}: priorities given, and put back");
-    }
-    session.close()
+    Ok(())
 }
 
-/// Waits until some thread of the process has another nice value (`place` 0) or policy (1) than before, then for the end
-/// of the tool or kills it, and compares all threads with what they had before.
-fn steered(child: Child, manager: u32, place: usize, is_killed: bool, output: &Path) -> Result<()> {
+/// Starts the command, waits until priorities are given, ends it, and waits until everything is put back. Returns what was
+/// seen, as a line.
+fn tried(engine: &Engine<'_>, program: &Path, form: Form, end: End) -> Result<String> {
+    let mount = Mount::find()?;
+    let process = (engine.process)()?;
+    let (states, output) = (engine.directory.join("states"), engine.directory.join("rounds.json"));
+    let before = State::of(process)?;
+    let mut command = Command::new(program);
+    command.arg("steer").args(engine.words).args(["--translator", form.word(), "--output", "json"]);
+    if let End::InTime = end {
+        command.args(["--for", &format!("{}s", FOR.as_secs())]);
+    }
+    let child = command
+        .env("THALWEG_STEER_STATES", &states)
+        .stdin(Stdio::null())
+        .stdout(File::create(&output)?)
+        .spawn()
+        .with_context(|| format!("could not start {}", program.display()))?;
     let mut tool = Ending(child);
-    let before = seen(manager)?;
-    // A thread that begins later begins as threads do that nobody has changed.
-    let differs = |now: &Seen, place: usize| {
-        now.iter().any(|(thread, of)| before.get(thread).copied().unwrap_or_default()[place] != of[place])
-    };
-    let is_steered = || Ok(differs(&seen(manager)?, place));
-    within(STEERED_MAX, "no thread got a priority", &mut tool, is_steered)?;
-    if is_killed {
-        tool.0.kill()?;
-        tool.0.wait()?;
-    } else {
-        let begin = Instant::now();
-        let status = loop {
-            match tool.0.try_wait()? {
-                Some(status) => break status,
-                None if begin.elapsed() > STEERED_MAX + END_MAX => bail!("the command does not end"),
-                None => thread::sleep(LOOK_AGAIN),
-            }
-        };
-        if !status.success() {
-            bail!("the command failed: {status}");
+    let id = tool.0.id();
+    let groups = format!("/thalweg-steer-{id}-");
+
+    let begin = Instant::now();
+    let given = loop {
+        let rounds = fs::read_to_string(&output)?;
+        if let Some(given) = given(form, &rounds, process, (&groups, &mount))? {
+            break given;
         }
-        let text = fs::read_to_string(output)?;
-        let rounds = text.lines().filter(|line| line.contains("\"name\"")).count();
+        if let Some(status) = tool.0.try_wait()? {
+            bail!("the command ended before priorities were seen: {status}");
+        }
+        if begin.elapsed() > STEERED_MAX {
+            let last = rounds.lines().last().unwrap_or("no round");
+            bail!("no priorities within {} s; the last round: {last}", STEERED_MAX.as_secs());
+        }
+        thread::sleep(LOOK_AGAIN);
+    };
+    let meanwhile = State::of(process)?.settings;
+    ended(&mut tool, end)?;
+    if let End::InTime = end {
+        let rounds = fs::read_to_string(&output)?.lines().filter(|line| last_round(line).is_some()).count();
         if rounds < ROUNDS_MIN {
             bail!("{rounds} rounds were used, and {ROUNDS_MIN} are asked for");
         }
     }
+
     let begin = Instant::now();
     loop {
-        let now = seen(manager)?;
-        if !differs(&now, 0) && !differs(&now, 1) {
-            return Ok(());
+        let mut left = State::of(process)?.unlike(&before, process);
+        left.extend(left_over(&states, &mount, &before, &groups));
+        if left.is_empty() {
+            break;
         }
         if begin.elapsed() > RESTORED_MAX {
-            bail!("before: {before:?}\nafter: {now:?}");
+            bail!("not put back within {} s:\n{}", RESTORED_MAX.as_secs(), left.join("\n"));
         }
         thread::sleep(LOOK_AGAIN);
     }
+    let settings = SETTINGS.iter().zip(before.settings.iter().zip(meanwhile));
+    let settings: Vec<String> = settings
+        .filter(|(_, (was, now))| *was != now)
+        .map(|(name, (was, now))| {
+            format!("; {name} was {} for {}", now.unwrap_or_default(), was.as_deref().unwrap_or_default())
+        })
+        .collect();
+    let seconds = begin.elapsed().as_secs_f64();
+    Ok(format!("{given}{}; all was put back within {seconds:.1} s", settings.concat()))
+}
+
+/// Compares the last round with the threads of the process. Returns the priorities if every thread has what the round says,
+/// and these are at least two different priorities.
+fn given(form: Form, rounds: &str, process: u32, (groups, mount): (&str, &Mount)) -> Result<Option<Given>> {
+    let Some(round) = last_round(rounds) else { return Ok(None) };
+    let now = threads::of_process(process)?;
+    let mut given = Given { threads: 0, priorities: BTreeSet::new() };
+    for said in round["threads"].as_array().into_iter().flatten() {
+        if said["process"] != process {
+            bail!("the command steers process {}, and the engine's is {process}", said["process"]);
+        }
+        let number = said["thread"].as_u64();
+        let thread = now.iter().find(|((thread, _), _)| number == Some(u64::from(*thread)));
+        let seen = thread.and_then(|(_, thread)| form.seen(thread, groups, mount));
+        let (Some(seen), Some(wanted)) = (seen, form.said(said)) else { return Ok(None) };
+        if seen != wanted {
+            return Ok(None);
+        }
+        given.threads += 1;
+        given.priorities.insert(seen);
+    }
+    Ok((given.priorities.len() > 1).then_some(given))
+}
+
+/// Returns the last round that was used, from lines of JSON of which the last one may be incomplete. A round that was skipped
+/// has no threads.
+fn last_round(lines: &str) -> Option<Value> {
+    let is_used = |round: &Value| round["threads"].as_array().is_some_and(|threads| !threads.is_empty());
+    lines.lines().rev().filter_map(|line| serde_json::from_str(line).ok()).find(is_used)
+}
+
+/// Ends the command, and waits for its end.
+fn ended(tool: &mut Ending, end: End) -> Result<()> {
+    match end {
+        End::InTime => {}
+        End::Terminated => processes::send("TERM", tool.0.id()),
+        End::Killed => {
+            tool.0.kill()?;
+            tool.0.wait()?;
+            return Ok(());
+        }
+    }
+    let begin = Instant::now();
+    let limit = END_MAX + if let End::InTime = end { FOR } else { Duration::ZERO };
+    loop {
+        match tool.0.try_wait()? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => bail!("the command failed: {status}"),
+            None if begin.elapsed() > limit => bail!("the command does not end within {} s", limit.as_secs()),
+            None => thread::sleep(LOOK_AGAIN),
+        }
+    }
+}
+
+/// Returns a line for each state file, and for each control group of the command below a group of the engine.
+fn left_over(states: &Path, mount: &Mount, before: &State, groups: &str) -> Vec<String> {
+    let mut folders: BTreeSet<PathBuf> =
+        before.threads.values().map(|thread| mount.folder(&thread.group)).collect();
+    folders.insert(states.to_owned());
+    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+    let is_left = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".state") || name.starts_with(groups.trim_start_matches('/'))
+    };
+    let paths = entries.map(|entry| entry.path()).filter(is_left);
+    paths.map(|path| format!("{} is still there", path.display())).collect()
 }
 
 /// A child that is killed when this value is dropped.
@@ -128,29 +340,16 @@ impl Drop for Ending {
     }
 }
 
-/// Waits until `is_there`, for at most `limit`, and no longer than the tool runs.
-fn within(
-    limit: Duration,
-    otherwise: &str,
-    tool: &mut Ending,
-    is_there: impl Fn() -> Result<bool>,
-) -> Result<()> {
-    let begin = Instant::now();
-    while !is_there()? {
-        if let Some(status) = tool.0.try_wait()? {
-            bail!("{otherwise} before the command ended: {status}");
+/// Returns the path of the program: that of [`PROGRAM`], or else one that is built now. It is built as for the tests of its
+/// command lines, whose features of other packages differ from those of `cargo build`, so that nothing is built twice.
+pub(super) fn program(workspace: &Workspace) -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os(PROGRAM).filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(path);
+        if !path.is_file() {
+            bail!("{PROGRAM} is {}, which is no file", path.display());
         }
-        if begin.elapsed() > limit {
-            bail!("{otherwise} within {} s", limit.as_secs());
-        }
-        thread::sleep(LOOK_AGAIN);
+        return Ok(path);
     }
-    Ok(())
-}
-
-/// Builds the program, and returns its path. It is built as for the tests of its command lines, whose features of other
-/// packages differ from those of `cargo build`, so that nothing is built twice.
-fn built(workspace: &Workspace) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["test", "--workspace", "--bin", "thalweg", "--test", "cli", "--no-run"];
     let status = Command::new(cargo).args(arguments).current_dir(&workspace.root).status()?;
@@ -160,45 +359,5 @@ fn built(workspace: &Workspace) -> Result<PathBuf> {
     Ok(workspace.target_directory.join("debug/thalweg"))
 }
 
-/// Returns the nice value and the scheduling policy of each thread of a process. Threads that end meanwhile are left out.
-fn seen(process: u32) -> Result<Seen> {
-    let folder = format!("/proc/{process}/task");
-    let entries = fs::read_dir(&folder).with_context(|| format!("could not read {folder}"))?;
-    let of = |name: String| {
-        let thread = name.parse().ok()?;
-        Some((thread, parsed(&fs::read_to_string(format!("{folder}/{name}/stat")).ok()?)?))
-    };
-    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-    let names: Vec<String> = names.collect::<Result<_>>()?;
-    let seen: Seen = names.into_iter().filter_map(of).collect();
-    if seen.is_empty() { Err(anyhow!("process {process} has no threads")) } else { Ok(seen) }
-}
-
-/// Reads the nice value and the scheduling policy from the text of a thread's `stat`. Its name, in parentheses, may have
-/// blanks and parentheses.
-fn parsed(stat: &str) -> Option<[i32; 2]> {
-    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
-    let [nice, policy] = NICE_AND_POLICY.map(|place| fields.get(place)?.trim().parse().ok());
-    Some([nice?, policy?])
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stats_are_parsed_behind_the_name() {
-        // Fields 3 to 52 of proc(5): the state, then numbers; the nice value is field 19, and the policy field 41.
-        let fields: Vec<String> = (3..=52).map(|field| field.to_string()).collect();
-        let stat = format!("7 (a) b (c)) {}", fields.join(" "));
-        assert_eq!(parsed(&stat), Some([19, 41]));
-        assert_eq!(parsed("7 (a) S 1"), None);
-        assert_eq!(parsed(""), None);
-    }
-
-    #[test]
-    fn own_threads_are_seen() {
-        let seen = seen(std::process::id()).unwrap();
-        assert!(seen.values().all(|[nice, _]| (-20..=19).contains(nice)), "{seen:?}");
-    }
-}
+mod tests;

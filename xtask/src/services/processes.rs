@@ -131,9 +131,7 @@ pub(crate) fn end(id: u32, directory: &Path) -> Result<()> {
         if !is_ours(id, directory) {
             return Ok(());
         }
-        // The signal is sent by the shell, which has `kill` built in. The program of that name is not
-        // installed everywhere.
-        let _ = Command::new("sh").args(["-c", &format!("kill -{signal} {id}")]).status();
+        send(signal, id);
         let begin = Instant::now();
         while is_ours(id, directory) && begin.elapsed() < END_MAX {
             thread::sleep(LOOK_AGAIN);
@@ -143,6 +141,12 @@ pub(crate) fn end(id: u32, directory: &Path) -> Result<()> {
         bail!("process {id} does not end");
     }
     Ok(())
+}
+
+/// Sends a signal, such as `TERM`, to the process with the number `id`. A process that has ended is no error.
+pub(crate) fn send(signal: &str, id: u32) {
+    // The shell sends the signal, since it has `kill` built in. The program of that name is not installed everywhere.
+    let _ = Command::new("sh").args(["-c", &format!("kill -{signal} {id}")]).status();
 }
 
 /// Calls `is_ready` again and again until it returns true.

@@ -11,6 +11,8 @@
 //! machines. Workers run as they are, since a check of each call would change what is measured. They take records from other
 //! workers on their port, so run this where other machines cannot reach it.
 
+mod workers;
+
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
@@ -27,7 +29,7 @@ const READY_MAX: Duration = Duration::from_secs(120);
 /// Longest time that one try to connect may take.
 const CONNECT_MAX: Duration = Duration::from_millis(500);
 /// Port of 127.0.0.1 to which workers report, which is Graphite's. Nobody needs to listen.
-const GRAPHITE_PORT: u16 = 2003;
+pub(crate) const GRAPHITE_PORT: u16 = 2003;
 /// Number of workers that the supervisor can run at a time.
 const SLOTS: usize = 2;
 /// Number of ports of a Storm: those of [`Ports`].
@@ -355,12 +357,64 @@ fn class_path(directory: &Path) -> String {
     format!("{directory}/lib/*:{directory}/conf")
 }
 
+/// A Storm for one command, which is ended when this value is dropped. Its files stay.
+///
+/// It is the one that [`up`] starts, so [`down`] ends it if the command is killed.
+pub(crate) struct Storm {
+    release: Release,
+    directory: PathBuf,
+}
+
+impl Storm {
+    /// Starts a Storm.
+    ///
+    /// # Errors
+    ///
+    /// As for [`up`].
+    pub(crate) fn start(release: Release) -> Result<Self> {
+        let (directory, _) = begin(release)?;
+        Ok(Self { release, directory })
+    }
+
+    /// Returns the directory of all files of this Storm.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns the arguments of Java for a client whose classes are in `jar`, without a main class.
+    pub(crate) fn client(&self, jar: &Path) -> Vec<String> {
+        let mut arguments = client_options(self.release, &self.directory);
+        arguments.extend(["-cp".to_owned(), format!("{}:{}", class_path(&self.directory), jar.display())]);
+        arguments
+    }
+
+    /// Returns the number of a worker's process; `None` if no worker runs.
+    pub(crate) fn worker(&self) -> Option<u32> {
+        workers::first(&self.directory)
+    }
+}
+
+impl Drop for Storm {
+    fn drop(&mut self) {
+        if let Err(error) = end(self.release) {
+            eprintln!("{} is not ended: {error:#}", self.release.name());
+        }
+    }
+}
+
 /// Starts a Storm that runs until [`down`], and prints how to use it.
 ///
 /// # Errors
 ///
 /// A Storm of this release that runs already, or one that does not start.
 pub(crate) fn up(release: Release) -> Result<()> {
+    let (directory, ports) = begin(release)?;
+    print_use(release, &directory, ports);
+    Ok(())
+}
+
+/// Starts a Storm that runs until [`end`], and returns the directory of its files and its ports.
+fn begin(release: Release) -> Result<(PathBuf, Ports)> {
     let (directory, name) = (release.stay()?, release.name());
     if let Some((ids, _)) = written(&directory)?
         && ids.iter().any(|id| processes::is_ours(*id, &directory))
@@ -368,7 +422,7 @@ pub(crate) fn up(release: Release) -> Result<()> {
         bail!("{name} runs already: cargo xtask services down {name}");
     }
     // A run that was not ended properly may have left workers and files.
-    end_workers(&directory)?;
+    workers::end(&directory)?;
     if directory.exists() {
         fs::remove_dir_all(&directory)
             .with_context(|| format!("could not remove {}", directory.display()))?;
@@ -378,8 +432,7 @@ pub(crate) fn up(release: Release) -> Result<()> {
     let ports_text = ports.all().map(|port| port.to_string()).join(" ");
     fs::write(directory.join(RUNNING), format!("{ports_text}\n{}\n", ids.join(" ")))
         .context("could not write which processes run")?;
-    print_use(release, &directory, ports);
-    Ok(())
+    Ok((directory, ports))
 }
 
 /// Ends the Storm that [`up`] started with all its workers, and removes its files.
@@ -388,21 +441,28 @@ pub(crate) fn up(release: Release) -> Result<()> {
 ///
 /// A process that does not end.
 pub(crate) fn down(release: Release) -> Result<()> {
-    let (directory, name) = (release.stay()?, release.name());
-    match written(&directory)? {
+    let name = release.name();
+    match end(release)? {
         None => println!("{name}: not running"),
-        Some((ids, _)) => {
-            // The supervisor is the first, since it would start workers again.
-            for id in ids {
-                processes::end(id, &directory)?;
-            }
-            end_workers(&directory)?;
+        Some(directory) => {
             fs::remove_dir_all(&directory)
                 .with_context(|| format!("could not remove {}", directory.display()))?;
             println!("{name}: ended");
         }
     }
     Ok(())
+}
+
+/// Ends a Storm with all its workers. Returns the directory of its files; `None` if none was started.
+fn end(release: Release) -> Result<Option<PathBuf>> {
+    let directory = release.stay()?;
+    let Some((ids, _)) = written(&directory)? else { return Ok(None) };
+    // The supervisor is the first, since it would start workers again.
+    for id in ids {
+        processes::end(id, &directory)?;
+    }
+    workers::end(&directory)?;
+    Ok(Some(directory))
 }
 
 /// Prints whether a Storm that [`up`] started runs, and returns it.
@@ -431,39 +491,15 @@ fn print_use(release: Release, directory: &Path, ports: Ports) {
     );
     println!(
         "submit by: java {} -cp '{}:JAR' CLASS",
-        client_options(release, directory),
+        client_options(release, directory).join(" "),
         class_path(directory)
     );
 }
 
-fn client_options(release: Release, directory: &Path) -> String {
+fn client_options(release: Release, directory: &Path) -> Vec<String> {
     let mut options = vec![format!("-Dstorm.home={}", directory.display())];
     options.extend(release.java_options(directory));
-    options.join(" ")
-}
-
-/// Ends the workers of the Storm in `directory`, and the processes that take their output. The supervisor leaves them running
-/// when it ends.
-fn end_workers(directory: &Path) -> Result<()> {
-    let home = format!("-Dstorm.home={}", directory.display());
-    let Ok(entries) = fs::read_dir("/proc") else { return Ok(()) };
-    for entry in entries.flatten() {
-        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        if is_worker(&line, &home) {
-            processes::end(id, directory)?;
-        }
-    }
-    Ok(())
-}
-
-/// Returns whether a command line, whose words end with a zero byte, is that of a worker or of a process that takes a worker's
-/// output.
-fn is_worker(line: &[u8], home: &str) -> bool {
-    let mut words = line.split(|byte| *byte == 0);
-    words.next().is_some_and(|program| program.ends_with(b"java"))
-        && line.split(|byte| *byte == 0).any(|word| word == home.as_bytes())
-        && words.any(|word| word.starts_with(b"-Dworker.port="))
+    options
 }
 
 /// Returns the process numbers and ports that [`up`] wrote into a file; `None` if there is no such file.
@@ -521,21 +557,5 @@ mod tests {
                 .filter(|line| line.contains("SocketPermission"))
                 .all(|line| { line.contains("\"127.0.0.1:0-\"") || line.contains("\"localhost:0-\"") })
         );
-    }
-
-    #[test]
-    fn workers_are_told_from_others_that_name_their_home() {
-        let home = "-Dstorm.home=/run/storm-2";
-        let line = |words: &[&str]| words.join("\0").into_bytes();
-        assert!(is_worker(&line(&["java", "-server", home, "-Dworker.port=5", "Worker"]), home));
-        assert!(is_worker(&line(&["/jdk/bin/java", "LogWriter", home, "java", "-Dworker.port=5"]), home));
-        for other in [
-            &["java", home, "Nimbus"][..],
-            &["java", "-Dstorm.home=/run/storm-20", "-Dworker.port=5"],
-            &["less", home, "-Dworker.port=5"],
-            &[],
-        ] {
-            assert!(!is_worker(&line(other), home), "{other:?}");
-        }
     }
 }
