@@ -14,7 +14,9 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::time::Instant;
 
+use crate::bounds::APPLY_MAX;
 use crate::groups::{self, Group, Version};
 use crate::kernel::{Kernel, put_back};
 use crate::setting::{Priority, Setting};
@@ -61,6 +63,9 @@ pub struct Applied {
     pub put_back: u64,
     /// Number of threads that have ended.
     pub ended: u64,
+    /// Number of threads that are left to the next round, since this one had no time left: see
+    /// [`APPLY_MAX`](crate::bounds::APPLY_MAX).
+    pub postponed: u64,
     /// Threads that could not be looked at or changed, with the reason.
     pub failures: Vec<(ThreadKey, io::Error)>,
 }
@@ -80,10 +85,11 @@ impl<K: Kernel> Applier<K> {
     }
 
     /// Brings each thread into the control group of its operator. Threads that earlier rounds have moved and this round
-    /// does not name go back to the group of before.
+    /// does not name go back to the group of before. After [`APPLY_MAX`] the rest is left to the next round.
     pub fn apply_in_groups(&mut self, wanted: &BTreeMap<ThreadKey, Member>) -> Applied {
         let Applier { kernel, processes, state_file, groups, .. } = self;
-        groups.apply(wanted, With { kernel, processes, state_file: state_file.as_mut() })
+        let deadline = Instant::now() + APPLY_MAX;
+        groups.apply(wanted, With { kernel, processes, state_file: state_file.as_mut(), deadline })
     }
 
     /// Returns the file that has the shares of control groups.

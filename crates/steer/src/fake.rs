@@ -165,8 +165,12 @@ pub(crate) struct FakeKernel {
     refuses: Arc<Mutex<bool>>,
     refuses_groups: Arc<Mutex<bool>>,
     /// Called once, after the next change of a thread.
-    after: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+    after: Arc<Mutex<Option<Act>>>,
+    /// Called once, after the next move of the thread with this number.
+    after_move: Arc<Mutex<Option<(u32, Act)>>>,
 }
+
+type Act = Box<dyn FnOnce() + Send>;
 
 impl FakeKernel {
     pub(crate) fn threads(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, Setting>> {
@@ -194,6 +198,11 @@ impl FakeKernel {
     /// Calls `act` once, after the next change of a thread.
     pub(crate) fn after_a_change(&self, act: impl FnOnce() + Send + 'static) {
         *self.after.lock().unwrap() = Some(Box::new(act));
+    }
+
+    /// Calls `act` once, after the next move of a thread into a control group.
+    pub(crate) fn after_a_move_of(&self, thread: u32, act: impl FnOnce() + Send + 'static) {
+        *self.after_move.lock().unwrap() = Some((thread, Box::new(act)));
     }
 
     fn act_after(&self) {
@@ -280,6 +289,8 @@ impl Kernel for FakeKernel {
         }
         self.join(thread, list)?;
         self.act_after();
+        let act = self.after_move.lock().unwrap().take_if(|(moved, _)| *moved == thread);
+        act.into_iter().for_each(|(_, act)| act());
         Ok(())
     }
 }

@@ -8,7 +8,12 @@
 //!
 //! A round compares what it wants with what the files of the groups say, and writes only what differs. So threads that
 //! the watchdog has moved home during a pause, and changes from outside, are mended by the next round. A thread that a
-//! steered thread has started begins in the group of its parent; the next round moves it home.
+//! steered thread has started begins in the group of its parent; the next round moves it home. A round ends at its
+//! deadline, also after a pause of the tool, and the next one goes on where it has ended.
+//!
+//! The group of an operator that no round names any more is removed when it is empty, and so is the group of all steered
+//! threads when it has no others in it. The line of a removed group stays in the state file: a line of a group that is not there
+//! does no harm, while a group without a line would stay for ever.
 //!
 //! The group of all steered threads has 1,024 shares (a weight of 100 in version 2) for each of them, as the kernel gives a
 //! thread with nice value 0 that is in no group of its own. So threads at home, such as those of a garbage collector, keep
@@ -21,14 +26,16 @@
 //! **Real time.** A new group has no real-time budget, so the kernel refuses to move a real-time thread into it. This is
 //! told as such.
 //!
-//! Bounds: [`GROUPS_MAX`], [`LIST_BYTES_MAX`], `PASSES_MAX`.
+//! Bounds: [`GROUPS_MAX`], [`LIST_BYTES_MAX`], [`UNNAMED_ROUNDS_MAX`], `PASSES_MAX`, and
+//! [`APPLY_MAX`](crate::bounds::APPLY_MAX).
 //!
 //! Source: the Lachesis of 2021 gives shares to groups; groups of single operators below the engine's own are ours.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use thalweg_scheduling::OperatorId;
 
@@ -48,6 +55,10 @@ pub const LIST_BYTES_MAX: u64 = 1 << 20;
 
 /// Period of a new group in µs, for which a limit of its CPU time holds: the kernel's default.
 pub const PERIOD_US: u64 = 100_000;
+
+/// Number of rounds in a row that do not name an operator after which its group is removed. A thread of two operators
+/// changes from one group to the other without a group being made each time.
+pub const UNNAMED_ROUNDS_MAX: u32 = 16;
 
 /// Greatest number of times that the threads of a group are moved home, while new ones begin.
 const PASSES_MAX: u32 = 16;
@@ -74,8 +85,12 @@ pub(crate) struct Groups {
     homes: BTreeMap<Group, Home>,
     /// Folders that stand in the state file.
     noted: BTreeSet<PathBuf>,
-    /// Processes whose threads have left the kernel's group of their session.
-    left_sessions: BTreeSet<u32>,
+    /// Processes whose threads were told to leave the kernel's group of their session: number, and start of the main thread.
+    left_sessions: BTreeSet<(u32, Option<u64>)>,
+    /// Threads that have still to leave the group of their session, each with the group above those of the tool.
+    leaving: VecDeque<(Group, ThreadKey)>,
+    /// The operator for which the last round had no time, by its home. The next round begins with it.
+    next: Option<(Group, OperatorId)>,
 }
 
 /// The groups of a tool below one group.
@@ -85,15 +100,25 @@ struct Home {
     all: Group,
     /// True if this group was made.
     is_made: bool,
-    /// Operators that have groups, with the CPU time that the last round gave to each.
-    operators: BTreeMap<OperatorId, Option<CpuTime>>,
+    /// Operators that have groups.
+    operators: BTreeMap<OperatorId, Operator>,
+}
+
+/// An operator that has a group.
+#[derive(Debug, Default)]
+struct Operator {
+    /// CPU time that the last round gave to the group.
+    time: Option<CpuTime>,
+    /// Number of rounds since one has named the operator.
+    unnamed_rounds: u32,
 }
 
 /// The place of a thread in one of the tool's groups.
 #[derive(Clone)]
 struct Place {
     home: Group,
-    operator: OperatorId,
+    /// Operator of the group; `None` for the group of all steered threads, in which no thread is to stay.
+    operator: Option<OperatorId>,
     /// CPU time that the last round gave to the group.
     time: Option<CpuTime>,
 }
@@ -104,6 +129,25 @@ pub(crate) struct With<'a, K> {
     pub processes: &'a Processes,
     /// The state file of the tool; `None` for a dry run.
     pub state_file: Option<&'a mut StateFile>,
+    /// End of the time for this round.
+    pub deadline: Instant,
+}
+
+/// The time of one part of a round. A part makes at least one step, so that rounds get on however late it is.
+struct Pace {
+    deadline: Instant,
+    has_begun: bool,
+}
+
+impl Pace {
+    fn until(deadline: Instant) -> Self {
+        Pace { deadline, has_begun: false }
+    }
+
+    /// Returns true if there is time for one more step.
+    fn has_time(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_begun, true) || Instant::now() < self.deadline
+    }
 }
 
 /// A group of an operator as a round wants it.
@@ -126,24 +170,106 @@ impl Groups {
     }
 
     /// Brings each thread into the group of its operator, and gives the groups their CPU time. All other threads that
-    /// are in groups of the tool go home.
+    /// are in groups of the tool go home. What is not done at the deadline is left to the next round.
     pub fn apply<K: Kernel>(
         &mut self,
         wanted: &BTreeMap<ThreadKey, Member>,
         mut with: With<'_, K>,
     ) -> Applied {
         let mut applied = Applied::default();
-        let places = self.places();
-        // By home, then by operator.
-        let mut targets: BTreeMap<Group, BTreeMap<OperatorId, Target>> = BTreeMap::new();
+        let mut places = self.places();
+        let now = Instant::now();
+        let half = now + with.deadline.saturating_duration_since(now) / 2;
+        take_home(wanted, &mut places, (with.kernel, Pace::until(half)), &mut applied);
+        let targets = self.targets(wanted, &places, &with, &mut applied);
+        let named: BTreeSet<(Group, OperatorId)> =
+            targets.iter().map(|(home, operator, _)| (home.clone(), *operator)).collect();
+        let mut sizes: BTreeMap<Group, usize> = BTreeMap::new();
+        for (home, _, target) in &targets {
+            *sizes.entry(home.clone()).or_default() += target.members.len();
+        }
+        let mut prepared: BTreeMap<Group, io::Result<()>> = BTreeMap::new();
+        let mut pace = Pace::until(with.deadline);
+        for (home, operator, Target { time, members }) in targets {
+            let Some(state_file) = with.state_file.as_deref_mut() else {
+                let change = |key| Change { key, from: None, to: Priority::Group(time) };
+                applied.changes.extend(members.into_iter().map(change));
+                continue;
+            };
+            if !pace.has_time() {
+                applied.postponed += members.len() as u64;
+                self.next.get_or_insert((home, operator));
+                continue;
+            }
+            let above = prepared
+                .entry(home.clone())
+                .or_insert_with(|| self.prepare(&home, sizes[&home], (with.kernel, &mut *state_file)));
+            let made = match above {
+                Ok(()) => self.prepare_operator(&home, operator, time, (with.kernel, state_file)),
+                Err(error) => Err(again(error)),
+            };
+            let (group, had) = match made {
+                Ok(made) => made,
+                Err(error) => {
+                    applied.failures.extend(members.into_iter().map(|key| (key, again(&error))));
+                    continue;
+                }
+            };
+            let mut own_pace = Pace::until(with.deadline);
+            for key in members {
+                let before = places.get(&key.thread);
+                let outcome = match before {
+                    Some(place) if place.operator == Some(operator) => {
+                        Ok(if had == Some(time) { Given::Unchanged } else { Given::Changed(had) })
+                    }
+                    _ if !own_pace.has_time() => {
+                        applied.postponed += 1;
+                        self.next.get_or_insert((home.clone(), operator));
+                        continue;
+                    }
+                    _ => enter(key, (&group, &home), (with.kernel, with.processes)).map(|is_there| {
+                        let had = before.and_then(|place| place.time);
+                        if is_there { Given::Changed(had) } else { Given::Ended }
+                    }),
+                };
+                count(&mut applied, key, time, outcome);
+            }
+        }
+        if with.state_file.is_some() {
+            let homes = prepared.into_iter().filter(|(_, outcome)| outcome.is_ok()).map(|(home, _)| home);
+            self.see_sessions(homes.collect(), wanted, with.processes);
+            self.leave_sessions((with.kernel, with.processes), Pace::until(with.deadline));
+            let placed: BTreeSet<OperatorId> = named.iter().map(|(_, operator)| *operator).collect();
+            let unplaced = wanted.values().map(|member| member.operator);
+            let unplaced = unplaced.filter(|operator| !placed.contains(operator)).collect();
+            self.remove_unnamed((&named, &unplaced), (with.kernel, Pace::until(with.deadline)));
+        }
+        applied
+    }
+
+    /// Returns the operators of a round with their threads, by home and number. The first one is that for which the last
+    /// round had no time.
+    fn targets<K>(
+        &mut self,
+        wanted: &BTreeMap<ThreadKey, Member>,
+        places: &BTreeMap<u32, Place>,
+        with: &With<'_, K>,
+        applied: &mut Applied,
+    ) -> Vec<(Group, OperatorId, Target)> {
+        let mut targets: BTreeMap<(Group, OperatorId), Target> = BTreeMap::new();
+        let mut pace = Pace::until(with.deadline);
         for (&key, &Member { operator, time }) in wanted {
             let home = match places.get(&key.thread) {
                 Some(place) => Ok(place.home.clone()),
+                None if !pace.has_time() => {
+                    applied.postponed += 1;
+                    continue;
+                }
                 None => self.home_of(key, with.processes),
             };
             match home {
                 Ok(home) => {
-                    let target = targets.entry(home).or_default().entry(operator);
+                    let target = targets.entry((home, operator));
                     target.or_insert_with(|| Target { time, members: Vec::new() }).members.push(key);
                 }
                 Err(error) if is_gone(&error) && with.processes.lives(key).is_ok_and(|lives| !lives) => {
@@ -152,86 +278,90 @@ impl Groups {
                 Err(error) => applied.failures.push((key, error)),
             }
         }
-        for (home, targets) in targets {
-            let size = targets.values().map(|target| target.members.len()).sum();
-            let Some(state_file) = with.state_file.as_deref_mut() else {
-                for Target { time, members } in targets.into_values() {
-                    let change = |key| Change { key, from: None, to: Priority::Group(time) };
-                    applied.changes.extend(members.into_iter().map(change));
-                }
-                continue;
-            };
-            let above = self.prepare(&home, size, (with.kernel, &mut *state_file));
-            if above.is_ok() {
-                let engine = targets.values().flat_map(|target| &target.members).map(|key| key.process);
-                let processes: BTreeSet<u32> = engine.chain([std::process::id()]).collect();
-                for process in processes {
-                    self.leave_session(process, &home, (with.kernel, with.processes));
-                }
-            }
-            for (operator, Target { time, members }) in targets {
-                let made = match &above {
-                    Ok(()) => self.prepare_operator(&home, operator, time, (with.kernel, &mut *state_file)),
-                    Err(error) => Err(again(error)),
-                };
-                match made {
-                    Ok((group, had)) => {
-                        for key in members {
-                            let before = places.get(&key.thread);
-                            let outcome = match before {
-                                Some(place) if place.operator == operator => {
-                                    Ok(if had == Some(time) { Given::Unchanged } else { Given::Changed(had) })
-                                }
-                                _ => enter(key, (&group, &home), (with.kernel, with.processes)).map(
-                                    |is_there| {
-                                        let had = before.and_then(|place| place.time);
-                                        if is_there { Given::Changed(had) } else { Given::Ended }
-                                    },
-                                ),
-                            };
-                            count(&mut applied, key, time, outcome);
-                        }
-                    }
-                    Err(error) => {
-                        applied.failures.extend(members.into_iter().map(|key| (key, again(&error))));
-                    }
-                }
-            }
+        let mut targets: Vec<(Group, OperatorId, Target)> =
+            targets.into_iter().map(|((home, operator), target)| (home, operator, target)).collect();
+        if let Some((home, operator)) = self.next.take() {
+            let is_before =
+                |(other, number, _): &(Group, OperatorId, Target)| (other, number) < (&home, &operator);
+            let first = targets.partition_point(is_before);
+            targets.rotate_left(first);
         }
-        let numbers: BTreeSet<u32> = wanted.keys().map(|key| key.thread).collect();
-        for (thread, place) in places.into_iter().filter(|(thread, _)| !numbers.contains(thread)) {
-            match with.kernel.move_thread(thread, &place.home.list()) {
-                Ok(()) => applied.put_back += 1,
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => applied.ended += 1,
-                // Its process is not known: it may be a child of the engine.
-                Err(error) => applied.failures.push((ThreadKey { process: 0, thread, started: 0 }, error)),
-            }
-        }
-        applied
+        targets
     }
 
-    /// Lets the threads of a process leave the group that the kernel makes of their session, which switching these groups
-    /// off does not do for threads that run already: it has the CPU time of one thread only. A thread leaves it when it is
-    /// moved, so each thread is moved into the group of all steered threads and back. A thread that cannot be moved there
-    /// stays as it is. One that is steered already is left alone.
-    fn leave_session<K: Kernel>(
+    /// Lists the threads of the engine's processes, and of this one, that must leave the group of their session, where that
+    /// was not done before. Their homes must be prepared.
+    fn see_sessions(
         &mut self,
-        process: u32,
-        home: &Group,
-        (kernel, processes): (&K, &Processes),
+        homes: BTreeSet<Group>,
+        wanted: &BTreeMap<ThreadKey, Member>,
+        processes: &Processes,
     ) {
-        let Some(all) = self.homes.get(home).map(|home| home.all.clone()) else { return };
-        if !self.left_sessions.insert(process) {
-            return;
-        }
-        for thread in processes.threads(process).unwrap_or_default() {
-            let key = ThreadKey { process, thread, started: 0 };
-            let Ok(before) = Group::of_thread(processes, self.mounts(processes), key) else { continue };
-            if !before.folder.starts_with(&all.folder) && kernel.move_thread(thread, &all.list()).is_ok() {
-                // If this fails, the thread goes home with the others when everything is restored.
-                let _is_back = kernel.move_thread(thread, &before.list());
+        let Some(first) = homes.into_iter().next() else { return };
+        let of_engine: BTreeSet<u32> = wanted.keys().map(|key| key.process).collect();
+        let mut seen = BTreeSet::new();
+        for process in of_engine.into_iter().chain([std::process::id()]) {
+            let main = processes.key(process, process).ok().flatten();
+            let identity = (process, main.map(|key| key.started));
+            if seen.insert(identity) && !self.left_sessions.contains(&identity) {
+                for thread in processes.threads(process).unwrap_or_default() {
+                    let key = processes.key(process, thread).ok().flatten();
+                    self.leaving.extend(key.map(|key| (first.clone(), key)));
+                }
             }
         }
+        // Processes that have ended are forgotten: another one may get the number.
+        self.left_sessions = seen;
+    }
+
+    /// Lets threads leave the group that the kernel makes of their session, which switching these groups off does not do for
+    /// threads that run already: it has the CPU time of one thread only. A thread leaves it when it is moved, so each thread
+    /// is moved into the group of all steered threads and back. A thread that cannot be moved there stays as it is. One that
+    /// is steered already is left alone.
+    fn leave_sessions<K: Kernel>(&mut self, (kernel, processes): (&K, &Processes), mut pace: Pace) {
+        while !self.leaving.is_empty() && pace.has_time() {
+            let Some((home, key)) = self.leaving.pop_front() else { break };
+            let Some(all) = self.homes.get(&home).map(|home| home.all.clone()) else { continue };
+            let Ok(before) = Group::of_thread(processes, self.mounts(processes), key) else { continue };
+            let is_same = || processes.lives(key).unwrap_or(false);
+            if before.folder.starts_with(&all.folder) || !is_same() {
+                continue;
+            }
+            // If the thread has ended between the moves, its number may belong to another one, which is left where it is. A
+            // thread that stays in the group of all, as a child that begins there, is taken home by the next round.
+            if kernel.move_thread(key.thread, &all.list()).is_ok() && is_same() {
+                let _is_back = kernel.move_thread(key.thread, &before.list());
+            }
+        }
+    }
+
+    /// Removes the groups of operators that were not named for [`UNNAMED_ROUNDS_MAX`] rounds, if they are empty, and groups
+    /// of all steered threads that have no others in them. `unplaced` are operators that the round names and whose home is not
+    /// known.
+    fn remove_unnamed<K: Kernel>(
+        &mut self,
+        (named, unplaced): (&BTreeSet<(Group, OperatorId)>, &BTreeSet<OperatorId>),
+        (kernel, mut pace): (&K, Pace),
+    ) {
+        let mut is_removed = |group: &Group| {
+            pace.has_time()
+                && match kernel.remove_group(&group.folder) {
+                    Ok(()) => true,
+                    // A thread has begun there meanwhile, or someone else has removed it.
+                    Err(error) => error.kind() == io::ErrorKind::NotFound,
+                }
+        };
+        self.homes.retain(|home, Home { all, is_made, operators }| {
+            operators.retain(|number, operator| {
+                let is_named = named.contains(&(home.clone(), *number)) || unplaced.contains(number);
+                operator.unnamed_rounds =
+                    if is_named { 0 } else { operator.unnamed_rounds.saturating_add(1) };
+                operator.unnamed_rounds < UNNAMED_ROUNDS_MAX || !is_removed(&group_of(all, *number))
+            });
+            let is_named = named.iter().any(|(other, _)| other == home);
+            let is_empty = *is_made && operators.is_empty() && !is_named && unplaced.is_empty();
+            !(is_empty && is_removed(all))
+        });
     }
 
     /// Returns the threads that are in groups of the tool, by their numbers. A group that cannot be read is forgotten, and
@@ -241,10 +371,12 @@ impl Groups {
         // An engine that starts again may be in another group each time.
         self.homes.retain(|_, home| home.all.folder.exists());
         for (home, Home { all, operators, .. }) in &mut self.homes {
-            operators.retain(|operator, time| {
-                let threads = threads_of(&group_of(all, *operator));
+            let place = Place { home: home.clone(), operator: None, time: None };
+            places.extend(threads_of(all).into_iter().flatten().map(|thread| (thread, place.clone())));
+            operators.retain(|number, operator| {
+                let threads = threads_of(&group_of(all, *number));
                 let is_there = threads.is_ok();
-                let place = Place { home: home.clone(), operator: *operator, time: *time };
+                let place = Place { home: home.clone(), operator: Some(*number), time: operator.time };
                 places.extend(threads.into_iter().flatten().map(|thread| (thread, place.clone())));
                 is_there
             });
@@ -306,9 +438,31 @@ impl Groups {
             }
             make(&group, home, (kernel, state_file, noted))?;
         }
-        operators.insert(operator, Some(time));
+        operators.insert(operator, Operator { time: Some(time), unnamed_rounds: 0 });
         let had = write_number(&group, time)?;
         Ok((group, had))
+    }
+}
+
+/// Takes the threads home that are in groups of the tool and that a round does not name, and out of `places`.
+fn take_home<K: Kernel>(
+    wanted: &BTreeMap<ThreadKey, Member>,
+    places: &mut BTreeMap<u32, Place>,
+    (kernel, mut pace): (&K, Pace),
+    applied: &mut Applied,
+) {
+    let numbers: BTreeSet<u32> = wanted.keys().map(|key| key.thread).collect();
+    for (thread, place) in places.extract_if(.., |thread, _| !numbers.contains(thread)) {
+        if !pace.has_time() {
+            applied.postponed += 1;
+            continue;
+        }
+        match kernel.move_thread(thread, &place.home.list()) {
+            Ok(()) => applied.put_back += 1,
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => applied.ended += 1,
+            // Its process is not known: it may be a child of the engine.
+            Err(error) => applied.failures.push((ThreadKey { process: 0, thread, started: 0 }, error)),
+        }
     }
 }
 

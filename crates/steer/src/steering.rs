@@ -415,7 +415,7 @@ mod tests {
         let forms: [(Translator, Version, &str, [&str; 3]); 4] = [
             (Translator::Shares(Curve::Logarithmic), Version::One, "cpu.shares", ["71054", "88818", "655"]),
             (Translator::Shares(Curve::Logarithmic), Version::Two, "cpu.weight", ["6939", "8674", "64"]),
-            (Translator::Shares(Curve::Linear), Version::One, "cpu.shares", ["209293", "262144", "2"]),
+            (Translator::Shares(Curve::Linear), Version::One, "cpu.shares", ["209821", "262144", "2621"]),
             (Translator::Limits, Version::One, "cpu.cfs_quota_us", ["88525", "110658", "1000"]),
         ];
         for (translator, version, file, expected) in forms {

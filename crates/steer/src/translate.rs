@@ -278,6 +278,14 @@ impl SharesFile {
     }
 }
 
+/// Least shares that a group gets with [`Curve::Linear`], in per cent of the greatest number of the file.
+///
+/// The paper's text maps scores to the whole range of a form. For shares that would be 2 of 262,144, or 8 µs of each second
+/// beside one group with the greatest number: a lock that needs 1 ms of CPU time would be held for two minutes. With 1 % it is
+/// 10 ms of each second, so every operator runs within a period of a second. It is also the least part of a core that
+/// [`bandwidths_us`] gives, 1 ms of 100 ms. Ours.
+pub const LINEAR_FLOOR_PERCENT: u32 = 1;
+
 /// The translator to the CPU shares of control groups, each of which has the threads of one operator, query or the
 /// like. Not evaluated in the paper: ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -286,7 +294,7 @@ pub struct Shares {
     pub file: SharesFile,
     /// The way in which scores become shares. With `Logarithmic`, a group has the weight of a thread with the nice
     /// value that [`Nice`] would give, so shares are as v + h. With `Linear`, shares fall evenly from the greatest
-    /// number of the file to the least.
+    /// number of the file to [`LINEAR_FLOOR_PERCENT`] of it.
     pub curve: Curve,
 }
 
@@ -305,6 +313,7 @@ impl Shares {
                 Ok(nice.into_iter().map(|nice| within(weight(nice))).collect())
             }
             Curve::Linear => {
+                let least = (most / 100 * LINEAR_FLOOR_PERCENT).max(least);
                 let levels = Curve::Linear.levels(scale, ranks, most - least + 1)?;
                 Ok(levels.into_iter().map(|level| most - level).collect())
             }

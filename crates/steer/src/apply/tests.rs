@@ -15,7 +15,7 @@ fn wanted(nice: &[(ThreadKey, i32)]) -> BTreeMap<ThreadKey, Setting> {
 
 /// Returns the numbers of threads that changed, did not change, were put back, have ended and could not be changed.
 fn counts(applied: &Applied) -> [usize; 5] {
-    let Applied { changes, unchanged, put_back, ended, failures } = applied;
+    let Applied { changes, unchanged, put_back, ended, failures, .. } = applied;
     [changes.len(), *unchanged as usize, *put_back as usize, *ended as usize, failures.len()]
 }
 

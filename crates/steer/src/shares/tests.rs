@@ -76,7 +76,7 @@ impl Engine {
 
 /// Returns the numbers of threads that changed, did not change, were put back, have ended and could not be changed.
 fn counts(applied: &Applied) -> [usize; 5] {
-    let Applied { changes, unchanged, put_back, ended, failures } = applied;
+    let Applied { changes, unchanged, put_back, ended, failures, .. } = applied;
     [changes.len(), *unchanged as usize, *put_back as usize, *ended as usize, failures.len()]
 }
 
@@ -269,6 +269,125 @@ fn groups_that_are_gone_are_made_again() {
     assert_eq!((restored.threads, restored.ended, restored.failures.len()), (0, 3, 0));
 }
 
+/// A round that is late leaves the rest to the next one, which goes on where it has ended. Each round makes at least one
+/// step, so all threads come into their groups, and go home, in the end.
+#[test]
+fn a_round_ends_at_its_deadline_and_the_next_goes_on() {
+    let machine = Machine::new();
+    let [a, b, c] = &[71, 72, 73].map(|thread| machine.begin(70, thread, 1));
+    let home = &machine.mount(Version::One, 70);
+    let over = Instant::now().checked_sub(std::time::Duration::from_secs(1)).unwrap();
+    let mut state_file = machine.state_file();
+    let mut groups = Groups::default();
+    let mut apply = |round: &BTreeMap<ThreadKey, Member>| {
+        let with = With {
+            kernel: &machine.kernel,
+            processes: &machine.processes,
+            state_file: Some(&mut state_file),
+            deadline: over,
+        };
+        let applied = groups.apply(round, with);
+        assert!(applied.failures.is_empty(), "{applied:?}");
+        (counts(&applied)[..3].to_vec(), applied.postponed)
+    };
+    let round = wanted(&[(*a, 0, 500), (*b, 0, 500), (*c, 1, 20)]);
+    assert_eq!(apply(&round), (vec![1, 0, 0], 2));
+    for _ in 0..4 {
+        apply(&round);
+    }
+    assert!(threads_of(home).unwrap().is_empty(), "each round has moved one thread");
+    // Each of the two operators has its turn.
+    let other = wanted(&[(*a, 0, 7), (*b, 0, 7), (*c, 1, 8)]);
+    let turns = [apply(&other), apply(&other)];
+    assert_eq!(turns.map(|(counts, postponed)| counts[0] as u64 + postponed), [3, 3]);
+    let goes_home = [3, 2, 1].map(|_| apply(&wanted(&[])));
+    assert_eq!(goes_home.map(|(counts, postponed)| (counts[2], postponed)), [(1, 2), (1, 1), (1, 0)]);
+    assert_eq!(threads_of(home).unwrap().len(), 3);
+}
+
+/// A thread that is not steered leaves the group of its session by two moves. If it ends between them, and its number
+/// belongs to another thread, that one is left where it is.
+#[test]
+fn a_number_that_is_used_again_between_two_moves_is_left_alone() {
+    let engine = engine(Version::One);
+    let (machine, home) = (Arc::new(engine.machine), &engine.home);
+    let mut applier = engine.applier;
+    let other = Group { folder: home.folder.parent().unwrap().join("other"), version: Version::One };
+    machine.kernel.make_group(&other.folder).unwrap();
+    let [a, b, _] = engine.keys;
+    applier.apply_in_groups(&wanted(&[(a, 0, 500)]));
+    // The second process has one steered thread, and one beside it, whose first move lets it end.
+    let steered = machine.begin(80, 81, 1);
+    let beside = machine.begin(80, 82, 1);
+    [steered, beside].iter().for_each(|key| machine.kernel.move_thread(key.thread, &home.list()).unwrap());
+    let (there, list) = (Arc::clone(&machine), other.list());
+    machine.kernel.after_a_move_of(82, move || {
+        there.end(beside);
+        let stranger = there.begin(99, 82, 2);
+        there.kernel.move_thread(stranger.thread, &list).unwrap();
+    });
+    applier.apply_in_groups(&wanted(&[(a, 0, 500), (steered, 1, 20)]));
+    assert_eq!(threads_of(&other).unwrap(), [82]);
+    assert!(!threads_of(home).unwrap().contains(&82) && threads_of(home).unwrap().contains(&b.thread));
+}
+
+/// A child that begins while its parent is in the group of all steered threads begins there. The next round takes it home.
+#[test]
+fn a_child_that_begins_between_two_moves_goes_home() {
+    let engine = engine(Version::One);
+    let machine = Arc::new(engine.machine);
+    let mut applier = engine.applier;
+    let [a, b, _] = engine.keys;
+    let there = Arc::clone(&machine);
+    machine.kernel.after_a_move_of(b.thread, move || _ = there.begin_child(b, 95));
+    let round = wanted(&[(a, 0, 500)]);
+    applier.apply_in_groups(&round);
+    let name = engine.state.file_stem().unwrap().to_str().unwrap();
+    let all = Group { folder: engine.home.folder.join(format!("thalweg-{name}")), version: Version::One };
+    assert_eq!(threads_of(&all).unwrap(), [95]);
+    assert_eq!(counts(&applier.apply_in_groups(&round)), [0, 1, 1, 0, 0]);
+    assert!(threads_of(&all).unwrap().is_empty() && threads_of(&engine.home).unwrap().contains(&95));
+}
+
+/// The group of an operator that has ended is removed after a while, and that of all threads with the last of them. What
+/// there is to put back stands in the state file all the time. An operator that comes back has a group again.
+#[test]
+fn groups_of_ended_operators_are_removed() {
+    for version in VERSIONS {
+        let mut engine = engine(version);
+        let [a, b, _] = engine.keys;
+        let (both, one) = (wanted(&[(a, 0, 500), (b, 1, 20)]), wanted(&[(a, 0, 500)]));
+        engine.applier.apply_in_groups(&both);
+        let exists = |engine: &Engine, name: &str| engine.all().join(name).exists();
+        let lines = |engine: &Engine| fs::read_to_string(&engine.state).unwrap();
+        let noted = lines(&engine);
+        for round in 1..=UNNAMED_ROUNDS_MAX {
+            assert!(exists(&engine, "1"), "{round}");
+            engine.applier.apply_in_groups(&one);
+        }
+        assert_eq!(
+            [exists(&engine, "0"), exists(&engine, "1"), lines(&engine) == noted],
+            [true, false, true]
+        );
+        assert_eq!(counts(&engine.applier.apply_in_groups(&both)), [1, 1, 0, 0, 0]);
+        assert_eq!((engine.members(1), engine.shares(1), lines(&engine)), (vec![72], "20".into(), noted));
+        // A child keeps the group of its parent's operator until it has gone home.
+        for _ in 1..UNNAMED_ROUNDS_MAX {
+            engine.applier.apply_in_groups(&one);
+        }
+        engine.applier.apply_in_groups(&both);
+        for _ in 0..UNNAMED_ROUNDS_MAX {
+            assert!(engine.all().exists());
+            engine.applier.apply_in_groups(&wanted(&[]));
+        }
+        assert_eq!((engine.all().exists(), engine.at_home()), (false, vec![71, 72, 73]));
+        assert_eq!(counts(&engine.applier.apply_in_groups(&both)), [2, 0, 0, 0, 0]);
+        let restored = engine.restore();
+        assert!(restored.failures.is_empty() && restored.threads == 2, "{restored:?}");
+        assert_eq!((engine.all().exists(), engine.state.exists()), (false, false));
+    }
+}
+
 /// The kernel takes no real-time thread into a group without a budget, and the error says so.
 #[test]
 fn a_real_time_thread_is_told() {
@@ -309,7 +428,7 @@ fn groups_and_lists_are_bounded() {
     groups.prepare(&home, 1, (&machine.kernel, &mut state_file)).unwrap();
     let count = u32::try_from(GROUPS_MAX).unwrap();
     let operators = &mut groups.homes.get_mut(&home).unwrap().operators;
-    operators.extend((1..count).map(|operator| (OperatorId(operator), None)));
+    operators.extend((1..count).map(|operator| (OperatorId(operator), Operator::default())));
     let mut make = |operator| {
         let with = (&machine.kernel, &mut state_file);
         groups.prepare_operator(&home, OperatorId(operator), CpuTime::Shares(5), with)

@@ -103,7 +103,7 @@ fn real_time_priorities_are_linear() {
     assert_eq!([(0, 5), (5, 4), (1, 99)].map(|(least, most)| RealTime::within(least, most)), [None; 3]);
 }
 
-/// Shares of groups: the weight of the nice value, or from the greatest number of the file to the least.
+/// Shares of groups: the weight of the nice value, or from the greatest number of the file to 1 % of it.
 #[test]
 fn shares_are_within_the_file_s_bounds() {
     let check = |file, curve, all: &[f64], expected: &[u32]| {
@@ -112,8 +112,8 @@ fn shares_are_within_the_file_s_bounds() {
     // 1024 * 1.25^20, * 1.25^19 and * 1.25^17.
     check(SharesFile::Shares, Curve::Logarithmic, &[124.0, 99.0, 63.0], &[88_818, 71_054, 45_475]);
     check(SharesFile::Weight, Curve::Logarithmic, &[1e6, 0.0], &[8_674, 1]);
-    check(SharesFile::Shares, Curve::Linear, &[1.0, 0.0], &[262_144, 2]);
-    check(SharesFile::Weight, Curve::Linear, &[2.0, 1.0, 0.0], &[10_000, 5_001, 1]);
+    check(SharesFile::Shares, Curve::Linear, &[1.0, 0.0], &[262_144, 2_621]);
+    check(SharesFile::Weight, Curve::Linear, &[2.0, 1.0, 0.0], &[10_000, 5_050, 100]);
 }
 
 /// Bounds of CPU time are parts of all cores, in proportion to scores, never below the kernel's least.
