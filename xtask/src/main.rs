@@ -9,6 +9,7 @@
 //! - [`figures`]: the figures of the README, measured again;
 //! - [`services`]: real services, started on this machine without containers;
 //! - [`e2e`]: our answers beside those of another engine that runs;
+//! - [`engines`]: figures of the Lachesis paper on engines that are not ours;
 //! - [`steps`]: runs, times and reports a step;
 //! - [`workspace`]: the packages and directories that cargo reports.
 //!
@@ -21,6 +22,7 @@
 mod check;
 mod deep;
 mod e2e;
+mod engines;
 mod figures;
 mod packages;
 mod services;
@@ -85,6 +87,11 @@ commands:
                    Steering needs root. It is tried with nice values, real-time priorities and shares, each until its
                    end, SIGTERM and SIGKILL; threads, control groups and settings of the machine must be as before.
                    `services down storm` ends a Storm that is left when this command is killed
+  engines etl|stats|lrb [--rates A,B,C] [--seconds S] [--warmup S] [--repeat N] [--systems os,v1,nice,rt] [--out DIR]
+                   figures and Table 1 of the Lachesis paper on a Storm (etl, stats) or a Flink (lrb) of its own, with its
+                   threads on core 0 and all else on core 1: rates in records/s (0.9, 1.0 and 1.2 of the capacity, which is
+                   measured first), S seconds (35) after a warm-up (20), N interleaved repetitions (2). DIR gets
+                   report.md and comparison.json (`engines` below the target directory); needs root and two cores
   help             this text
 
 environment:
@@ -92,12 +99,14 @@ environment:
   CARGO_TARGET_DIR      where everything is built; the loom models build in `loom` below it
   LOOM_MAX_PREEMPTIONS  bound of the loom models (check: 2, deep: 3)
   MIRIFLAGS             flags of Miri (-Zmiri-disable-isolation)
+  THALWEG_DATA          folder of recorded data, for `engines` (shared/data beside the checkout)
   THALWEG_CALLS         number of calls of each function in `deep fuzz` (2000)
   THALWEG_COMBINATIONS  number of queries that `deep policies` draws (20000)
   THALWEG_FUZZ          number of inputs of each kind in `deep fuzz` and `deep lines` (20000)
   THALWEG_KILLS         number of runs that are killed in `deep kills` (300)
   THALWEG_MUTATIONS     how often each query is changed in `deep fuzz` (100)
-  THALWEG_PROGRAM       a program `thalweg` that is built already, for steering in `e2e` (without it one is built)
+  THALWEG_PROGRAM       a program `thalweg` that is built already, for steering in `e2e` (without it one is built) and in
+                        `engines` (target/release/thalweg)
   THALWEG_SEED_BASE     the first seed of all that is made up (check: the commit's hash where .ci/run is used)
   THALWEG_SEEDS         number of simulated runs in `deep seeds` and of errors in `deep faults` (1000), of draws in `deep zones` (1600),
                         and of runs of each pair in `deep crosses` (20)
@@ -127,6 +136,10 @@ fn main() -> ExitCode {
         },
         ["e2e", words @ ..] => match e2e::planned(words) {
             Ok(plan) => exit_code(e2e::run(plan)),
+            Err(message) => wrong_usage(&message),
+        },
+        ["engines", words @ ..] => match engines::planned(words) {
+            Ok(plan) => exit_code(engines::run(&plan)),
             Err(message) => wrong_usage(&message),
         },
         ["deep", names @ ..] => match deep::chosen_suites(names) {
