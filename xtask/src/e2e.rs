@@ -17,7 +17,7 @@ mod answers;
 mod cases;
 mod changes;
 mod compare;
-mod gateway;
+pub(crate) mod gateway;
 mod steer;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -17,6 +17,7 @@
 //! | `nice` | Lachesis-Mod | `--policy congestion --translator nice` |
 //! | `rt` | Lachesis-Mod-RT | `--policy congestion --translator rt` |
 //!
+//! - [`deadlines`]: policies by deadlines over Flink, with figures and a page of its own;
 //! - [`query`]: the queries, and the cost of their operators;
 //! - [`system`]: the systems that are compared;
 //! - [`host`]: the engine, from its start to its end;
@@ -32,6 +33,7 @@
 
 mod capacity;
 mod claims;
+pub(crate) mod deadlines;
 mod host;
 mod process;
 mod query;

@@ -92,6 +92,9 @@ commands:
                    threads on core 0 and all else on core 1: rates in records/s (0.9, 1.0 and 1.2 of the capacity, which is
                    measured first), S seconds (35) after a warm-up (20), N interleaved repetitions (2). DIR gets
                    report.md and comparison.json (`engines` below the target directory); needs root and two cores
+  engines deadlines [--seconds S] [--warmup S] [--repeat N] [--periods A,B] [--out DIR]
+                   two urgent queries of SQL beside six others on one core: on a Flink of its own whose threads policies by
+                   deadlines steer every A, B, .. (100ms,1s,5s), and in our own engine; S seconds (20) after a warm-up (6)
   help             this text
 
 environment:
@@ -136,6 +139,10 @@ fn main() -> ExitCode {
         },
         ["e2e", words @ ..] => match e2e::planned(words) {
             Ok(plan) => exit_code(e2e::run(plan)),
+            Err(message) => wrong_usage(&message),
+        },
+        ["engines", "deadlines", words @ ..] => match engines::deadlines::planned(words) {
+            Ok(plan) => exit_code(engines::deadlines::run(&plan)),
             Err(message) => wrong_usage(&message),
         },
         ["engines", words @ ..] => match engines::planned(words) {

@@ -1,0 +1,484 @@
+//! `cargo xtask engines deadlines`: how much of what policies by deadlines gain inside our engine is left when they steer the
+//! threads of an unmodified Flink.
+//!
+//! Two queries that must answer soon run beside six that want more than one core. All of it is one file of SQL, which Flink
+//! and our own engine run as it is. Flink's task manager has core 0, and everything else core 1. Its jobs run from the begin to the
+//! end, and `thalweg steer flink --sql FILE` steers them by one policy, form and period after the other. Then our own
+//! engine runs the file on core 0 alone, with one worker.
+//!
+//! | figure | meaning |
+//! |---|---|
+//! | latency | of a result of the urgent queries: from the end of its window until the row is made, less the floor. A result that is due and has not come counts with its age |
+//! | floor | the least of these times that a query ever had in that Flink. Flink's `datagen` makes the rows of a second at once, so a window ends with the next second's rows; 0 in our own engine, whose rows come evenly |
+//! | bulk | rows per second in the windows of the other six that have been shown |
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use chrono::NaiveDateTime;
+use serde_json::json;
+
+use super::tool::{Tool, end_of};
+use super::{host, process, program, whole};
+use crate::e2e::gateway::Session;
+use crate::services::fetch;
+use crate::services::flink::Flink;
+use crate::services::processes::Lifetime;
+use crate::workspace::Workspace;
+
+/// The file of SQL, below the workspace.
+const FILE: &str = "bench/steer/sql/deadlines.sql";
+/// Begin of the names of the tables of the urgent queries, whose windows have one second, and of the others.
+const URGENT: &str = "alerts_";
+const BULK: &str = "digests_";
+/// Policies over Flink, with their forms.
+const POLICIES: [&str; 3] = ["congestion", "klink", "cameo_llf"];
+const FORMS: [&str; 2] = ["nice", "rt"];
+/// Policies of our own engine.
+const OWN: [&str; 5] = ["fcfs", "congestion", "enjima", "klink", "cameo_llf"];
+/// Default of the periods of steering.
+const PERIODS: [&str; 3] = ["100ms", "1s", "5s"];
+/// Most periods on the command line.
+const PERIODS_MAX: usize = 5;
+/// Defaults of the measured seconds, of those before, and of the repetitions.
+const SECONDS: u32 = 20;
+const WARMUP_S: u32 = 6;
+const REPEAT: u32 = 2;
+/// Time that Flink's jobs get before the first run, while the virtual machine compiles their operators.
+const BEGIN_S: u64 = 30;
+/// Most rows that are read from an output.
+const ROWS_MAX: usize = 1 << 20;
+
+/// A command line of `engines deadlines`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Plan {
+    seconds: u32,
+    warmup_s: u32,
+    repeat: u32,
+    periods: Vec<String>,
+    /// Directory of the report; `None` for one below the target directory.
+    out: Option<PathBuf>,
+}
+
+/// Reads the options of `engines deadlines`.
+///
+/// # Errors
+///
+/// Returns a message that shows the word that is wrong, and the words that are allowed in its place.
+pub(crate) fn planned(words: &[&str]) -> Result<Plan, String> {
+    let periods = PERIODS.map(str::to_owned).to_vec();
+    let mut plan = Plan { seconds: SECONDS, warmup_s: WARMUP_S, repeat: REPEAT, periods, out: None };
+    let mut options = words.iter();
+    while let Some(&option) = options.next() {
+        let value = *options.next().ok_or(format!("{option} needs a value"))?;
+        match option {
+            "--seconds" => plan.seconds = whole(option, value, 5, 600)?,
+            "--warmup" => plan.warmup_s = whole(option, value, 0, 600)?,
+            "--repeat" => plan.repeat = whole(option, value, 1, 20)?,
+            "--periods" => {
+                plan.periods = value.split(',').map(str::to_owned).collect();
+                if PERIODS_MAX < plan.periods.len() || plan.periods.iter().any(String::is_empty) {
+                    return Err(format!("--periods takes up to {PERIODS_MAX} spans, such as 100ms,1s"));
+                }
+            }
+            "--out" => plan.out = Some(value.into()),
+            other => {
+                return Err(format!(
+                    "unknown option `{other}`: choose from --seconds, --warmup, --repeat, --periods, --out"
+                ));
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// A system whose figures are compared.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct System {
+    /// True for our own engine, false for Flink.
+    is_own: bool,
+    /// The policy; `os` stands for the operating system alone.
+    policy: String,
+    /// The form of priorities and the period of steering; empty in our own engine and without steering.
+    form: String,
+    period: String,
+}
+
+impl System {
+    fn name(&self) -> String {
+        let System { is_own, policy, form, period } = self;
+        match (is_own, form.is_empty()) {
+            (true, _) => format!("own engine, {policy}"),
+            (false, true) => "Flink, plain".to_owned(),
+            (false, false) => format!("Flink, {policy}:{form} every {period}"),
+        }
+    }
+
+    /// Returns the options of `thalweg steer flink`. Plain Flink is looked at by a dry run, so that all have one observer.
+    fn options(&self, rest: &str, file: &Path) -> Vec<String> {
+        let file = file.display().to_string();
+        let mut words = vec!["flink", "--rest", rest, "--output", "json", "--sql", &file];
+        if self.form.is_empty() {
+            words.extend(["--policy", "congestion", "--period", "1s", "--dry-run"]);
+        } else {
+            let System { policy, form, period, .. } = self;
+            words.extend(["--policy", policy, "--translator", form, "--period", period]);
+        }
+        words.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// Returns the systems over Flink in their order.
+fn steered(periods: &[String]) -> Vec<System> {
+    let system = |policy: &str, form: &str, period: &str| System {
+        is_own: false,
+        policy: policy.to_owned(),
+        form: form.to_owned(),
+        period: period.to_owned(),
+    };
+    let mut systems = vec![system("os", "", "")];
+    for policy in POLICIES {
+        for form in FORMS {
+            systems.extend(periods.iter().map(|period| system(policy, form, period)));
+        }
+    }
+    systems
+}
+
+/// A row that a query has shown.
+#[derive(Clone, PartialEq, Debug)]
+struct Row {
+    table: String,
+    /// End of the window, and the time at which the row was made, in seconds since 1970.
+    ended_s: f64,
+    shown_s: f64,
+    /// Number of rows in the window.
+    count: u64,
+}
+
+/// Reads a line such as `alerts_1> +I[2026-11-28T08:00:58, 954, ff9485, 2026-11-28T08:00:58.001Z]`; `None` if it is none.
+fn row(line: &str) -> Option<Row> {
+    let (table, rest) = line.split_once("> +I[")?;
+    let mut values = rest.strip_suffix(']')?.split(", ");
+    let ended_s = seconds(values.next()?)?;
+    let count = values.next()?.parse().ok()?;
+    let shown_s = seconds(values.nth(1)?)?;
+    Some(Row { table: table.to_owned(), ended_s, shown_s, count })
+}
+
+/// Reads a time as Java writes it, which leaves out seconds that are 0.
+fn seconds(text: &str) -> Option<f64> {
+    let text = text.trim_end_matches('Z');
+    let time = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"]
+        .iter()
+        .find_map(|form| NaiveDateTime::parse_from_str(text, form).ok())?;
+    Some(time.and_utc().timestamp_millis() as f64 / 1e3)
+}
+
+/// Figures of a run.
+#[derive(Clone, PartialEq, Default, Debug)]
+struct Figures {
+    /// Latencies of the results that were due, in ms: mean, median and greatest.
+    mean_ms: f64,
+    median_ms: f64,
+    max_ms: f64,
+    /// Number of results that were due, and of those that had not come.
+    due: usize,
+    overdue: usize,
+    bulk_per_s: f64,
+    /// CPU time of the tool and its children, as a share of a core; `None` in our own engine.
+    tool_share: Option<f64>,
+}
+
+/// Returns the least time in s from the end of a window to its row, of each urgent table.
+fn floors(rows: &[Row]) -> BTreeMap<String, f64> {
+    let mut floors: BTreeMap<String, f64> = BTreeMap::new();
+    for Row { table, ended_s, shown_s, .. } in rows.iter().filter(|row| row.table.starts_with(URGENT)) {
+        let floor = floors.entry(table.clone()).or_insert(f64::INFINITY);
+        *floor = floor.min(shown_s - ended_s);
+    }
+    floors
+}
+
+/// Returns the figures of the time from `begin_s` to `end_s`. A result was due if its window had ended for the floor of its
+/// table by then.
+fn figures(rows: &[Row], floors: &BTreeMap<String, f64>, [begin_s, end_s]: [f64; 2]) -> Figures {
+    let mut found = Figures::default();
+    let mut latencies_ms = Vec::new();
+    for (table, floor_s) in floors {
+        let of_table = rows.iter().filter(|row| row.table == *table);
+        let shown: BTreeMap<i64, f64> =
+            of_table.map(|row| (row.ended_s.round() as i64, row.shown_s)).collect();
+        for ended in begin_s.ceil() as i64..=(end_s - floor_s.max(0.0)).floor() as i64 {
+            let shown_s = shown.get(&ended).copied().filter(|shown_s| *shown_s <= end_s);
+            found.overdue += usize::from(shown_s.is_none());
+            let latency_s = shown_s.unwrap_or(end_s) - ended as f64 - floor_s;
+            latencies_ms.push(latency_s.max(0.0) * 1e3);
+        }
+    }
+    latencies_ms.sort_by(f64::total_cmp);
+    found.due = latencies_ms.len();
+    if !latencies_ms.is_empty() {
+        found.mean_ms = latencies_ms.iter().sum::<f64>() / latencies_ms.len() as f64;
+        found.median_ms = latencies_ms[latencies_ms.len() / 2];
+        found.max_ms = latencies_ms[latencies_ms.len() - 1];
+    }
+    let is_in_time = |row: &&Row| begin_s < row.shown_s && row.shown_s <= end_s;
+    let bulk = rows.iter().filter(|row| row.table.starts_with(BULK)).filter(is_in_time);
+    found.bulk_per_s = bulk.map(|row| row.count as f64).sum::<f64>() / (end_s - begin_s);
+    found
+}
+
+/// A run of a system, with its repetition, counted from 1.
+struct Run {
+    system: System,
+    repetition: u32,
+    figures: Figures,
+}
+
+/// Runs all systems, and writes the report.
+///
+/// # Errors
+///
+/// A program, an engine or a run that fails. Flink has ended then, and priorities are put back.
+pub(crate) fn run(plan: &Plan) -> Result<()> {
+    let workspace = Workspace::open()?;
+    let program = program(&workspace)?;
+    let file = workspace.root.join(FILE);
+    let out = plan.out.clone().unwrap_or_else(|| workspace.target_directory.join("engines/deadlines"));
+    fs::create_dir_all(&out).with_context(|| format!("could not make {}", out.display()))?;
+    let out = out.canonicalize()?;
+    process::pin(std::process::id(), process::OTHERS).context("Flink and the tool need a core each")?;
+    host::restore(&program)?;
+    let mut runs = over_flink(plan, &program, &file, &out)?;
+    for repetition in 1..=plan.repeat {
+        for policy in OWN {
+            let figures = in_own_engine(plan, &program, &file, policy, &out)?;
+            let system = System {
+                is_own: true,
+                policy: policy.to_owned(),
+                form: String::new(),
+                period: String::new(),
+            };
+            eprintln!("{repetition}: {}", line(&system, &figures));
+            runs.push(Run { system, repetition, figures });
+        }
+    }
+    let page = page(plan, &runs);
+    fs::write(out.join("report.md"), &page)?;
+    fs::write(out.join("comparison.json"), format!("{:#}\n", figures_as_json(&runs)))?;
+    print!("{page}");
+    println!("\nAll figures: {}", out.join("comparison.json").display());
+    Ok(())
+}
+
+/// Runs the jobs on a Flink, and all systems over it.
+fn over_flink(plan: &Plan, program: &Path, file: &Path, out: &Path) -> Result<Vec<Run>> {
+    let directory = fetch::cache()?.join(format!("run-deadlines-{}", std::process::id()));
+    let flink = Flink::start(&directory, Lifetime::WithUs)?;
+    let manager = flink.task_manager().context("Flink has no task manager")?;
+    process::pin(manager, process::UNDER_TEST)?;
+    let client = flink.gateway();
+    let session = Session::open(&client)?;
+    let text = fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
+    for statement in statements(&text) {
+        session.set_up(&statement)?;
+    }
+    thread::sleep(Duration::from_secs(BEGIN_S));
+    let output = fs::read_link(format!("/proc/{manager}/fd/1")).context("the task manager has no output")?;
+    let mut windows = Vec::new();
+    for repetition in 1..=plan.repeat {
+        let mut systems = steered(&plan.periods);
+        let turn = (repetition as usize - 1) * systems.len() / plan.repeat as usize;
+        systems.rotate_left(turn);
+        for system in systems {
+            process::pin(manager, process::UNDER_TEST)?;
+            let name = format!("{repetition}-{}", system.name().replace([' ', ',', ':'], "-"));
+            let (lines, log) = (out.join(format!("{name}.jsonl")), out.join(format!("{name}.log")));
+            let mut tool = Tool::start(program, &system.options(&flink.jobs(), file), &lines, log)?;
+            thread::sleep(Duration::from_secs(plan.warmup_s.into()));
+            let (begin_s, cpu_s) = (process::now_s(), tool.cpu_s());
+            thread::sleep(Duration::from_secs(plan.seconds.into()));
+            tool.check()?;
+            let end_s = process::now_s();
+            let cpu_s = tool.cpu_s().zip(cpu_s).map(|(after, before)| after - before);
+            tool.end()?;
+            eprintln!("{repetition}: {} is done", system.name());
+            windows.push((system, repetition, [begin_s, end_s], cpu_s));
+        }
+    }
+    let rows = rows(&output)?;
+    drop(flink);
+    let _ = fs::remove_dir_all(&directory);
+    let floors = floors(&rows);
+    if floors.is_empty() {
+        bail!("Flink has shown no results of {URGENT}*");
+    }
+    let runs = windows.into_iter().map(|(system, repetition, window, cpu_s)| {
+        let found = figures(&rows, &floors, window);
+        let tool_share = cpu_s.map(|cpu_s| cpu_s / (window[1] - window[0]));
+        let figures = Figures { tool_share, ..found };
+        eprintln!("{repetition}: {}", line(&system, &figures));
+        Run { system, repetition, figures }
+    });
+    Ok(runs.collect())
+}
+
+/// Runs the file in our own engine, on one core with one worker.
+fn in_own_engine(plan: &Plan, program: &Path, file: &Path, policy: &str, out: &Path) -> Result<Figures> {
+    let (rows_file, log) = (out.join(format!("own-{policy}.out")), out.join(format!("own-{policy}.log")));
+    let length = format!("{}s", plan.warmup_s + plan.seconds + 1);
+    let core = process::UNDER_TEST.to_string();
+    let mut command = Command::new("taskset");
+    command.args(["-c", &core]).arg(program).arg("run").arg(file);
+    command.args(["--workers", "1", "--policy", policy, "--for", &length]);
+    command.stdin(Stdio::null()).stdout(File::create(&rows_file)?).stderr(File::create(&log)?);
+    let (begin, begin_s) = (Instant::now(), process::now_s() + f64::from(plan.warmup_s));
+    let status = command.status().context("could not start taskset")?;
+    // 3 tells that the time was up before the end of the input, which has none.
+    if begin.elapsed() < Duration::from_secs(plan.seconds.into()) {
+        bail!("thalweg run: {status}: {}", end_of(&log));
+    }
+    let rows = rows(&rows_file)?;
+    let floors = floors(&rows).into_keys().map(|table| (table, 0.0)).collect();
+    Ok(figures(&rows, &floors, [begin_s, begin_s + f64::from(plan.seconds)]))
+}
+
+/// Returns the statements of a text, none of which has a semicolon within.
+fn statements(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("--")).collect();
+    let text = lines.join("\n");
+    text.split(';').map(|statement| statement.trim().to_owned()).filter(|text| !text.is_empty()).collect()
+}
+
+fn rows(output: &Path) -> Result<Vec<Row>> {
+    let text = fs::read(output).with_context(|| format!("could not read {}", output.display()))?;
+    Ok(String::from_utf8_lossy(&text).lines().filter_map(row).take(ROWS_MAX).collect())
+}
+
+fn line(system: &System, figures: &Figures) -> String {
+    let Figures { mean_ms, median_ms, max_ms, due, overdue, bulk_per_s, .. } = figures;
+    format!(
+        "{}: mean {mean_ms:.0} ms, median {median_ms:.0}, most {max_ms:.0}; {overdue} of {due} overdue; bulk {:.0} k/s",
+        system.name(),
+        bulk_per_s / 1e3
+    )
+}
+
+/// Returns the page: a row for each system, with all repetitions.
+fn page(plan: &Plan, runs: &[Run]) -> String {
+    let mut page = format!(
+        "# Deadlines over an unmodified Flink\n\nTwo urgent queries beside six on one core; {} s after {} s of warm-up, {} \
+         repetitions side by side. Latency is that of results of the urgent ones, in ms, less the floor; overdue ones count with \
+         their age.\n\n| system | mean | median | most | overdue | bulk, k rows/s | tool, % of a core |\n|---|---|---|---|---|---|---|\n",
+        plan.seconds, plan.warmup_s, plan.repeat
+    );
+    let mut systems: Vec<&System> = runs.iter().map(|run| &run.system).collect();
+    systems.sort_unstable();
+    systems.dedup();
+    for system in systems {
+        let of: Vec<&Figures> =
+            runs.iter().filter(|run| run.system == *system).map(|run| &run.figures).collect();
+        let all = |value: &dyn Fn(&Figures) -> String| {
+            of.iter().map(|figures| value(figures)).collect::<Vec<_>>().join(", ")
+        };
+        let cells = [
+            system.name(),
+            all(&|figures| format!("{:.0}", figures.mean_ms)),
+            all(&|figures| format!("{:.0}", figures.median_ms)),
+            all(&|figures| format!("{:.0}", figures.max_ms)),
+            all(&|figures| format!("{} of {}", figures.overdue, figures.due)),
+            all(&|figures| format!("{:.0}", figures.bulk_per_s / 1e3)),
+            all(&|figures| {
+                figures.tool_share.map_or("-".to_owned(), |share| format!("{:.1}", share * 100.0))
+            }),
+        ];
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+    page
+}
+
+fn figures_as_json(runs: &[Run]) -> serde_json::Value {
+    let run = |Run { system, repetition, figures }: &Run| {
+        let Figures { mean_ms, median_ms, max_ms, due, overdue, bulk_per_s, tool_share } = figures;
+        json!({
+            "system": system.name(), "repetition": repetition, "mean_ms": mean_ms, "median_ms": median_ms,
+            "max_ms": max_ms, "due": due, "overdue": overdue, "bulk_per_s": bulk_per_s, "tool_share": tool_share,
+        })
+    };
+    json!({ "runs": runs.iter().map(run).collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_as_java_writes_them() {
+        let text = "alerts_1> +I[2026-11-28T08:01, 989, ffc7498df727fdd7, 2026-11-28T08:00:59.999Z]";
+        let read = row(text).unwrap();
+        assert_eq!((&*read.table, read.count), ("alerts_1", 989));
+        assert!((read.shown_s - read.ended_s + 0.001).abs() < 1e-6);
+        assert_eq!(seconds("1970-01-01T00:01:02.500Z"), Some(62.5));
+        for line in ["", "alerts_1> -U[a]", "alerts_1> +I[x, 1, y, z]", "note: the time is up"] {
+            assert_eq!(row(line), None, "{line}");
+        }
+    }
+
+    /// Results that have not come count with their age, and those before the floor are not due.
+    #[test]
+    fn overdue_results_count_with_their_age() {
+        let row = |table: &str, ended_s: f64, shown_s: f64| Row {
+            table: table.to_owned(),
+            ended_s,
+            shown_s,
+            count: 300,
+        };
+        let rows = [
+            row("alerts_1", 9.0, 9.25),
+            row("alerts_1", 10.0, 10.25),
+            row("alerts_1", 11.0, 11.75),
+            row("alerts_1", 12.0, 15.0),
+            row("digests_4", 5.0, 10.5),
+            row("digests_4", 10.0, 14.5),
+        ];
+        let floors = floors(&rows);
+        assert_eq!(floors, BTreeMap::from([("alerts_1".to_owned(), 0.25)]));
+        let found = figures(&rows, &floors, [10.0, 13.0]);
+        // Latencies of 0, 0.5, and, not shown by 13 s, 0.75 s. The window that ends at 13 s is not due.
+        assert_eq!((found.due, found.overdue, found.max_ms), (3, 1, 750.0));
+        assert!((found.mean_ms - 1250.0 / 3.0).abs() < 1e-6);
+        assert_eq!((found.median_ms, found.bulk_per_s), (500.0, 100.0));
+        assert_eq!(figures(&[], &BTreeMap::new(), [0.0, 1.0]), Figures::default());
+    }
+
+    #[test]
+    fn lines_and_systems_are_what_they_say() {
+        let plan = planned(&["--seconds", "9", "--periods", "1s,5s", "--repeat", "1"]).unwrap();
+        assert_eq!((plan.seconds, plan.periods.len(), plan.warmup_s), (9, 2, WARMUP_S));
+        assert_eq!(steered(&plan.periods).len(), 1 + 3 * 2 * 2);
+        for words in [&["--seconds"][..], &["--seconds", "1"], &["--periods", "1s,"], &["--rates", "3"]] {
+            assert!(planned(words).is_err(), "{words:?}");
+        }
+        let options: Vec<String> = steered(&plan.periods)
+            .iter()
+            .map(|system| system.options("R", Path::new("F")).join(" "))
+            .collect();
+        assert!(options[0].ends_with("--dry-run") && options[0].contains("--sql F"), "{options:?}");
+        assert!(options[1].ends_with("--policy congestion --translator nice --period 1s"), "{options:?}");
+    }
+
+    #[test]
+    fn the_file_has_eight_queries() {
+        let text = include_str!("../../../bench/steer/sql/deadlines.sql");
+        let found = statements(text);
+        assert_eq!(found.iter().filter(|text| text.starts_with("INSERT")).count(), 8);
+        assert!(found.iter().all(|text| !text.starts_with("--")));
+    }
+}
