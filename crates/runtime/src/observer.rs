@@ -385,8 +385,9 @@ impl View {
 
     /// Returns the watermark at which the result of the task's oldest waiting work is put out, such as the
     /// end of a window. The task's own watermark is the least of its inputs. If the oldest work waits on an
-    /// input with a later watermark, its result waits for the end of a later window.
-    fn frontier_of_head(&self, horizon: &Horizon, now: ProcessingTime) -> Option<EventTime> {
+    /// input with a later watermark, its result waits for the end of a later window, unless `reads` asks for the
+    /// task's own watermark ([`Fields::MERGED_PROGRESS`]).
+    fn frontier_of_head(&self, reads: Fields, horizon: &Horizon, now: ProcessingTime) -> Option<EventTime> {
         // The task is putting out results already, so they wait for no window.
         if self.probe.is_unsettled() {
             return None;
@@ -395,6 +396,9 @@ impl View {
         // epoch of the oldest block.
         if let Some(due) = self.probe.inputs.first().and_then(|inlet| inlet.due(now)) {
             return Some(due);
+        }
+        if reads.contain(Fields::MERGED_PROGRESS) {
+            return self.frontier;
         }
         let of_input =
             self.probe.head_watermark(now).filter(|ahead| self.watermark.is_none_or(|own| own < *ahead));
@@ -413,7 +417,8 @@ impl View {
         let oldest_pending =
             if reads.contain(Fields::OLDEST_PENDING) { probe.oldest_pending(now) } else { now };
         let (head, frontier) = if reads.contain(Fields::CONTEXTS) {
-            (probe.head(now), self.horizon.as_ref().and_then(|horizon| self.frontier_of_head(horizon, now)))
+            let frontier = |horizon| self.frontier_of_head(reads, horizon, now);
+            (probe.head(now), self.horizon.as_ref().and_then(frontier))
         } else {
             (Context { observed: now, token: None }, None)
         };

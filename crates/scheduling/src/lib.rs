@@ -51,7 +51,7 @@ pub mod trace;
 
 pub use parameters::{Parameter, ParameterValue};
 pub use policy::ageing::Ageing;
-pub use policy::cameo::{Cameo, CameoForm, CameoSettings};
+pub use policy::cameo::{Cameo, CameoForm, CameoProgress, CameoSettings};
 pub use policy::enjima::{Enjima, EnjimaSettings, ThresholdRange};
 pub use policy::klink::{Estimate, Klink, KlinkSettings, Relief};
 pub use policy::output_cost::OutputCost;

@@ -244,6 +244,7 @@ const POLICIES: &[(&str, Make)] = &[
     (klink::REGRESSION_NAME, |settings| Box::new(klink::Klink::regression().with(settings))),
     (cameo::LLF_NAME, |settings| Box::new(cameo::Cameo::of(CameoForm::LeastLaxity).with(settings))),
     (cameo::UNAWARE_NAME, |settings| Box::new(cameo::Cameo::unaware().with(settings))),
+    (cameo::MERGED_NAME, |settings| Box::new(cameo::Cameo::merged().with(settings))),
     (cameo::EDF_NAME, |settings| Box::new(cameo::Cameo::of(CameoForm::EarliestDeadline).with(settings))),
     (cameo::SJF_NAME, |settings| Box::new(cameo::Cameo::of(CameoForm::ShortestJob).with(settings))),
     (cameo::SJF_AGEING_NAME, |settings| {

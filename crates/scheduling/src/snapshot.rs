@@ -107,7 +107,8 @@ pub struct OperatorState {
     pub head: Context,
     /// For an operator with windows, the watermark at which the result of the first waiting record is put out: the
     /// first window end after the last watermark that the operator has taken from the input of that record, or from all
-    /// its inputs together if that is later (Cameo, section 4.3, p_F). None if the
+    /// its inputs together if that is later (Cameo, section 4.3, p_F). To a policy that reads
+    /// [`Fields::MERGED_PROGRESS`], it is the first window end after the watermark of all inputs together. None if the
     /// operator does not wait for a watermark; `EventTime::MAX` if no window ends before the end of the stream.
     pub frontier: Option<EventTime>,
     /// Number of parallel copies among which the records of the operator's input are divided, this operator
@@ -368,8 +369,12 @@ impl Fields {
     /// A group without a field: the policy needs [reports of runs](crate::Policy::feedback), which an operating system does
     /// not give.
     pub const FEEDBACK: Fields = Fields(1_024);
+    /// No group of fields, but another meaning of one: with it, the `frontier` of an operator follows the watermark of
+    /// all its inputs together, and not that of the input which is read next. For a policy that reads
+    /// [`CONTEXTS`](Fields::CONTEXTS).
+    pub const MERGED_PROGRESS: Fields = Fields(2_048);
 
-    /// All groups.
+    /// All groups. [`MERGED_PROGRESS`](Fields::MERGED_PROGRESS) is none of them.
     pub const ALL: Fields = {
         let (mut all, mut place) = (Fields::PENDING, 0);
         while place < Fields::NAMES.len() {

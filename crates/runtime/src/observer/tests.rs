@@ -187,7 +187,7 @@ fn gradients_are_sampled_every_100_ms() {
 
 /// Returns the frontier that the policy sees of a task with two inputs and windows of 10 s. The first input
 /// is ahead, with the watermark 25 s, the second has 3 s. So many records wait on each.
-fn frontier(records: [u64; 2]) -> Option<EventTime> {
+fn frontier(reads: Fields, records: [u64; 2]) -> Option<EventTime> {
     let edges = [edge_with(records[0], 400), edge_with(records[1], 500)];
     let probe = Arc::new(Probe::new(edges.iter().map(inlet).collect(), Box::default()));
     let meter = Arc::new(Meter::new(Vec::new(), ProcessingTime::ZERO));
@@ -200,7 +200,7 @@ fn frontier(records: [u64; 2]) -> Option<EventTime> {
         .enumerate()
         .for_each(|(port, watermark)| probe.note_input_mark(port, Mark::Watermark(watermark)));
     view.note_run(ProcessingTime::from_nanos(300), Some(EventTime::from_secs(3)));
-    view.state(Fields::CONTEXTS, 384, ProcessingTime::from_nanos(1_000), false).frontier
+    view.state(reads, 384, ProcessingTime::from_nanos(1_000), false).frontier
 }
 
 /// The frontier is that of the input which is read next (Cameo, section 4.3). Work of the input that is ahead
@@ -209,10 +209,15 @@ fn frontier(records: [u64; 2]) -> Option<EventTime> {
 #[test]
 fn the_frontier_is_that_of_the_input_that_is_read_next() {
     let expected = |seconds| Some(EventTime::from_secs(seconds));
-    assert_eq!(frontier([3, 0]), expected(30));
-    assert_eq!(frontier([3, 3]), expected(10));
-    assert_eq!(frontier([0, 3]), expected(10));
-    assert_eq!(frontier([0, 0]), expected(10));
+    let of_head = |records| frontier(Fields::CONTEXTS, records);
+    assert_eq!(of_head([3, 0]), expected(30));
+    assert_eq!(of_head([3, 3]), expected(10));
+    assert_eq!(of_head([0, 3]), expected(10));
+    assert_eq!(of_head([0, 0]), expected(10));
+    // To a policy that wants the merged watermark, work of the input that is ahead is as near as that of the other.
+    for records in [[3, 0], [3, 3], [0, 3], [0, 0]] {
+        assert_eq!(frontier(Fields::CONTEXTS | Fields::MERGED_PROGRESS, records), expected(10));
+    }
 }
 
 /// The state of `distinct` expires at the ends of windows, but its results wait for none, so it has no

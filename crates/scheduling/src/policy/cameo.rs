@@ -45,8 +45,12 @@
 //!   first record if no record waits behind that watermark. Where input is read by epochs, it has the t of the
 //!   epoch's last block.
 //!
-//! **Ablations** (6.3): `cameo_llf_unaware` ignores windows, so that t_F = t_M everywhere (Fig. 14);
-//! [`CameoSettings::cost_noise_ns`] makes costs inaccurate (Fig. 15).
+//! **Ablations**: `cameo_llf_unaware` ignores windows, so that t_F = t_M everywhere (6.3, Fig. 14).
+//! `cameo_llf_merged`, ours, takes the operator's merged watermark for p_M, which is the least of all inputs, where
+//! 4.3 has the progress of the message itself. It shows that this matters: messages of an input that is ahead of the
+//! others wait for a later window, but under `cameo_llf_merged` they are as urgent as those for which the next window
+//! waits. Containers of epochs tell the epoch of their oldest block under both. [`CameoSettings::cost_noise_ns`]
+//! makes costs inaccurate (6.3, Fig. 15).
 
 mod costs;
 mod progress;
@@ -64,6 +68,9 @@ use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, QueryState, Sn
 pub const LLF_NAME: &str = "cameo_llf";
 /// Name of the policy that runs the message with the least laxity first, but does not consider windows.
 pub const UNAWARE_NAME: &str = "cameo_llf_unaware";
+/// Name of the policy that runs the message with the least laxity first, but takes the merged watermark of an operator
+/// for the progress of its messages.
+pub const MERGED_NAME: &str = "cameo_llf_merged";
 /// Name of the policy that runs the message with the earliest deadline first.
 pub const EDF_NAME: &str = "cameo_edf";
 /// Name of the policy that runs the shortest message first.
@@ -87,14 +94,28 @@ pub enum CameoForm {
     ShortestJob,
 }
 
+/// The stream progress p_M (section 4.3 of Cameo) from which a policy predicts when the window of a message is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CameoProgress {
+    /// The progress of the message itself: the last watermark of the input that its operator reads next. It is the
+    /// paper's.
+    #[default]
+    OfHead,
+    /// The operator's merged watermark, which is the least of all its inputs. So messages of an input that is ahead of
+    /// the others are not postponed until their own window.
+    Merged,
+    /// None: the policy does not consider windows, and no deadline is postponed (section 4.2.1).
+    Ignored,
+}
+
 /// Parameters of Cameo that the paper varies, or leaves open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CameoSettings {
     /// The form of Cameo, which determines the urgency of a message.
     pub form: CameoForm,
-    /// True if the deadline of a message that waits for the end of a window is postponed until that end
-    /// (section 4.2.2 of Cameo).
-    pub is_semantics_aware: bool,
+    /// The progress by which the deadline of a message that waits for the end of a window is postponed until that
+    /// end (section 4.2.2 of Cameo). Shortest job first ignores it.
+    pub progress: CameoProgress,
     /// The paper's L, in ns: the latency target of a query that has set none. Ours: 1 s.
     pub latency_target_ns: u64,
     /// Least time in ns for which an operator runs before another is chosen, if it has work for so long.
@@ -111,7 +132,7 @@ impl Default for CameoSettings {
     fn default() -> Self {
         CameoSettings {
             form: CameoForm::LeastLaxity,
-            is_semantics_aware: true,
+            progress: CameoProgress::OfHead,
             latency_target_ns: 1_000_000_000,
             grain_ns: GRAIN_NS,
             cost_noise_ns: 0,
@@ -157,7 +178,13 @@ impl Cameo {
 
     /// Creates the variant for comparison that runs the least laxity first but does not consider windows.
     pub fn unaware() -> Self {
-        Cameo::new(CameoSettings { is_semantics_aware: false, ..CameoSettings::default() })
+        Cameo::new(CameoSettings { progress: CameoProgress::Ignored, ..CameoSettings::default() })
+    }
+
+    /// Creates the variant for comparison that runs the least laxity first but takes the merged watermark of an
+    /// operator for the progress of all its messages.
+    pub fn merged() -> Self {
+        Cameo::new(CameoSettings { progress: CameoProgress::Merged, ..CameoSettings::default() })
     }
 
     /// Returns this form of Cameo with what users set: the grain, which is the least time for which an operator
@@ -177,7 +204,7 @@ impl Cameo {
     }
 
     fn looks_at_windows(&self) -> bool {
-        self.has_deadlines() && self.settings.is_semantics_aware
+        self.has_deadlines() && self.settings.progress != CameoProgress::Ignored
     }
 
     /// Returns the score by deadline: t_F + L - C_path (time of the frontier, target, cost of the path),
@@ -199,20 +226,25 @@ impl Cameo {
 
 impl Policy for Cameo {
     fn name(&self) -> &'static str {
-        match self.settings.form {
-            CameoForm::LeastLaxity if self.settings.is_semantics_aware => LLF_NAME,
-            CameoForm::LeastLaxity => UNAWARE_NAME,
-            CameoForm::EarliestDeadline => EDF_NAME,
-            CameoForm::ShortestJob => SJF_NAME,
+        match (self.settings.form, self.settings.progress) {
+            (CameoForm::LeastLaxity, CameoProgress::OfHead) => LLF_NAME,
+            (CameoForm::LeastLaxity, CameoProgress::Merged) => MERGED_NAME,
+            (CameoForm::LeastLaxity, CameoProgress::Ignored) => UNAWARE_NAME,
+            (CameoForm::EarliestDeadline, _) => EDF_NAME,
+            (CameoForm::ShortestJob, _) => SJF_NAME,
         }
     }
 
     fn reads(&self) -> Fields {
         let costs = Fields::PENDING | Fields::COST_AND_SELECTIVITY;
-        match (self.has_deadlines(), self.looks_at_windows()) {
-            (true, true) => costs | Fields::CONTEXTS | Fields::TOPOLOGY | Fields::STREAMS,
-            (true, false) => costs | Fields::CONTEXTS | Fields::TOPOLOGY,
-            (false, _) => costs,
+        if !self.has_deadlines() {
+            return costs;
+        }
+        let deadlines = costs | Fields::CONTEXTS | Fields::TOPOLOGY;
+        match self.settings.progress {
+            CameoProgress::OfHead => deadlines | Fields::STREAMS,
+            CameoProgress::Merged => deadlines | Fields::STREAMS | Fields::MERGED_PROGRESS,
+            CameoProgress::Ignored => deadlines,
         }
     }
 

@@ -15,8 +15,8 @@ fn policies_are_found_by_their_names_and_by_no_other() {
         "there is no policy `fastest`: take one of enjima, enjima_strict, fcfs, fcfs_ingest, fifo, round_robin, rr_quantum, \
          min_latency, min_latency+ageing, min_cost, highest_rate, highest_rate+ageing, chain, chain+ageing, streambox, \
          streambox_most_open, sbox, sbox+ageing, klink, klink_no_memory, klink_memory_slack, klink_sum, klink_lazy, \
-         klink_literal_variance, klink_regression, cameo_llf, cameo_llf_unaware, cameo_edf, cameo_sjf, cameo_sjf+ageing, \
-         cameo_token, orleans, orleans+ageing, congestion, congestion_v1, congestion+ageing"
+         klink_literal_variance, klink_regression, cameo_llf, cameo_llf_unaware, cameo_llf_merged, cameo_edf, cameo_sjf, \
+         cameo_sjf+ageing, cameo_token, orleans, orleans+ageing, congestion, congestion_v1, congestion+ageing"
     );
 }
 
@@ -189,8 +189,8 @@ fn nobody_starves_by_arrival_by_turns_or_with_a_bound() {
     let fair = [fcfs::NAME, round_robin::NAME, min_cost::NAME, enjima::NAME];
     let fair = fair.into_iter().chain([fcfs::INGEST_NAME, fcfs::FIFO_NAME]);
     let fair = fair.chain([round_robin::QUANTUM_NAME, klink::NAME]);
-    let fair: Vec<_> =
-        fair.chain([cameo::LLF_NAME, cameo::UNAWARE_NAME, cameo::EDF_NAME, cameo::token::NAME]).collect();
+    let by_deadlines = [cameo::LLF_NAME, cameo::UNAWARE_NAME, cameo::MERGED_NAME, cameo::EDF_NAME];
+    let fair: Vec<_> = fair.chain(by_deadlines).chain([cameo::token::NAME]).collect();
     for seed in 0..50 {
         let around_ns = around_ns(seed);
         let queries =

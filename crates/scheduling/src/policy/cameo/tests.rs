@@ -222,6 +222,8 @@ fn each_form_reads_its_own() {
     let [llf, edf, sjf] = FORMS.map(|form| Cameo::of(form).reads());
     assert_eq!((llf, edf, sjf), (deadlines | Fields::STREAMS, deadlines | Fields::STREAMS, costs));
     assert_eq!(Cameo::unaware().reads(), deadlines);
+    let merged = deadlines | Fields::STREAMS | Fields::MERGED_PROGRESS;
+    assert_eq!(Cameo::merged().reads(), merged);
 }
 
 /// The quantum is the number of records that fit into the grain, but at least a block, whatever a record

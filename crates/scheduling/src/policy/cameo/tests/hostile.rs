@@ -6,9 +6,10 @@ use super::*;
 use crate::policy::{by_name, fcfs, orleans};
 
 /// Names of the forms of Cameo, and of the baselines in its paper.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     LLF_NAME,
     UNAWARE_NAME,
+    MERGED_NAME,
     EDF_NAME,
     SJF_NAME,
     token::NAME,
