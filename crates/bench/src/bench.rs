@@ -5,7 +5,7 @@
 //! which files may be used.
 //!
 //! [`ysb`], [`nyt`], [`lrb`], [`lrb_full`], [`netmon`] and [`join`] make the queries and check their results.
-//! Their input is generated, as [`offered`] under the [`load`] of each query, or [`recorded`]; [`plain_lines`]
+//! Their input is generated, as [`offered`] under the [`load`] of each query and perhaps [`delayed`], or [`recorded`]; [`plain_lines`]
 //! reads recorded input for the reference. [`linear_road`] is shared by the two Linear Road workloads.
 //! [`lines`] does the same for grep, word count, distinct, tweets, ETL and STATS, whose input is lines of text, and
 //! [`ipq`] runs Cameo's queries. [`mixed`] and [`tenants`] consist of several [`part`]s, whose queries are not
@@ -25,6 +25,7 @@ pub mod calls;
 mod chain;
 mod compare;
 mod comparison;
+mod delayed;
 mod digests;
 mod drive;
 mod experiment;

@@ -32,7 +32,7 @@ use super::parameters::PolicyParameters;
 use super::steer::{SteerOption, SteerPlan};
 use super::target::Target;
 use super::workload::{Facts, Workload};
-use crate::values::load::{self as changes, ShareStep, Steps};
+use crate::values::load::{self as changes, InputDelays, ShareStep, Steps};
 use crate::values::{self, Aggressor, OnBadOption, Rate};
 
 const EXAMPLES: &str = "\
@@ -191,6 +191,12 @@ pub struct BenchArgs {
     #[arg(long, value_name = "DELAY", allow_hyphen_values = true)]
     #[arg(value_parser = changes::delay, default_value = "none")]
     pub delay: Delay,
+    /// Delays of the inputs of each query in transit, such as 0s,200ms: the first input has the first delay, the
+    /// second input the second, and so on, by turns. Each is at most 60s and comes on top of --delay. Records
+    /// keep their event times, so windows wait for the input with the longest delay. Needs a --rate, and at
+    /// least as many --inputs. Both groups of tenants have these delays.
+    #[arg(long, value_name = "DELAYS", allow_hyphen_values = true, value_parser = changes::input_delays)]
+    pub input_delays: Option<InputDelays>,
     /// Share the load by Zipf's law with this exponent. With 1, the second of several queries has half of the
     /// load of the first, and the third has a third. All queries together have the load that they would have
     /// without skew. If there is only one query, the splits of its generator share its load in this way; with

@@ -199,6 +199,9 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
         let others = Workload::names_of(|facts| facts.has_inputs);
         return Some(format!("--inputs is for {others}: leave it away for {name}"));
     }
+    if let Some(problem) = of_input_delays(args, facts) {
+        return Some(problem);
+    }
     if args.selectivity_steps.is_some() && !facts.has_selectivity {
         let others = Workload::names_of(|facts| facts.has_selectivity);
         return Some(format!("--selectivity-steps is for {others}: leave it away for {name}"));
@@ -214,6 +217,23 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
         ));
     }
     None
+}
+
+/// Returns the problem with the delays of the inputs of a query, if there is one.
+fn of_input_delays(args: &BenchArgs, facts: &Facts) -> Option<String> {
+    let delays = args.input_delays.as_ref()?.0.len();
+    if !facts.has_inputs {
+        let others = Workload::names_of(|facts| facts.has_inputs);
+        return Some(format!("--input-delays is for {others}: leave it away for {}", facts.name));
+    }
+    let inputs = args.several_inputs().unwrap_or(1);
+    let least = delays.max(2);
+    (inputs < least).then(|| {
+        format!(
+            "--input-delays has {delays} for the inputs of a query, of which there are {inputs}; add --inputs {least}, or \
+             more"
+        )
+    })
 }
 
 /// Returns the problem with the numbers of queries in a workload whose queries are not all alike, if there is
@@ -302,6 +322,7 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
         ("message-records", args.message_records.is_some()),
         ("delay", args.delay != Delay::None),
         ("skew", args.skew > 0.0),
+        ("input-delays", args.input_delays.is_some()),
     ];
     let (option, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
     let (name, queries) = (facts.name, args.queries());
@@ -325,7 +346,7 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     };
     let disorder = [("out-of-order", args.out_of_order > Span::ZERO), ("late-share", args.late_share > 0.0)];
     if let (true, Some((disorder, _))) =
-        (option != "skew", disorder.into_iter().find(|(_, is_given)| *is_given))
+        (!["skew", "input-delays"].contains(&option), disorder.into_iter().find(|(_, is_given)| *is_given))
     {
         return Some(format!("--{option}: such records come in order; leave --{disorder} away"));
     }

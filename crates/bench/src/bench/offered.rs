@@ -17,6 +17,7 @@ use thalweg_connectors::{Disorder, Load, Pace, Paced, SplitShares, Stamps};
 use thalweg_memory::Reservation;
 
 use super::args::BenchArgs;
+use super::delayed::Delayed;
 use super::drive::Driven;
 use super::load;
 use crate::values::Rate;
@@ -138,6 +139,14 @@ impl Offered {
     /// Creates the splits of a query's only stream.
     pub fn splits<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Vec<Paced<G>>> {
         Ok(self.source(args, generator)?.split_by(&self.shares))
+    }
+
+    /// Creates the inputs of a query, each with the delay that the options give it. A query with one source has it as the
+    /// only input, or its splits.
+    pub fn inputs<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Vec<Delayed<G>>> {
+        let delays = args.input_delays.as_ref().map_or(&[Span::ZERO][..], |delays| &delays.0);
+        let inputs = self.splits(args, generator)?.into_iter().zip(delays.iter().cycle());
+        Ok(inputs.map(|(input, delay)| Delayed::by(*delay, input)).collect())
     }
 
     /// Returns the number of records up to which a reference can compute the results. It is `in_closed_form`

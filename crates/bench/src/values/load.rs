@@ -4,7 +4,7 @@ use thalweg::Span;
 use thalweg_cli::options::span;
 use thalweg_connectors::{Arrivals, Delay, RateStep, check_message_records, check_steps};
 
-use super::rate_per_second;
+use super::{INPUTS_MAX, rate_per_second};
 
 /// Highest exponent of a skew by Zipf's law.
 const SKEW_MAX: f64 = thalweg_connectors::ZIPF_EXPONENT_MAX;
@@ -95,6 +95,26 @@ pub fn delay(text: &str) -> Result<Delay, String> {
     Ok(delay)
 }
 
+/// Delays of the inputs of a query, which have them by turns: written as `0s,200ms`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InputDelays(pub Vec<Span>);
+
+/// Parses the delays of inputs, such as `0s,200ms`.
+pub fn input_delays(text: &str) -> Result<InputDelays, String> {
+    let delay = |text: &str| {
+        let max = span(text)?;
+        // The delay of an input has the bound of any delay in transit.
+        Delay::Uniform { max }.check().map_err(|error| error.to_string())?;
+        Ok(max)
+    };
+    let delays = text.split(',').map(delay).collect::<Result<Vec<_>, String>>()?;
+    let (count, most) = (delays.len() as u64, INPUTS_MAX);
+    if most < count {
+        return Err(format!("there are {count} delays, but a query has at most {most} inputs"));
+    }
+    Ok(InputDelays(delays))
+}
+
 /// Parses the number of records of a message.
 pub fn message_records(text: &str) -> Result<u64, String> {
     let records = text.parse().map_err(|_| format!("`{text}` is not a whole number"))?;
@@ -116,6 +136,23 @@ fn number(text: &str, example: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn delays_of_inputs() {
+        let delays = |millis: &[i64]| InputDelays(millis.iter().copied().map(Span::from_millis).collect());
+        assert_eq!(input_delays("0s,50ms,200ms"), Ok(delays(&[0, 50, 200])));
+        assert_eq!(input_delays("60s"), Ok(delays(&[60_000])));
+        for (text, told) in [
+            ("0,50ms", "`0` has no unit: write 0s, 0ms or 0us"),
+            ("50ms,61s", "the longest delay is 61000000 us, but must be from 0 to 60000000 us"),
+        ] {
+            assert_eq!(input_delays(text), Err(told.to_owned()), "{text}");
+        }
+        assert!(input_delays("").is_err() && input_delays("5ms,").is_err() && input_delays("-5ms").is_err());
+        assert!(input_delays(&["5ms"; 64].join(",")).is_ok());
+        let told = "there are 65 delays, but a query has at most 64 inputs";
+        assert_eq!(input_delays(&["5ms"; 65].join(",")), Err(told.to_owned()));
+    }
 
     #[test]
     fn changes_at_given_times() {

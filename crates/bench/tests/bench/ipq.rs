@@ -53,6 +53,31 @@ fn several_inputs_give_the_reference_s_results() {
     }
 }
 
+/// Inputs with different delays give the reference's results under every policy. The inputs without delay are ahead of
+/// the others by as much as several windows, and of the inputs with the longest delay some records are on their way
+/// when the run ends.
+#[test]
+fn inputs_of_different_delays_give_the_reference_s_results() {
+    let folder = Folder::new("ipq_input_delays");
+    let delays = "--rate 50k --inputs 3 --input-delays 0s,30ms,150ms";
+    for policy in thalweg_scheduling::policy::names() {
+        right(&folder, &format!("ipq1 --seconds 0.3 {delays} --window 20ms --isolate --policy {policy}"));
+    }
+    for workload in ["ipq1", "ipq2", "ipq3"] {
+        for options in [
+            "--workers 2",
+            "--workers 2 --parallel epochs --isolate --queries 2",
+            "--execution threads --memory queue-batched --isolate --parallel serial",
+            "--delay uniform:20ms --skew 1 --policy cameo_llf",
+            "--out-of-order 7ms",
+            "--time-scale 10 --policy cameo_llf_merged",
+        ] {
+            let windows = if workload == "ipq2" { "--window 40ms --slide 20ms" } else { "--window 20ms" };
+            right(&folder, &format!("{workload} --seconds 0.4 {delays} {windows} {options}"));
+        }
+    }
+}
+
 #[test]
 fn results_are_written() {
     let folder = Folder::new("ipq_results");

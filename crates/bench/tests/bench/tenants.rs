@@ -65,6 +65,16 @@ fn jobs_may_have_64_inputs() {
     assert_eq!((&sensitive["offered_per_s"], &bulk["offered_per_s"]), (&64_000.into(), &128_000.into()));
 }
 
+/// The inputs of both groups of jobs may have different delays.
+#[test]
+fn inputs_of_jobs_may_have_different_delays() {
+    let folder = Folder::new("tenants_input_delays");
+    let options = "--inputs 4 --input-delays 0s,0s,0s,100ms --queries 3 --aggressor 128k --policy cameo_llf";
+    let figures = right(&folder, &format!("--seconds 0.3 {options}"));
+    let [sensitive, bulk] = [&figures["groups"][0], &figures["groups"][1]];
+    assert_eq!((&sensitive["offered_per_s"], &bulk["offered_per_s"]), (&64_000.into(), &128_000.into()));
+}
+
 #[test]
 fn every_mode_gives_the_reference_s_results() {
     let folder = Folder::new("tenants_modes");

@@ -6,11 +6,12 @@ use anyhow::Result;
 use thalweg::{Generate, Graph, Query, Record, Windowed};
 use thalweg_cli::failure;
 use thalweg_cli::interrupt::Interrupt;
-use thalweg_connectors::{Paced, RowWriter};
+use thalweg_connectors::RowWriter;
 use thalweg_workloads::ipq::{JobLevel, LogGenerator, query};
 use thalweg_workloads::reference::ipq::{EventsRow, events_rows};
 
 use crate::bench::args::BenchArgs;
+use crate::bench::delayed::Delayed;
 use crate::bench::drive::drive;
 use crate::bench::load;
 use crate::bench::offered::{self, Offered};
@@ -29,7 +30,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let offered = Offered::of_queries(args);
     let mut planned = Vec::new();
     for (name, offered) in args.query_names().iter().zip(&offered) {
-        planned.push(plan(args, name, offered.splits(args, &generator)?)?);
+        planned.push(plan(args, name, offered.inputs(args, &generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &load::until(args), interrupt)?;
@@ -49,14 +50,18 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
 }
 
-fn plan(args: &BenchArgs, name: &str, splits: Vec<Paced<LogGenerator>>) -> Result<(Graph, Kept<EventsRow>)> {
+fn plan(
+    args: &BenchArgs,
+    name: &str,
+    inputs: Vec<Delayed<LogGenerator>>,
+) -> Result<(Graph, Kept<EventsRow>)> {
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(row_of, file, write_row)?;
     let query = Query::new(name);
     let (strategy, windows) = (args.strategy(), windows::tumbling_windows(args));
     match args.several_inputs() {
-        Some(_) => query::events_of_inputs(&query, splits, strategy, windows, sink),
-        None => query::events_per_job(&query, splits, strategy, windows, sink),
+        Some(_) => query::events_of_inputs(&query, inputs, strategy, windows, sink),
+        None => query::events_per_job(&query, inputs, strategy, windows, sink),
     }
     Ok((args.plan(query)?, kept))
 }

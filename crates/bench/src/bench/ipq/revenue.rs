@@ -6,11 +6,12 @@ use anyhow::Result;
 use thalweg::{Engine, EventTime, Generate, Graph, Query, Record, Windowed};
 use thalweg_cli::failure;
 use thalweg_cli::interrupt::Interrupt;
-use thalweg_connectors::{Paced, RowWriter};
+use thalweg_connectors::RowWriter;
 use thalweg_workloads::ipq::{AdEvent, AdGenerator, query};
 use thalweg_workloads::reference::ipq::{RevenueDrain, RevenueRow, Revenues};
 
 use crate::bench::args::BenchArgs;
+use crate::bench::delayed::Delayed;
 use crate::bench::offered::Offered;
 use crate::bench::offered::reserve_cache;
 use crate::bench::part::{Check, Part};
@@ -43,21 +44,25 @@ pub fn part(
     let cache = reserve_cache(engine, &**generator)?;
     let mut planned = Vec::new();
     for (name, offered) in names.iter().zip(&offered) {
-        planned.push(plan(args, name, offered.splits(args, generator)?)?);
+        planned.push(plan(args, name, offered.inputs(args, generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let check = checker(args, generator, &offered, kept);
     Ok(Part { name, args: args.clone(), graphs, offered, check, cache })
 }
 
-fn plan(args: &BenchArgs, name: &str, splits: Vec<Paced<AdGenerator>>) -> Result<(Graph, Kept<RevenueRow>)> {
+fn plan(
+    args: &BenchArgs,
+    name: &str,
+    inputs: Vec<Delayed<AdGenerator>>,
+) -> Result<(Graph, Kept<RevenueRow>)> {
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(row_of, file, write_row)?;
     let query = Query::new(name);
     let (strategy, windows) = (args.strategy(), windows::sliding_windows(args));
     match args.several_inputs() {
-        Some(_) => query::revenue_of_inputs(&query, splits, strategy, windows, sink)?,
-        None => query::revenue_per_window(&query, splits, strategy, windows, sink)?,
+        Some(_) => query::revenue_of_inputs(&query, inputs, strategy, windows, sink)?,
+        None => query::revenue_per_window(&query, inputs, strategy, windows, sink)?,
     }
     Ok((args.plan(query)?, kept))
 }
