@@ -187,15 +187,14 @@ pub fn run(args: &SteerArgs) -> Result<bool> {
             let http = http.map_err(|error| WrongOption(format!("--rest: {error}")))?;
             let flusher_queue = if common.is_earlier() { FlusherQueue::Input } else { FlusherQueue::Output };
             let source_gauge = source_gauge.clone();
-            let declared = sql.as_deref().map(sql::declared).transpose()?.unwrap_or_default();
             let policy = chosen(common)?;
+            let mut declared = sql.as_deref().map(sql::declared).transpose()?.unwrap_or_default();
+            if [congestion::NAME, congestion::V1_NAME].contains(&policy.name()) && !declared.is_empty() {
+                console::note("--sql changes nothing for a policy that goes by queues alone");
+                declared.clear();
+            }
             let delay_epochs = policy.delay_epochs() as usize;
-            let is_by_queues = [congestion::NAME, congestion::V1_NAME].contains(&policy.name());
-            let policy = if declared.is_empty() || is_by_queues {
-                policy
-            } else {
-                Box::new(DeclaredFirst::new(policy)?)
-            };
+            let policy = if declared.is_empty() { policy } else { Box::new(DeclaredFirst::new(policy)?) };
             let processes = Processes::default();
             let options = flink::Options { source_gauge, flusher_queue, declared, delay_epochs, processes };
             steer(Flink::new(http, options), policy, common)
