@@ -15,7 +15,7 @@ pub struct Weighed {
     pub taken: u64,
     /// Number of rows that were put out or, for a sink, written.
     pub put: u64,
-    /// The greatest number of rows that one record (a batch) has had.
+    /// The greatest number of rows that one record (a batch) has had so far.
     pub most: u32,
 }
 
