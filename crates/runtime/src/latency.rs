@@ -5,7 +5,7 @@ use std::fmt;
 
 use hdrhistogram::Histogram;
 
-/// Latencies above an hour are counted as an hour. In nanoseconds.
+/// Greatest latency that is counted, in ns: one hour. A longer latency counts as one hour.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
 /// A histogram of latencies with three significant digits. Histograms of several queries, or of several

@@ -131,12 +131,13 @@ pub struct TaskMetrics {
     pub held_bytes: u64,
     /// Number of records that wait on the task's input edges.
     pub pending: u64,
-    /// Counts of each operator of the task, in the order in which records pass them. A window, a join or a
-    /// function without a name has the name that it was given. A source that passes its records on unchanged
-    /// has no operator.
+    /// Counts of each operator of the task, in the order in which records pass them. An operator has the name
+    /// that the program gave it or, without such a name, that of its kind, such as `window`. A source that
+    /// passes its records on unchanged has no operator.
     pub operators: Vec<OperatorCounts>,
-    /// Time and records of each operator on the blocks that the chain processed operator by operator. These
-    /// are the first blocks of one step in 256. Chains with an operator that expands are not measured.
+    /// Time and records of each operator on the blocks that the chain processed operator by operator. Such a
+    /// block is the first of a step, in one step of 256. Chains with an operator that expands are not
+    /// measured.
     pub stages: Vec<Stage>,
 }
 

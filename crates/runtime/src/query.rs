@@ -53,7 +53,7 @@ pub(crate) struct QueryShared {
     ended: Condvar,
 }
 
-/// Data of a query from the moment at which the engine admitted it.
+/// Data of a query that are fixed when the engine admits it, such as its number and the time of the submit.
 pub(crate) struct Entry {
     /// Number of the query among all that the engine has admitted, counted from 1 and never reused.
     pub(crate) serial: u64,
@@ -62,8 +62,8 @@ pub(crate) struct Entry {
     pub(crate) aims: Aims,
 }
 
-/// The parts of a task that threads see without holding it: its counters, and its probe, which shows its
-/// edges and its progress.
+/// The parts of a task that any thread may read while a worker holds the task: its counters, and its probe,
+/// which shows its edges and its progress.
 pub(crate) struct SeenTask {
     pub(crate) name: String,
     pub(crate) meter: Arc<Meter>,
@@ -281,7 +281,6 @@ impl QueryShared {
         self.entry.serial
     }
 
-    /// Returns the aims of the query (latency target and tokens).
     pub(crate) fn aims(&self) -> Aims {
         self.entry.aims
     }
@@ -369,12 +368,10 @@ impl QueryShared {
         }
     }
 
-    /// Returns the sum of a counter over all tasks of the query.
     fn sum(&self, counter: impl Fn(&Meter) -> &AtomicU64) -> u64 {
         self.seen.iter().map(|task| read(counter(&task.meter))).sum()
     }
 
-    /// Returns the number of records that the sources of the query have made.
     fn events_in(&self) -> u64 {
         self.made().sum()
     }

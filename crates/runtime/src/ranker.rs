@@ -78,7 +78,6 @@ impl Ranker {
         }
     }
 
-    /// Returns the queries and tasks that the policy sees.
     pub(crate) fn observer(&self) -> &Observer {
         &self.observer
     }
@@ -128,7 +127,8 @@ impl Ranker {
         }
     }
 
-    /// Returns the number of records that the policy lets a task take in its next run; at least 1.
+    /// Returns the number of records that the policy lets a task take in its next run; at least 1. For a
+    /// source it is the number of records put out.
     pub(crate) fn quantum(&mut self, operator: OperatorId, now: ProcessingTime) -> u32 {
         self.observer.snapshot.now = now;
         self.policy.quantum(&self.observer.snapshot, operator).records.max(1)
@@ -149,7 +149,6 @@ impl Ranker {
         self.prepared_at = now;
     }
 
-    /// Returns how often and how long the policy has chosen tasks so as to free memory.
     pub(crate) fn relief(&self) -> Relief {
         self.relief
     }

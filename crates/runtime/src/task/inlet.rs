@@ -317,7 +317,6 @@ impl Outlet {
         }
     }
 
-    /// Returns the edge of this output; `None` if this output is not an edge.
     pub(crate) fn edge(&self) -> Option<&Arc<Cursors>> {
         match self {
             Outlet::Edge(edge) => Some(edge),

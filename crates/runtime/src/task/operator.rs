@@ -86,8 +86,8 @@ where
     }
 }
 
-/// Gives the records of one input edge to a chain. If `MEASURED` is true, the chain processes them operator
-/// by operator.
+/// The receiver of the records of one input edge: gives them to an operator chain. If `MEASURED` is true, the
+/// chain processes them operator by operator.
 struct Feed<'a, 'b, C, O, const MEASURED: bool> {
     chain: &'a mut C,
     output: &'a mut O,
