@@ -138,7 +138,6 @@ struct Standing {
     others: Vec<CarReports>,
 }
 
-/// A car, and the number of its reports from the place.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 struct CarReports {
     vehicle: u32,

@@ -184,7 +184,6 @@ pub fn lrb_rows_in(sizes: LrbSizes, input: impl Iterator<Item = LrbInput>) -> Lr
 /// A place on the road: expressway, direction, lane, position.
 type Place = (u16, u8, u8, u32);
 
-/// A position report of a car that stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Standing {
     place: Place,
@@ -220,7 +219,6 @@ fn accidents(sizes: LrbSizes, mut standing: Vec<Standing>) -> Vec<(Place, i64)> 
     found
 }
 
-/// Counts of the reports from a segment in a minute.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     reports: u64,
