@@ -298,8 +298,9 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
 }
 
 impl<W, O> Watched<'_, W, O> {
-    /// Returns how many of the next `count` records (`count` is at least 1) come before the next watermark
-    /// that must be set. Stores that watermark in `due`.
+    /// Returns how many of the next `count` records (at least 1) come before the next watermark that must be
+    /// set, with the record that makes it due. Stores that watermark in `due`. If no watermark must be set,
+    /// returns `count`.
     #[inline(always)]
     fn run_of<T, I: Input<T>>(&mut self, input: &I, count: usize) -> usize
     where

@@ -84,7 +84,7 @@ impl Calls {
     }
 }
 
-/// A call to a policy, with the policy's answer.
+/// A recorded call to a policy, with the policy's answer.
 #[derive(Serialize, Deserialize)]
 enum Call {
     Prepare(Box<Snapshot>),

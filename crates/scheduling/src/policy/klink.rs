@@ -113,9 +113,9 @@ const FREES_MEMORY: u8 = 1;
 const BY_SLACK: u8 = 2;
 const NOT_EVALUATED: u8 = 3;
 
-/// A quarter of the values that a tie-break between operators of one query can have. The first quarter is for
-/// operators that have waited for more than a cycle, the second for other operators, the last two for
-/// sources.
+/// A quarter of the range of tie-breaks between operators of one query (the lowest tie-break runs first). The
+/// first quarter is for operators that have waited for more than a cycle, the second for other operators, the
+/// last two for sources.
 const PLACES: u32 = 1 << 14;
 
 /// Upper bound of products of selectivities and costs along a query, because many factors would leave the
@@ -142,7 +142,8 @@ pub struct Klink {
     operators: Downstream<Standing>,
 }
 
-/// Values that Klink's last evaluation has computed for one operator.
+/// Values that Klink's last evaluation has computed for one operator: its query, its place in it, and its
+/// cost.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
     query: QueryId,

@@ -92,7 +92,8 @@ pub(crate) struct OutputCostOf {
     cumulative_ns: f64,
     /// Share of the records in front of the operator that it takes: below 1 if it is one of several copies.
     share: f64,
-    /// Number of the last walk over downstream operators that visited this operator.
+    /// Number of the last walk over downstream operators that visited this operator. Walks are counted from
+    /// the first update on.
     walk: u64,
     /// Share of the records of the operator at which the last walk began that lead to this operator; above 1 if
     /// several branches lead there.

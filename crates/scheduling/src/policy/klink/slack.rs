@@ -106,7 +106,8 @@ struct Expected {
 }
 
 impl Expected {
-    /// Returns the expected time in ns until the awaited watermark arrives.
+    /// Returns the expected time in ns until the awaited watermark arrives, if it has not arrived by time
+    /// zero.
     fn wait_ns(self) -> f64 {
         if self.deviation_ns > 0.0 {
             self.deviation_ns * mean_excess(-self.mean_ns / self.deviation_ns)
