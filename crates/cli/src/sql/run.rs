@@ -549,7 +549,6 @@ impl Watch<'_> {
     }
 }
 
-/// Adds the counts of a job to the sums over all jobs.
 fn add(sums: &mut Sums, job: &Running<'_>) {
     let tasks = job.handle.metrics().tasks;
     sums.rows_in += job.tally.rows_in();
@@ -559,7 +558,6 @@ fn add(sums: &mut Sums, job: &Running<'_>) {
     sums.bad += job.handle.progress().bad;
 }
 
-/// Returns the line of progress as text.
 fn progress(Sums { rows_in, rows_out, late, bad }: Sums, elapsed: Duration) -> String {
     format!("{:.1} s  {rows_in} rows in  {rows_out} out  {late} late  {bad} bad", elapsed.as_secs_f64())
 }
@@ -603,7 +601,6 @@ fn diverted_to(job: &Job) -> Vec<String> {
     files.into_iter().collect()
 }
 
-/// Summary of a job that has ended.
 #[derive(Serialize)]
 struct Ended<'a> {
     #[serde(rename = "job")]

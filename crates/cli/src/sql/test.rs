@@ -67,7 +67,7 @@ pub fn run(args: &TestArgs) -> Result<bool> {
     Ok(failed == 0)
 }
 
-/// Numbers of queries and scripts that passed or failed.
+/// Numbers of queries and SQL files that passed their test, or failed it.
 #[derive(Default)]
 struct Found {
     passed: usize,
