@@ -5,8 +5,8 @@
 //! * At a rate, record `index` is due at `start + index / rate`, and that instant, truncated to microseconds, is its
 //!   event time. The load is open: a reader that falls behind finds every record waiting, stamped with the time at
 //!   which it was due, so a stall is measured in full. (Not doing so is the mistake that Tene calls "coordinated
-//!   omission": "How NOT to Measure Latency", 2013.) Latency markers stand behind every record up to 10,000
-//!   records/s, and above that behind the first record of every 50 ms of intended time.
+//!   omission": "How NOT to Measure Latency", 2013.) A latency marker follows every record up to 10,000 records/s, and
+//!   above that the first record of every 50 ms of intended time.
 //!
 //! Speed: a poll makes one stretch of records. Each record costs a multiplication for its event time, and the
 //! generator's work for its value. A cheap value is made where its reader inspects it. Other values are made once, a
@@ -20,8 +20,8 @@
 //! others, which count as delayed by an epoch.
 //!
 //! With a [`Load`] the rate changes over time, or records come in bursts or messages, or are delayed in transit, in
-//! order: see `paced/load.rs`. Records are then kept too. A latency marker stands behind the last record of every
-//! message, or, above 10,000 messages/s, of the first message of every 50 ms.
+//! order: see `paced/load.rs`. Records are then kept too. A latency marker follows the last record of every message,
+//! or, above 10,000 messages/s, of the first message of every 50 ms.
 //!
 //! The generator's cache is shared by all queries of a run, which counts it once ([`Generate::cache_bytes`]). A paced
 //! source holds only the kept records.
@@ -520,12 +520,12 @@ impl<G: Generate> Source for Paced<G> {
         state.put(&(self.pace.written_down(), disorder, load, self.split.written_down(), self.next_index))
     }
 
-    /// Goes on behind the last record made. At a rate the saved start is kept, so records that were due in the
+    /// Continues after the last record made. At a rate the saved start is kept, so records that were due in the
     /// meantime come at once and show as latency.
     ///
     /// # Errors
-    /// If the bytes are not a saved position, if the pace, the disorder, the load or the split differs, or if
-    /// the position lies behind the limit.
+    /// If the bytes are not a saved position, if the pace, the disorder, the load or the split differs, or if the
+    /// position lies beyond the number of records.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let (saved, saved_disorder, saved_load, split, next_index): (
             WrittenPace,

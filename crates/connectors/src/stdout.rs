@@ -40,8 +40,8 @@ pub struct LinesSink<T, F, W> {
     writer: W,
     rows: RowWriter,
     row: F,
-    /// True if a row came since the writer was last flushed. The row may be with the writer, which may have a
-    /// buffer of its own.
+    /// True if a row came since the writer was last flushed. The row is in the buffer of this sink, or in one that
+    /// the writer may have.
     is_unflushed: bool,
     takes: PhantomData<fn(T)>,
 }

@@ -49,7 +49,6 @@ use super::options::Given;
 use super::value::TimestampForm;
 use super::{Decoded, FormatColumn, FormatError, RECORD_ROWS_MAX};
 
-/// The options of the format `json`.
 #[derive(Clone, Debug)]
 pub(super) struct JsonOptions {
     pub(super) values: ValueRules,
@@ -111,7 +110,6 @@ fn check(of: &SqlType) -> Result<(), String> {
     }
 }
 
-/// A decoder of JSON lines.
 pub(super) type JsonDecoder = LineDecoder<JsonRecords>;
 
 impl JsonDecoder {

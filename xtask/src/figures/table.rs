@@ -25,11 +25,8 @@ pub(super) struct Row {
 pub(super) enum Unit {
     /// The figure is written as a whole number. The head of the table names its unit.
     Whole,
-    /// The figure is in microseconds.
     Micros,
-    /// The figure is in percent.
     Percent,
-    /// The figure is a plain ratio.
     Ratio,
 }
 

@@ -93,7 +93,6 @@ impl Course {
         &self.load
     }
 
-    /// Returns true if each message is followed by a latency marker.
     pub(super) fn marks_each(&self) -> bool {
         self.marks_each
     }
@@ -241,7 +240,6 @@ impl Walk {
         &self.course
     }
 
-    /// Returns the index of the record that the walk over the load comes to next.
     pub(super) fn index(&self) -> u64 {
         self.index
     }

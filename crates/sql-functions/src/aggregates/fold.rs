@@ -26,10 +26,8 @@ pub(super) trait Fold: Send + Sync + 'static {
     /// Returns one value for each row of the argument column; for a NULL the value is arbitrary.
     fn read(&self, argument: &ArrayRef) -> ScalarBuffer<Self::Value>;
 
-    /// Adds a value to the state of a group.
     fn add(state: &mut Self::State, value: Self::Value);
 
-    /// Retracts a value from the state of a group.
     fn remove(state: &mut Self::State, value: Self::Value);
 
     /// Adds all values of another group state to a state.

@@ -47,7 +47,6 @@ impl Shape {
         }
     }
 
-    /// Returns the types of the join keys.
     pub(super) fn key_types(&self) -> Vec<SqlType> {
         self.keys[0].iter().map(|key| key.of.clone()).collect()
     }
@@ -108,7 +107,6 @@ impl Shape {
         condition.evaluate_booleans(&batch_of(schema, columns, pairs)?).map(Some)
     }
 
-    /// Returns whether the join has a condition beside the equal keys.
     pub(super) fn has_condition(&self) -> bool {
         self.condition.is_some()
     }

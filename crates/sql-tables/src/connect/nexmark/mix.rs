@@ -10,7 +10,6 @@
 //! So every id follows from the number of its event: a table of one kind has the same rows as that kind in
 //! the whole stream.
 
-/// The kind of a Nexmark event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Person,
