@@ -204,7 +204,6 @@ fn run_recorded<W: LineWorkload>(
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }
 
-/// Runs the hand-written loop of a workload over lines.
 fn run_loop<W: LineWorkload>(args: &BenchArgs, kind: LoopKind, workload: &W) -> Figures {
     let generator = &W::GENERATOR(args.seed);
     let settings = Settings::of(args);

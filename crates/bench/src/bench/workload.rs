@@ -218,8 +218,8 @@ const NETMON: Facts = Facts {
 /// Records that an edge of `etl` and `stats` is to hold: observations of 10 s of messages at 2,500 messages/s.
 const QUEUED_RECORDS: u64 = riot::QUEUED_S * riot::QUEUED_RATE_PER_S * sensor::KIND_COUNT as u64;
 
-/// Marks that an edge of `etl` and `stats` is to hold in that time: a latency marker for each message, and a watermark
-/// every millisecond.
+/// Marks that an edge of `etl` and `stats` is to hold in 10 s: a latency marker for each message, and a watermark every
+/// millisecond.
 const QUEUED_MARKS: u64 = riot::QUEUED_S * (riot::QUEUED_RATE_PER_S + 1_000);
 
 const ETL: Facts = Facts {
