@@ -1,5 +1,5 @@
-//! The laws of folds, which the tests of each aggregate check. Splitting and merging gives the same result as folding
-//! the whole; an inverse subtracts a part without a trace.
+//! The laws of folds, which the tests of each aggregate check. Splitting and merging gives the same result as
+//! folding the whole; an inverse subtracts a part as if it had never been folded.
 
 use thalweg_model::{Fold, StateReader, StateWriter};
 
