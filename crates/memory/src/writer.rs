@@ -35,8 +35,8 @@ const CROSSING_AFTER_BLOCKS: u32 = 64;
 /// second.
 const CROSSING_BYTES: u64 = 2 << 20;
 
-/// An edge grows for speed alone only while less than the memory budget divided by this number is in use. The
-/// rest is left for the state of operators, which cannot wait.
+/// An edge whose writer has room grows, to be faster between two cores, only while less than the memory
+/// budget divided by this number is in use. The rest is left for the state of operators, which cannot wait.
 const CROSSING_BUDGET_SHARE: usize = 4;
 
 /// The only writing end of an edge (invariant B1 of this crate).

@@ -52,7 +52,7 @@ impl Horizon {
     }
 
     /// Creates a horizon with the ends of `windows`, of an operator whose results do not wait for these ends.
-    /// Only its state is freed there.
+    /// At these ends the operator only frees state.
     pub fn of_expiry(windows: SlidingWindows) -> Self {
         let ends = Ends { windows, lateness: Span::ZERO, hold_results: false };
         Horizon { is_everywhere: false, ends: vec![ends] }

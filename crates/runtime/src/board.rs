@@ -192,8 +192,8 @@ impl Board {
             return (least.word != NOTHING).then_some(least);
         }
         if !but.is_empty() {
-            // Rare: another worker has just taken the task that was chosen, so that task is excluded. Then
-            // all words are read one by one.
+            // Rare: another worker has just taken the task that was chosen, so that task is left out of the
+            // search. Then all words are read one by one.
             let least = self.least_in(0..groups * GROUP, key);
             return (least.word != NOTHING).then_some(least);
         }

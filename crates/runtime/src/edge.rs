@@ -7,9 +7,9 @@ use thalweg_memory::{
 };
 use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
 
-/// Rules of marks (watermarks, latency markers, barriers, end) on an edge. If the ring of marks is full, a
-/// watermark waits for a free place and the writer writes nothing meanwhile, and a latency marker is dropped.
-/// Barriers and the end have places of their own outside the ring.
+/// Rules of marks (watermarks, latency markers, barriers, end) on an edge. If the ring of marks has no
+/// ordinary place left, a watermark waits for one and the writer writes nothing meanwhile, and a latency
+/// marker is dropped. Barriers and the end take places of the ring that are kept free for them.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeMarks;
 

@@ -79,8 +79,8 @@ const COPY: u32 = 1 << 30;
 /// Mask of the flags that are stored in one word with the number of a task's preferred worker.
 const KIND: u32 = SOURCE | COPY;
 
-/// Nanoseconds for which a worker looks for work before it sleeps, while another worker runs a task. As long
-/// as waking the worker would take.
+/// Nanoseconds for which a worker looks for work before it sleeps, while another worker runs a task. It is
+/// about the time that waking the worker would take.
 const LINGER_NS: u64 = turn::WAKE_AFTER_NS;
 
 /// Maximum number of looks for work before a worker sleeps, in case the engine's clock stands still.

@@ -90,7 +90,7 @@ pub struct OperatorCounts {
     pub operator: String,
     /// Name of the task that runs the operator.
     pub task: String,
-    /// Numbers of records by what the operator has done with them.
+    /// Numbers of records that were read, handed on, added to state, filtered out, or late.
     pub counts: Counts,
 }
 
@@ -312,8 +312,8 @@ impl QueryShared {
         self.seen.iter().map(|task| &task.probe)
     }
 
-    /// Returns the names of the tasks that wait for each other, beginning with the task to which this probe
-    /// belongs.
+    /// Returns the names of the tasks that wait for each other, beginning with the task to which the probe
+    /// `start` belongs.
     pub(crate) fn waits_for(&self, start: &Probe) -> String {
         let tasks: Vec<(&str, &Probe)> = self.seen.iter().map(|task| (&*task.name, &*task.probe)).collect();
         stuck::waits_for(&tasks, start)
@@ -574,9 +574,9 @@ impl QueryHandle {
 
     /// Returns how long ago, at `now` on the engine's clock, windows have ended whose results not all sinks
     /// have seen. Only ends after `since`, by the stamps of records, count. So a query that is left waiting
-    /// cannot appear fast. The result is empty in three cases: nothing ends before the end of the stream, any
-    /// instant may be an end, or records are stamped ahead of the clock. It has at most 10,000 ends, the
-    /// oldest first.
+    /// cannot appear fast. The result is empty in three cases: no window ends before the end of the stream,
+    /// results may come at any instant (as with timers), or records are stamped ahead of the clock. It has at
+    /// most 10,000 ends, the oldest first.
     pub fn overdue_results(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
         self.shared.delivered.overdue(since, now)
     }

@@ -62,7 +62,8 @@ pub const TASK_THREAD_FIELDS: Fields = Fields::ALL.without(Fields::FEEDBACK);
 /// The tasks of an engine that runs each in a thread of its own, at one moment.
 #[derive(Clone, Debug)]
 pub struct TaskThreads {
-    /// The tasks as a policy sees them, each an operator. [`TASK_THREAD_FIELDS`] are filled.
+    /// The tasks as a policy sees them, each an operator. Only the groups of fields in [`TASK_THREAD_FIELDS`]
+    /// are filled.
     pub snapshot: Snapshot,
     /// The threads that have started.
     pub threads: Vec<TaskThread>,

@@ -201,8 +201,9 @@ impl Merge {
         let of_moving = open().filter(moves).map(|input| input.watermark).min();
         let is_idle = of_moving.is_none() && open().next().is_some();
         // When the last input falls silent, the order in which the inputs fell silent must not matter. So the
-        // farthest of them counts, as if it had been the last (Flink does the same). A family is as far as
-        // the last of its inputs. If no input is open, all have ended.
+        // farthest of them counts, as if it had been the last (Flink does the same). Inputs that get their
+        // records from the same sources count together, with the least of their watermarks. If no input is
+        // open, all have ended.
         let of_family = |of: &InputState| {
             open().filter(|input| input.family == of.family).map(|input| input.watermark).min()
         };

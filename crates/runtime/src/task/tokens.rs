@@ -12,8 +12,9 @@ use thalweg_model::ProcessingTime;
 /// Nanoseconds of the interval for which a source gets tokens: Cameo, section 5.4, "e.g., 1 sec".
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// A token whose tag is less than this many ns before the end of an interval belongs to the next interval,
-/// unless tokens are nearer to each other.
+/// A token whose tag (the instant from which it is valid) is less than this many ns before the end of an
+/// interval belongs to the next interval. If tokens are less than twice this time apart, half their distance
+/// counts instead.
 const ROUNDED_NS: f64 = 1_000.0;
 
 /// The tokens of one source, which let its records run before records without a token.

@@ -358,7 +358,8 @@ impl Klink {
             (true, _) => place,
             (false, false) => PLACES + place,
             // Sources that have waited for less than a cycle are ordered by the time that is left until their
-            // wait counts as long. Times from 0 to two cycles are mapped to the tie-break.
+            // wait counts as long. Times from 0 to 2 cycles are mapped to the last two quarters of the range
+            // of tie-breaks.
             (false, true) => {
                 let since_ns = waits_since.plus_nanos(self.settings.cycle_ns).nanos_since(self.cycle.start);
                 let share = since_ns as f64 / (2.0 * self.settings.cycle_ns.max(1) as f64);
