@@ -170,7 +170,7 @@ const LRB: Facts = Facts {
     name: "lrb",
     windows: None,
     nominal_rate_per_s: 100_000,
-    // There are 65,536 expressway numbers, so the rate has a limit.
+    // An expressway has 1,000 records per second, and expressway numbers have 16 bits, so the rate has a limit.
     rate_per_s_max: Some(RECORDS_PER_XWAY_S << 16),
     has_own_rate: true,
     loops: &[LoopKind::Blocks],

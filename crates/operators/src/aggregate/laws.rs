@@ -35,7 +35,7 @@ fn folded<V, F: Fold<V>>(fold: &F, values: &[V]) -> F::Accumulator {
     accumulator
 }
 
-/// Saves an accumulator, loads it, and returns the loaded one.
+/// Saves an accumulator as a checkpoint would, loads it again, and returns the loaded accumulator.
 fn again<A: thalweg_model::State>(accumulator: &A) -> A {
     let mut writer = StateWriter::default();
     writer.put(accumulator).unwrap();

@@ -212,7 +212,7 @@ struct Panes<A> {
     sum: Option<A>,
 }
 
-/// The positions of all keys in their windows.
+/// The position of each key in its count windows, with the accumulators of its panes.
 #[derive(Debug)]
 struct Runs<K, A> {
     shape: Shape,

@@ -32,12 +32,12 @@ impl Reach {
     }
 }
 
-/// The rule by which the contents of two sessions are merged.
+/// The rule by which the contents of two sessions, such as their accumulators, are merged.
 pub(super) trait Melt<A> {
     /// Merges the content of a later session into `content`, which is that of the earlier one.
     fn melt(&self, content: &mut A, later: A);
 
-    /// Returns the bytes that the content of a session holds beyond itself.
+    /// Returns the bytes that the content of a session holds beyond its own size.
     fn held(&self, content: &A) -> usize;
 }
 
