@@ -193,7 +193,6 @@ pub struct WorkerMetrics {
     pub wait_ns: Option<u64>,
 }
 
-/// Returns `count / per`; `None` if `per` is 0.
 fn ratio(count: u64, per: u64) -> Option<f64> {
     (per > 0).then(|| count as f64 / per as f64)
 }
@@ -275,7 +274,6 @@ impl QueryMetrics {
 }
 
 impl TaskMetrics {
-    /// Returns the task's metrics of the interval between `earlier` and this moment: counters are subtracted.
     fn since(&self, earlier: &Self) -> Self {
         let operators = self.operators.iter().zip(&earlier.operators);
         let stages = self.stages.iter().zip(&earlier.stages);
@@ -338,7 +336,6 @@ impl OperatorCounts {
 }
 
 impl EdgeMetrics {
-    /// Returns the edge's metrics of the interval between `earlier` and this moment: counters are subtracted.
     fn since(&self, earlier: &Self) -> Self {
         let (now, then) = (&self.counts, &earlier.counts);
         let counts = EdgeCounts {

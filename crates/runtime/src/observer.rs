@@ -167,7 +167,6 @@ impl Observer {
         self.queries.iter().flatten().map(|query| &query.shared)
     }
 
-    /// Returns the first free number, for a new query.
     pub(crate) fn next_query(&self) -> QueryId {
         let free = self.queries.iter().position(Option::is_none).unwrap_or(self.queries.len());
         QueryId(u32::try_from(free).expect("the number of queries is bounded"))

@@ -82,7 +82,6 @@ impl Ranker {
         &self.observer
     }
 
-    /// Adds a query to the snapshot of the policy, and returns the numbers of its tasks.
     pub(crate) fn admit(
         &mut self,
         shared: Arc<QueryShared>,

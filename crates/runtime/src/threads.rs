@@ -111,7 +111,6 @@ struct Seat {
     /// read behind a fence by parties that make work. Relaxed: the fences of the parker order it.
     sleeps_until_ns: AtomicU64,
     name: String,
-    /// Serial number of the task's query.
     serial: u64,
     /// The instant at which the last run of the task ended, in ns of the engine's clock, and the watermark that the
     /// task had then, as the bits of its microseconds, or of the least number if it had none. Relaxed: written by the

@@ -94,7 +94,6 @@ enum Call {
 }
 
 impl Call {
-    /// Returns the number of bytes that a recorded call takes in memory.
     fn bytes(&self) -> usize {
         let of_snapshot = match self {
             Call::Prepare(snapshot) => {

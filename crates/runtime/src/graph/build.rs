@@ -84,7 +84,6 @@ pub(crate) struct BuiltTask {
     /// Maximum number of rows in a record, if a record stands for several rows. The number is requested when
     /// the query is built, because user code answers, and user code must not run under a lock of the engine.
     pub(crate) rows_max: Option<u32>,
-    /// True if the results of the task arrive asynchronously.
     pub(crate) is_deferred: bool,
 }
 
@@ -213,7 +212,6 @@ struct Made {
     writers: Range<usize>,
 }
 
-/// Makes the tasks of a query from their plans.
 struct MakeTasks<'a> {
     pool: &'a Arc<Pool>,
     aims: Aims,

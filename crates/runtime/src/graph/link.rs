@@ -121,8 +121,8 @@ pub enum EdgeMaking {
     Queue(QueueOptions),
 }
 
-/// One end of an edge of blocks or of a queue. The kind is chosen when the edge is opened, and the code that
-/// builds the task is told which kind it is.
+/// One end of an edge of blocks or of a queue. The kind is chosen when the edge is opened; the code that
+/// builds a task knows the kind and takes the end of that kind.
 pub enum End<B, Q> {
     /// The end of an edge that is made of blocks.
     Blocks(B),

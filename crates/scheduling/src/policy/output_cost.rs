@@ -101,7 +101,6 @@ pub(crate) struct OutputCostOf {
 }
 
 impl OutputCosts {
-    /// Creates a table of output costs that has no entries.
     pub(crate) fn new(form: OutputCost, min_selectivity: f64) -> Self {
         let least = *OUTPUT_SELECTIVITY.start();
         let min_selectivity = if min_selectivity > least { min_selectivity.min(1.0) } else { least };

@@ -53,7 +53,6 @@ impl Turns {
         0.0 - (self.count(operator) - self.base) as f64
     }
 
-    /// Counts a turn that `operator` has taken.
     pub(crate) fn take(&mut self, operator: OperatorId) {
         let index = operator.0 as usize;
         if index >= self.turns.len() {
