@@ -200,14 +200,15 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// Type of the input handle by which one instance of a keyed operator reads the values of this segment.
     type Instance: InputPlan<T>;
 
-    /// Plans the segment up to an exchange by the keys of `operator`. Returns the input handle of each instance.
+    /// Turns the segment into tasks that end at an exchange by the keys of `operator`. Returns the input handle of each
+    /// instance of `operator`.
     fn exchange<P: Operator<T> + 'static>(self, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>;
 
     /// Type of the input handle by which the operator behind the segment, in another task, reads its values.
     type Input: InputPlan<T>;
 
-    /// Plans the segment up to an edge to another task; the chaining decides the tasks of its operators. The edge
-    /// has the given `kind`, unless the segment is an edge already.
+    /// Turns the segment into tasks that end at an edge to another task; the chaining decides which operators share a
+    /// task. The edge has the given `kind`, unless the segment is an edge already.
     fn input(self, planner: &mut Planner, kind: EdgeKind) -> Self::Input;
 
     /// Ends the segment at `output`, with as many of its operators in one task as possible. The name of the

@@ -86,9 +86,9 @@ pub struct Measured {
     /// Share of latency markers that arrived within the latency target. Their latency counts from the time at
     /// which a record was to be sent.
     pub markers_in_time: Option<f64>,
-    /// Latency of results, those that are due and not delivered included with their age, over the costs of
-    /// one record at the operators of the query; the mean over the queries. The time of a step, and so a
-    /// cost, includes the choice of the task.
+    /// Slowdown (Klink, section 6.1.2): the latency of results divided by the sum of the costs of one record
+    /// at each operator of the query; the mean over the queries. Results that are due and not delivered count
+    /// with their age. Costs include the time in which a worker chooses the task.
     pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues of the run, even if the other figures of this
     /// struct cover only some queries. It is the mean over samples.

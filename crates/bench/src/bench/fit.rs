@@ -30,8 +30,8 @@ use super::windows;
 use super::workload::{Facts, Windows, Workload};
 use crate::values::Rate;
 
-/// Largest distance over which generated records are shuffled: larger than any run needs, and small enough that
-/// the numbers which generators compute from an index stay in range.
+/// Largest span of event time within which generated records are shuffled: larger than any run needs, and
+/// small enough that the numbers which generators compute from an index stay in range.
 const DISORDER_MAX: Span = Span::from_secs(3_600);
 
 /// Longest time over which the queries of a run may be deployed; a longer run makes no sense.

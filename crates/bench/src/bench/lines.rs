@@ -70,7 +70,8 @@ pub trait LineWorkload {
         unreachable!("a workload without a loop is not run with --api {}", kind.name())
     }
 
-    /// Returns the results that are expected for these lines, from the reference. The options have the windows.
+    /// Returns the results that the reference expects for these lines, in the windows that the options
+    /// choose.
     fn rows(&self, args: &BenchArgs, inputs: &mut LineInputs<'_>, lines: &[&str]) -> Vec<Self::Row>;
 
     /// Writes a result as a row of CSV.

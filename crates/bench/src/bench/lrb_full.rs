@@ -32,8 +32,8 @@ use tolls::Tolls;
 /// Names of the files of Linear Road's results, without the extension `.csv`.
 const RESULTS: [&str; 4] = ["type0_toll", "type1_accident", "type2_balance", "type3_daily"];
 
-/// Operators that filter out requests without an answer: requests of a kind that has none, and requests for a
-/// day without a historical toll.
+/// Names of the operators that filter out requests without an answer: requests of a kind that has none, and
+/// requests for a day without a historical toll.
 const UNANSWERED: [&str; 2] = ["answerable", "daily expenditures"];
 
 /// Number of records of all queries above which a generated run is only checked for lost records: the
