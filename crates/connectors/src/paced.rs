@@ -625,8 +625,8 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
 
     #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<G::Item>) -> Q) -> Q {
-        // This assertion runs in debug builds only, because it would run per record. In release builds it
-        // would make a filter's loop reload the generator.
+        // The check that the record is not taken yet runs in debug builds only, because it would run per record. In
+        // release builds it would make a filter's loop reload the generator.
         debug_assert!(offset < self.remaining(), "only records that remain are looked at");
         match self.made {
             Made::Anew(generator, _) => {

@@ -68,7 +68,7 @@ impl JsonOptions {
         Ok(options)
     }
 
-    /// Binds the options that are shared by all formats whose values are JSON.
+    /// Reads the options that are shared by all formats whose values are JSON.
     pub(super) fn bind_common(given: &mut Given<'_>, columns: &[FormatColumn]) -> Result<Self, FormatError> {
         let forms = [
             ("SQL", TimestampForm::Sql),

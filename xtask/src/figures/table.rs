@@ -1,6 +1,5 @@
 //! Tables as Markdown: each figure has a row with its median and spread over all rounds, and its target.
 
-/// A table of figures of one kind.
 pub(super) struct Table {
     /// Head of the first column: the name of the figures, and their unit if all have the same.
     pub(super) head: String,

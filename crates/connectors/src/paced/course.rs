@@ -251,7 +251,7 @@ impl Walk {
         Times { is_marked: self.times.is_marked && self.left == 1, ..self.times }
     }
 
-    /// Returns the nanoseconds between two records at the rate at which the walk has arrived.
+    /// Returns the nanoseconds between two records at the rate that the load has at the walk's present position.
     pub(super) fn spacing_ns(&self) -> u64 {
         WORK_PER_RECORD / self.piece.rate
     }

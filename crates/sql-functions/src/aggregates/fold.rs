@@ -30,7 +30,7 @@ pub(super) trait Fold: Send + Sync + 'static {
 
     fn remove(state: &mut Self::State, value: Self::Value);
 
-    /// Adds all values of another group state to a state.
+    /// Merges the state of another accumulator's group into the state of a group.
     fn merge(state: &mut Self::State, other: &Self::State);
 
     /// Returns the column of results, one result per group state.

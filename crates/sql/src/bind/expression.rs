@@ -54,7 +54,6 @@ impl<'a> Scope<'a> {
         Scope { schema, columns, next: Cell::new(0) }
     }
 
-    /// Returns the index of a column.
     fn place(&self, column: &datafusion_common::Column) -> Option<usize> {
         let next = self.next.get();
         let is_next = next < self.schema.fields().len()

@@ -435,7 +435,6 @@ fn offset_of(offset: &Typed) -> Result<u32> {
     })
 }
 
-/// Returns the frame of an OVER call.
 fn frame_of(function: &WindowFunction, time: Option<usize>) -> Result<Frame> {
     let frame = &function.params.window_frame;
     let name = function.fun.name().to_uppercase();

@@ -136,7 +136,6 @@ fn is_proctime(expression: &ast::Expr) -> bool {
     expression.to_string().eq_ignore_ascii_case("PROCTIME()")
 }
 
-/// Returns an expression over columns of a table, with types.
 fn bind_over(binder: &Binder<'_>, expression: &ast::Expr, seen: &[TableColumn]) -> Result<Typed, SqlError> {
     let mut expression = expression.clone();
     plain::make_expression_plain(&mut expression)?;

@@ -62,8 +62,8 @@ struct Replaced {
     version: Option<Box<[u8]>>,
     /// Number of updates with this time and key whose new rows did not arrive yet.
     count: u64,
-    /// Sequence number under which the last update with this time and key was stored; an entry of `noted`
-    /// with a smaller number is stale.
+    /// Sequence number under which the last update with this time and key was stored; an entry of the list
+    /// `noted` with a smaller number is stale.
     noted_at: u64,
 }
 

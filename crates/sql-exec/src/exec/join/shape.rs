@@ -19,9 +19,7 @@ use crate::plan::{Column, Join, JoinKind};
 pub struct Shape {
     /// Kind of the join: inner, outer, semi or anti.
     pub(super) kind: JoinKind,
-    /// Schemas of the two inputs of the join.
     pub(super) inputs: [SchemaRef; 2],
-    /// Schema of the output rows of the join.
     pub(super) output: SchemaRef,
     keys: [Vec<Typed>; 2],
     is_null_equal: Vec<bool>,

@@ -66,7 +66,6 @@ impl Mix {
         }
     }
 
-    /// Returns the kind of the event with the given number.
     pub(super) fn kind_of(&self, event: u64) -> Kind {
         match event % self.round() {
             place if place < self.people => Kind::Person,
