@@ -335,9 +335,9 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room. Returns
-    /// the index after the last record made. The function is inlined, as `poll` is. So the loop of the chain
-    /// behind it, down to the block that it fills, keeps all values in registers.
+    /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room. Returns the
+    /// index after the last record made. The function is inlined, as `poll` is. So the loop over this function and
+    /// the downstream operators of its task, down to the block that they fill, keeps all values in registers.
     #[inline(always)]
     fn make<O: Output<G::Item>>(&mut self, limit: usize, bound_index: u64, output: &mut O) -> u64 {
         // One call makes records of one run of the split only: a range of places in the order in which all

@@ -56,7 +56,8 @@ impl Mix {
         self.auctions
     }
 
-    /// Returns how many events of a round precede the events of a kind, and how many events of that kind a
+    /// Returns two numbers for a kind of event in a round, the fixed sequence of people, auctions and bids
+    /// that repeats: how many events of a round precede those of the kind, and how many events of the kind a
     /// round has.
     fn share(&self, kind: Kind) -> (u64, u64) {
         match kind {
