@@ -198,7 +198,6 @@ pub fn run(args: &SteerArgs) -> Result<bool> {
     }
 }
 
-/// Reads the token.
 fn token(file: &Path) -> Result<String> {
     let refused = || format!("--token-file: {} cannot be read", file.display());
     let length = fs::metadata(file).with_context(refused)?.len();
@@ -309,7 +308,6 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Shows a round.
     fn show(&mut self, round: Round) -> Result<()> {
         let (rows, applied) = match round {
             Round::Applied { rows, applied } => (rows, applied),

@@ -167,7 +167,6 @@ fn run_generated<W: LineWorkload>(
     Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
 }
 
-/// Runs the query from recorded lines, to the end of the file `input`.
 fn run_recorded<W: LineWorkload>(
     args: &BenchArgs,
     workload: &W,

@@ -147,7 +147,6 @@ pub fn capacity_per_s(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result
     Ok(driven.measured.throughput_per_s)
 }
 
-/// Returns the names of the queries of a group.
 fn names_of(part: &BenchArgs, group: Group) -> Vec<String> {
     (1..=part.queries()).map(|number| format!("{}-{number}", group.name())).collect()
 }

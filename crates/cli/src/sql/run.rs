@@ -103,7 +103,6 @@ fn drain_timeout(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// A job of the SQL script that is running.
 struct Running<'a> {
     handle: QueryHandle,
     job: &'a Job,
@@ -243,7 +242,6 @@ fn start<'a>(
     Ok(running)
 }
 
-/// A job that is planned and ready to be submitted.
 struct Planned {
     graph: Graph,
     tally: Tally,
@@ -420,7 +418,6 @@ struct Watch<'a> {
 /// The reason why jobs were asked to end, if they were.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Request {
-    /// The jobs of the run were not asked to end.
     None,
     /// The jobs were asked to end because the time given by `--for` was up.
     TimeIsUp,

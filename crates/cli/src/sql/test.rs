@@ -75,7 +75,6 @@ struct Found {
 }
 
 impl Found {
-    /// Tests the queries of a file `*.test.sql`.
     fn cases(&mut self, args: &TestArgs, file: &Path, text: &str) -> Result<()> {
         let name = file.display();
         let manner = Manner { workers: args.workers.into(), ..Manner::default() };

@@ -169,7 +169,6 @@ impl Statistic {
     }
 }
 
-/// A result of a statistic.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Point {
     statistic: Statistic,
@@ -396,7 +395,6 @@ fn millis(event_time: EventTime) -> i64 {
     event_time.as_micros().div_euclid(1_000)
 }
 
-/// The points of a plot.
 #[derive(Clone, PartialEq, Debug)]
 struct Points {
     key: (Statistic, Kind),

@@ -23,7 +23,6 @@ const ALPHA: f64 = 0.39701;
 pub struct Registers {
     /// The rank of each register, 0 for one without a hash; empty before the first value.
     ranks: Vec<u8>,
-    /// Sum of all ranks.
     sum: u32,
     /// Number of registers with a rank above 0.
     used: u32,
