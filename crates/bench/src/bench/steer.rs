@@ -154,7 +154,7 @@ impl Driver for OwnThreads<'_> {
                     key.map_err(|error| Unobserved(format!("thread {}: {error}", thread.number)))?
                 }
             };
-            // A thread that has ended in the meantime has no key. It is left out from now on.
+            // A thread that has ended in the meantime is no longer found, and left out from now on.
             if let Some(key) = key {
                 self.keys.insert(task, key);
                 steered.push(SteeredThread { key, operator: thread.operator, name: thread.name });

@@ -84,7 +84,8 @@ pub struct Facts {
     /// Whether the workload needs its records in their order of arrival, so that its source has one split and one
     /// worker at a time runs each operator.
     pub is_serial: bool,
-    /// Largest number of chunks of an edge. By default an edge then holds 49,152 records.
+    /// Largest number of chunks (units of memory allocation) of an edge. With the engine's default number, an edge
+    /// holds 49,152 records.
     pub chunks_per_edge: u32,
     /// Largest number of watermarks and latency markers that wait on an edge.
     pub marks_per_edge: u32,

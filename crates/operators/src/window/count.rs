@@ -161,7 +161,7 @@ struct Shape {
     /// Number of records in a pane: the greatest common divisor of size and slide, or a whole window if
     /// windows do not overlap.
     pane: u64,
-    /// Number of records between two windows that fall into no window.
+    /// Number of records of a key between two consecutive windows, which fall into no window.
     between: u64,
     /// Number of panes that make up one window.
     window_panes: u64,

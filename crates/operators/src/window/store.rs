@@ -198,7 +198,8 @@ pub(crate) enum Place {
     Refused,
 }
 
-/// A table of a pane. `updates` tells which windows a value updates, if some of them have fired.
+/// The table of a pane into which a value goes. `updates` tells which windows a value updates, if some of them have
+/// fired.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TablePlace {
     table: TableIndex,

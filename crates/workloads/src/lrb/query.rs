@@ -210,7 +210,7 @@ impl Fold<PositionReport> for StoppedCars {
     }
 }
 
-/// An aggregate: the mean of speeds in whole miles per hour.
+/// An aggregate: the mean of speeds, each of which is given in whole miles per hour.
 #[derive(Clone, Copy, Debug)]
 struct AverageSpeed;
 

@@ -71,8 +71,9 @@ const PERIOD_S: f64 = 1.0;
 /// Load at which claims about the point of saturation are judged, as a multiple of the capacity.
 const SATURATION: f64 = 1.0;
 
-/// Load at which claims about the highest rate are judged, and of the experiments on queues and on the period. In the
-/// paper the highest rate is 1.2 times the one at which its best form saturates.
+/// Load, as a multiple of the capacity, at which claims about the highest rate are judged, and at which the experiments
+/// on queues and on the time between rounds run. In the paper the highest rate is 1.2 times the one at which its best
+/// form saturates.
 const BEYOND: f64 = 1.2;
 
 /// Name of the task that makes the records.
@@ -112,7 +113,7 @@ pub enum Panel {
 }
 
 impl Panel {
-    /// Returns the plan of the runs from which the panel is drawn.
+    /// Returns the plan of the runs from which the panel, a figure of the paper, is drawn.
     pub fn plan(self, is_quick: bool) -> Plan {
         let loads: &[f64] = if is_quick { &[0.9, 1.0, 1.2] } else { &[0.7, 0.9, 1.0, 1.1, 1.2, 2.0] };
         let about = "A thread for each operator, all on one core, and an operator takes 0.1 ms of CPU time for a record, times its \
@@ -193,8 +194,8 @@ impl Panel {
         run.period = Span::from_micros((self.period_s(at) * 1e6) as i64);
     }
 
-    /// Returns the claims of the paper about the panel, with their verdicts. Claims about saturation are judged at
-    /// [`SATURATION`], and those about the highest rate at [`BEYOND`].
+    /// Returns the claims of the paper about this figure of it, with their verdicts. Claims about saturation are judged
+    /// at [`SATURATION`], and those about the highest rate at [`BEYOND`].
     pub fn claims(self, runs: Evidence<'_>) -> Vec<Claim> {
         let (saturation, beyond) = (Some(SATURATION), Some(BEYOND));
         let ours = "ours: queues are of more equal length than those of the OS";

@@ -151,7 +151,8 @@ pub(super) struct Sessions<A> {
 }
 
 impl<A> Sessions<A> {
-    /// Bytes of the first node of a tree of sessions: the node has room for eleven sessions, and has links.
+    /// Bytes of the first node of a tree of sessions: the node has room for eleven sessions, and links to
+    /// other nodes.
     pub(super) const TREE_BYTES: usize = 11 * size_of::<(EventTime, Session<A>)>() + 2 * size_of::<usize>();
 
     /// Bytes of one more session in a tree that has several nodes: such nodes are at least half full.
