@@ -206,8 +206,9 @@ pub enum Sharing {
     /// The output for a record depends on earlier records of the same key, and on marks. Several instances may run in
     /// parallel, each with keys of its own, if every one sees all marks.
     Keyed,
-    /// Several workers may run instances of the operator: it emits only at marks, and the states of its
-    /// instances can be merged before a mark. Partial state belongs to a worker and an epoch.
+    /// Several workers may run instances of the operator: it emits only when it gets a [`Mark`](crate::Mark), such
+    /// as a watermark, and the states of its instances can be merged before that. Each worker has a partial
+    /// state for each epoch.
     Merging,
 }
 

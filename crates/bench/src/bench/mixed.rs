@@ -52,7 +52,7 @@ pub fn parts(args: &BenchArgs) -> Vec<BenchArgs> {
     KINDS.map(part).into()
 }
 
-/// Runs the queries of the three workloads on one engine.
+/// Runs the queries of YSB, Linear Road and NYC taxis at the same time, all in one engine.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let parts = parts(args);

@@ -178,7 +178,8 @@ impl Iterator for Pieces {
     }
 }
 
-/// The times at which a record is sent and at which it arrives, in nanoseconds from the start of the load.
+/// The times of a record by the plan of a load generator, in nanoseconds from the start of the load: when its sender
+/// sends it, and when the engine can first read it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Times {
     pub(super) sent_ns: u64,

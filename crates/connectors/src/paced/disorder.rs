@@ -77,7 +77,8 @@ impl Disorder {
         Span::from_micros(shuffled.as_micros().saturating_add(early.as_micros()))
     }
 
-    /// Returns a range of indexes whose records are all among the first `count` records that come.
+    /// Returns a range of record indexes (positions in event-time order) all of which are certain to be among the
+    /// first `count` records that arrive. [`others`](Self::others) has the remaining ones.
     pub fn whole(&self, count: u64) -> Range<u64> {
         let places = count - count % self.run_records;
         let first = self.early.map_or(0, |early| early.epoch_records());

@@ -449,8 +449,9 @@ impl Turn<'_> {
         let mut cost_ns = 0.0;
         if let Some(ranker) = &mut self.ranker {
             cost_ns = ranker.observer().cost_ns(body.operator);
-            // A block should be full when it is deposited for a parallel task, unless filling it takes longer
-            // than the time between two rounds of ranking.
+            // An operator fills a block of records before it hands the block to the workers that run the next
+            // operator, unless filling it takes longer than `ROUND_NS`, the time between two rankings of all
+            // operators.
             let is_short = cost_ns * f64::from(body.bundle_records) <= ROUND_NS as f64;
             let records_min = if is_short { body.bundle_records } else { 0 };
             let records = ranker.quantum(body.operator, self.now).max(records_min);

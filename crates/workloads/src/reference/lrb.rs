@@ -107,7 +107,8 @@ pub struct LrbSizes {
     pub accidents_slide_us: i64,
     /// Size of the windows in which reports are counted.
     pub tolls_us: i64,
-    /// Size of the last windows, which take tolls and accidents together: whole seconds, at most `tolls_us`.
+    /// Size in µs of the windows of the query's last operator, which joins tolls with accidents: a multiple of
+    /// 1,000,000, at most `tolls_us`.
     pub last_us: i64,
 }
 
