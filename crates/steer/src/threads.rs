@@ -36,7 +36,7 @@ impl Processes {
         Processes { root: root.into() }
     }
 
-    /// Returns the folder from which processes are read: `/proc`, or a copy of it for tests.
+    /// Returns the folder of the view.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -103,7 +103,7 @@ impl fmt::Display for CannotSteer {
 
 impl std::error::Error for CannotSteer {}
 
-/// Reason for which the tool has stopped steering, which it does once a period.
+/// Reason for which the loop has ended.
 #[derive(Debug)]
 pub enum Ended {
     /// It was asked to.
