@@ -63,7 +63,6 @@ impl StepCommand {
         Self::program(name, workspace, &workspace::cargo(), arguments)
     }
 
-    /// Creates a step that runs any program.
     pub(crate) fn program(
         name: &'static str,
         workspace: &Workspace,

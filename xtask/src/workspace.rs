@@ -20,7 +20,6 @@ pub(crate) struct Workspace {
     pub(crate) packages: Vec<Package>,
 }
 
-/// A member package of the workspace.
 #[derive(Debug)]
 pub(crate) struct Package {
     /// Name of the package, such as `thalweg-model`.

@@ -163,7 +163,6 @@ fn by_turns(args: &BenchArgs) -> Vec<BenchArgs> {
     runs
 }
 
-/// Returns the comparison of all runs of one command.
 fn comparison(args: &BenchArgs, runs: Vec<Run>) -> Comparison {
     let Facts { name, .. } = args.workload().facts();
     let title = match &args.policy[..] {

@@ -46,7 +46,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// Returns the options and arguments of the command that was given, with the sources of their values.
+/// Returns the options and arguments of the command that was given, and for each whether its value was given
+/// or is a default.
 fn given_options(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().expect("clap has asked for a command").1
 }

@@ -10,7 +10,6 @@ use thalweg_cli::options::{converted, number_and_unit, percent_within, span};
 use thalweg_workloads::lrb::LrbWindows;
 use thalweg_workloads::tenants::SOURCES;
 
-/// Largest number of runs of one command.
 const REPEAT_MAX: u32 = 1_000;
 
 /// A rate in records per second, or the highest rate possible.

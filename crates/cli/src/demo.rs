@@ -23,7 +23,7 @@ use queries::Running;
 use screen::{Frame, Screen};
 use summary::{Cost, Ended};
 
-/// Interval at which the demo checks whether it is over.
+/// Interval at which the demo checks whether its time is up or a query has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Time of the first frame of the demo. A rate can only be shown after some time, but users should not wait

@@ -34,7 +34,7 @@ pub fn span(text: &str) -> Result<Span, String> {
     Ok(Span::from_micros(micros as i64))
 }
 
-/// Returns a parser for a duration within these bounds.
+/// Returns a parser for a duration within these bounds, both included.
 pub fn span_within([min, max]: [Span; 2]) -> impl Fn(&str) -> Result<Span, String> + Clone {
     move |text| match span(text)? {
         found if (min..=max).contains(&found) => Ok(found),
@@ -42,7 +42,7 @@ pub fn span_within([min, max]: [Span; 2]) -> impl Fn(&str) -> Result<Span, Strin
     }
 }
 
-/// Returns a parser for a share in per cent, such as `40` or `12.5`, within these bounds.
+/// Returns a parser for a share in per cent, such as `40` or `12.5`, within these bounds, both included.
 pub fn percent_within([min, max]: [f64; 2]) -> impl Fn(&str) -> Result<f64, String> + Clone {
     move |text| {
         let percent = text.parse::<f64>().map_err(|_| format!("`{text}` is no number; write 40 for 40 %"))?;
@@ -56,7 +56,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     seconds_from(0.0, text)
 }
 
-/// Parses a number of seconds that is long enough for a measurement.
+/// Parses a number of seconds from 0.001 to a day, for a run that is measured.
 pub fn measured_seconds(text: &str) -> Result<f64, String> {
     seconds_from(MEASURED_SECONDS_MIN, text)
 }

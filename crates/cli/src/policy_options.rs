@@ -7,16 +7,19 @@ use thalweg::scheduling::{DelayStatistics, Settings};
 
 use crate::options::{percent_within, span_within};
 
-/// Bounds of a round: from the cost of a round of some hundred tasks to what no user waits for.
+/// Bounds of the time between two rounds, in which a policy renews its priorities: from about the cost of a
+/// round of some hundred tasks to a time that a user would notice.
 const ROUND: [Span; 2] = [Span::from_micros(10), Span::from_secs(1)];
 
-/// Bounds of Klink's cycle: from a round to the bound of starvation.
+/// Bounds of the duration of Klink's cycle: from the usual time between two rounds of a policy to a minute,
+/// for which no task should starve.
 const CYCLE: [Span; 2] = [Span::from_millis(1), Span::from_secs(60)];
 
-/// Bounds of Cameo's grain. Without a grain, another operator may be chosen after each block.
+/// Bounds of Cameo's grain, the least time for which an operator runs before another is chosen. With a grain
+/// of 0, another operator may be chosen after each block of records.
 const GRAIN: [Span; 2] = [Span::ZERO, Span::from_secs(1)];
 
-/// Bounds of the deviation of Cameo's noise on costs: its paper has up to 1 s.
+/// Bounds of the standard deviation of the noise that Cameo adds to costs: its paper has up to 1 s.
 const NOISE: [Span; 2] = [Span::ZERO, Span::from_secs(10)];
 
 /// Parameters of policies, which have the names of their papers.

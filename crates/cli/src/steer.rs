@@ -38,7 +38,7 @@ use thalweg_steer::tool::{CannotSteer, Ended, Plan, Tool};
 use crate::sql;
 use table::{Table, plain};
 
-/// Longest text of a token in bytes.
+/// Largest size in bytes of the file that `--token-file` names.
 const TOKEN_BYTES_MAX: u64 = 64 << 10;
 
 const EXAMPLES: &str = "\
@@ -162,8 +162,8 @@ struct CommonArgs {
 }
 
 impl CommonArgs {
-    /// Returns true if the policy is that of the earlier Lachesis, which gave all threads of an operator the length of its
-    /// input.
+    /// Returns true if the policy is that of the earlier Lachesis, which ranked all threads of an operator by
+    /// the length of its input queue.
     fn is_earlier(&self) -> bool {
         self.policy == congestion::V1_NAME
     }
@@ -177,7 +177,8 @@ enum Format {
     Json,
 }
 
-/// Runs the command; returns `false` if no round could be used, or if something could not be put back.
+/// Runs `thalweg steer`. Returns `false` if all rounds of steering were skipped, or if the priority of some
+/// thread could not be restored.
 pub fn run(args: &SteerArgs) -> Result<bool> {
     match &args.engine {
         Some(EngineArgs::Flink(flink)) => {
@@ -213,7 +214,6 @@ pub fn run(args: &SteerArgs) -> Result<bool> {
     }
 }
 
-/// Reads a token from a file.
 fn token(file: &Path) -> Result<String> {
     let refused = || format!("--token-file: {} cannot be read", file.display());
     let length = fs::metadata(file).with_context(refused)?.len();
@@ -226,7 +226,8 @@ fn token(file: &Path) -> Result<String> {
     Ok(fs::read_to_string(file).with_context(refused)?.trim().to_owned())
 }
 
-/// Puts back what tools that have ended left behind.
+/// Restores the priorities of threads that tools which have ended had changed. Returns `false` if some could
+/// not be restored.
 fn restore() -> Result<bool> {
     let folder = steering::states_folder();
     let restored = state_file::restore_all(&folder, &Processes::default(), &Linux);
@@ -238,14 +239,15 @@ fn restore() -> Result<bool> {
     Ok(restored.failures.is_empty())
 }
 
-/// Returns the policy of the options, with their parameters.
+/// Creates the policy that the options name, with the parameters that they give.
 fn chosen(args: &CommonArgs) -> Result<Box<dyn Policy>> {
     args.policy_options.idle(&[&args.policy]).iter().for_each(|note| console::note(note));
     let policy = policy::configured(&args.policy, &args.policy_options.settings());
     policy.map_err(|error| WrongOption(format!("--policy: {error}")).into())
 }
 
-/// Steers an engine until Ctrl-C, or for the time of the options.
+/// Steers the threads of an engine by `policy` until Ctrl-C, or for the time that `--for` gives. Returns `false` in
+/// the same cases as [`run`].
 fn steer(driver: impl Driver, policy: Box<dyn Policy>, args: &CommonArgs) -> Result<bool> {
     let translator = steering::translator(&args.translator).map_err(WrongOption)?;
     let interrupt = Interrupt::listen()?;
@@ -263,7 +265,8 @@ fn steer(driver: impl Driver, policy: Box<dyn Policy>, args: &CommonArgs) -> Res
     })?;
     steering::note_begin(&tool);
     let until = args.length.map(|length| Instant::now() + steering::duration(length));
-    // The reader of standard output may go away, or a file may be on a disk that is full.
+    // A round may fail to be shown: the reader of standard output may go away, or the disk of a file may be
+    // full. The first such error ends the steering.
     let unshown = RefCell::new(None);
     let is_over = || {
         let is_late = || until.is_some_and(|until| until <= Instant::now());
@@ -291,7 +294,7 @@ fn steer(driver: impl Driver, policy: Box<dyn Policy>, args: &CommonArgs) -> Res
     Ok(shown.rounds > 0 && restored.failures.is_empty())
 }
 
-/// The rounds as they are shown, with their sums.
+/// Shows each round of steering, and adds up the numbers of all rounds.
 struct Shown<'a> {
     args: &'a CommonArgs,
     table: Table,
@@ -299,9 +302,9 @@ struct Shown<'a> {
     skipped: u64,
     changes: u64,
     failures: u64,
-    /// The last reason for which a round was skipped, which is not told again and again.
+    /// The reason for which the last round was skipped, if it was. A reason that repeats is shown once.
     last_reason: Option<String>,
-    /// The last failure for a thread, likewise.
+    /// The last failure to change the priority of a thread. A failure that repeats is shown once.
     last_failure: Option<String>,
 }
 
@@ -320,7 +323,6 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Shows a round.
     fn show(&mut self, round: Round) -> Result<()> {
         let (rows, applied, notes) = match round {
             Round::Applied { rows, applied, notes } => (rows, applied, notes),
@@ -359,13 +361,13 @@ impl<'a> Shown<'a> {
         Ok(())
     }
 
-    /// Writes the gauges of a round, if a file is named for them.
+    /// Writes the figures of a round to the file of `--prometheus`, if that option is given.
     fn gauge(&self, rows: &[Row]) -> Result<()> {
         let counts = [self.rounds, self.skipped, self.changes, self.failures];
         self.args.prometheus.as_ref().map_or(Ok(()), |file| gauges::write(file, rows, counts))
     }
 
-    /// Returns what was done, as a line.
+    /// Returns the numbers of rounds, changes and failures as a line of text.
     fn summary(&self) -> String {
         let Shown { rounds, skipped, changes, failures, .. } = self;
         let would = if self.args.dry_run { " that a run would make" } else { "" };
@@ -391,7 +393,7 @@ fn short(priority: Priority) -> String {
     }
 }
 
-/// Returns a line for each thread that a round has changed.
+/// Returns a line of text for each thread whose priority a round has changed.
 fn changes(rows: &[Row], applied: &Applied) -> String {
     let line = |Change { key, from, to }: &Change| {
         let name = rows.iter().find(|row| row.thread.key == *key).map_or("", |row| row.thread.name.as_str());
@@ -401,7 +403,6 @@ fn changes(rows: &[Row], applied: &Applied) -> String {
     applied.changes.iter().map(line).collect()
 }
 
-/// Returns a round as a JSON object.
 fn as_json(rows: &[Row], applied: &Applied) -> serde_json::Value {
     let thread = |Row { thread, pending, rank, priority }: &Row| {
         let setting = priority.setting();

@@ -1,5 +1,6 @@
-//! The common parts of commands that steer threads: the form of priorities by name, the folder of state files, and
-//! the watchdog, which is the same program once more.
+//! Shared by all commands that steer threads: the forms of priorities by name, the folder of state files
+//! (which hold the priorities that threads had before), and the watchdog, which is this program started once
+//! more.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ use thalweg_steer::watchdog;
 
 use crate::console;
 
-/// The forms of priorities by name, with what they are.
+/// The forms in which threads get priorities: each with its name in options, and the rule that converts ranks
+/// of a policy to priorities.
 pub const TRANSLATORS: [(&str, Translator); 7] = [
     ("nice", Translator::Nice(Nice { curve: Curve::Logarithmic })),
     ("nice-linear", Translator::Nice(Nice { curve: Curve::Linear })),
@@ -30,10 +32,10 @@ pub const TRANSLATORS: [(&str, Translator); 7] = [
     ("limit", Translator::Limits),
 ];
 
-/// Returns the form of priorities with this name.
+/// Returns the rule of the form of priorities with this name, such as `nice` or `rt`.
 ///
 /// # Errors
-/// A message that lists the names, if there is none.
+/// A message that lists all names, if no form has this name.
 pub fn translator(name: &str) -> Result<Translator, String> {
     let found = TRANSLATORS.iter().find(|(known, _)| *known == name).map(|(_, translator)| *translator);
     found.ok_or_else(|| {
@@ -53,7 +55,8 @@ pub fn duration(span: Span) -> Duration {
     Duration::from_micros(span.as_micros().unsigned_abs())
 }
 
-/// Writes notes about the begin of a tool: what it steers without, and what an earlier tool had left behind.
+/// Prints notes when a tool begins to steer: what it could not prepare but can do without, and what it has
+/// restored after an earlier tool.
 pub fn note_begin<D: Driver, K: Kernel + Clone>(tool: &Tool<D, K>) {
     tool.notes().iter().for_each(|note| console::note(note));
     let left_over = tool.left_over();
@@ -62,11 +65,13 @@ pub fn note_begin<D: Driver, K: Kernel + Clone>(tool: &Tool<D, K>) {
     }
 }
 
-/// Variable of the environment that names another folder of state files.
+/// Environment variable that names the folder of state files, if it is not the usual one. A state file holds
+/// the priorities that threads had before a tool changed them.
 pub const STATES: &str = "THALWEG_STEER_STATES";
 
-/// Returns the folder of the state files of this user's tools: that of [`STATES`] if it is set, else below the folder that
-/// the system empties when it starts, or else below that of temporary files.
+/// Returns the folder of the state files of this user's tools. It is the folder that [`STATES`] names, if it
+/// is set; else `/run/thalweg` for root; else a folder below `XDG_RUNTIME_DIR` or, if that is not set, below
+/// the folder of temporary files.
 pub fn states_folder() -> PathBuf {
     if let Some(folder) = std::env::var_os(STATES).filter(|folder| !folder.is_empty()) {
         return PathBuf::from(folder);
@@ -81,7 +86,8 @@ pub fn states_folder() -> PathBuf {
     }
 }
 
-/// Name of the hidden command that is the watchdog.
+/// Name of the hidden command that runs the watchdog, which restores the priorities of threads if the tool
+/// that gave them dies.
 pub const WATCHDOG: &str = "steer-watchdog";
 
 /// The arguments of the hidden command [`WATCHDOG`].
@@ -91,10 +97,11 @@ pub struct WatchdogArgs {
     pub state: PathBuf,
 }
 
-/// Returns the command that runs this program as the watchdog of a state file.
+/// Returns a function from the path of a state file to the command that runs this program as the watchdog of
+/// that file.
 ///
 /// # Errors
-/// If the program does not know its own file.
+/// If the path of this program's file is not known.
 pub fn watchdog_command() -> Result<impl FnOnce(&Path) -> Command> {
     let program = std::env::current_exe().context("this program does not find its own file")?;
     Ok(move |state: &Path| {
@@ -104,7 +111,8 @@ pub fn watchdog_command() -> Result<impl FnOnce(&Path) -> Command> {
     })
 }
 
-/// Watches a tool, whose socket is the standard input, until it ends.
+/// Runs the watchdog: watches a tool, through a socket that is the standard input, until the tool ends.
+/// Restores the threads of the state file when the tool is silent for long, and at its end.
 ///
 /// # Errors
 /// If the standard input is no socket, or if the state file cannot be restored.
@@ -114,7 +122,8 @@ pub fn watch(args: &WatchdogArgs) -> Result<()> {
     let mut has_told = false;
     watchdog::watch(&args.state, &tool, watchdog::PATIENCE, (&processes, &kernel), |restored| {
         match restored {
-            // A tool that is silent for long is told of once.
+            // The watchdog may restore threads several times while a tool is silent. Only the first time is
+            // shown.
             Ok(restored) if has_told || restored.threads == 0 => {}
             Ok(restored) => {
                 has_told = true;
@@ -127,7 +136,8 @@ pub fn watch(args: &WatchdogArgs) -> Result<()> {
     .with_context(|| format!("{} cannot be restored", args.state.display()))
 }
 
-/// Returns what was put back, in words.
+/// Describes in words what was restored: threads, settings of the machine, threads that had ended, and
+/// failures.
 pub fn told(restored: &Restored) -> String {
     let Restored { threads, ended, settings, failures } = restored;
     let plural = |count: &u64, one: &str| format!("{count} {one}{}", if *count == 1 { "" } else { "s" });

@@ -27,7 +27,7 @@ pub struct SealedFile {
     is_published: bool,
 }
 
-/// Returns the name that a file has until it gets its final name `path`: `path` with `.inprogress` behind it.
+/// Returns the name that a file has until it gets its final name `path`: `path` followed by `.inprogress`.
 pub fn in_progress_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".inprogress");

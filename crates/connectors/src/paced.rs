@@ -5,8 +5,8 @@
 //! * At a rate, record `index` is due at `start + index / rate`, and that instant, truncated to microseconds, is its
 //!   event time. The load is open: a reader that falls behind finds every record waiting, stamped with the time at
 //!   which it was due, so a stall is measured in full. (Not doing so is the mistake that Tene calls "coordinated
-//!   omission": "How NOT to Measure Latency", 2013.) Latency markers stand behind every record up to 10,000
-//!   records/s, and above that behind the first record of every 50 ms of intended time.
+//!   omission": "How NOT to Measure Latency", 2013.) A latency marker follows every record up to 10,000 records/s, and
+//!   above that the first record of every 50 ms of intended time.
 //!
 //! Speed: a poll makes one stretch of records. Each record costs a multiplication for its event time, and the
 //! generator's work for its value. A cheap value is made where its reader inspects it. Other values are made once, a
@@ -20,8 +20,8 @@
 //! others, which count as delayed by an epoch.
 //!
 //! With a [`Load`] the rate changes over time, or records come in bursts or messages, or are delayed in transit, in
-//! order: see `paced/load.rs`. Records are then kept too. A latency marker stands behind the last record of every
-//! message, or, above 10,000 messages/s, of the first message of every 50 ms.
+//! order: see `paced/load.rs`. Records are then kept too. A latency marker follows the last record of every message,
+//! or, above 10,000 messages/s, of the first message of every 50 ms.
 //!
 //! The generator's cache is shared by all queries of a run, which counts it once ([`Generate::cache_bytes`]). A paced
 //! source holds only the kept records.
@@ -335,9 +335,9 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room. Returns
-    /// the index after the last record made. The function is inlined, as `poll` is. So the loop of the chain
-    /// behind it, down to the block that it fills, keeps all values in registers.
+    /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room. Returns the
+    /// index after the last record made. The function is inlined, as `poll` is. So the loop over this function and
+    /// the downstream operators of its task, down to the block that they fill, keeps all values in registers.
     #[inline(always)]
     fn make<O: Output<G::Item>>(&mut self, limit: usize, bound_index: u64, output: &mut O) -> u64 {
         // One call makes records of one run of the split only: a range of places in the order in which all
@@ -520,12 +520,12 @@ impl<G: Generate> Source for Paced<G> {
         state.put(&(self.pace.written_down(), disorder, load, self.split.written_down(), self.next_index))
     }
 
-    /// Goes on behind the last record made. At a rate the saved start is kept, so records that were due in the
+    /// Continues after the last record made. At a rate the saved start is kept, so records that were due in the
     /// meantime come at once and show as latency.
     ///
     /// # Errors
-    /// If the bytes are not a saved position, if the pace, the disorder, the load or the split differs, or if
-    /// the position lies behind the limit.
+    /// If the bytes are not a saved position, if the pace, the disorder, the load or the split differs, or if the
+    /// position lies beyond the number of records.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let (saved, saved_disorder, saved_load, split, next_index): (
             WrittenPace,
@@ -625,8 +625,8 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
 
     #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<G::Item>) -> Q) -> Q {
-        // This assertion runs in debug builds only, because it would run per record. In release builds it
-        // would make a filter's loop reload the generator.
+        // The check that the record is not taken yet runs in debug builds only, because it would run per record. In
+        // release builds it would make a filter's loop reload the generator.
         debug_assert!(offset < self.remaining(), "only records that remain are looked at");
         match self.made {
             Made::Anew(generator, _) => {

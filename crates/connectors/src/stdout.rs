@@ -40,8 +40,8 @@ pub struct LinesSink<T, F, W> {
     writer: W,
     rows: RowWriter,
     row: F,
-    /// True if a row came since the writer was last flushed. The row may be with the writer, which may have a
-    /// buffer of its own.
+    /// True if a row came since the writer was last flushed. The row is in the buffer of this sink, or in one that
+    /// the writer may have.
     is_unflushed: bool,
     takes: PhantomData<fn(T)>,
 }
@@ -52,14 +52,14 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> LinesSink<T, 
         LinesSink { name, writer, rows: RowWriter::default(), row, is_unflushed: false, takes: PhantomData }
     }
 
-    /// Hands the gathered rows to the writer, without a flush.
+    /// Writes the buffered rows to the writer, without a flush.
     fn write_out(&mut self) -> Result<(), SinkError> {
         let written = self.writer.write_all(self.rows.as_bytes());
         self.rows.clear();
         written.map_err(|source| failed(self.name, source))
     }
 
-    /// Hands the gathered rows to the writer, and flushes it.
+    /// Writes the buffered rows to the writer, and flushes it.
     fn flush(&mut self) -> Result<(), Fault> {
         self.write_out()?;
         self.is_unflushed = false;

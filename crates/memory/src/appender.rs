@@ -28,8 +28,8 @@ pub trait Slots<T> {
     unsafe fn fill(&mut self, value: T, counted: usize);
 }
 
-/// Pushing of values into the open blocks of an edge or of a block writer. Pushed values belong to the edge
-/// or the block writer when the appender is dropped.
+/// Pushing of values into the open blocks of an edge or of a block writer. Pushed values become part of the
+/// edge or of the block writer only when the appender is dropped.
 pub trait Append<T>: Slots<T> {
     /// Returns the number of values that may still be pushed into the open blocks.
     #[inline(always)]

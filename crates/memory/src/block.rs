@@ -22,8 +22,8 @@ pub(crate) const BLOCK_ALIGN_BYTES: usize = 64;
 /// it to check that they are in the right block.
 #[repr(C, align(64))]
 pub(crate) struct Preamble {
-    /// Sequence number of the block in its edge: the place of the block among all blocks that the edge has
-    /// used.
+    /// Sequence number of the block in its edge: the place, from 0 on, of the block among all blocks that the
+    /// edge has used.
     pub(crate) sequence: AtomicU64,
     /// Number of slots for records that follow the preamble of a block.
     capacity_records: u32,
@@ -152,8 +152,8 @@ impl<T> BlockRef<T> {
         preamble.sequence.store(sequence, Ordering::Relaxed);
     }
 
-    /// Checks, on the reader's side, that this is the block number `sequence`. A block that was recycled too
-    /// early is found here.
+    /// Checks, on the reader's side, that this is the block number `sequence` of the edge. Panics if the
+    /// block was recycled too early and has another number by now.
     #[inline]
     pub(crate) fn check(self, sequence: u64) {
         let found = self.preamble().sequence.load(Ordering::Relaxed);

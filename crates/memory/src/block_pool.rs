@@ -166,7 +166,8 @@ impl<T: Send + 'static> BlockPool<T> {
         self.common.layout.shape.block_records as usize
     }
 
-    /// Takes a free block for filling on `core`, to whose free list the block will return.
+    /// Takes a free block from the pool, to be filled on `core`. When the block is empty again, it goes to
+    /// the free list of `core`. Returns `None` if no core has a free block.
     fn take(&self, core: usize) -> Option<(BlockRef<T>, Arc<CoreList<T>>)> {
         let own = &self.cores[core % self.cores.len()];
         let block = own.take().or_else(|| {
@@ -189,7 +190,7 @@ impl<T: Send + 'static> CoreList<T> {
     }
 
     /// Puts an empty block without an owner on this core's free list. A block that is still in the cache
-    /// (`is_hot`) is used first.
+    /// (`is_hot`) goes to the front of the list, so it is taken first; any other block goes to the end.
     fn put(&self, block: BlockRef<T>, is_hot: bool) {
         let mut free = self.free_list.free.lock();
         if is_hot {
@@ -251,8 +252,8 @@ impl<T: Send + 'static> BlockWriter<T> {
         &self.block_pool
     }
 
-    /// Opens the writer for filling blocks on `core`. Takes empty blocks from the block pool until the writer
-    /// has 2 of them, or the block pool has no more.
+    /// Opens the writer for filling blocks on `core`. First takes empty blocks from the block pool, until the
+    /// writer has 2 empty blocks or the block pool has none left.
     #[inline]
     pub fn open(&mut self, core: usize) -> BlockAppender<'_, T> {
         while self.in_hand.len() < IN_HAND_MAX
@@ -300,7 +301,6 @@ impl<T: Send + 'static> BlockWriter<T> {
 }
 
 impl<T: Send + 'static> BlockWriter<T> {
-    /// Returns the number of slots in every block of the block pool.
     #[inline(always)]
     fn slots(&self) -> usize {
         self.block_pool.block_records()
@@ -322,8 +322,8 @@ impl<T: Send + 'static> BlockWriter<T> {
     }
 }
 
-/// A block writer that is open for filling: values pushed here belong to its blocks when this value is
-/// dropped.
+/// A block writer that is open for filling. Values pushed here count as values of its blocks only when this
+/// appender is dropped.
 pub struct BlockAppender<'a, T: Send + 'static> {
     /// The block that is being filled; while there is none (`len` and `end` are 0), a pointer that must not
     /// be used.
@@ -332,8 +332,8 @@ pub struct BlockAppender<'a, T: Send + 'static> {
     len: usize,
     /// Number of slots in the block being filled; 0 if there is no such block.
     end: usize,
-    /// Number of values that fit into the empty blocks which the block writer holds, beside the block being
-    /// filled.
+    /// Number of values that fit into the empty blocks of the block writer; the block being filled is not
+    /// counted.
     further: usize,
     block_writer: &'a mut BlockWriter<T>,
 }

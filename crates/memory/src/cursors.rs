@@ -251,7 +251,7 @@ impl Cursors {
     }
 
     /// Returns the number of bytes in the edge's chunks that hold no unread record, computed from the number
-    /// of records. Both ends may change it meanwhile.
+    /// of records. Both ends of the edge may change this number meanwhile.
     pub fn empty_bytes(&self) -> u64 {
         let written = self.written();
         let unread = written - self.read_min(written, Ordering::Relaxed);
@@ -261,10 +261,11 @@ impl Cursors {
     }
 
     /// Returns the stamp (time of writing, and two numbers of the user) of the oldest unread record of reader
-    /// `index`, to within the span of one block. It has no meaning while nothing is pending.
+    /// `index`, exact only to within one block: it may be the stamp of an earlier record of the block.
+    /// Meaningless while this reader has no unread record.
     pub fn head_stamp(&self, index: usize) -> Stamp {
-        // The oldest unread record came after the edge was last empty, and not before its block was begun. So
-        // the later of both stamps is the better bound.
+        // The oldest unread record was written after the edge was last empty, and not before its block was
+        // begun. So the later of the stamps of these two moments is the better bound.
         let (restarted, begun) = (self.writer.restart_stamp.load(), self.readers[index].block_stamp.load());
         if restarted.came < begun.came { begun } else { restarted }
     }

@@ -244,8 +244,8 @@ impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
 impl<T, R: MarkRules> Drop for Shared<T, R> {
     fn drop(&mut self) {
         // The last `Arc` to be dropped has seen all that the others did before. Loom does not model std's
-        // `Arc`, so these accesses show loom the order: each end has stored to or unlocked one of these words
-        // as its last step.
+        // `Arc`, so the accesses below show loom the order: the last step of each end was a store to, or an
+        // unlock of, one of the words that are accessed here.
         drop(self.kept.lock());
         for reader in &self.cursors.readers {
             reader.closed.swap(true, Ordering::AcqRel);

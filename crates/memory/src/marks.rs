@@ -132,8 +132,8 @@ pub(crate) trait MarkWriter<R: MarkRules> {
         }
     }
 
-    /// Sets the mark that is held back until the ring of marks has room (or none), and tells schedulers so
-    /// through the cursors of the edge.
+    /// Sets the mark that is held back until the ring of marks has room, or `None` if no mark is held back.
+    /// Schedulers see through the cursors of the edge whether a mark is held back.
     fn hold(&mut self, mark: Option<R::Mark>) {
         self.mark_cursors().writer.mark_held.store(mark.is_some(), Ordering::Relaxed);
         self.set_held(mark);

@@ -15,8 +15,8 @@ use crate::sync::{Arc, Condvar, Mutex};
 
 /// An edge or a block pool that has requested a chunk.
 pub(crate) trait Grow: Send + Sync {
-    /// Makes the requested chunk, or records that there is no memory for it. Returns the number of the writer
-    /// that may have room now.
+    /// Makes the requested chunk, or records that there is no memory for it. Returns the number that was set
+    /// for the writer of this edge or block pool, which may have room now.
     fn grow(&self, pool: &Pool) -> u64;
 }
 

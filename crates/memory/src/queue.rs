@@ -195,7 +195,6 @@ fn ends<T: Send + 'static, R: MarkRules>(
 
 /// The only writing end of a stream that is made of queues, one queue for each reader.
 pub struct QueueWriter<T: Send + 'static, R: MarkRules> {
-    /// The writing ends of the queues, one for each reader.
     sending: Vec<Sending<T, R::Mark>>,
     copy: fn(&T) -> T,
     written: u64,
@@ -305,15 +304,16 @@ impl<T, M> Sending<T, M> {
 
 /// The destination of the values that are pushed into an open queue.
 enum Pushing<'a, T, M> {
-    /// The values go into the slots of a ring, and are published together at the end.
+    /// The values go into the slots of a ring, and are published together when the appender is dropped.
     Batch(WriteChunkUninit<'a, Item<T, M>>),
-    /// Each pushed value goes into the queues of all readers at once.
+    /// Each value goes into the queues of all readers as soon as it is pushed.
     Each(&'a mut [Sending<T, M>]),
     /// Pushed values go nowhere, because the reader is gone or there is no room.
     Nowhere,
 }
 
-/// A queue that is open for pushing. The cursors are updated when this value is dropped.
+/// A queue that is open for pushing. The cursors of the queue count the pushed values only when this appender
+/// is dropped.
 pub struct QueueAppender<'a, T: Send + 'static, R: MarkRules> {
     pushing: Pushing<'a, T, R::Mark>,
     room: usize,
@@ -483,7 +483,8 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueReader<T, R> {
         }
         let common = Arc::clone(&self.common);
         let _closed_at_the_end = Close(&common.cursors, self.index);
-        // Items that are pushed after the reader has gone are dropped together with the queue.
+        // Items that are pushed after the reader was dropped stay in the queue, and are dropped together with
+        // it.
         loop {
             match self.next(usize::MAX) {
                 QueueNext::Values(mut drain) => {
@@ -497,7 +498,8 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueReader<T, R> {
     }
 }
 
-/// The place from which a run of values is taken: the reader's buffer, or the slots of the ring.
+/// The place from which a run of values is taken: the reader's buffer of popped items (`HandOver::Each`), or
+/// the slots of the ring (`HandOver::Batched`).
 enum Taking<'a, T, M> {
     Front { front: &'a mut Vec<Item<T, M>>, next: &'a mut usize },
     Ring(ReadChunk<'a, Item<T, M>>),
@@ -535,7 +537,8 @@ impl<T, M> Taking<'_, T, M> {
     }
 }
 
-/// How far a reader of a queue is, with the cursor through which other threads see it.
+/// Number of values that a reader of a queue has taken, with the cursor through which other threads see this
+/// number.
 struct Progress<'a> {
     common: &'a Common,
     index: usize,

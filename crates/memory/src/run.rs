@@ -68,12 +68,14 @@ pub trait TakeOut<T> {
     fn taken_selected(&mut self, count: usize, selection: &[u16]) -> impl Iterator<Item = T>;
 }
 
-/// The owner of a run of values, which learns how many of its values were taken.
+/// The owner of a run of values, which is told how many of its values were taken: a reader of an edge or of a
+/// queue, or a block.
 pub trait Passing {
     /// Records that the next `count` values of the run were taken.
     fn pass(&mut self, count: usize);
 
-    /// Ends the run: publishes how many values were taken.
+    /// Ends the run: tells the writer of the edge or queue how many values were taken, so that it may reuse
+    /// their slots.
     fn publish(&mut self);
 }
 

@@ -55,7 +55,7 @@ unsafe impl<T: Send> Sync for TaskCell<T> {}
 // SAFETY: a cell that moves takes its value along.
 unsafe impl<T: Send> Send for TaskCell<T> {}
 
-/// The atomic word of a task cell (address and tags), as it was loaded.
+/// The atomic word of a task cell (address and tags), as it was loaded at one moment.
 struct Word<T>(*mut T);
 
 impl<T> Clone for Word<T> {
@@ -219,8 +219,8 @@ impl<T> TaskCell<T> {
         Some(unsafe { Self::own(before) })
     }
 
-    /// Changes the word of the cell, and returns the word before the change; `None` if `into` allows no
-    /// change of the present word.
+    /// Replaces the word of the cell by the word that `into` computes from it. Returns the word before the
+    /// change; `None` if `into` returns `None`, which leaves the cell as it was.
     #[inline]
     fn step(&self, mut into: impl FnMut(Word<T>) -> Option<*mut T>) -> Option<Word<T>> {
         let stepped = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| into(Word(word)));

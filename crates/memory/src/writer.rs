@@ -35,8 +35,8 @@ const CROSSING_AFTER_BLOCKS: u32 = 64;
 /// second.
 const CROSSING_BYTES: u64 = 2 << 20;
 
-/// An edge grows for speed alone only while less than the memory budget divided by this number is in use. The
-/// rest is left for the state of operators, which cannot wait.
+/// An edge whose writer has room grows, to be faster between two cores, only while less than the memory
+/// budget divided by this number is in use. The rest is left for the state of operators, which cannot wait.
 const CROSSING_BUDGET_SHARE: usize = 4;
 
 /// The only writing end of an edge (invariant B1 of this crate).
@@ -51,7 +51,6 @@ pub struct Writer<T: Send + 'static, R: MarkRules> {
     block: Option<BlockRef<T>>,
     /// Number of slots of the current block that are filled; 0 while there is no current block.
     filled: usize,
-    /// Number of slots in every block.
     block_records: usize,
     /// Blocks of the edge with sequence numbers below this one were read by all readers and recycled.
     recycled: u64,
@@ -62,6 +61,7 @@ pub struct Writer<T: Send + 'static, R: MarkRules> {
     chunks: Vec<Chunk<T>>,
     marks_written: u64,
     /// A mark that found the ring of marks full. Its position is `written`, and nothing is appended after it.
+    /// `None` if no mark is held back.
     held: Option<R::Mark>,
     /// Number of blocks that the writer has taken in a row while no more than one chunk's worth of blocks was
     /// in use.
@@ -272,7 +272,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     /// Returns true if one more chunk would make the edge, whose ends are on two cores, faster, although the
-    /// writer does not lack room. True only once per [`CROSSING_AFTER_BLOCKS`] blocks.
+    /// writer does not lack room. True at most once per [`CROSSING_AFTER_BLOCKS`] blocks that the writer
+    /// takes.
     fn may_grow_for_speed(&self) -> bool {
         let budget = self.pool.budget();
         self.crossing_blocks.is_multiple_of(CROSSING_AFTER_BLOCKS)
@@ -280,8 +281,9 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             && budget.used_bytes() < budget.limit_bytes() / CROSSING_BUDGET_SHARE
     }
 
-    /// Gives a chunk back to the pool when a burst has been over for long. Allowed only before room is
-    /// reported to a caller, because the reported room must stay valid until the appender is dropped.
+    /// Gives a chunk back to the pool if one is free, because at most one chunk's worth of blocks was in use
+    /// for [`SURPLUS_AFTER_BLOCKS`] blocks in a row. Allowed only before room is reported to a caller,
+    /// because the reported room must stay valid until the appender is dropped.
     #[cold]
     fn shrink(&mut self) {
         self.calm_blocks = 0;
@@ -373,7 +375,7 @@ pub struct EdgeAppender<'a, T: Send + 'static, R: MarkRules> {
     block: BlockRef<T>,
     /// Number of slots of the block being filled that already hold a value.
     len: usize,
-    /// Capacity of the block being filled, or `len` if nothing may be appended to it.
+    /// Number of slots of the block being filled; equal to `len` if nothing may be appended to it.
     end: usize,
     /// Position in the edge of the first slot of the block being filled.
     base: u64,

@@ -16,8 +16,8 @@ impl<T> Addressed<T> {
     /// least one.
     #[inline(always)]
     pub fn place(&self, readers: usize) -> usize {
-        // The upper half of the product is the index. The readers get equally many hashes, up to one, and no
-        // division is needed.
+        // The upper half of the product of hash and number of readers is the index. The readers get equally
+        // many hashes, up to one, and no division is needed.
         ((u128::from(self.key_hash) * readers as u128) >> u64::BITS) as usize
     }
 }

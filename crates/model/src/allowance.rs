@@ -1,8 +1,9 @@
 //! Memory grants for state: operators ask before their state grows, and do without if they are refused.
 //!
-//! State never waits for memory: either it gets the memory, or the query fails with `STATE_LIMIT`. An operator that
-//! is refused drops the data for which it had no room, and continues. Its runner sees the refusal as soon as the
-//! call returns and ends the query, so no result computed without that data is ever published.
+//! State never waits for memory: either it gets the memory, or the query fails with `STATE_LIMIT`. An
+//! operator that is refused drops the data for which it had no room, and continues. The task that runs the
+//! operator sees the refusal as soon as the call into the operator returns, and ends the query, so no result
+//! computed without that data is ever published.
 
 use std::any::Any;
 use std::fmt;

@@ -47,7 +47,7 @@ pub enum Emitted {
     /// This mark (such as a watermark) comes next in the output: hand it on, then ask the operator to emit
     /// again.
     Mark(Mark),
-    /// The output has no room for more results, so some ready results are not emitted yet.
+    /// The output has no room left, so some ready results are not emitted yet. Ask again when it has room.
     NoRoom,
 }
 

@@ -37,9 +37,9 @@ pub trait Fold<V>: Send + Sync + 'static {
     /// returns.
     const HOLDS: bool = false;
 
-    /// Returns the bytes that an accumulator holds beyond itself, counted as state. Called before and after each
-    /// change, and only if [`HOLDS`](Fold::HOLDS) is true. It must be cheap, and return the same for an unchanged
-    /// accumulator.
+    /// Returns the bytes of memory that an accumulator holds outside of itself; they count as state. Called
+    /// before and after each change of the accumulator, and only if [`HOLDS`](Fold::HOLDS) is true. It must
+    /// be cheap, and return the same number while the accumulator is unchanged.
     fn held_bytes(&self, accumulator: &Self::Accumulator) -> usize {
         let _ = accumulator;
         0

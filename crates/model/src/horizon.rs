@@ -52,7 +52,7 @@ impl Horizon {
     }
 
     /// Creates a horizon with the ends of `windows`, of an operator whose results do not wait for these ends.
-    /// Only its state is freed there.
+    /// At these ends the operator only frees state.
     pub fn of_expiry(windows: SlidingWindows) -> Self {
         let ends = Ends { windows, lateness: Span::ZERO, hold_results: false };
         Horizon { is_everywhere: false, ends: vec![ends] }
@@ -82,9 +82,9 @@ impl Horizon {
         self.is_everywhere || self.ends.iter().any(|ends| ends.hold_results)
     }
 
-    /// Returns the latest of the next ends of windows: of each kind of windows for whose ends results wait,
-    /// the first end after `after` counts. Kinds without an end before the end of time do not count.
-    /// `EventTime::MAX` if none counts. Operators without windows are ignored.
+    /// Returns the last of the ends of windows that come next. Each kind of windows whose results wait for
+    /// the end contributes one instant: its first end later than `after`, unless there is none before
+    /// [`EventTime::MAX`]. Returns `EventTime::MAX` if no kind contributes.
     pub fn latest_end_after(&self, after: EventTime) -> EventTime {
         let holding = self.ends.iter().filter(|ends| ends.hold_results);
         let ends = holding.map(|ends| ends.end_after(after)).filter(|end| *end < EventTime::MAX);

@@ -46,7 +46,8 @@ pub trait Keys<T>: Send {
     }
 
     /// Returns the operator's name, and counts of the records that these keys kept back because the operator
-    /// would ignore them, as the operator would count them. `None` if these keys keep back no records.
+    /// would ignore them. The counts are those that the operator would have had if it had read these records.
+    /// `None` if these keys keep back no records.
     fn kept_back(&self) -> Option<(&str, Counts)> {
         None
     }

@@ -16,8 +16,8 @@ pub enum Mark {
     /// merged edge. Lateness is judged by it, and so does not depend on the progress of the other inputs.
     /// Operators that emit new records, such as results of windows, do not pass this mark on.
     InputWatermark(EventTime),
-    /// The input is idle: no record and no watermark comes for a while. An operator with several inputs
-    /// ignores this input until its next record or watermark.
+    /// The input is idle: its source has given no record for so long that none is expected soon. An operator
+    /// with several inputs ignores this input until its next record or watermark.
     Idle,
     /// A latency marker: it tells when the record before it should have been sent, and when it was taken in.
     /// It passes every operator, and the sink measures the times since those two instants.
@@ -29,7 +29,7 @@ pub enum Mark {
     End,
 }
 
-// Each edge has a ring of marks, so a mark stays small.
+// A mark is kept small, because each edge has a ring with room for many marks.
 const _: () = assert!(size_of::<Mark>() == 16, "a mark is a word and its kind");
 
 /// The content of a latency marker: two instants of the record before it.

@@ -142,13 +142,13 @@ pub trait Output<T> {
 pub enum Flow {
     /// The operator has emitted everything.
     Done,
-    /// The output had no more room: call [`Operator::resume`] when there is some.
+    /// The output had no more room, and results are left: call [`Operator::resume`] when it has room.
     More,
 }
 
 /// Exact counts of the records of one operator since it started. `read = forwarded + folded + filtered +
-/// late` holds at every moment outside a call. Results of windows are not counted here; the edges count them
-/// as outputs.
+/// late` holds whenever no call into the operator is running. Results of windows are not counted here; the
+/// edges count them as outputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Number of records that the operator has taken.
@@ -206,8 +206,9 @@ pub enum Sharing {
     /// The output for a record depends on earlier records of the same key, and on marks. Several instances may run in
     /// parallel, each with keys of its own, if every one sees all marks.
     Keyed,
-    /// Several workers may run instances of the operator: it emits only at marks, and the states of its
-    /// instances can be merged before a mark. Partial state belongs to a worker and an epoch.
+    /// Several workers may run instances of the operator: it emits only when it gets a [`Mark`](crate::Mark), such
+    /// as a watermark, and the states of its instances can be merged before that. Each worker has a partial
+    /// state for each epoch.
     Merging,
 }
 
@@ -237,15 +238,16 @@ pub trait Operator<In>: Send {
     /// True if the operator may emit more than one record per record taken (rule O3).
     const EXPANDS: bool = false;
 
-    /// True if the operator consists of several operators that run as one.
+    /// True if this operator is a chain: several operators that run as one.
     const IS_FUSED: bool = false;
 
     /// The way in which several workers may run this operator at once.
     const SHARING: Sharing = Sharing::Serial;
 
     /// Returns an instance of this operator for another worker. The instance shares functions and tables, and
-    /// starts with empty counts and state. Instances of a merging operator hash keys with the same seed, so
-    /// that their states can be merged in their order in memory.
+    /// starts with empty counts and state. Instances of a [`Sharing::Merging`] operator hash keys with the
+    /// same seed. So their hash tables have their keys in the same order, and two tables are merged in one
+    /// pass over the memory of both.
     ///
     /// # Panics
     /// If the operator is [`Sharing::Serial`].
@@ -386,7 +388,7 @@ impl Blame {
     /// Runs user code, and notes a panic of this code before the panic continues.
     #[inline(always)]
     pub fn on<Q>(&self, code: impl FnOnce() -> Q) -> Q {
-        /// Marks the operator as the one whose code panicked. Dropped only while a panic unwinds.
+        /// Sets the flag of `Blame` when it is dropped, which happens only while a panic unwinds.
         struct Unwound<'a>(&'a Cell<bool>);
         impl Drop for Unwound<'_> {
             fn drop(&mut self) {

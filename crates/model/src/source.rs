@@ -59,13 +59,14 @@ pub trait Source: Send {
     ) -> Result<Polled, Fault>;
 
     /// Returns true if the source has made records for which the output had no room. The next polls deliver
-    /// them, also before the source is asked to end.
+    /// these records; only after that is [`finish`](Source::finish) called on a source that was asked to end.
     fn has_pending(&self) -> bool {
         false
     }
 
-    /// Publishes buffered data. Called when the source is asked to end before its input has ended; it is not polled
-    /// again. A source that ends by itself publishes before it returns [`SourceStatus::Ended`].
+    /// Publishes what the source has buffered besides its records, such as a file of malformed input lines.
+    /// Called when the source is asked to end before its input has ended; it is not polled again. A source
+    /// that ends by itself publishes it before it returns [`SourceStatus::Ended`].
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -102,8 +103,8 @@ pub trait Source: Send {
         None
     }
 
-    /// Returns the number of malformed inputs that were skipped or diverted, depending on the source's
-    /// setting.
+    /// Returns the number of malformed inputs so far. By the setting of the source they were skipped, or
+    /// written to a file of their own.
     fn bad_count(&self) -> u64 {
         0
     }

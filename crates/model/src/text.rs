@@ -55,11 +55,10 @@ pub struct Text(Form);
 enum Form {
     /// A short text in place: the first `length` of these bytes.
     Inline { length: u8, bytes: [u8; INLINE_BYTES_MAX] },
-    /// A long text in a shared buffer: `length` bytes of the buffer, from `offset` on.
+    /// A long text in a shared buffer: `length` bytes of the buffer, from byte `offset` on.
     Shared { length: u32, buffer: TextBuffer, offset: u32 },
 }
 
-/// A text has the size of three words, like a `String`.
 const _: () = assert!(size_of::<Text>() == 24 && size_of::<Option<(Text, u64)>>() == 32);
 
 impl Text {

@@ -145,7 +145,7 @@ where
 #[derive(Clone, Debug)]
 struct Guard {
     ahead_max: Option<Span>,
-    /// The latest stamp that may move a watermark at the present time of the clock.
+    /// The latest stamp (inclusive) that may move a watermark at the present time of the clock.
     limit: EventTime,
     ahead: u64,
 }
@@ -178,7 +178,7 @@ pub struct WatermarkTracker {
     out_of_order: Span,
     step: Span,
     guard: Guard,
-    /// The last watermark that this tracker has given out; `MIN` before the first.
+    /// The last watermark that this tracker has given out; [`EventTime::MIN`] before the first.
     last: EventTime,
     /// A record with this event time or a later one makes the next watermark due.
     due_at: EventTime,
@@ -232,7 +232,7 @@ impl<T> Track<T> for WatermarkTracker {
 pub struct PunctuatedTracker<F> {
     mark_of: F,
     guard: Guard,
-    /// The last watermark that this tracker has given out; `MIN` before the first.
+    /// The last watermark that this tracker has given out; [`EventTime::MIN`] before the first.
     last: EventTime,
     /// The watermark carried by the record for which `is_due` was called last.
     due: EventTime,

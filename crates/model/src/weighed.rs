@@ -1,8 +1,9 @@
 //! Row counts of records that stand for several rows, such as batches in SQL.
 //!
-//! Policies count records: how many wait, what one costs, how many are made of one. A record of a typed stream counts
-//! as one; a batch counts as its rows. Operators, sources and sinks of batches report totals: by
-//! [`Operator::weighed`], [`Source::weighed`] and [`Sink::weighed`]. Typed streams have no cost from this.
+//! Policies count records: how many wait, what one costs, how many are made of one. A record of a typed
+//! stream counts as one; a batch counts as its rows. Operators, sources and sinks of batches report totals:
+//! by [`Operator::weighed`], [`Source::weighed`] and [`Sink::weighed`]. In typed streams, where a record is
+//! one row, these methods return `None` and cost no time.
 //!
 //! [`Operator::weighed`]: crate::Operator::weighed
 //! [`Source::weighed`]: crate::Source::weighed
@@ -15,7 +16,7 @@ pub struct Weighed {
     pub taken: u64,
     /// Number of rows that were put out or, for a sink, written.
     pub put: u64,
-    /// The greatest number of rows that one record (a batch) has had.
+    /// The greatest number of rows that one record (a batch) has had so far.
     pub most: u32,
 }
 

@@ -32,8 +32,8 @@ use thalweg_model::{
     Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Address operator on one input of a keyed operator, whose [`Keys`] it uses. `W` says which input: the only
-/// one, the left one or the right one.
+/// Address operator: gives each record on one input of a keyed operator the hash of its key, by the [`Keys`] of that
+/// operator. `W` says which input: the only one, the left one or the right one.
 #[derive(Debug)]
 pub struct Address<Y, W = Only> {
     keys: Y,

@@ -202,8 +202,8 @@ impl<In, P: Operator<In>> Operator<In> for Own<P> {
         self.operator.seed(entropy);
     }
 
-    /// Passes the counts of the user's operator to the visitor, under the name that the query gave the
-    /// operator.
+    /// Passes the counts that the user's operator reports of its own work (see [`Counts`]) to the visitor, under
+    /// the name that the query gave the operator.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         self.operator.visit_counts(&mut |_, counts| each(&self.name, counts));
     }

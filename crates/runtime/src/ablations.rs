@@ -13,12 +13,12 @@ pub struct Ablations {
     /// claims the oldest block as usual, because otherwise the tasks that produce the end watermark would
     /// wait for the operator.
     pub in_order_epochs: bool,
-    /// Gives up the boundaries of epochs (the records between two watermarks) between parallel operators:
-    /// records that an operator derives go into the oldest epoch downstream whose end watermark is not known
-    /// yet. In an engine where an arriving end watermark opens the next epoch downstream, this is the newest
-    /// epoch. So records of later epochs come into earlier ones. An epoch's own records still come before its
-    /// end watermark. Records are late by the watermark of their split (a parallel part of the source). So
-    /// results stay the same.
+    /// Gives up the boundaries between epochs (an epoch is the records between two watermarks) from one
+    /// parallel operator to the next: records that an operator derives go into the oldest epoch downstream
+    /// whose end watermark is not known yet. In an engine where an arriving end watermark opens the next
+    /// epoch downstream, this is the newest epoch. So records of later epochs come into earlier ones. An
+    /// epoch's own records still come before its end watermark. Records are late by the watermark of their
+    /// split (a parallel part of the source). So results stay the same.
     pub no_epoch_boundaries: bool,
     /// Switches off the preference of a worker for blocks that lie in its own cache. A worker that claims a
     /// block then takes the oldest block of all workers' work queues, instead of first a block of its own

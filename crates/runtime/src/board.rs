@@ -53,7 +53,8 @@ pub(crate) struct Least {
 }
 
 impl Board {
-    /// Makes a board for the ranks or due times of at least `capacity` tasks; no task has one at first.
+    /// Makes a board for the ranks or due times of at least `capacity` tasks. At first no task has a rank or
+    /// due time.
     pub(crate) fn new(capacity: usize) -> Self {
         let nothing = |count: usize| (0..count).map(|_| AtomicU64::new(NOTHING)).collect();
         let groups = capacity.div_ceil(GROUP);
@@ -79,7 +80,6 @@ impl Board {
         self.groups.load(Ordering::Relaxed)
     }
 
-    /// Returns the rank or due time, as a 64-bit word, that is stored for the task at `index`.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> u64 {
         self.leaves[index].load(Ordering::Relaxed)
@@ -163,7 +163,7 @@ impl Board {
     }
 
     /// Returns the least of the ranks or due times stored at the indices in `range`, after `key` has mapped
-    /// each of them.
+    /// each of them to the number that is compared.
     #[inline]
     fn least_in(&self, range: std::ops::Range<usize>, key: impl Fn(usize, u64) -> u64) -> Least {
         let mut least = Least { index: range.start, word: NOTHING };
@@ -192,8 +192,8 @@ impl Board {
             return (least.word != NOTHING).then_some(least);
         }
         if !but.is_empty() {
-            // Rare: another worker has just taken the task that was chosen, so that task is excluded. Then
-            // all words are read one by one.
+            // Rare: another worker has just taken the task that was chosen, so that task is left out of the
+            // search. Then all words are read one by one.
             let least = self.least_in(0..groups * GROUP, key);
             return (least.word != NOTHING).then_some(least);
         }

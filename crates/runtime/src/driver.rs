@@ -16,13 +16,13 @@ use crate::ranker::Relief;
 use crate::task::Stop;
 use crate::threads::TaskThreads;
 
-/// Runs the tasks of an engine.
+/// The part of an engine that runs its tasks: workers directed by a policy, or a thread for each task.
 pub(crate) trait Driver: Send + Sync {
     /// Adds the tasks of a newly built query, which may run from this call on.
     fn submit(self: Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError>;
 
-    /// Checks again whether these tasks are ready to run, because something outside their steps has
-    /// changed, such as an answer that arrived.
+    /// Makes the driver look again whether these tasks are ready to run, because something outside their own
+    /// runs has changed, such as an answer from another system that arrived.
     fn notify(&self, operators: &[OperatorId]);
 
     /// Ends a query with an error. A task of the query that is running is dropped when its step ends.
@@ -31,7 +31,6 @@ pub(crate) trait Driver: Send + Sync {
     /// Fails every query, lets every thread end, and accepts no more queries.
     fn close(&self, reason: &dyn Fn() -> QueryError);
 
-    /// Returns the engine's clock of processing time.
     fn clock(&self) -> &Arc<dyn Clock>;
 
     /// Returns the queries that have been submitted and have not ended.
@@ -51,15 +50,14 @@ pub(crate) trait Driver: Send + Sync {
     /// ended. Call [`close`](Self::close) first.
     fn join(&self) {}
 
-    /// Checks again whether the task that writes an edge can run, because the pool has allocated a chunk of
-    /// memory for this edge.
+    /// Makes the driver look again whether the task that writes an edge can run, because the pool has
+    /// allocated a chunk of memory for this edge. `writer` is the number of that task.
     fn grown(&self, writer: u64) {
         if let Ok(operator) = u32::try_from(writer) {
             self.notify(&[OperatorId(operator)]);
         }
     }
 
-    /// Asks the sources of a query to end.
     fn stop_sources(&self, query: &QueryShared, stop: Stop) {
         query.probes().filter(|probe| probe.is_source()).for_each(|probe| probe.stop(stop));
         self.set_paused(query, false);
@@ -75,14 +73,12 @@ pub(crate) trait Driver: Send + Sync {
 /// Counters of the part of an engine that runs tasks, for metrics.
 #[derive(Default)]
 pub(crate) struct DriverFigures {
-    /// Number of queries submitted since the engine started.
     pub(crate) submitted: u64,
     /// Nanoseconds that workers have spent choosing the next task.
     pub(crate) scheduling_ns: u64,
     /// How often, and for how long, the policy chose tasks so as to free memory instead of by its usual
     /// rule.
     pub(crate) relief: Relief,
-    /// Number of worker threads that sleep at the moment.
     pub(crate) asleep: u64,
     /// Numbers by which the operating system knows the threads that the driver itself has started.
     pub(crate) task_threads: Vec<u32>,

@@ -7,9 +7,9 @@ use thalweg_memory::{
 };
 use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
 
-/// Rules of marks (watermarks, latency markers, barriers, end) on an edge. If the ring of marks is full, a
-/// watermark waits for a free place and the writer writes nothing meanwhile, and a latency marker is dropped.
-/// Barriers and the end have places of their own outside the ring.
+/// Rules of marks (watermarks, latency markers, barriers, end) on an edge. If the ring of marks has no
+/// ordinary place left, a watermark waits for one and the writer writes nothing meanwhile, and a latency
+/// marker is dropped. Barriers and the end take places of the ring that are kept free for them.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeMarks;
 
@@ -32,15 +32,10 @@ impl MarkRules for EdgeMarks {
     }
 }
 
-/// Writing end of an edge that carries records.
 pub(crate) type Writer<T> = thalweg_memory::Writer<Record<T>, EdgeMarks>;
-/// Reading end of an edge that carries records and has one reader.
 pub(crate) type Reader<T> = thalweg_memory::Reader<Record<T>, EdgeMarks>;
-/// One of several reading ends of an edge that carries records.
 pub(crate) type SharedReader<T> = thalweg_memory::SharedReader<Record<T>, EdgeMarks>;
-/// Writing end of an edge that is implemented as a queue instead of blocks.
 pub(crate) type QueueWriter<T> = thalweg_memory::QueueWriter<Record<T>, EdgeMarks>;
-/// Reading end of an edge that is implemented as a queue instead of blocks.
 pub(crate) type QueueReader<T> = thalweg_memory::QueueReader<Record<T>, EdgeMarks>;
 
 /// Adapts blocks that are being filled to the output interface of operators: blocks of an edge, or blocks
@@ -184,7 +179,8 @@ impl<T: Clone + Send + Sync + 'static> Input<T> for LentInput<'_, T> {
     }
 }
 
-/// Returns clones of the records of `run` at `offsets`, and passes `count` records after the last of them.
+/// Returns clones of the records of `run` at `offsets`. After the last clone it counts the first `count`
+/// records of `run` as read.
 #[inline(always)]
 fn clones<T: Clone + Send + Sync + 'static>(
     run: &mut Lent<'_, Record<T>, EdgeMarks>,
@@ -287,8 +283,8 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
     fn push_all<I: Input<T>>(&mut self, input: &mut I) {
         let count = input.remaining().min(self.room());
         if count == 0 {
-            // The output may have no room because a watermark is due. A source that pushes several runs of
-            // records in one poll then calls this function once too often.
+            // The output reports no room while a watermark is due. A source that pushes several runs of
+            // records in one poll may call this function once more then, and nothing is pushed.
             return;
         }
         // The position of the next watermark among the records is determined before any record is moved out
@@ -302,8 +298,9 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
 }
 
 impl<W, O> Watched<'_, W, O> {
-    /// Returns how many of the next `count` records, at least one, come before the next watermark that must
-    /// be set. Stores that watermark in `due`.
+    /// Returns how many of the next `count` records (at least 1) come before the next watermark that must be
+    /// set, with the record that makes it due. Stores that watermark in `due`. If no watermark must be set,
+    /// returns `count`.
     #[inline(always)]
     fn run_of<T, I: Input<T>>(&mut self, input: &I, count: usize) -> usize
     where

@@ -162,9 +162,9 @@ impl EngineBuilder {
         EngineBuilder { pins_workers, ..self }
     }
 
-    /// Sets whether a policy outside the engine asks for its [task threads](Engine::task_threads), if each task has a
-    /// thread. If not, which is the default, the costs of their tasks are measured by the wall clock, since the other
-    /// clock takes a system call in every run.
+    /// Sets whether a policy outside the engine asks for its [task threads](Engine::task_threads), if each
+    /// task has a thread. If not, which is the default, the costs of their tasks are measured by the wall
+    /// clock, because reading the CPU time of a thread takes a system call in every run.
     pub fn steered(self, is_steered: bool) -> Self {
         EngineBuilder { is_steered, ..self }
     }
@@ -228,7 +228,8 @@ impl EngineBuilder {
         }
     }
 
-    /// Checks the settings of the engine, and makes the parts that every kind of engine has.
+    /// Checks the settings of the engine, and makes the parts that are needed with workers, with a thread for
+    /// each task, and in tests that step the engine by hand.
     fn parts(self) -> Result<Parts, PlanError> {
         let workers = limits::WORKERS.check(self.workers)?;
         let budget_bytes = limits::MEMORY_BUDGET_BYTES.check(self.memory_budget_bytes)?;
@@ -326,8 +327,8 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Allocates the chunk of memory for one request of an edge, if a request waits, and returns true if it
-    /// did. The new chunk may end the backpressure of a task that writes an edge.
+    /// Allocates the chunk of memory for one request of an edge, if a request waits. Returns true if a
+    /// request was served. The new chunk may end the backpressure of a task that writes an edge.
     pub fn step(&self) -> bool {
         let served = self.pool.grow_step();
         served.into_iter().for_each(|writer| self.driver.grown(writer));
@@ -380,8 +381,8 @@ impl Engine {
     /// # Errors
     /// [`PlanError`] if the query is refused; in that case no part of it runs.
     pub fn submit(&self, graph: Graph) -> Result<QueryHandle, PlanError> {
-        // The query gets a random seed of its own under the lock. Building the query runs user code, which
-        // must not run under the lock.
+        // Only the seed of the query is drawn under the lock of the engine's source of randomness. Building
+        // the query runs user code, which must not run under a lock.
         let mut entropy = SeededEntropy::new(self.entropy.lock().next_u64());
         let built = graph.build(&self.pool, self.edges, &mut entropy)?;
         let query = Arc::clone(&self.driver).submit(built)?;
@@ -456,9 +457,9 @@ impl Drop for Engine {
         self.pool.close();
         self.driver.join();
         for thread in self.threads.drain(..) {
-            // User code is caught at the task's border, so a worker thread ends without a panic. If one of
-            // the engine's own assertions failed, the panic was reported where it happened, and no caller is
-            // left here to receive an error.
+            // A panic of user code is caught where the worker runs the task, so it ends no worker thread. If
+            // one of the engine's own assertions failed, the panic was reported where it happened, and no
+            // caller is left here to receive an error.
             let _ended = thread.join();
         }
     }

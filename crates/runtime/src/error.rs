@@ -233,7 +233,7 @@ pub enum QueryError {
         /// Name of the task that moved nothing.
         operator: String,
         /// Names of the tasks that wait for each other, joined by arrows: each waits for the next. If they
-        /// wait in a cycle, the last name is one that came before.
+        /// wait in a cycle, the last name occurs twice.
         waits_for: String,
     },
     /// A caller cancelled the query.

@@ -64,7 +64,8 @@ const NOTES_MAX: usize = limits::NOTES_PER_WORKER.default as usize;
 /// for the run that ended, and one if the task of that run ended too.
 const NOTES_PER_TURN: usize = 2;
 
-/// Stands for "no preferred worker" where a task's preferred worker is stored.
+/// Stored in place of the number of a task's preferred worker (the one in whose cache its input lies) if the
+/// task has none.
 const NO_WORKER: u32 = u32::MAX >> 2;
 
 /// Flag stored with the number of a task's preferred worker: the task is a source.
@@ -78,8 +79,8 @@ const COPY: u32 = 1 << 30;
 /// Mask of the flags that are stored in one word with the number of a task's preferred worker.
 const KIND: u32 = SOURCE | COPY;
 
-/// Nanoseconds for which a worker looks for work before it sleeps, while another worker runs a task. As long
-/// as waking the worker would take.
+/// Nanoseconds for which a worker looks for work before it sleeps, while another worker runs a task. It is
+/// about the time that waking the worker would take.
 const LINGER_NS: u64 = turn::WAKE_AFTER_NS;
 
 /// Maximum number of looks for work before a worker sleeps, in case the engine's clock stands still.
@@ -190,7 +191,6 @@ impl Executor {
         self.scheduling_ns.fetch_add(spent_ns, Ordering::Relaxed);
     }
 
-    /// Returns the bounds of one run of a task.
     pub(crate) fn runs(&self) -> Runs {
         self.runs
     }
@@ -269,8 +269,8 @@ impl Executor {
         self.preferred_workers[..tasks].iter().map(preferred).collect()
     }
 
-    /// Takes the lock of the ranker for a test, until the guard is dropped. So the test acts like a worker
-    /// whose policy takes long.
+    /// Takes the lock of the ranker, which asks the policy for ranks, for a test. The lock is held until the
+    /// guard is dropped. So the test acts like a worker whose policy takes long.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn hold_ranker(&self) -> MutexGuard<'_, Ranker> {
         self.ranker.lock()

@@ -9,7 +9,7 @@ use thalweg_model::ProcessingTime;
 /// Number of samples of the latency gradient that are averaged.
 const SAMPLES: usize = 5;
 
-/// The last samples of a query's latency gradient (change of its mean latency per time).
+/// The last samples of a query's latency gradient: the change of its mean latency per time, in s per s.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gradient {
     /// Sum and number of all latencies of the query up to the last sample.
@@ -20,7 +20,7 @@ pub(crate) struct Gradient {
     taken: u64,
 }
 
-/// The sum of all latencies of a query since its start, in nanoseconds, and their number.
+/// The sum of all latencies of a query since its start, in nanoseconds, and the number of these latencies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct LatencySums {
     pub(crate) sum_ns: u64,
@@ -53,7 +53,6 @@ impl Gradient {
         if count == 0 { 0.0 } else { self.samples[..count as usize].iter().sum::<f64>() / count as f64 }
     }
 
-    /// Returns the number of samples of the latency gradient that were taken since the start of the query.
     pub(crate) fn samples(&self) -> u64 {
         self.taken
     }

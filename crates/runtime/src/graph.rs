@@ -56,7 +56,7 @@ pub struct Graph {
     edges: Vec<EdgePlan>,
 }
 
-/// Makes a task of the plan when its edges have been opened.
+/// A function that makes a running task of a planned one, called when the edges of the task have been opened.
 type BuildTask = Box<dyn FnOnce(&Opened) -> Box<dyn Task> + Send>;
 
 /// The way in which a planned task is turned into tasks that run.
@@ -74,19 +74,17 @@ struct TaskPlan {
     /// All copies of a chain count as one task of [`TASKS_PER_QUERY`](crate::limits::TASKS_PER_QUERY), but
     /// each copy counts in [`TASKS`](crate::limits::TASKS).
     is_copy: bool,
-    /// The preferred worker of the task, if the plan sets one.
     preferred_worker: Option<u32>,
     /// The watermark strategy, if the task is a source; `None` for other tasks.
     strategy: Option<WatermarkStrategy>,
     inputs: Vec<ReaderOf>,
-    /// Numbers of the edges that this task writes.
     outputs: Vec<usize>,
-    /// The watermarks at which some operator of this task has something to do, such as to end a window.
+    /// The event times at which a watermark makes some operator of this task do something, such as end a
+    /// window.
     horizon: Horizon,
     /// True if the edges of this task may be queues. Only a chain of one operator allows queues, because
     /// every longer chain would have to be compiled a second time for them.
     may_queue: bool,
-    /// Names of this task's operators, in the order in which records pass them.
     operators: Vec<String>,
     /// True if the results of this task arrive asynchronously.
     is_deferred: bool,
@@ -397,7 +395,6 @@ impl Graph {
     }
 }
 
-/// Returns the numbers of the edges that a task of the plan writes.
 fn edges_of<T>(output: &impl OutputPlan<T>) -> Vec<usize> {
     let mut edges = Vec::new();
     output.visit_edges(&mut |edge| edges.push(edge));
@@ -411,7 +408,6 @@ fn readers_of<T>(input: &impl InputPlan<T>) -> Vec<ReaderOf> {
     inputs
 }
 
-/// Returns the names of the operators of a chain, in the order in which records pass them.
 fn operators_of<T>(chain: &impl Operator<T>) -> Vec<String> {
     let mut operators = Vec::new();
     chain.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));

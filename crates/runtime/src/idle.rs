@@ -40,7 +40,7 @@ pub(crate) struct Idle {
 #[derive(Clone, Copy, Debug)]
 struct Sleeper {
     worker: usize,
-    /// The latest instant at which this sleeping worker wakes by itself.
+    /// The instant at which this sleeping worker wakes by itself, if nothing wakes it earlier.
     until: ProcessingTime,
 }
 
@@ -162,8 +162,8 @@ impl Idle {
             (_, _, 0 | 1) => late(due),
             _ => ProcessingTime::NEVER,
         };
-        // While some worker is awake, one sleeping worker looks from time to time whether that worker is held
-        // up.
+        // While some worker is awake, one sleeping worker wakes after `BACKUP_NS` to look for work, in case
+        // the other is held up by a long step.
         let is_alone = sleepers.len() + 1 == self.workers;
         let look = now.plus_nanos(BACKUP_NS);
         if is_alone || by(look) > 0 { for_sources } else { for_sources.min(look) }
@@ -183,7 +183,6 @@ impl Idle {
         }
     }
 
-    /// Wakes all sleeping workers.
     pub(crate) fn wake_all(&self) {
         let mut sleepers = self.sleepers.lock();
         for Sleeper { worker, .. } in sleepers.drain(..) {

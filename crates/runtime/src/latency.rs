@@ -5,7 +5,7 @@ use std::fmt;
 
 use hdrhistogram::Histogram;
 
-/// Latencies above an hour are counted as an hour. In nanoseconds.
+/// Greatest latency that is counted, in ns: one hour. A longer latency counts as one hour.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
 /// A histogram of latencies with three significant digits. Histograms of several queries, or of several
@@ -85,11 +85,11 @@ pub struct LatencySummary {
     pub stdev_ns: f64,
     /// Median of the latencies.
     pub p50_ns: u64,
-    /// Latency that 9 of 10 do not exceed.
+    /// Latency in ns that 90 % of the latencies do not exceed.
     pub p90_ns: u64,
-    /// Latency that 99 of 100 do not exceed.
+    /// Latency in ns that 99 % of the latencies do not exceed.
     pub p99_ns: u64,
-    /// Latency that 999 of 1,000 do not exceed.
+    /// Latency in ns that 99.9 % of the latencies do not exceed.
     pub p999_ns: u64,
     /// The largest latency that was counted.
     pub max_ns: u64,

@@ -82,6 +82,6 @@ pub use system::ProcessMetrics;
 pub use threads::{TASK_THREAD_FIELDS, TaskThread, TaskThreads};
 pub use worker::{Step, Worker};
 
-/// Policies: the types that [`EngineBuilder::policy`] takes, and the traits from which a custom policy is
-/// written.
+/// Scheduling policies: the types that [`EngineBuilder::policy`] takes, and the traits from which a custom
+/// policy is written.
 pub use thalweg_scheduling as scheduling;

@@ -149,8 +149,8 @@ pub const METRICS_INTERVAL_NS: Limit = Limit {
     reason: "costs and selectivities that policies see are measured in the first round of ranking after this time, 50 ms in Enjima, section 4: a shorter time follows the load faster and varies more; with 0 they are measured in each round",
 };
 
-/// Interval between measured steps of a task. In one step of this many, the first block is processed
-/// operator by operator, and each operator is timed. 0 switches the measurement off.
+/// Interval between measured steps of a task. In one step of this many, the first block is processed operator
+/// by operator, and each operator is timed. An interval of 0 switches the measurement off.
 pub const MEASURED_STEPS: Limit = Limit {
     name: "measured_steps",
     unit: "steps",

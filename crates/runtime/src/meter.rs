@@ -29,9 +29,7 @@ use crate::task::{Oddities, StepReport, Task};
 /// State of a task between two of its runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
-    /// The task has input and room for its results: it waits for a worker.
     Ready,
-    /// The task has input, but no room for its results.
     Blocked,
     /// The task has nothing to do; if it is a source, it becomes due at this instant.
     Idle {
@@ -92,7 +90,8 @@ pub(crate) struct Meter {
     pub(crate) steps: AtomicU64,
     /// Nanoseconds that workers have spent in the steps of this task.
     pub(crate) busy_ns: AtomicU64,
-    /// Nanoseconds of the steps of this task by the clock of costs, from which its cost per record follows.
+    /// Nanoseconds of the steps of this task by the clock that measures costs (`CostClock`), from which its
+    /// cost per record follows.
     pub(crate) charged_ns: AtomicU64,
     /// The present state of the task and its start, as a [`word`]. Written by the holder of the task with
     /// Release, after the waiting time of the previous state. Read with Acquire before the waiting times, and

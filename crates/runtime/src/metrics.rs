@@ -131,12 +131,13 @@ pub struct TaskMetrics {
     pub held_bytes: u64,
     /// Number of records that wait on the task's input edges.
     pub pending: u64,
-    /// Counts of each operator of the task, in the order in which records pass them. A window, a join or a
-    /// function without a name has the name that it was given. A source that passes its records on unchanged
-    /// has no operator.
+    /// Counts of each operator of the task, in the order in which records pass them. An operator has the name
+    /// that the program gave it or, without such a name, that of its kind, such as `window`. A source that
+    /// passes its records on unchanged has no operator.
     pub operators: Vec<OperatorCounts>,
-    /// Time and records of each operator on the blocks that the chain processed operator by operator. These
-    /// are the first blocks of one step in 256. Chains with an operator that expands are not measured.
+    /// Time and records of each operator on the blocks that the chain processed operator by operator. Such a
+    /// block is the first of a step, in one step of 256. Chains with an operator that expands are not
+    /// measured.
     pub stages: Vec<Stage>,
 }
 
@@ -192,7 +193,6 @@ pub struct WorkerMetrics {
     pub wait_ns: Option<u64>,
 }
 
-/// Returns `count / per`; `None` if `per` is 0.
 fn ratio(count: u64, per: u64) -> Option<f64> {
     (per > 0).then(|| count as f64 / per as f64)
 }
@@ -274,7 +274,6 @@ impl QueryMetrics {
 }
 
 impl TaskMetrics {
-    /// Returns the task's metrics of the interval between `earlier` and this moment: counters are subtracted.
     fn since(&self, earlier: &Self) -> Self {
         let operators = self.operators.iter().zip(&earlier.operators);
         let stages = self.stages.iter().zip(&earlier.stages);
@@ -337,7 +336,6 @@ impl OperatorCounts {
 }
 
 impl EdgeMetrics {
-    /// Returns the edge's metrics of the interval between `earlier` and this moment: counters are subtracted.
     fn since(&self, earlier: &Self) -> Self {
         let (now, then) = (&self.counts, &earlier.counts);
         let counts = EdgeCounts {

@@ -34,8 +34,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Returns the memory in use of this pool and its budget: the reserved bytes, without the spare pages
-    /// that no edge owns.
+    /// Returns the size of the budget of `pool`, and its bytes in use: the reserved bytes, without those of
+    /// spare pages, which no edge owns.
     pub(crate) fn of(pool: &Pool) -> Self {
         let budget = pool.budget();
         let used_bytes = budget.used_bytes().saturating_sub(pool.spare_bytes());
@@ -110,16 +110,16 @@ struct QueryView {
 pub(crate) struct NewTask {
     pub(crate) probe: Arc<Probe>,
     pub(crate) meter: Arc<Meter>,
-    /// Watermarks at which some operator of the task has something to do.
+    /// The event times at which a watermark makes some operator of the task do something, such as end a
+    /// window.
     pub(crate) horizon: Horizon,
-    /// Tasks that read the output of this task, by their numbers within the query.
     pub(crate) downstream: Vec<usize>,
-    /// Number of copies among which the records of the task's input are divided; 1 if the task is no copy.
     pub(crate) copies: u32,
 }
 
 impl NewTask {
-    /// Returns what the observer needs of a task that was built, and whose counters others see.
+    /// Returns what the observer needs of a task that was built, and whose counters and probe other threads
+    /// read.
     pub(crate) fn of(task: &BuiltTask, seen: &SeenTask) -> Self {
         NewTask {
             probe: Arc::clone(&task.probe),
@@ -132,8 +132,8 @@ impl NewTask {
 }
 
 impl Observer {
-    /// Creates an observer without tasks, which fills these fields of its snapshot. Delays of watermarks are those of
-    /// the last `delay_epochs` epochs of a source.
+    /// Creates an observer without tasks, which fills the groups of snapshot fields in `reads`. Delays of
+    /// watermarks are those of the last `delay_epochs` epochs of a source.
     pub(crate) fn new(reads: Fields, delay_epochs: u32, runs: Runs, workers: usize) -> Self {
         let Runs { block_records, metrics_interval_ns, .. } = runs;
         Observer {
@@ -150,27 +150,23 @@ impl Observer {
         }
     }
 
-    /// Returns the number of queries that have not ended.
     pub(crate) fn query_count(&self) -> usize {
         self.queries.iter().flatten().count()
     }
 
-    /// Returns the number of tasks of all queries that have not ended.
     pub(crate) fn task_count(&self) -> usize {
         self.views.iter().flatten().count()
     }
 
-    /// Returns a number that is greater than the number of every running task.
+    /// Returns the length of the table of tasks: the numbers by which running tasks are known are below it.
     pub(crate) fn places(&self) -> usize {
         self.views.len()
     }
 
-    /// Returns the queries that have not ended.
     pub(crate) fn queries(&self) -> impl Iterator<Item = &Arc<QueryShared>> {
         self.queries.iter().flatten().map(|query| &query.shared)
     }
 
-    /// Returns the first free number, for a new query.
     pub(crate) fn next_query(&self) -> QueryId {
         let free = self.queries.iter().position(Option::is_none).unwrap_or(self.queries.len());
         QueryId(u32::try_from(free).expect("the number of queries is bounded"))
@@ -343,7 +339,7 @@ impl Observer {
 }
 
 impl View {
-    /// Makes the view of a task that is no copy and has not run yet.
+    /// Makes the measurements of a task that has not run yet, as if it were no copy of an operator.
     fn new(
         probe: Arc<Probe>,
         meter: Arc<Meter>,

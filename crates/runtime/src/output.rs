@@ -39,7 +39,7 @@ pub trait TaskOutput<T>: Send {
     /// Called before the first step.
     fn fund(&mut self, _allowance: &Allowance) {}
 
-    /// Begins a step of the task; the argument is the number of the worker that runs it.
+    /// Begins a step of the task; `_worker` is the number of the worker that runs it.
     fn begin(&mut self, _worker: usize) {}
 
     /// Opens the output, so that a step can push records. `arrival` (the start of the step and the scheduling
@@ -57,8 +57,8 @@ pub trait TaskOutput<T>: Send {
         false
     }
 
-    /// Returns the least watermark that some reader needs. Lower watermarks need not be
-    /// [set](TaskOutput::mark).
+    /// Returns the least of the coming watermarks that some reader of this output needs. Lower watermarks
+    /// need not be [set](TaskOutput::mark).
     fn next_due(&self) -> EventTime {
         EventTime::MIN
     }
@@ -267,7 +267,6 @@ impl Delays {
         Delays { all, sum_ns: zero(), count: zero(), target_ns, met: zero() }
     }
 
-    /// Records one latency of `delay_ns` nanoseconds.
     pub(crate) fn note(&self, delay_ns: u64) {
         self.all.lock().record(delay_ns);
         self.sum_ns.fetch_add(delay_ns, Ordering::Relaxed);
@@ -363,7 +362,8 @@ impl Delivered {
         self.firings.streams(query, self.watermark(), delay_epochs, all);
     }
 
-    /// Records that a watermark has arrived at a sink.
+    /// Records that a watermark has arrived at a sink, and measures the delays of the results that all sinks
+    /// have now.
     fn note_watermark(&self, watermark: EventTime, clock: &dyn Clock) {
         if self.firings.may_deliver(watermark) {
             let note = |FiringDelays { output_ns, result_ns, event_ns }| {

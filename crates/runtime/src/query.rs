@@ -53,7 +53,7 @@ pub(crate) struct QueryShared {
     ended: Condvar,
 }
 
-/// Data of a query from the moment at which the engine admitted it.
+/// Data of a query that are fixed when the engine admits it, such as its number and the time of the submit.
 pub(crate) struct Entry {
     /// Number of the query among all that the engine has admitted, counted from 1 and never reused.
     pub(crate) serial: u64,
@@ -62,8 +62,8 @@ pub(crate) struct Entry {
     pub(crate) aims: Aims,
 }
 
-/// The parts of a task that threads see without holding it: its counters, and its probe, which shows its
-/// edges and its progress.
+/// The parts of a task that any thread may read while a worker holds the task: its counters, and its probe,
+/// which shows its edges and its progress.
 pub(crate) struct SeenTask {
     pub(crate) name: String,
     pub(crate) meter: Arc<Meter>,
@@ -90,7 +90,7 @@ pub struct OperatorCounts {
     pub operator: String,
     /// Name of the task that runs the operator.
     pub task: String,
-    /// Numbers of records by what the operator has done with them.
+    /// Numbers of records that were read, handed on, added to state, filtered out, or late.
     pub counts: Counts,
 }
 
@@ -281,7 +281,6 @@ impl QueryShared {
         self.entry.serial
     }
 
-    /// Returns the aims of the query (latency target and tokens).
     pub(crate) fn aims(&self) -> Aims {
         self.entry.aims
     }
@@ -313,8 +312,8 @@ impl QueryShared {
         self.seen.iter().map(|task| &task.probe)
     }
 
-    /// Returns the names of the tasks that wait for each other, beginning with the task to which this probe
-    /// belongs.
+    /// Returns the names of the tasks that wait for each other, beginning with the task to which the probe
+    /// `start` belongs.
     pub(crate) fn waits_for(&self, start: &Probe) -> String {
         let tasks: Vec<(&str, &Probe)> = self.seen.iter().map(|task| (&*task.name, &*task.probe)).collect();
         stuck::waits_for(&tasks, start)
@@ -369,12 +368,10 @@ impl QueryShared {
         }
     }
 
-    /// Returns the sum of a counter over all tasks of the query.
     fn sum(&self, counter: impl Fn(&Meter) -> &AtomicU64) -> u64 {
         self.seen.iter().map(|task| read(counter(&task.meter))).sum()
     }
 
-    /// Returns the number of records that the sources of the query have made.
     fn events_in(&self) -> u64 {
         self.made().sum()
     }
@@ -577,9 +574,9 @@ impl QueryHandle {
 
     /// Returns how long ago, at `now` on the engine's clock, windows have ended whose results not all sinks
     /// have seen. Only ends after `since`, by the stamps of records, count. So a query that is left waiting
-    /// cannot appear fast. The result is empty in three cases: nothing ends before the end of the stream, any
-    /// instant may be an end, or records are stamped ahead of the clock. It has at most 10,000 ends, the
-    /// oldest first.
+    /// cannot appear fast. The result is empty in three cases: no window ends before the end of the stream,
+    /// results may come at any instant (as with timers), or records are stamped ahead of the clock. It has at
+    /// most 10,000 ends, the oldest first.
     pub fn overdue_results(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
         self.shared.delivered.overdue(since, now)
     }

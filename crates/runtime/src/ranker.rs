@@ -78,12 +78,10 @@ impl Ranker {
         }
     }
 
-    /// Returns the queries and tasks that the policy sees.
     pub(crate) fn observer(&self) -> &Observer {
         &self.observer
     }
 
-    /// Adds a query to the snapshot of the policy, and returns the numbers of its tasks.
     pub(crate) fn admit(
         &mut self,
         shared: Arc<QueryShared>,
@@ -128,7 +126,8 @@ impl Ranker {
         }
     }
 
-    /// Returns the number of records that the policy lets a task take in its next run; at least 1.
+    /// Returns the number of records that the policy lets a task take in its next run; at least 1. For a
+    /// source it is the number of records put out.
     pub(crate) fn quantum(&mut self, operator: OperatorId, now: ProcessingTime) -> u32 {
         self.observer.snapshot.now = now;
         self.policy.quantum(&self.observer.snapshot, operator).records.max(1)
@@ -149,7 +148,6 @@ impl Ranker {
         self.prepared_at = now;
     }
 
-    /// Returns how often and how long the policy has chosen tasks so as to free memory.
     pub(crate) fn relief(&self) -> Relief {
         self.relief
     }

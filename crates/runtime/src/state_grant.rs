@@ -1,9 +1,10 @@
 //! Memory for the state of a task, taken from the engine's budget: requested before the state grows, and
 //! adjusted to the size of the state after each step.
 //!
-//! While a step runs, each request is reserved in addition to the bytes that the state held before, with some
-//! more bytes beside: most requests are small and frequent. After the step the state reports its size, and
-//! that is what stays reserved. A refusal is kept until then, and the query fails with it.
+//! While a step runs, each request is reserved in addition to the bytes that the state held before, and
+//! [`SPARE_BYTES`] more if the budget has them, because most requests are small and frequent. After the step
+//! the state reports its size, and that is what stays reserved. A refusal is kept until then, and the query
+//! fails with it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -29,7 +30,8 @@ pub(crate) struct StateGrant {
     /// that request memory here put down the merged state behind a lock.
     was_asked: AtomicBool,
     lent: Mutex<Granted>,
-    /// The first refusal of memory to this task, whether it was reported or not.
+    /// The first refusal of memory to this task. It is kept after the refusal was reported, which makes the
+    /// query fail.
     first_refusal: OnceLock<BudgetExceeded>,
 }
 
@@ -64,12 +66,12 @@ impl StateGrant {
         self.lent.lock().refused.get_or_insert(exceeded);
     }
 
-    /// Returns the interface through which operators request memory.
     pub(crate) fn allowance(self: &Arc<Self>) -> Allowance {
         Allowance::new(Arc::clone(self) as _)
     }
 
-    /// Returns true if the budget refused a request of this task and the refusal is not reported yet.
+    /// Returns true if the budget refused a request of this task and the query has not been failed with this
+    /// refusal yet.
     pub(crate) fn has_refused(&self) -> bool {
         self.was_asked.load(Ordering::Relaxed) && self.lent.lock().refused.is_some()
     }

@@ -43,8 +43,8 @@ impl Barren {
     }
 }
 
-/// Returns the names of tasks from `start` on, joined by arrows: each task waits for the next. If they wait
-/// in a cycle, the last name is one that came before. `tasks` has all tasks of the query.
+/// Returns the names of tasks from `start` on, joined by arrows: each task waits for the one after its arrow.
+/// If they wait in a cycle, the last name stands in the result twice. `tasks` has all tasks of the query.
 pub(crate) fn waits_for(tasks: &[(&str, &Probe)], start: &Probe) -> String {
     let place_of = |wanted: &Probe| tasks.iter().position(|(_, probe)| std::ptr::eq(*probe, wanted));
     let mut path: Vec<usize> = place_of(start).into_iter().collect();

@@ -126,7 +126,8 @@ fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     Some((words.next()??, words.next()??))
 }
 
-/// Reads one line of `/proc/self/status`, and converts its value from kB of 1024 bytes to bytes.
+/// Returns the value of the line `name` of `/proc/self/status` in bytes. The file tells it in kB of 1024
+/// bytes.
 fn status_bytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -49,7 +49,6 @@ pub(crate) struct StepContext<'a> {
     pub(crate) quantum: Quantum,
     /// The memory grant from which the growth of the task's state is reserved.
     pub(crate) state_grant: &'a StateGrant,
-    /// Number of the worker that runs the step.
     pub(crate) worker: usize,
     /// Nanoseconds for which a source that has caught up is not polled. See
     /// [`limits::SOURCE_GRAIN_NS`](crate::limits::SOURCE_GRAIN_NS).
@@ -103,7 +102,8 @@ pub(crate) trait Task: Send {
     /// Gives the task the memory grant from which its state is reserved. Called before the first step.
     fn fund(&mut self, state_grant: &Arc<StateGrant>);
 
-    /// Lets the task's operators draw seeds for their hash tables, before the first step.
+    /// Lets the task's operators draw seeds for their hash tables from `entropy`. Called before the first
+    /// step.
     fn seed(&mut self, entropy: &mut dyn Entropy);
 
     /// Returns the bytes that the task holds for state and buffers, without the blocks of edges.
@@ -115,10 +115,11 @@ pub(crate) trait Task: Send {
         Oddities::default()
     }
 
-    /// Visits the name and the counts of each operator of the task.
+    /// Calls `each` with the name and the counts (records read, handed on and dropped) of each operator of
+    /// the task.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
-    /// Returns the maximum number of rows in a record, if a record stands for several rows.
+    /// Returns the maximum number of rows in a record, if a record stands for several rows; otherwise `None`.
     fn rows_max(&self) -> Option<u32> {
         None
     }
@@ -151,8 +152,8 @@ pub(crate) struct Reach {
 pub(crate) struct Changes {
     /// True if tasks downstream have more to read.
     pub(crate) wrote: bool,
-    /// True if an epoch was completed, the stream is over, or the like, so that tasks which work on epochs
-    /// must check again.
+    /// True if an epoch was completed, pairs of partial states can be merged or were, or the stream is over:
+    /// tasks that work on epochs must look again for work.
     pub(crate) closed: bool,
     /// True if the tasks that write this task's inputs may have been without room, and have some now.
     pub(crate) freed: bool,
@@ -260,20 +261,21 @@ impl Probe {
         }
     }
 
-    /// Sets the order in which the task reads its inputs.
+    /// Sets the order in which the task reads its inputs: by arrival, or by their watermarks.
     pub(crate) fn set_input_order(&self, order: InputOrder) {
         self.reads_by_arrival.store(order == InputOrder::Arrival, Ordering::Relaxed);
     }
 
-    /// Returns a function that returns the arrival at an input by which the task chooses the next input; `None` if the
-    /// task does not read its inputs in the order of arrival. See [`Inlet::arrived_ns`].
+    /// Returns a function from the number of an input to the arrival time, in ns, by which the task chooses
+    /// the next input; `None` if the task does not read its inputs in the order of arrival. See
+    /// [`Inlet::arrived_ns`].
     pub(crate) fn arrivals(&self) -> Option<impl Fn(usize) -> u64> {
         let arrived_ns = |port: usize| self.inputs[port].arrived_ns();
         self.reads_by_arrival.load(Ordering::Relaxed).then_some(arrived_ns)
     }
 
-    /// Returns this probe (the view of a source for other threads) with `tokens`, the state of Cameo's token
-    /// bucket of the source. It is `None` if the query has no rate of tokens.
+    /// Returns this probe (the view of a source for other threads) with the tokens of the source, which let
+    /// its records run before others (Cameo). `tokens` is `None` if the query has no rate of tokens.
     pub(crate) fn with_tokens(self, tokens: Option<Tokens>) -> Self {
         Probe { tokens, ..self }
     }
@@ -302,7 +304,7 @@ impl Probe {
         self.outputs.iter().filter_map(Outlet::edge).for_each(|edge| edge.note_writer_core(worker));
     }
 
-    /// Makes a record of the positions of this task's edges, in which no position is known yet.
+    /// Makes the table for the positions of this task's edges, at first all at zero.
     pub(crate) fn no_reach(&self) -> Reach {
         Reach { read: vec![Position::default(); self.inputs.len()].into(), written: 0, closed: 0 }
     }
@@ -315,8 +317,6 @@ impl Probe {
         (reach.written, reach.closed) = (self.written(), self.closed());
     }
 
-    /// Returns the number of records and marks (such as watermarks) that the task has written to all its
-    /// outputs so far.
     fn written(&self) -> u64 {
         self.outputs.iter().map(Outlet::written).sum()
     }

@@ -62,7 +62,8 @@ pub const TASK_THREAD_FIELDS: Fields = Fields::ALL.without(Fields::FEEDBACK);
 /// The tasks of an engine that runs each in a thread of its own, at one moment.
 #[derive(Clone, Debug)]
 pub struct TaskThreads {
-    /// The tasks as a policy sees them, each an operator. [`TASK_THREAD_FIELDS`] are filled.
+    /// The tasks as a policy sees them, each an operator. Only the groups of fields in [`TASK_THREAD_FIELDS`]
+    /// are filled.
     pub snapshot: Snapshot,
     /// The threads that have started.
     pub threads: Vec<TaskThread>,
@@ -81,14 +82,15 @@ pub struct TaskThread {
     pub name: String,
 }
 
-/// Tasks and queries that run. A lock around the register is taken when queries start and end, for events from
+/// The register of tasks and queries that run. Its lock is taken when queries start and end, for events from
 /// outside the task threads, and for snapshots.
 struct Register {
     is_closed: bool,
     submitted: u64,
-    /// Tasks that run, by their numbers. Numbers of tasks that have ended are used again.
+    /// Tasks that run, by their numbers. The number of a task that has ended is given to a later task.
     seats: Vec<Option<Arc<Seat>>>,
-    /// Gives tasks and queries their numbers, and sees them.
+    /// Gives tasks and queries their numbers, and gathers the snapshot of them for a policy outside the
+    /// engine.
     observer: Observer,
     handles: Vec<JoinHandle<()>>,
 }
@@ -109,7 +111,6 @@ struct Seat {
     /// read behind a fence by parties that make work. Relaxed: the fences of the parker order it.
     sleeps_until_ns: AtomicU64,
     name: String,
-    /// Serial number of the task's query.
     serial: u64,
     /// The instant at which the last run of the task ended, in ns of the engine's clock, and the watermark that the
     /// task had then, as the bits of its microseconds, or of the least number if it had none. Relaxed: written by the
@@ -119,7 +120,8 @@ struct Seat {
 }
 
 impl Seat {
-    /// Makes the seat of a task with this name, which belongs to the query with this serial number.
+    /// Makes the entry, in the register of running tasks, of a task called `name` of the query with the
+    /// number `serial`.
     fn new(probe: &Arc<Probe>, (name, serial): (&str, u64), grain_ns: u64, now: ProcessingTime) -> Arc<Self> {
         Arc::new(Seat {
             parker: Idle::new(1, grain_ns),
@@ -388,7 +390,7 @@ impl Driver for Threads {
             let (ran, watermark) = seat.last_run();
             observer.note_run(operator, seat.serial, ran, watermark);
         }
-        // Whether a task runs at the moment is the operating system's affair.
+        // The operating system decides which tasks run at the moment, so each counts as not running.
         observer.renew(now, Memory::of(&self.pool), |_| false);
         observer.snapshot.round_end = now;
         let thread = |(operator, seat): (OperatorId, &Arc<Seat>)| {
@@ -408,13 +410,12 @@ impl Driver for Threads {
     }
 }
 
-/// The tasks that the runs of a task may concern, and that it must wake.
+/// The tasks to which a run of one task may give work or room, so that its thread must wake their threads.
 struct Neighbours {
-    /// Tasks that write the inputs of this task.
     upstream: Vec<Arc<Seat>>,
-    /// Tasks that read the outputs of this task.
     downstream: Vec<Arc<Seat>>,
-    /// Tasks that must be woken when the epochs change that this task writes or reads.
+    /// Tasks that must be woken when this task completes an epoch or helps to merge the state of one: copies
+    /// of parallel operators, and the tasks that close their epochs.
     further: Vec<Arc<Seat>>,
     /// Other tasks that deposit blocks for the same parallel task, into its containers (the unclaimed blocks
     /// of each epoch).
@@ -439,7 +440,8 @@ struct Seated {
     body: Box<TaskBody>,
     seat: Arc<Seat>,
     neighbours: Neighbours,
-    /// If the task is one of several copies of an operator: the number of its own work queue.
+    /// If the task is one of several copies of an operator: the number of the work queue from which it claims
+    /// blocks first.
     preferred_worker: Option<usize>,
     /// The instant that the thread has read from the clock last.
     now: ProcessingTime,
@@ -447,8 +449,8 @@ struct Seated {
 }
 
 impl Seated {
-    /// Runs the task on its thread until the task has ended. If an assertion or a clock panics in the thread,
-    /// the engine closes and every query fails. So no caller waits for a task whose thread has died.
+    /// Runs the task on its thread until the task has ended. If an assertion or the clock panics in the
+    /// thread, the engine closes and every query fails. So no caller waits for a task whose thread has died.
     fn live(mut self) {
         cores::pin(&self.threads.cores);
         self.seat.number.store(system::thread_number(), Ordering::Relaxed);
@@ -503,8 +505,8 @@ impl Seated {
         self.seat.rest(clock, |now| if is_running() { self.body.look(now) } else { Standing::Ready });
     }
 
-    /// Runs the task for a quantum and wakes the tasks that the run concerns. Returns how the task has ended;
-    /// `None` if it has not.
+    /// Runs the task for a quantum and wakes the threads of the tasks that have got work or room by the run.
+    /// Returns how the task has ended; `None` if it has not.
     fn step(&mut self, clock: &dyn Clock) -> Option<Ended> {
         let Seated { threads, body, seat, neighbours, preferred_worker, .. } = self;
         let worker = preferred_worker.unwrap_or_else(|| cores::place_among(&threads.cores));
@@ -540,7 +542,6 @@ impl Seated {
 
 /// Ways in which a task with its own thread can end.
 enum Ended {
-    /// The stream of the task has ended.
     Over,
     Failed(Box<QueryError>),
 }

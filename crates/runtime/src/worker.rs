@@ -16,8 +16,8 @@ use crate::error::QueryError;
 use crate::executor::{Bench, Claim, Done, Executor, Found, Outcome, Runs, TaskBody, discard};
 use crate::task::{StepContext, StepReport};
 
-/// Interval between measured choices: in one of this many steps of a worker, the time of choosing a task is
-/// measured.
+/// Interval between measured choices: in one of so many steps of a worker, the time that it takes to choose a
+/// task is measured.
 const SCHEDULING_SAMPLE: u32 = 64;
 
 /// Runs tasks, one step at a time, on one thread of the engine.

@@ -22,7 +22,7 @@ pub trait Observe: Send {
     fn ended(&self, _done: &Completion) {}
 }
 
-/// A policy together with an observer of its calls.
+/// A policy together with an observer, which is told of each call to the policy and of each answer.
 pub struct Observed<O> {
     pub(crate) policy: Box<dyn Policy>,
     pub(crate) observer: O,

@@ -22,7 +22,7 @@ pub enum ParameterValue {
     Whole(u64),
     /// A number with a fraction; finite.
     Real(f64),
-    /// An on-off choice: true if a part of the policy is switched on.
+    /// A choice between on and off: true if the part of the policy that the parameter names is switched on.
     Switch(bool),
     /// The name of a choice, such as a form of output cost.
     Word(&'static str),

@@ -48,8 +48,8 @@ impl Rank {
 pub(crate) struct Origin(ProcessingTime);
 
 impl Origin {
-    /// Greatest age of an origin of scores, in ns: half of the whole numbers that the score in a
-    /// [word](Rank::word) holds exactly.
+    /// Greatest age of an origin of scores, in ns, which is about 4.3 s: half of the greatest whole number up
+    /// to which the score in a [word](Rank::word) is exact.
     const REACH_NS: u64 = 1 << 32;
 
     /// Moves the origin of scores if it is too old. Scores from before and after a move cannot be compared,

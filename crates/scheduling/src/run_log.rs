@@ -23,7 +23,8 @@ pub struct RunLog(Arc<Mutex<Runs>>);
 #[derive(Debug)]
 struct Runs {
     kept: Vec<Completion>,
-    /// Runs of operators that begin before this instant are not logged; `NEVER` while the log is closed.
+    /// Runs of operators that begin before this instant are not logged; `ProcessingTime::NEVER` while the log
+    /// is closed.
     from: ProcessingTime,
     runs_max: usize,
     left_out: u64,

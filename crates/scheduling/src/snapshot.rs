@@ -290,7 +290,8 @@ pub struct Snapshot {
     pub round_end: ProcessingTime,
     /// Number of threads that run operators.
     pub workers: usize,
-    /// Number of records per block; policies use it where their quantum is "one block".
+    /// Number of records per block; a policy whose quantum is "one block" lets an operator take so many
+    /// records.
     pub block_records: u32,
     /// State of every operator, by [`OperatorId`]; `None` at a number that no operator has.
     pub operators: Vec<Option<OperatorState>>,

@@ -45,7 +45,8 @@ pub struct Stream {
     /// The instants at which the query emitted results. Other watermarks are left out: they may lie anywhere
     /// between two such instants, and a line through such a point may have any slope.
     firings: Reached,
-    /// The event times at which the last epochs of this source ended.
+    /// The event times at which the last epochs of this source ended, with the processing times at which its
+    /// watermarks reached them.
     epochs: Reached,
     /// The ends of epochs whose sweeping watermarks have not reached all sinks, and the arrivals of these
     /// watermarks.

@@ -50,7 +50,7 @@ pub(crate) fn scores(policy: &mut dyn Policy, snapshot: &Snapshot) -> Vec<f64> {
     snapshot.order.iter().map(score).collect()
 }
 
-/// Returns the report of a run that took one record and no time.
+/// Returns the report of a run of `operator` that took one record and no time.
 pub(crate) fn run_of(operator: OperatorId, query: QueryId) -> Completion {
     Completion {
         operator,
@@ -105,7 +105,7 @@ pub(crate) struct Live {
     pending: u64,
     carried: f64,
     last_run_ended: ProcessingTime,
-    /// Start of the present wait, in which the task can run and does not; `None` if it is not waiting.
+    /// Instant since which the task can run and does not; `None` if it runs or cannot run.
     waits_since: Option<ProcessingTime>,
     /// Longest time in ns for which the task could run and did not.
     pub(crate) longest_wait_ns: u64,

@@ -84,7 +84,7 @@ impl Calls {
     }
 }
 
-/// A call to a policy, with the policy's answer.
+/// A recorded call to a policy, with the policy's answer.
 #[derive(Serialize, Deserialize)]
 enum Call {
     Prepare(Box<Snapshot>),
@@ -94,7 +94,6 @@ enum Call {
 }
 
 impl Call {
-    /// Returns the number of bytes that a recorded call takes in memory.
     fn bytes(&self) -> usize {
         let of_snapshot = match self {
             Call::Prepare(snapshot) => {

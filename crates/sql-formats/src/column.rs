@@ -54,7 +54,6 @@ impl Rows {
         self.len
     }
 
-    /// Returns the number of columns that the rows have.
     pub(super) fn width(&self) -> usize {
         self.columns.len()
     }

@@ -50,7 +50,6 @@ use super::{
     RECORD_BYTES_MAX, Taken,
 };
 
-/// The options of the format `csv`.
 #[derive(Clone, Debug)]
 pub(super) struct CsvOptions {
     marks: Marks,
@@ -176,7 +175,6 @@ fn check(of: &SqlType) -> Result<(), String> {
     Ok(())
 }
 
-/// A decoder of CSV records.
 pub(super) struct CsvDecoder {
     options: CsvOptions,
     /// For each column that is read, the index of its field in a CSV record.

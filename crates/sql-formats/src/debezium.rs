@@ -35,7 +35,6 @@ use super::lines::{LineDecoder, LineRules, Records};
 use super::options::Given;
 use super::{Decoded, Encoder, FormatColumn, FormatError, RowKind};
 
-/// The options of the format `debezium-json`.
 #[derive(Clone, Debug)]
 pub(super) struct DebeziumOptions {
     json: JsonOptions,
@@ -49,7 +48,6 @@ impl DebeziumOptions {
     }
 }
 
-/// A decoder of changes of rows in the format of Debezium.
 pub(super) type DebeziumDecoder = LineDecoder<DebeziumRecords>;
 
 impl DebeziumDecoder {
@@ -171,7 +169,6 @@ fn bad(reason: &str) -> Bad {
     Bad { column: None, reason: reason.to_owned() }
 }
 
-/// An encoder of changes of rows in the format of Debezium.
 pub(super) struct DebeziumEncoder {
     row: JsonRow,
 }

@@ -49,7 +49,6 @@ use super::options::Given;
 use super::value::TimestampForm;
 use super::{Decoded, FormatColumn, FormatError, RECORD_ROWS_MAX};
 
-/// The options of the format `json`.
 #[derive(Clone, Debug)]
 pub(super) struct JsonOptions {
     pub(super) values: ValueRules,
@@ -69,7 +68,7 @@ impl JsonOptions {
         Ok(options)
     }
 
-    /// Binds the options that are shared by all formats whose values are JSON.
+    /// Reads the options that are shared by all formats whose values are JSON.
     pub(super) fn bind_common(given: &mut Given<'_>, columns: &[FormatColumn]) -> Result<Self, FormatError> {
         let forms = [
             ("SQL", TimestampForm::Sql),
@@ -111,7 +110,6 @@ fn check(of: &SqlType) -> Result<(), String> {
     }
 }
 
-/// A decoder of JSON lines.
 pub(super) type JsonDecoder = LineDecoder<JsonRecords>;
 
 impl JsonDecoder {

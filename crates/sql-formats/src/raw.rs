@@ -35,7 +35,6 @@ use super::{
 #[cfg(test)]
 mod tests;
 
-/// The options of the format `raw`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawOptions {
     is_little: bool,

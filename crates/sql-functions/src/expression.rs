@@ -498,8 +498,8 @@ impl fmt::Debug for Typed {
     }
 }
 
-/// Formats an expression as SQL with the names of its columns. With `{:#}`, an AND or OR stands in brackets,
-/// because the expression is one of several conditions.
+/// Formats an expression as SQL with the names of its columns. With the format `{:#}`, an AND or OR is put in
+/// brackets, because the expression is one of several conditions.
 pub struct Named<'a, F>(pub &'a Typed, pub F);
 
 impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {

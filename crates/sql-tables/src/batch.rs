@@ -22,12 +22,12 @@ pub const BATCH_ROWS_MAX: usize = 4_096;
 /// four batches, so it has at most 1 MiB.
 pub const BATCH_BYTES_MAX: usize = 256 << 10;
 
-/// Batches of more bytes than this are charged to the memory budget. Smaller ones are not, because few of
-/// them exist at a time.
+/// Greatest number of bytes of a batch that is not charged to the memory budget: 1 MiB. Few such batches exist at a
+/// time.
 const UNPAID_BYTES_MAX: usize = 1 << 20;
 
-/// Greatest number of empty batches that are sent after one batch with long rows. An edge holds at most 32
-/// batches, so a long batch followed by this many empty ones fills it.
+/// Greatest number of empty batches that are sent after one batch with long rows: 31. An edge holds at most 32
+/// batches, so a long batch and this many empty ones fill it.
 const FILLERS_MAX: usize = 31;
 
 /// Row counts of an operator over batches that has received no row and emitted none.

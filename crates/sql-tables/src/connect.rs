@@ -448,7 +448,7 @@ fn writable(table: &Table) -> Result<Box<dyn Connection + '_>, SqlError> {
 /// [`Connection`], which can be opened.
 struct Connector {
     name: &'static str,
-    /// Whether Flink has a connector of the given name.
+    /// True if Flink has a connector of this name.
     is_portable: bool,
     bind: for<'a> fn(&mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError>,
 }

@@ -1,13 +1,14 @@
-//! From syntax trees to plans: names are resolved by DataFusion's planner, types and streams are settled here.
+//! From syntax trees to plans: DataFusion's planner resolves names, this module assigns types and plans streams.
 //!
 //! ```text
 //!   syntax tree --plain--> SqlToRel (names) --> rules (sub-queries as joins) --> expression (types), query (streams) --> Plan
 //! ```
 //!
-//! Why in two steps: DataFusion resolves names, scopes, aggregates and sub-queries as any SQL has them, and that is a large
-//! part that is well kept. Its types are not Flink's (a literal is a BIGINT, a sum widens, decimals are cut, text compares
-//! with numbers), and it knows no windows, watermarks or bounds of state. So functions are stand-ins while it works
-//! ([`names`]), and what a query means is decided by us, in one pass over its plan.
+//! There are two steps, because DataFusion resolves names, scopes, aggregates and sub-queries as every SQL has them,
+//! which is a large and well kept part. Its types are not Flink's (a literal is a BIGINT, a sum widens, decimals are
+//! cut, text compares with numbers), and it knows no windows, watermarks or bounds of state. So functions are
+//! stand-ins while DataFusion plans ([`names`]): they have names and guessed types. One pass over DataFusion's plan
+//! then decides about types, functions and streams.
 
 pub mod changelog;
 mod expression;
@@ -50,42 +51,42 @@ use crate::text::plain;
 use names::Names;
 pub use tables::declare;
 
-/// What queries are bound in.
+/// Context in which queries become plans: the catalog, the settings, and the resolved views.
 pub struct Binder<'a> {
-    /// Tables and views.
+    /// Tables and views of the session.
     pub catalog: &'a Catalog,
-    /// What functions may know.
+    /// Time zone and clock for functions.
     pub context: &'a Context,
-    /// How long state of operators without a window is kept since it was last written, in milliseconds; none if it is
-    /// not set, and then such operators are refused.
+    /// How long operators without a window keep state after it was last written, in milliseconds of processing time.
+    /// If it is `None`, such operators are refused, except for OVER, which then keeps state forever.
     pub state_ttl_ms: Option<i64>,
-    /// Views that are resolved already.
+    /// Views whose names were resolved already.
     pub views: &'a Views,
 }
 
-/// Views whose names are resolved, by their names. They hold as long as nothing is dropped and no setting changes: whoever does
-/// that forgets them.
+/// DataFusion's plans of views, by the names of the views. They are valid as long as nothing is dropped from the
+/// catalog and no setting changes; code that does so calls [`forget`](Self::forget).
 #[derive(Clone, Default, Debug)]
 pub struct Views(RefCell<BTreeMap<String, LogicalPlan>>);
 
 impl Views {
-    /// Resolves all of them anew.
+    /// Forgets the plans of all views, so that the views are resolved again when a query reads them.
     pub fn forget(&mut self) {
         self.0.get_mut().clear();
     }
 }
 
-/// The most operators that a query may have when its views and sub-queries are put in.
+/// Greatest number of operators in DataFusion's plan of a query, with its views and sub-queries put in.
 pub const PLAN_NODES_MAX: usize = 10_000;
 
-/// The most of them that may stand on top of each other.
+/// Greatest depth of DataFusion's plan of a query, in operators, with its views and sub-queries put in.
 pub const PLAN_DEPTH_MAX: usize = 1_000;
 
 impl Binder<'_> {
-    /// The plan of a query.
+    /// Returns the plan of a query.
     ///
     /// # Errors
-    /// [`SqlError`] for the first thing that is wrong with it.
+    /// [`SqlError`] for the first fault of the query.
     pub fn query(&self, query: &ast::Query) -> Result<Plan, SqlError> {
         self.planned(query).map_err(|error| {
             locate::located(with_known_place(error), query, &|changed| self.planned(changed).err())
@@ -101,7 +102,8 @@ impl Binder<'_> {
         Ok(plan)
     }
 
-    /// The planner's tree of a query, its names resolved.
+    /// Returns DataFusion's plan of a query, in which names are resolved. `open` holds the names of the views that
+    /// are being resolved, to find a view that refers to itself.
     fn resolve_within(
         &self,
         query: &ast::Query,
@@ -151,7 +153,7 @@ impl Binder<'_> {
                 SqlError::new(Code::Unsupported, message).help("read fewer views, or each of them once")
             );
         }
-        // It would copy the whole tree, views and all.
+        // Without sub-queries the optimizer would change nothing, but copy the whole plan with its views.
         if !size.has_subquery {
             return Ok(logical);
         }
@@ -165,15 +167,15 @@ impl Binder<'_> {
     }
 }
 
-/// The error without the mark that its expression has no place.
+/// Returns the error without its place if that place is `NOWHERE`, which marks an expression without a known place.
 fn with_known_place(error: SqlError) -> SqlError {
     SqlError { place: error.place.filter(|place| *place != expression::NOWHERE), ..error }
 }
 
-/// A value as one of another type, which it is cast to without being asked when it is inserted.
+/// Casts a value to the type of the column into which it is inserted, if Flink makes this cast without CAST.
 ///
 /// # Errors
-/// [`Code::TypeMismatch`] if it is not.
+/// [`Code::TypeMismatch`] if it does not.
 pub fn cast_for_insert(value: Typed, to: &SqlType, context: &Context) -> Result<Typed, SqlError> {
     expression::Expressions::new(context).widen(value, to)
 }
@@ -185,20 +187,21 @@ fn parser_options() -> ParserOptions {
         .with_support_varchar_with_length(true)
         .with_map_string_types_to_utf8view(false)
         .with_collect_spans(true)
-        // Flink: NULL is the least value.
+        // In Flink NULL is the least value.
         .with_default_null_ordering(NullOrdering::NullsMin)
 }
 
-/// How large a planner's tree is.
+/// Size of DataFusion's plan of a query: its number of operators, and its depth.
 #[derive(Clone, Copy, Default)]
 struct Size {
     nodes: usize,
     depth: usize,
-    /// Whether a sub-query stands in an expression.
+    /// Whether an expression of the plan contains a sub-query.
     has_subquery: bool,
 }
 
-/// The size of a tree, whose parts may be shared: each is looked at once, and counted as often as it is there.
+/// Returns the size of DataFusion's plan, whose parts may be shared. A shared part is visited once (`known` has its
+/// size), and counted once for each operator that reads it.
 fn size(logical: &LogicalPlan, known: &mut HashMap<*const LogicalPlan, Size>) -> Size {
     let here: *const LogicalPlan = logical;
     if let Some(size) = known.get(&here) {
@@ -206,7 +209,7 @@ fn size(logical: &LogicalPlan, known: &mut HashMap<*const LogicalPlan, Size>) ->
     }
     let mut size = Size { nodes: 1, ..Size::default() };
     let mut below: Vec<&LogicalPlan> = logical.inputs();
-    // Looking fails for nothing.
+    // The result is ignored, because the closure returns no error.
     let _ = logical.apply_expressions(|expression| {
         expression.apply(|part| {
             size.has_subquery |= matches!(
@@ -228,7 +231,8 @@ fn size(logical: &LogicalPlan, known: &mut HashMap<*const LogicalPlan, Size>) ->
     size
 }
 
-/// A view's columns under the names that it gives them, or that its results have.
+/// Returns the plan of a view with its columns renamed: to the names in the declaration of the view, or else to
+/// Flink's names of the results of its query.
 fn renamed(
     plan: LogicalPlan,
     name: &str,
@@ -256,7 +260,7 @@ fn renamed(
     LogicalPlanBuilder::from(plan).project(outputs).and_then(LogicalPlanBuilder::build).map_err(sql_error)
 }
 
-/// What DataFusion's planner found wrong, in our words.
+/// Converts an error of DataFusion's planner to an error with our codes and messages.
 fn sql_error(error: DataFusionError) -> SqlError {
     match error {
         DataFusionError::Diagnostic(diagnostic, inner) => {
@@ -304,7 +308,7 @@ fn schema_error(error: &SchemaError) -> SqlError {
             let at = expression::place_of(&Expr::Column((**field).clone()));
             relations::unknown_column(&field.name, known.into_iter()).at(at)
         }
-        // A result beside `*` that is called as a column of it.
+        // The select list has a `*` and a result with the name of one of its columns.
         SchemaError::AmbiguousReference { field } if field.relation.is_some() => {
             SqlError::new(Code::Invalid, format!("`*` has a column `{}` already", field.name))
                 .help("give the result another name by AS")
@@ -351,7 +355,7 @@ fn plan_error(message: &str) -> SqlError {
         .unwrap_or_else(|| SqlError::new(Code::Invalid, first_line(message, "is not possible")))
 }
 
-/// Functions of Flink's that we do not have, beside those of windows.
+/// Functions of Flink that are not supported here, without its window functions.
 const FLINKS_OWN: [&str; 10] = [
     "UNNEST",
     "JSON_OBJECT",
@@ -365,7 +369,7 @@ const FLINKS_OWN: [&str; 10] = [
     "NTILE",
 ];
 
-/// An error of the planner in our words.
+/// Returns our error for a known message of DataFusion's planner; `None` for other messages.
 fn known_error(message: &str) -> Option<SqlError> {
     let known = [
         ("Unary operator '-' only", Code::TypeMismatch, "- takes numbers and intervals"),
@@ -409,7 +413,8 @@ fn known_error(message: &str) -> Option<SqlError> {
     Some(SqlError::new(*code, *ours))
 }
 
-/// What the planner says of columns that are neither keys nor aggregated.
+/// Returns our error for the planner's message about a column that is neither a key of GROUP BY nor in an aggregate;
+/// `None` for other messages.
 fn not_grouped(message: &str) -> Option<SqlError> {
     let at_grouping = message.find("must appear in the GROUP BY clause")?;
     let column = message[..at_grouping].rsplit_once("column \"").map(|(_, rest)| rest.split('"').next());
@@ -421,7 +426,8 @@ fn not_grouped(message: &str) -> Option<SqlError> {
     Some(SqlError::new(Code::Invalid, message).help("add it to GROUP BY, or aggregate it: MAX(..), say"))
 }
 
-/// The first sentence of a message that is not ours, as ours begin.
+/// Returns the first line of a message of DataFusion in the form of our messages: in lower case and without a full
+/// stop.
 fn first_line(message: &str, unless: &str) -> String {
     let line = message.lines().next().unwrap_or(unless).trim_end_matches('.');
     let mut characters = line.chars();

@@ -20,17 +20,17 @@ use handles::{Reading, Writing};
 /// Kinds of calls to the disk that can be made to fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
-    /// [`Disk::open`], which then reports that permission is denied.
+    /// A call of [`Disk::open`], which reports that permission is denied.
     Open,
-    /// `Read`: one read of an open file.
+    /// A call that reads from an open file.
     Read,
-    /// `Create`: creating a file by [`Disk::create`].
+    /// A call of [`Disk::create`], which creates a file.
     Create,
-    /// `Write`: one write to an open file.
+    /// A call that writes to an open file.
     Write,
-    /// `Sync`: syncing a file by [`WriteFile::sync`].
+    /// A call of [`WriteFile::sync`], which syncs a file.
     Sync,
-    /// `Publish`: renaming a file by [`Disk::publish`].
+    /// A call of [`Disk::publish`], which renames a file.
     Publish,
 }
 

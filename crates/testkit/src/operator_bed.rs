@@ -68,7 +68,7 @@ pub struct Manner {
     pub turn: usize,
     /// Index of the input that gets about every second turn, besides its share of the other turns.
     pub favourite: usize,
-    /// When the operator's state is saved and loaded.
+    /// Times at which the operator is replaced by a fresh one that loads its state.
     pub restore: Restore,
     /// Bytes of state that are granted to the operator; `None` for no limit. An operator that was refused
     /// memory is not called again.
@@ -97,7 +97,7 @@ pub struct Bed<In> {
     seed: u64,
 }
 
-/// One input while the test bed reads it.
+/// An input of the operator, while the test bed reads it.
 struct Lane<In> {
     rest: IntoIter<Arrival<In>>,
     /// The watermark of this input; the end of time once the input is over.

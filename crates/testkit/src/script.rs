@@ -31,7 +31,7 @@ pub enum Beat<T> {
 /// tenth or any later fifth record. Its state cannot be saved.
 pub struct Script<T> {
     beats: VecDeque<Beat<T>>,
-    /// Time at which the current pause of the script ends, if there is one.
+    /// Processing time at which the current pause of the script ends; `None` outside of pauses.
     resume_at: Option<ProcessingTime>,
     made: u64,
     sabotage: Arc<Sabotage>,

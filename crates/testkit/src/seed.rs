@@ -84,7 +84,7 @@ pub fn sampled(length: usize, share: usize) -> impl Iterator<Item = usize> {
     one_in(length, if is_sampled { share } else { 1 }, base)
 }
 
-/// Returns the positions below `length` that are `base` modulo `share`.
+/// Returns every position below `length` that leaves the same remainder as `base` when divided by `share`.
 fn one_in(length: usize, share: usize, base: u64) -> impl Iterator<Item = usize> {
     let first = (base % share as u64) as usize;
     (first..length).step_by(share)

@@ -48,9 +48,9 @@ pub struct QueryIndex(usize);
 /// An external event that a test schedules in a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The query's sources are asked to end.
+    /// The query's sources are asked to end and to drain: all open windows fire.
     Stop(QueryIndex),
-    /// The query's sources are asked to end at their current positions.
+    /// The query's sources are asked to end at their last watermarks: open windows are dropped.
     StopAtWatermark(QueryIndex),
     /// The query is cancelled by its user.
     Cancel(QueryIndex),
@@ -405,7 +405,6 @@ fn signature(handle: &QueryHandle) -> Signature {
     (events_in, results_out, pending)
 }
 
-/// Returns whether a query is running or paused.
 fn is_alive(handle: &QueryHandle) -> bool {
     matches!(handle.state(), QueryState::Running | QueryState::Paused)
 }

@@ -191,7 +191,8 @@ impl Draft {
         self.streams[stream.0].boxes += 1;
     }
 
-    /// Ends a stream, and keeps the function that turns it into tasks.
+    /// Completes the definition of a stream, to which no operator can be added from here on. `lower` is kept: it
+    /// turns the stream into tasks when the query is planned.
     pub(crate) fn finish(&mut self, stream: StreamIndex, gathers: Gathers, lower: Lower) {
         self.note_gathers(stream, gathers);
         self.streams[stream.0].end = End::Planned(lower);

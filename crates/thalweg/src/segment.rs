@@ -173,7 +173,7 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// there.
     type BeforeState: Segment<T>;
 
-    /// Returns this segment, marked as followed by a stateful operator.
+    /// Returns this segment, marked as the part of a stream in front of a stateful operator, where a chain may break.
     fn before_state(self) -> Self::BeforeState;
 
     /// Type of this segment with its last operator as a task of its own.
@@ -197,17 +197,18 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// defines these kinds.
     const GATHERS: Gathers;
 
-    /// Input handle by which one instance of a keyed operator reads this segment.
+    /// Type of the input handle by which one instance of a keyed operator reads the values of this segment.
     type Instance: InputPlan<T>;
 
-    /// Plans the segment up to an exchange by the keys of `operator`. Returns the input handle of each instance.
+    /// Turns the segment into tasks that end at an exchange by the keys of `operator`. Returns the input handle of each
+    /// instance of `operator`.
     fn exchange<P: Operator<T> + 'static>(self, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>;
 
-    /// Input handle by which the operator behind the segment, in another task, reads it.
+    /// Type of the input handle by which the operator behind the segment, in another task, reads its values.
     type Input: InputPlan<T>;
 
-    /// Plans the segment up to an edge to another task; the chaining decides the tasks of its operators. The edge
-    /// has the given `kind`, unless the segment is an edge already.
+    /// Turns the segment into tasks that end at an edge to another task; the chaining decides which operators share a
+    /// task. The edge has the given `kind`, unless the segment is an edge already.
     fn input(self, planner: &mut Planner, kind: EdgeKind) -> Self::Input;
 
     /// Ends the segment at `output`, with as many of its operators in one task as possible. The name of the
@@ -235,7 +236,7 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
         X: OutputPlan<P::Out>;
 }
 
-/// A segment of a stream that is a source without operators.
+/// A segment (a part of a stream) that consists of a source only.
 pub struct FromSource<S, W = WatermarkStrategy> {
     pub(crate) label: Label,
     pub(crate) source: S,
@@ -291,7 +292,7 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
     }
 }
 
-/// A segment of a stream, followed by a stateless operator.
+/// A segment (a part of a stream) that ends with a stateless operator.
 pub struct Chained<H, In, P> {
     pub(crate) head: H,
     pub(crate) operator: P,
@@ -401,7 +402,7 @@ where
     }
 }
 
-/// A segment of a stream, followed by a stateful operator.
+/// A segment (a part of a stream) that ends with a stateful operator.
 pub struct Stateful<H, In, P>(pub(crate) Chained<H, In, P>);
 
 impl<H, In, P> Segment<P::Out> for Stateful<H, In, P>

@@ -31,5 +31,5 @@ use thalweg_model::Span;
 /// Window over which round-trip times are averaged, unless a run asks for another.
 pub const WINDOW: Span = Span::from_secs(1);
 
-/// Probes per second of event time: 500,000 to an epoch.
+/// Probes per second of event time. An epoch of StreamBox is a second with 500,000 of them.
 pub const PROBES_PER_S: u64 = 500_000;

@@ -50,8 +50,9 @@ pub use senml::{Message, SenmlError};
 pub use sensor::{Kind, SensorId};
 pub use work::Work;
 
-/// Rate of the messages, in records per second, up to which the queues between tasks hold 10 s of input.
+/// Largest rate, in messages per second, at which the queues between tasks have room for [`QUEUED_S`] seconds of input.
 pub const QUEUED_RATE_PER_S: u64 = 2_500;
 
-/// Seconds of input that the queues between tasks hold, which the effect of steering by queues needs.
+/// Seconds of input for which the queues between tasks have room. Steering threads by the lengths of queues has an
+/// effect only if queues may grow so long.
 pub const QUEUED_S: u64 = 10;

@@ -26,7 +26,7 @@ use thalweg_model::Span;
 /// Number of sources that feed each job with messages.
 pub const SOURCES: u64 = 64;
 
-/// Composition of each three jobs: one that is latency-sensitive and two of bulk analytics.
+/// Groups of each three consecutive jobs: one job is latency-sensitive, two are bulk analytics.
 pub const JOBS_OF_EACH_THREE: [(Group, u64); 2] = [(Group::Sensitive, 1), (Group::Bulk, 2)];
 
 /// Number of jobs on the machine, unless a run asks for another: four of the first group and eight of the

@@ -1,6 +1,5 @@
 //! Tables as Markdown: each figure has a row with its median and spread over all rounds, and its target.
 
-/// A table of figures of one kind.
 pub(super) struct Table {
     /// Head of the first column: the name of the figures, and their unit if all have the same.
     pub(super) head: String,
@@ -25,11 +24,8 @@ pub(super) struct Row {
 pub(super) enum Unit {
     /// The figure is written as a whole number. The head of the table names its unit.
     Whole,
-    /// The figure is in microseconds.
     Micros,
-    /// The figure is in percent.
     Percent,
-    /// The figure is a plain ratio.
     Ratio,
 }
 

@@ -29,7 +29,6 @@ const TEXT_COLUMN: usize = 11;
 /// and so on.
 struct Card<'a> {
     path: &'a str,
-    /// Name of the operator that the card describes.
     name: String,
     /// Description of the operator in one sentence.
     summary: String,

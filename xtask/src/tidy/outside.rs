@@ -19,7 +19,7 @@ const CORE_ROOMS: [(&str, &[Allowed]); 4] = [
             ("crossbeam-queue", None),
             ("rtrb", None),
             ("rustix", None),
-            // Settings of the C library's allocator have no safe wrapper.
+            // The crate libc is allowed, because settings of the C library's allocator have no safe wrapper.
             ("libc", Some(r#"cfg(all(target_os = "linux", target_env = "gnu"))"#)),
             ("loom", Some("cfg(loom)")),
         ],

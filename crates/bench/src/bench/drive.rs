@@ -86,9 +86,9 @@ pub struct Measured {
     /// Share of latency markers that arrived within the latency target. Their latency counts from the time at
     /// which a record was to be sent.
     pub markers_in_time: Option<f64>,
-    /// Latency of results, those that are due and not delivered included with their age, over the costs of
-    /// one record at the operators of the query; the mean over the queries. The time of a step, and so a
-    /// cost, includes the choice of the task.
+    /// Slowdown (Klink, section 6.1.2): the latency of results divided by the sum of the costs of one record
+    /// at each operator of the query; the mean over the queries. Results that are due and not delivered count
+    /// with their age. Costs include the time in which a worker chooses the task.
     pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues of the run, even if the other figures of this
     /// struct cover only some queries. It is the mean over samples.
@@ -311,7 +311,8 @@ struct Due {
     results: Latencies,
     /// Results, each with the time since the arrival of the last event that it is made of.
     events: Latencies,
-    /// Output delays so far of watermarks that close windows and are on their way to the sinks.
+    /// For each watermark that closes a window and is on its way to the sinks: the time since a source
+    /// emitted it.
     output_delays: Latencies,
     /// Latency markers, each with the time since it was due. `None` if markers come at irregular intervals,
     /// so that the number of missing ones is not known.
@@ -349,7 +350,7 @@ struct Watch<'a> {
     timeline_at: Option<Instant>,
     /// Latencies of each query that samples have taken out of it since the last [`Moment`].
     taken: Vec<Latencies>,
-    /// Samples of the lengths of queues since the last moment of measurement.
+    /// Samples of the lengths of queues that were taken since the last [`Moment`].
     queues: QueueSamples,
 }
 
@@ -388,7 +389,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Returns the state of the run now, with the latencies and the samples of queues since the previous
-    /// moment.
+    /// [`Moment`].
     fn moment(&mut self, queries: &[QueryHandle]) -> Moment {
         let mut moment = Moment::now(queries);
         for (latencies, taken) in moment.latencies.iter_mut().zip(&mut self.taken) {
@@ -407,13 +408,13 @@ fn queue_lengths(queries: &[QueryHandle]) -> Vec<u64> {
     lengths
 }
 
-/// State of a run at one moment of the measurement.
+/// State of a run at one instant: the beginning or the end of the measurement, or in between.
 struct Moment {
     at: Instant,
     cpu_s: f64,
     /// Number of events that the sources of each query have made since its start.
     events: Vec<u64>,
-    /// Latencies of each query since the previous moment.
+    /// Latencies of each query since the previous [`Moment`].
     latencies: Vec<Latencies>,
     processing_latencies: Vec<Latencies>,
     output_delays: Vec<Latencies>,
@@ -424,7 +425,7 @@ struct Moment {
     unmeasured: Vec<u64>,
     /// Records processed by the operators of each query, and the time spent on them, since its start.
     work: Vec<Work>,
-    /// Samples of the lengths of all queues since the previous moment.
+    /// Samples of the lengths of all queues that were taken since the previous [`Moment`].
     queues: QueueSamples,
     /// Results, watermarks that close windows, and latency markers of each query that were due and had not
     /// reached a sink. Empty except at the end of the measurement.
@@ -480,7 +481,8 @@ impl Measured {
         let per_s: Vec<f64> = events.map(|events| events as f64 / seconds).collect();
         let merged = |of: fn(&Moment) -> &Vec<Latencies>| {
             let mut merged = Latencies::new();
-            // A moment may lack latencies of some queries, and the first moment has none at all.
+            // The state of a moment may lack the latencies of some queries, and that of the first moment has
+            // none at all.
             let some = moments[1..]
                 .iter()
                 .flat_map(|moment| queries.iter().filter_map(move |&query| of(moment).get(query)));

@@ -48,7 +48,7 @@ const FIRINGS_MIN: f64 = 3.0;
 /// Least number of adaptations that every adaptive mechanism needs in each run of an experiment.
 const ADAPTATIONS_MIN: f64 = 30.0;
 
-/// A figure of a paper, by the paper.
+/// A figure of a paper that an experiment repeats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Figure {
     Enjima(enjima::Panel),
@@ -57,7 +57,6 @@ enum Figure {
 }
 
 impl Experiment {
-    /// Returns the figure that the experiment repeats.
     const fn figure(self) -> Figure {
         match self {
             Experiment::EnjimaFig5b => Figure::Enjima(enjima::Panel::Policies),
@@ -200,7 +199,8 @@ impl Experiment {
         }
     }
 
-    /// Returns the options of one run of the experiment.
+    /// Returns the options of the run of the experiment with this policy or mode, `label`, and this value of the varied
+    /// parameter, `at`.
     fn run_of(self, label: &str, at: f64, args: &BenchArgs) -> BenchArgs {
         let mut run = BenchArgs { observer: Some(Observer::new()), ..args.clone() };
         run.seconds *= self.stretch(at);
@@ -298,7 +298,7 @@ pub fn run(
                 let label = plan.labels[(round + turn) % plan.labels.len()];
                 let run = experiment.run_of(label, at, args);
                 let figures = run_once(&run)?;
-                // What was due and has not come counts with its age, as in the verdicts.
+                // Results and latency markers that were due and not delivered count with their age, as in the verdicts.
                 let latency =
                     mean_latency(&figures).map_or("-".to_owned(), |micros| show::latency(micros * 1e3));
                 let throughput = show::rate(figures.throughput_per_s);

@@ -30,8 +30,8 @@ use super::windows;
 use super::workload::{Facts, Windows, Workload};
 use crate::values::Rate;
 
-/// Largest distance over which generated records are shuffled: larger than any run needs, and small enough that
-/// the numbers which generators compute from an index stay in range.
+/// Largest span of event time within which generated records are shuffled: larger than any run needs, and
+/// small enough that the numbers which generators compute from an index stay in range.
 const DISORDER_MAX: Span = Span::from_secs(3_600);
 
 /// Longest time over which the queries of a run may be deployed; a longer run makes no sense.
@@ -115,7 +115,7 @@ fn of_explain(args: &BenchArgs) -> Option<String> {
     }
 }
 
-/// Returns the problem with the options for windows, if there is one.
+/// Returns why the options for windows cannot be used as given; `None` if they can.
 fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     if args.lrb_windows.is_some() && args.workload() != Workload::Lrb {
@@ -142,15 +142,15 @@ fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     })
 }
 
-/// Returns the problem with windows so long and so dense that a record would belong to too many of them, if
-/// there is one.
+/// Returns an error message if windows are so long and so dense that a record would belong to too many of
+/// them.
 fn of_window_count(args: &BenchArgs, facts: &Facts) -> Option<String> {
     facts.windows.as_ref()?;
     let (size, slide) = windows::sizes(args);
     SlidingWindows::of_size(size).every(slide).err().map(|error| format!("--window, --slide: {error}"))
 }
 
-/// Returns the problem with the options that name files to be read, if there is one.
+/// Returns why the options that name files to be read cannot be used as given; `None` if they can.
 fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     if args.tolls.is_some() && !facts.has_tolls {
@@ -188,7 +188,7 @@ fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
     (args.queries() != 1).then(|| one.to_owned())
 }
 
-/// Returns the problem with the options of the generator, if there is one.
+/// Returns why the options of the generator cannot be used as given; `None` if they can.
 fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     if args.cyclic && !facts.has_cycle {
@@ -219,7 +219,7 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
     None
 }
 
-/// Returns the problem with the delays of the inputs of a query, if there is one.
+/// Returns why the delays of the inputs of a query cannot be used as given; `None` if they can.
 fn of_input_delays(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let delays = args.input_delays.as_ref()?.0.len();
     if !facts.has_inputs {
@@ -236,8 +236,8 @@ fn of_input_delays(args: &BenchArgs, facts: &Facts) -> Option<String> {
     })
 }
 
-/// Returns the problem with the numbers of queries in a workload whose queries are not all alike, if there is
-/// one.
+/// Returns why the numbers of queries cannot be used as given, in a workload whose queries are not all alike;
+/// `None` if they can.
 fn of_groups(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let (name, queries, together) = (facts.name, args.queries(), facts.queries_together);
     if queries % together != 0 {
@@ -262,8 +262,8 @@ fn of_groups(args: &BenchArgs, facts: &Facts) -> Option<String> {
     tenants::problem(args)
 }
 
-/// Returns the problem with the rate, or with the number of records per second of event time, if there is
-/// one.
+/// Returns why the rate, or the number of records per second of event time, cannot be used as given; `None`
+/// if both can.
 fn of_rate(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     if args.input.is_some() {
@@ -284,7 +284,7 @@ fn of_rate(args: &BenchArgs, facts: &Facts) -> Option<String> {
     Some(format!("{problem}; take less of it and more --queries"))
 }
 
-/// Returns the problem with options for the operators of a query, if there is one.
+/// Returns why options for the operators of a query cannot be used as given; `None` if they can.
 fn of_operators(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     if facts.is_serial && args.parallel() == ParallelOption::Epochs {
@@ -298,7 +298,7 @@ fn of_operators(args: &BenchArgs, facts: &Facts) -> Option<String> {
         .then(|| format!("--operator-cost is for {}: leave it away for {name}", others()))
 }
 
-/// Returns the problem with an option that edges made of queues do not support, if one is given.
+/// Returns an error message if an option is given that edges made of queues do not support.
 fn of_memory(args: &BenchArgs) -> Option<String> {
     let is_shared = args.memory != MemoryOption::Blocks && args.parallel() == ParallelOption::Epochs;
     is_shared.then(|| {
@@ -314,7 +314,7 @@ fn of_memory(args: &BenchArgs) -> Option<String> {
     })
 }
 
-/// Returns the problem with the options for a changing or uneven load, if there is one.
+/// Returns why the options for a changing or uneven load cannot be used as given; `None` if they can.
 fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let given = [
         ("rate-steps", args.rate_steps.is_some()),
@@ -380,8 +380,8 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     Some(format!("--arrivals: {error}: bursts have up to {PARETO_TIMES_MAX} times as many"))
 }
 
-/// Returns the problem with `--time-scale`, if another option or the workload requires that event time runs
-/// as fast as the clock.
+/// Returns an error message if `--time-scale` is given and another option or the workload requires that event
+/// time runs as fast as the clock.
 fn of_time_scale(args: &BenchArgs) -> Option<String> {
     let scale = args.time_scale;
     if scale == 1 {
@@ -416,7 +416,7 @@ fn of_time_scale(args: &BenchArgs) -> Option<String> {
     Some(format!("--policy {by_clock} compares event time with the clock; leave --time-scale away"))
 }
 
-/// Returns the problem with `--trace`, if there are no calls to a policy or several runs.
+/// Returns an error message if `--trace` is given and there are no calls to a policy or several runs.
 fn of_trace(args: &BenchArgs) -> Option<String> {
     let file = args.trace.as_ref()?;
     if args.policy.len() > 1 || args.repeat > 1 || args.target_delay.is_some() {
@@ -439,7 +439,7 @@ fn of_trace(args: &BenchArgs) -> Option<String> {
     is_read.then(|| format!("--trace: {} is read; take another file", file.display()))
 }
 
-/// Returns the problem with an option that a hand-written loop does not support, if one is given.
+/// Returns an error message if an option is given that a hand-written loop does not support.
 fn of_loop(args: &BenchArgs) -> Option<String> {
     let (kind, Facts { name, windows, loops, .. }) = (args.api.loop_kind()?, args.workload().facts());
     let api = kind.name();
@@ -482,7 +482,7 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
     Some(format!("--{option}: {loops}; leave it away with --api {api}, or take typed"))
 }
 
-/// Returns the problem with an option that a query in SQL does not support, if one is given.
+/// Returns an error message if an option is given that a query in SQL does not support.
 fn of_sql(args: &BenchArgs) -> Option<String> {
     if args.api != Api::Sql {
         return None;

@@ -70,7 +70,8 @@ pub trait LineWorkload {
         unreachable!("a workload without a loop is not run with --api {}", kind.name())
     }
 
-    /// Returns the results that are expected for these lines, from the reference. The options have the windows.
+    /// Returns the results that the reference expects for these lines, in the windows that the options
+    /// choose.
     fn rows(&self, args: &BenchArgs, inputs: &mut LineInputs<'_>, lines: &[&str]) -> Vec<Self::Row>;
 
     /// Writes a result as a row of CSV.
@@ -166,7 +167,6 @@ fn run_generated<W: LineWorkload>(
     Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
 }
 
-/// Runs the query from recorded lines, to the end of the file `input`.
 fn run_recorded<W: LineWorkload>(
     args: &BenchArgs,
     workload: &W,
@@ -204,7 +204,6 @@ fn run_recorded<W: LineWorkload>(
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }
 
-/// Runs the hand-written loop of a workload over lines.
 fn run_loop<W: LineWorkload>(args: &BenchArgs, kind: LoopKind, workload: &W) -> Figures {
     let generator = &W::GENERATOR(args.seed);
     let settings = Settings::of(args);

@@ -11,10 +11,11 @@ use super::args::BenchArgs;
 use super::drive::Until;
 use crate::values::Rate;
 
-/// Constant that is combined with the seed for the random instants at which queries are deployed.
+/// Constant that is combined with the seed, so that the random instants at which queries are deployed depend
+/// on no other random numbers.
 const DEPLOYMENTS: u64 = 0x6465_706c_6f79_6564;
 
-/// Constant that is combined with the seed for the random loads.
+/// Constant that is combined with the seed, so that random loads depend on no other random numbers.
 const LOADS: u64 = 0x6c6f_6164_735f_6f66;
 
 /// The load offered to one query, if there is a rate.
@@ -70,7 +71,7 @@ pub fn deployments(args: &BenchArgs) -> Vec<Duration> {
     let mut entropy = SeededEntropy::new(args.seed ^ DEPLOYMENTS);
     let instant = |_| Duration::from_micros(if within_us == 0 { 0 } else { entropy.below(within_us) });
     let mut instants: Vec<Duration> = (0..args.queries()).map(instant).collect();
-    // The instants are sorted, because queries that are alike are interchangeable.
+    // The instants are sorted, because it does not matter which of several equal queries is deployed first.
     instants.sort_unstable();
     instants
 }

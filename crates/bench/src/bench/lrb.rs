@@ -60,7 +60,6 @@ pub fn part(
     Ok(Part { name: "lrb", args: args.clone(), graphs, offered, check, cache })
 }
 
-/// Returns the windows that the command line asks for.
 fn windows(args: &BenchArgs) -> LrbWindows {
     args.lrb_windows.unwrap_or_default()
 }

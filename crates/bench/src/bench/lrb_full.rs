@@ -32,8 +32,8 @@ use tolls::Tolls;
 /// Names of the files of Linear Road's results, without the extension `.csv`.
 const RESULTS: [&str; 4] = ["type0_toll", "type1_accident", "type2_balance", "type3_daily"];
 
-/// Operators that filter out requests without an answer: requests of a kind that has none, and requests for a
-/// day without a historical toll.
+/// Names of the operators that filter out requests without an answer: requests of a kind that has none, and
+/// requests for a day without a historical toll.
 const UNANSWERED: [&str; 2] = ["answerable", "daily expenditures"];
 
 /// Number of records of all queries above which a generated run is only checked for lost records: the
@@ -113,7 +113,6 @@ fn run_recorded(
     Ok(Figures { unanswered: Some(driven.total(unanswered)), ..figures })
 }
 
-/// Returns the name of the file for one kind of results of one query.
 fn file_name(kind: &str, query: &str) -> String {
     // If there are several queries, the query's name ends in a number, which the file name repeats.
     let number = query.strip_prefix("lrb-full").expect("queries are named after their workload");
@@ -149,7 +148,6 @@ where
     Ok((graph, KeptRows { tolls: tolls_kept, notices, balances, dailies }))
 }
 
-/// The result rows of a query that its sinks have kept.
 struct KeptRows {
     tolls: Kept<LrbToll>,
     notices: Kept<LrbNotice>,
@@ -178,7 +176,6 @@ impl KeptRows {
     }
 }
 
-/// Returns the number of requests that a query has left unanswered.
 fn unanswered(report: &QueryReport) -> u64 {
     let operators = report.operators.iter().filter(|counts| UNANSWERED.contains(&counts.operator.as_str()));
     operators.map(|counts| counts.counts.filtered).sum()

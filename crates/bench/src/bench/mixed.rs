@@ -26,7 +26,6 @@ use crate::values::load::Steps;
 /// per second.
 const KINDS: [(Workload, u64); 3] = [(Workload::Ysb, 12), (Workload::Lrb, 3), (Workload::Nyt, 8)];
 
-/// Sum of the shares of the three workloads.
 const SHARES: u64 = KINDS[0].1 + KINDS[1].1 + KINDS[2].1;
 
 /// Returns the options of each of the three workloads, with its share of the queries and of the rate.
@@ -53,7 +52,7 @@ pub fn parts(args: &BenchArgs) -> Vec<BenchArgs> {
     KINDS.map(part).into()
 }
 
-/// Runs the queries of the three workloads on one engine.
+/// Runs the queries of YSB, Linear Road and NYC taxis at the same time, all in one engine.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let parts = parts(args);

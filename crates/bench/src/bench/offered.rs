@@ -182,7 +182,8 @@ impl Offered {
     /// Returns the made records outside the range [`whole`](Self::whole), in any order.
     pub fn others(&self, made: &[u64]) -> impl Iterator<Item = (u64, EventTime)> + use<> {
         let (count, ahead) = self.first_places(made);
-        // The records of a changing load come in order, and all of them count as outside the range.
+        // The records of a changing load come in order. None of them counts as part of the range without
+        // gaps.
         let (count, all) = if self.load.is_some() { (0, 0..count) } else { (count, 0..0) };
         self.stamped(all.chain(self.disorder.others(count)).chain(self.at_places(ahead)))
     }

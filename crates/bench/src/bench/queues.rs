@@ -29,7 +29,7 @@ impl QueueSamples {
         }
     }
 
-    /// Adds all samples that `others` has.
+    /// Adds the sum and the number of the samples that `others` has.
     pub fn merge(&mut self, others: QueueSamples) {
         self.cv_sum += others.cv_sum;
         self.count += others.count;

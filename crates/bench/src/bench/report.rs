@@ -74,7 +74,8 @@ pub struct Figures {
     /// is offered.
     pub processing_latency_us: Option<Latency>,
     /// Mean time in microseconds for which records waited in front of the engine: the mean of `latency_us` less that of
-    /// `processing_latency_us` (Lachesis, CF 2023, section 5.2.1), of delivered markers only; `null` where one of them is.
+    /// `processing_latency_us` (Lachesis, CF 2023, section 5.2.1), of delivered markers only; `null` if one of the two
+    /// is `null`.
     pub waiting_outside_us: Option<f64>,
     pub deadlines_met: Option<f64>,
     /// Share of results that were delivered within the latency target from the arrival of their last event,
@@ -84,10 +85,10 @@ pub struct Figures {
     /// Measurements of each group of queries, for workloads whose queries are not all alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
-    /// Latency of results from the end of a window, results that are due and not delivered included with
-    /// their age, over the sum of the costs of one record at each operator of the query; the mean over the
-    /// queries. Costs include the choice of the task. It is `null` where `result_latency_us` of `overdue` is
-    /// `null`, and if no operator of a query with results read a record during the measured time.
+    /// Slowdown (Klink, section 6.1.2): the latency of results from the end of a window, divided by the sum of the
+    /// costs of one record at each operator of the query; the mean over the queries. Results that are due and not
+    /// delivered count with their age. Costs include the choice of the task. It is `null` where `result_latency_us` of
+    /// `overdue` is `null`, and if no operator of a query with results read a record during the measured time.
     pub slowdown: Option<f64>,
     /// Coefficient of variation of the lengths of all queues at one instant, on average over samples every
     /// 100 ms in which some queue was not empty. It is `null` if there is no such sample.

@@ -1,7 +1,7 @@
 //! `--steer`: a policy gives the threads of a run's tasks priorities, as it would those of another engine.
 //!
-//! A thread of its own looks at the tasks every `--period`, beside the run. Everything is put back when the run ends, or
-//! by the watchdog if this program is killed.
+//! While the run goes on, another thread reads the lengths of queues every `--period` and sets priorities. All
+//! priorities are restored when the run ends, or by the watchdog if this program is killed.
 //!
 //! Source: the Lachesis paper of 2023; our own threads take the place of Storm's.
 
@@ -25,10 +25,11 @@ use thalweg_steer::steering::{Driver, Observation, Round, Row, Translator, Unobs
 use thalweg_steer::threads::{Processes, ThreadKey};
 use thalweg_steer::tool::{CannotSteer, Ended, Plan, Tool};
 
-/// Name of the engine's thread that makes memory for edges, of which the system keeps 15 bytes.
+/// Name of the engine's thread that allocates the memory of edges. The operating system keeps only the first 15 bytes
+/// of a thread's name.
 const MEMORY_THREAD: &str = "thalweg-memory";
 
-/// A policy and the form in which threads get its ranks.
+/// A value of `--steer`: a policy, and the form of priorities (such as nice values) to which its ranks are converted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SteerOption {
     policy: String,
@@ -71,17 +72,17 @@ pub struct Steered {
     pub form: String,
     /// Time between two rounds in seconds.
     pub period_s: f64,
-    /// Number of rounds that were applied.
+    /// Number of rounds in which priorities were set.
     pub rounds: u64,
-    /// Number of rounds that were skipped, since they could not be used.
+    /// Number of rounds that were skipped, because threads or queues could not be read.
     pub skipped: u64,
     /// Number of changes of a thread's priority.
     pub changes: u64,
-    /// Number of times that a thread could not be looked at or changed.
+    /// Number of failed attempts to read or set the priority of a thread.
     pub failures: u64,
-    /// CPU time of the steering thread over the time of the run.
+    /// CPU time of the steering thread, as a share of the time of the run.
     pub cpu_share: f64,
-    /// The operators, with means over the rounds.
+    /// The operators, each with its mean queue length and mean priority over the rounds.
     pub operators: Vec<SteeredOperator>,
 }
 
@@ -89,20 +90,21 @@ pub struct Steered {
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct SteeredOperator {
     pub name: String,
-    /// Number of records that waited for the operator.
+    /// Mean number of records that waited for the operator.
     pub pending: f64,
-    /// Nice value of the thread; 0 in other forms.
+    /// Mean nice value of the thread; 0 if priorities have another form.
     pub nice: f64,
-    /// Real-time priority of the thread; 0 in other forms.
+    /// Mean real-time priority of the thread; 0 if priorities have another form.
     pub priority: f64,
-    /// CPU shares of the operator's control group; 0 in other forms.
+    /// Mean CPU shares of the operator's control group; 0 if priorities have another form.
     pub shares: f64,
-    /// CPU time in µs that the operator's control group may use in a period of 100 ms; 0 in other forms.
+    /// Mean CPU time in µs that the operator's control group may use in a period of 100 ms; 0 if priorities have
+    /// another form.
     pub limit_us: f64,
 }
 
 impl Steered {
-    /// Returns what the steering has done as a line of text.
+    /// Returns the figures of the steering (rounds, changes, CPU time) as a line of text.
     pub fn text(&self) -> String {
         let Steered { policy, form, period_s, rounds, skipped, changes, failures, cpu_share, .. } = self;
         let mut text = format!(
@@ -119,13 +121,13 @@ impl Steered {
     }
 }
 
-/// The threads of an engine of this process, as a policy outside it sees them.
+/// Reads the threads and queues of an engine in this process, so that it can be steered like another engine.
 struct OwnThreads<'a> {
     engine: &'a Engine,
     processes: Processes,
-    /// True if a source counts as a queue that is never empty, as to the earlier Lachesis (section 5.2.1 of the paper).
+    /// True if the queue of a source counts as never empty, as in the earlier Lachesis (section 5.2.1 of the paper).
     is_earlier: bool,
-    /// The threads of the last look: by the number of the task and that of its thread.
+    /// The threads that the last round has found, by the query and the operator of each.
     keys: BTreeMap<(u64, OperatorId), ThreadKey>,
 }
 
@@ -152,7 +154,7 @@ impl Driver for OwnThreads<'_> {
                     key.map_err(|error| Unobserved(format!("thread {}: {error}", thread.number)))?
                 }
             };
-            // A thread that has ended since is in no later look.
+            // A thread that has ended in the meantime is no longer found, and left out from now on.
             if let Some(key) = key {
                 self.keys.insert(task, key);
                 steered.push(SteeredThread { key, operator: thread.operator, name: thread.name });
@@ -166,14 +168,14 @@ impl Driver for OwnThreads<'_> {
     }
 }
 
-/// Sums over the rounds of a run.
+/// Sums over the rounds of a run, of which the means are computed.
 #[derive(Default)]
 struct Sums {
     rounds: u64,
     changes: u64,
     failures: u64,
-    /// For each name of an operator: number of looks, and sums of waiting records, nice values, priorities, shares and
-    /// limits.
+    /// By the name of an operator: number of rounds that have found its thread, and over these rounds the sums of
+    /// waiting records, nice values, real-time priorities, CPU shares and CPU limits in µs.
     operators: BTreeMap<String, (u64, [f64; 5])>,
 }
 
@@ -203,7 +205,7 @@ impl Sums {
     }
 }
 
-/// Sets a flag when it is dropped.
+/// Sets a flag when it is dropped: the sign that the run is over.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -216,7 +218,7 @@ impl Drop for Over<'_> {
 /// Runs `run` while another thread steers the threads of the tasks of `engine`.
 ///
 /// # Errors
-/// If this program may not give priorities, if what was changed cannot be put back, or if `run` fails.
+/// If this program may not give priorities, if changed priorities cannot be restored, or if `run` fails.
 pub fn beside<R: Send>(
     engine: &Engine,
     plan: &SteerPlan,
@@ -233,7 +235,7 @@ pub fn beside<R: Send>(
         let steering = steering.context("the machine has no thread for the steering")?;
         let outcome = match begun.recv() {
             Ok(()) => Some(run()),
-            // The thread has ended with an error.
+            // The steering thread has ended with an error before it steered anything.
             Err(_) => None,
         };
         drop(over);
@@ -245,8 +247,8 @@ pub fn beside<R: Send>(
     })
 }
 
-/// Steers the threads of the tasks of `engine` until `is_over`, from the calling thread. `begun` is told when everything
-/// is prepared, and dropped if that fails.
+/// Steers the threads of the tasks of `engine` until `is_over`, from the calling thread. Sends to `begun` when the
+/// steering is prepared, and drops `begun` without sending if that fails.
 fn steer(engine: &Engine, plan: &SteerPlan, is_over: &AtomicBool, begun: Sender<()>) -> Result<Steered> {
     let SteerPlan { option, settings, .. } = plan;
     let processes = Processes::default();
@@ -271,7 +273,7 @@ fn steer(engine: &Engine, plan: &SteerPlan, is_over: &AtomicBool, begun: Sender<
     let tool = Tool::begin(driver, policy, asked, watchdog, (processes.clone(), Linux));
     let mut tool = tool.map_err(|error| refused(&error))?;
     steering::note_begin(&tool);
-    // The other end waits for this until it hears it.
+    // The receiver waits for this message, so sending cannot fail.
     let _is_heard = begun.send(());
     drop(begun);
     let (began, mut sums) = (Instant::now(), Sums::default());

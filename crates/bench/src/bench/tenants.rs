@@ -88,7 +88,7 @@ fn group_of(args: &BenchArgs, place: u64) -> Group {
     if before(place) < before(place + 1) { Group::Sensitive } else { Group::Bulk }
 }
 
-/// Returns the problem with the load of the bulk group, if there is one.
+/// Returns why the load of the bulk group cannot be used as given; `None` if it can.
 pub fn problem(args: &BenchArgs) -> Option<String> {
     let Some(Aggressor::PerSecond(rate_per_s)) = args.aggressor else { return None };
     let queries = queries_of(args, Group::Bulk);
@@ -147,7 +147,6 @@ pub fn capacity_per_s(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result
     Ok(driven.measured.throughput_per_s)
 }
 
-/// Returns the names of the queries of a group.
 fn names_of(part: &BenchArgs, group: Group) -> Vec<String> {
     (1..=part.queries()).map(|number| format!("{}-{number}", group.name())).collect()
 }

@@ -84,7 +84,8 @@ pub struct Facts {
     /// Whether the workload needs its records in their order of arrival, so that its source has one split and one
     /// worker at a time runs each operator.
     pub is_serial: bool,
-    /// Largest number of chunks of an edge. By default an edge then holds 49,152 records.
+    /// Largest number of chunks (units of memory allocation) of an edge. With the engine's default number, an edge
+    /// holds 49,152 records.
     pub chunks_per_edge: u32,
     /// Largest number of watermarks and latency markers that wait on an edge.
     pub marks_per_edge: u32,
@@ -170,7 +171,7 @@ const LRB: Facts = Facts {
     name: "lrb",
     windows: None,
     nominal_rate_per_s: 100_000,
-    // There are 65,536 expressway numbers, so the rate has a limit.
+    // An expressway has 1,000 records per second, and expressway numbers have 16 bits, so the rate has a limit.
     rate_per_s_max: Some(RECORDS_PER_XWAY_S << 16),
     has_own_rate: true,
     loops: &[LoopKind::Blocks],
@@ -218,8 +219,8 @@ const NETMON: Facts = Facts {
 /// Records that an edge of `etl` and `stats` is to hold: observations of 10 s of messages at 2,500 messages/s.
 const QUEUED_RECORDS: u64 = riot::QUEUED_S * riot::QUEUED_RATE_PER_S * sensor::KIND_COUNT as u64;
 
-/// Marks that an edge of `etl` and `stats` is to hold in that time: a latency marker for each message, and a watermark
-/// every millisecond.
+/// Marks that an edge of `etl` and `stats` is to hold in 10 s: a latency marker for each message, and a watermark every
+/// millisecond.
 const QUEUED_MARKS: u64 = riot::QUEUED_S * (riot::QUEUED_RATE_PER_S + 1_000);
 
 const ETL: Facts = Facts {

@@ -202,7 +202,7 @@ impl Counts {
         }
     }
 
-    /// Subtracts counts of views, which were added before as part of greater counts.
+    /// Subtracts counts of views that are contained in the sums.
     fn subtract(&mut self, rows: &[YsbCount]) {
         for YsbCount { window_start_ms, campaign, count } in rows {
             let left =

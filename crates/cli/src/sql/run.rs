@@ -103,7 +103,6 @@ fn drain_timeout(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// A job of the SQL script that is running.
 struct Running<'a> {
     handle: QueryHandle,
     job: &'a Job,
@@ -243,7 +242,6 @@ fn start<'a>(
     Ok(running)
 }
 
-/// A job that is planned and ready to be submitted.
 struct Planned {
     graph: Graph,
     tally: Tally,
@@ -420,7 +418,6 @@ struct Watch<'a> {
 /// The reason why jobs were asked to end, if they were.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Request {
-    /// The jobs of the run were not asked to end.
     None,
     /// The jobs were asked to end because the time given by `--for` was up.
     TimeIsUp,
@@ -549,7 +546,6 @@ impl Watch<'_> {
     }
 }
 
-/// Adds the counts of a job to the sums over all jobs.
 fn add(sums: &mut Sums, job: &Running<'_>) {
     let tasks = job.handle.metrics().tasks;
     sums.rows_in += job.tally.rows_in();
@@ -559,7 +555,6 @@ fn add(sums: &mut Sums, job: &Running<'_>) {
     sums.bad += job.handle.progress().bad;
 }
 
-/// Returns the line of progress as text.
 fn progress(Sums { rows_in, rows_out, late, bad }: Sums, elapsed: Duration) -> String {
     format!("{:.1} s  {rows_in} rows in  {rows_out} out  {late} late  {bad} bad", elapsed.as_secs_f64())
 }
@@ -603,7 +598,6 @@ fn diverted_to(job: &Job) -> Vec<String> {
     files.into_iter().collect()
 }
 
-/// Summary of a job that has ended.
 #[derive(Serialize)]
 struct Ended<'a> {
     #[serde(rename = "job")]

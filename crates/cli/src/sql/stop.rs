@@ -48,16 +48,16 @@ pub const DRAIN_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Time after the deadline at which the process is ended if the thread that watches the jobs is stuck.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Interval at which the thread of the deadline checks whether it has passed.
+/// Interval at which the thread of the deadline checks whether the deadline has passed.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Longest time for writing the last message, because standard error may be what the process waits for.
 const TELL_WITHIN: Duration = Duration::from_millis(500);
 
-/// Exit code of a run that did not end in time.
+/// Exit code of a run that has not ended by its deadline.
 const EXIT_FAILED: i32 = 1;
 
-/// Largest number of causes that the message names, for which a drain waits.
+/// Largest number of tasks or system calls that the message about an overdue drain names as its causes.
 const NAMED_MAX: usize = 4;
 
 /// The deadline of a run that was asked to end.

@@ -67,7 +67,7 @@ pub fn run(args: &TestArgs) -> Result<bool> {
     Ok(failed == 0)
 }
 
-/// Numbers of queries and scripts that passed or failed.
+/// Numbers of queries and SQL files that passed their test, or failed it.
 #[derive(Default)]
 struct Found {
     passed: usize,
@@ -75,7 +75,6 @@ struct Found {
 }
 
 impl Found {
-    /// Tests the queries of a file `*.test.sql`.
     fn cases(&mut self, args: &TestArgs, file: &Path, text: &str) -> Result<()> {
         let name = file.display();
         let manner = Manner { workers: args.workers.into(), ..Manner::default() };

@@ -1,4 +1,5 @@
-//! The last round in the text format of Prometheus, in a file such as the text collector of the node exporter reads.
+//! Writes the last round of steering as gauges in the text format of Prometheus, into a file, which the text
+//! collector of Prometheus' node exporter can read.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,8 +8,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use thalweg_steer::steering::Row;
 
-/// Writes the gauges of a round, and the numbers of rounds, skipped rounds, changes and failures so far. The file is
-/// replaced as a whole, so a reader never sees a part of it.
+/// Writes the gauges of a round, such as the priority of each thread, and `counts`: the numbers of rounds,
+/// skipped rounds, changes and failures so far. The file is replaced as a whole, so a reader never sees a
+/// part of it.
 ///
 /// # Errors
 /// If the file, or the one beside it that becomes this file, cannot be written.
@@ -57,7 +59,7 @@ fn text(rows: &[Row], [rounds, skipped, changes, failures]: [u64; 4]) -> String 
         let _is_text = write!(text, "# HELP {metric} {help}\n# TYPE {metric} gauge\n");
         for row in rows {
             let Some(value) = value(row) else { continue };
-            // A thread may run several operators, and then has a row for each.
+            // A thread may run several operators, and then has a row of gauges for each of them.
             let operator = row.thread.operator.0;
             let (process, thread) = (row.thread.key.process, row.thread.key.thread);
             let name = escaped(&row.thread.name);
@@ -70,7 +72,6 @@ fn text(rows: &[Row], [rounds, skipped, changes, failures]: [u64; 4]) -> String 
     text
 }
 
-/// Returns a text as the value of a label.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

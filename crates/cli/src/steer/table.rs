@@ -7,22 +7,23 @@ use thalweg_steer::steering::Row;
 
 use super::short;
 
-/// Most rows that are shown; what follows is counted.
+/// Largest number of threads in a table. The last line tells how many more there are.
 const ROWS_MAX: usize = 20;
 
-/// Columns of the name of a thread, behind the figures. A longer name keeps its end, where the number of the subtask is.
+/// Width of the column with the name of a thread, in characters. Of a longer name only the end is shown, where the
+/// number of the subtask is.
 const NAME_COLUMNS: usize = 34;
 
 /// The way in which tables are written.
 pub enum Table {
-    /// Each over the one before.
+    /// Each table is drawn over the previous one.
     InPlace {
-        /// Number of lines of the last one, which are above the cursor.
+        /// Number of lines of the previous table, which are above the cursor.
         drawn: usize,
     },
-    /// The first round with threads only.
+    /// Only one table is written, of the first round that has threads.
     Once {
-        /// True if it was written.
+        /// True if the table was written.
         is_done: bool,
     },
 }
@@ -44,7 +45,7 @@ impl Table {
             Table::InPlace { drawn } => {
                 let lines = lines(rows);
                 let up = if *drawn > 0 { format!("\x1b[{drawn}A") } else { String::new() };
-                // Lines of a longer table before this one are cleared.
+                // Lines of a longer previous table that remain below this table are cleared.
                 let below = drawn.saturating_sub(lines.len());
                 *drawn = lines.len();
                 let mut text = up;
@@ -87,18 +88,19 @@ fn lines(rows: &[Row]) -> Vec<String> {
     lines
 }
 
-/// Returns a text with a question mark for each control character. Names of threads come from users of the engine.
+/// Replaces each control character by a question mark: names of threads come from users of the engine, and control
+/// characters could change the terminal.
 pub fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
-/// Returns a score in at most nine characters.
+/// Formats the score of a thread in at most nine characters.
 fn score(score: f64) -> String {
     let plain = format!("{score:.1}");
     if plain.len() <= 9 { plain } else { format!("{score:.2e}") }
 }
 
-/// Returns a text of at most so many characters: the whole of it, or its end behind two dots. Control characters, which
+/// Returns a text of at most `columns` characters: the whole text, or two dots and its end. Control characters, which
 /// could change a terminal, are replaced.
 fn end_of(text: &str, columns: usize) -> String {
     let text = &plain(text);

@@ -67,7 +67,6 @@ impl RowWriter {
         self.bytes.push(b'"');
     }
 
-    /// Ends the current row with a line end.
     pub(crate) fn end_row(&mut self) {
         if self.field_count == 1 && self.bytes.len() == self.row_start {
             self.bytes.extend_from_slice(b"\"\"");

@@ -57,7 +57,6 @@ impl Ahead {
         self.first_index + self.times.partition_point(|times| times.due_ns <= elapsed_ns) as u64
     }
 
-    /// Returns the processing time at which [`due_count`](Self::due_count) was called last.
     pub(super) fn looked_at(&self) -> ProcessingTime {
         self.looked_at
     }

@@ -93,7 +93,6 @@ impl Course {
         &self.load
     }
 
-    /// Returns true if each message is followed by a latency marker.
     pub(super) fn marks_each(&self) -> bool {
         self.marks_each
     }
@@ -179,7 +178,8 @@ impl Iterator for Pieces {
     }
 }
 
-/// The times at which a record is sent and at which it arrives, in nanoseconds from the start of the load.
+/// The times of a record by the plan of a load generator, in nanoseconds from the start of the load: when its sender
+/// sends it, and when the engine can first read it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Times {
     pub(super) sent_ns: u64,
@@ -241,7 +241,6 @@ impl Walk {
         &self.course
     }
 
-    /// Returns the index of the record that the walk over the load comes to next.
     pub(super) fn index(&self) -> u64 {
         self.index
     }
@@ -253,7 +252,7 @@ impl Walk {
         Times { is_marked: self.times.is_marked && self.left == 1, ..self.times }
     }
 
-    /// Returns the nanoseconds between two records at the rate at which the walk has arrived.
+    /// Returns the nanoseconds between two records at the rate that the load has at the walk's present position.
     pub(super) fn spacing_ns(&self) -> u64 {
         WORK_PER_RECORD / self.piece.rate
     }

@@ -77,21 +77,23 @@ impl Disorder {
         Span::from_micros(shuffled.as_micros().saturating_add(early.as_micros()))
     }
 
-    /// Returns a range of indexes whose records are all among the first `count` records that come.
+    /// Returns a range of record indexes (positions in event-time order) all of which are certain to be among the
+    /// first `count` records that arrive. [`others`](Self::others) has the remaining ones.
     pub fn whole(&self, count: u64) -> Range<u64> {
         let places = count - count % self.run_records;
         let first = self.early.map_or(0, |early| early.epoch_records());
         first.min(places)..places
     }
 
-    /// Returns the indexes of those among the first `count` records that are not in the range of
-    /// [`whole`](Self::whole).
+    /// Returns the indexes, among the first `count` records that come, of the records outside of the range that
+    /// [`whole`](Self::whole) returns.
     pub fn others(&self, count: u64) -> impl Iterator<Item = u64> + use<> {
         let Range { start: first, end: places } = self.whole(count);
         let early = self.early;
         let epoch_records = early.map_or(0, |early| early.epoch_records());
-        // Records of the first epoch that would have to come an epoch before the start never come. At the
-        // other end, some records of the next epoch have come early.
+        // Early records come one epoch (a span of event time) before their turn. So those of the first epoch, which
+        // would come before the start, never come, and at the other end some records of the next epoch have come
+        // early.
         let begun = (0..first).filter(move |index| early.is_none_or(|early| !early.is_early(*index)));
         let ahead = (places.saturating_sub(epoch_records)..places)
             .filter(move |index| early.is_some_and(|early| early.is_early(*index)))

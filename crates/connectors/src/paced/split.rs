@@ -146,7 +146,6 @@ impl SplitShares {
         self.run(self.splits - 1).end
     }
 
-    /// Returns the number of records that all splits make for each record of this split.
     pub(super) fn records_per_own(&self, split: u64) -> u64 {
         if self.splits == 1 {
             return 1;
@@ -208,8 +207,8 @@ pub(super) type WrittenSplit = (u64, u64, Vec<u64>);
 pub(super) struct Split {
     shares: SplitShares,
     index: u64,
-    /// For each split: the place, in the order of all records, of the first record that it has not made.
-    /// Relaxed ordering is enough, since only the pace of the splits depends on it.
+    /// For each split of the generator: the place, in the order of all records, of the first record that the split
+    /// has not made. Relaxed ordering is enough, since only the pace of the splits depends on it.
     progress: Arc<[AtomicU64]>,
     /// The range of places, in the order of all records, whose records the split is making now.
     run: Range<u64>,
@@ -242,7 +241,8 @@ impl Split {
         self.shares.records_per_own(self.index)
     }
 
-    /// Returns the split's index, the number of splits, and the ends of the runs of a round, to be saved.
+    /// Returns the split's index, the number of splits, and the ends of the runs of a round (in which each split
+    /// makes one run of consecutive records), to be saved.
     pub(super) fn written_down(&self) -> WrittenSplit {
         let ends = (0..self.shares.splits).map(|split| self.shares.run(split).end);
         (self.index, self.shares.splits, ends.collect())

@@ -5,7 +5,7 @@ use thalweg_model::{EventTime, ProcessingTime};
 use super::course::{Course, Times, Walk};
 use super::load::{Load, LoadError};
 
-/// Computes the event times of a load's records, by rising index.
+/// Computes the event times of a load's records, which must be asked for by rising index.
 #[derive(Clone, Debug)]
 pub struct Stamps {
     walk: Walk,

@@ -35,7 +35,8 @@ const SPARE_MAX: usize = 4;
 #[derive(Default)]
 pub struct TextPool {
     pub(super) sealed: Vec<TextBuffer>,
-    /// Index of the text buffer that is inspected next for reuse.
+    /// Index of the text buffer that the next call of [`TextPool::draft`] inspects first, to see if it is
+    /// free.
     next: usize,
     /// Number of bytes of all buffers that were filled, whether they are free again or not.
     bytes: usize,
@@ -127,7 +128,7 @@ impl TextDraft {
         start..self.text.len()
     }
 
-    /// Returns the length in bytes of the text that was appended to the buffer so far.
+    /// Returns the length in bytes of the text that was appended to this draft so far.
     #[inline]
     pub fn len(&self) -> usize {
         self.text.len()

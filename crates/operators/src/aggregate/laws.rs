@@ -1,5 +1,5 @@
-//! The laws of folds, which the tests of each aggregate check. Splitting and merging gives the same result as folding
-//! the whole; an inverse subtracts a part without a trace.
+//! The laws of folds, which the tests of each aggregate check. Splitting and merging gives the same result as
+//! folding the whole; an inverse subtracts a part as if it had never been folded.
 
 use thalweg_model::{Fold, StateReader, StateWriter};
 
@@ -35,7 +35,7 @@ fn folded<V, F: Fold<V>>(fold: &F, values: &[V]) -> F::Accumulator {
     accumulator
 }
 
-/// Saves an accumulator, loads it, and returns the loaded one.
+/// Saves an accumulator as a checkpoint would, loads it again, and returns the loaded accumulator.
 fn again<A: thalweg_model::State>(accumulator: &A) -> A {
     let mut writer = StateWriter::default();
     writer.put(accumulator).unwrap();

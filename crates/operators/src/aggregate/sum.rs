@@ -3,7 +3,7 @@
 
 use thalweg_model::Fold;
 
-/// Aggregate that sums integers of up to 64 bits, or of 128.
+/// Aggregate that sums integers of up to 64 bits, or of 128 bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum;
 

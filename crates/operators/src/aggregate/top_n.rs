@@ -25,7 +25,7 @@ pub struct TopN<P> {
 }
 
 impl<P> TopN<P> {
-    /// Creates an aggregate of the `count` values with the greatest `score_of`.
+    /// Creates an aggregate that keeps the `count` values for which `score_of` returns the greatest scores.
     pub fn new<V, S>(count: NonZeroUsize, score_of: P) -> Self
     where
         P: Fn(&V) -> S + Send + Sync + 'static,

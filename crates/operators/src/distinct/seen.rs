@@ -128,7 +128,8 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         (self.window, self.micros) = (NO_WINDOW, 0);
     }
 
-    /// Moves the keys of the current window out of the tree of windows, or back into it.
+    /// Swaps the keys of the current window with those of its entry in the tree of windows. One of the
+    /// two tables of keys is always empty.
     fn swap(&mut self) {
         if let Some(pane) = self.panes.get_mut(&self.window.start)
             && pane.window == self.window

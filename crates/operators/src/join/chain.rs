@@ -16,10 +16,8 @@ const END: u32 = u32::MAX;
 /// The values of one key on one side of a join.
 #[derive(Debug, Default)]
 pub(crate) enum Chain<V> {
-    /// The key has no value on this side of the join.
     #[default]
     Empty,
-    /// The key has one value on this side of the join.
     One(V),
     /// The first value, and the link to the last value. The other values are found from the last one
     /// backwards.

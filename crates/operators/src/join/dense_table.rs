@@ -35,7 +35,7 @@ pub(crate) struct Tag(u32);
 impl Tag {
     #[inline(always)]
     pub(crate) fn of<K: Hash>(hash: &KeyHash, key: &K) -> Self {
-        // The tag is taken from the upper bits of the hash, which are spread best.
+        // The tag (the part of the hash that the table uses) is taken from the upper bits, which are spread best.
         Tag((hash.of(key) >> 32) as u32)
     }
 }

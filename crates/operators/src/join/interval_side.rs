@@ -96,7 +96,7 @@ impl<K, V, N> Reused for Bucket<K, V, N> {
 pub(crate) struct Near {
     /// Number, in the order of time, of the first bucket that the span of instants touches.
     pub(crate) first: i64,
-    /// Number of buckets that the span touches.
+    /// Number of buckets of time that the span of instants touches.
     pub(crate) count: usize,
     /// Index of the table of each bucket, among the open tables; `NOWHERE` for a bucket that is not open.
     pub(crate) places: [u32; NEAR_MAX],

@@ -27,7 +27,6 @@ pub(crate) struct Row<V, N> {
 pub(crate) enum Timeline<V, N> {
     #[default]
     Empty,
-    /// The key has one row, which lies in the entry of the key.
     One(Row<V, N>),
     /// The key's rows lie in one sorted list, which has at most [`BLOCK_ROWS`] rows.
     Few(Vec<Row<V, N>>),

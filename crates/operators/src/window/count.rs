@@ -161,7 +161,7 @@ struct Shape {
     /// Number of records in a pane: the greatest common divisor of size and slide, or a whole window if
     /// windows do not overlap.
     pane: u64,
-    /// Number of records between two windows that fall into no window.
+    /// Number of records of a key between two consecutive windows, which fall into no window.
     between: u64,
     /// Number of panes that make up one window.
     window_panes: u64,
@@ -212,7 +212,7 @@ struct Panes<A> {
     sum: Option<A>,
 }
 
-/// The positions of all keys in their windows.
+/// The position of each key in its count windows, with the accumulators of its panes.
 #[derive(Debug)]
 struct Runs<K, A> {
     shape: Shape,

@@ -13,7 +13,7 @@ pub(super) fn held<V, F: Fold<V>>(fold: &F, accumulator: &F::Accumulator) -> usi
     if F::HOLDS { fold.held_bytes(accumulator) } else { 0 }
 }
 
-/// The number of bytes that all accumulators hold together.
+/// Bytes that all accumulators together hold beyond their own sizes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held(usize);
 

@@ -198,7 +198,8 @@ pub(crate) enum Place {
     Refused,
 }
 
-/// A table of a pane. `updates` tells which windows a value updates, if some of them have fired.
+/// The table of a pane into which a value goes. `updates` tells which windows a value updates, if some of them have
+/// fired.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TablePlace {
     table: TableIndex,
@@ -241,7 +242,7 @@ pub(crate) struct PaneStore<K, A> {
     /// For each window that has fired: the keys whose results are to be updated.
     pub(super) changed: BTreeMap<WindowNumber, KeyTable<K, ()>>,
     pub(super) changed_bytes: usize,
-    /// Number of the first window that has not fired; all windows before it have.
+    /// Number, in the order of time, of the first window that has not fired; all windows before it have.
     pub(super) unfired_from: WindowNumber,
     /// The least watermark at which a window fires, a result is updated or a pane is closed; at an earlier
     /// watermark nothing happens.

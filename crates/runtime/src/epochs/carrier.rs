@@ -101,7 +101,7 @@ pub struct ShareInput<'a, T: Send + Sync + 'static> {
 }
 
 impl<T: Send + Sync + 'static> ShareInput<'_, T> {
-    /// Counts the next `count` records as taken, and returns the place of the first of them.
+    /// Counts the next `count` records as taken, and returns the index in the block of the first of them.
     #[inline(always)]
     fn pass(&mut self, count: usize) -> usize {
         let first = self.first;
@@ -151,7 +151,7 @@ impl<T: Send + Sync + 'static> Drop for ShareInput<'_, T> {
 /// It has no values.
 pub enum NoCarrier {}
 
-/// The input type of a task that claims no blocks, as [`NoCarrier`] needs one; it has no values.
+/// The input type of a task that claims no blocks; [`NoCarrier`] must name such a type. It has no values.
 pub enum NoInput {}
 
 impl<T> Carrier<T> for NoCarrier {
@@ -175,7 +175,8 @@ impl<T> Carrier<T> for NoCarrier {
 }
 
 impl NoInput {
-    /// Stands for any value: it is never called, since there is no `NoInput`.
+    /// Returns a value of any type without making one. There is no value of type `NoInput`, so this is never
+    /// called.
     fn never<R>(&self) -> R {
         match *self {}
     }

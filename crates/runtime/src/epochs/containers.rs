@@ -51,15 +51,16 @@ type WorkQueue<B> = CacheAligned<Mutex<VecDeque<Bundle<B>>>>;
 /// Destination of filled blocks: one task that is run as several copies, or several such tasks that read one
 /// stream. The blocks of all of them come from one block pool.
 pub trait Deposit<T: Send + 'static>: Send + Sync {
-    /// Puts a bundle (a block with its epoch) onto the work queue of `core`. The epoch must be one that the
-    /// split of the source which makes the block has not left.
+    /// Puts a bundle (a block with its epoch) onto the work queue of `core`. The split (parallel part of the
+    /// source) from which the block comes must not have left that epoch yet.
     fn deposit(&self, core: usize, bundle: Bundle<Block<Record<T>>>);
 
     /// Returns true if so many bundles (blocks with their epochs) wait that no bundle without a block, which
     /// only carries a latency marker, may be added.
     fn is_crowded(&self) -> bool;
 
-    /// Counts a latency marker that is dropped before it reaches the tasks that claim these blocks.
+    /// Adds 1 to the number of latency markers that were dropped before they reached the tasks that claim
+    /// these blocks.
     fn drop_marker(&self);
 }
 

@@ -36,10 +36,11 @@ use super::tracker::EpochTracker;
 pub(crate) struct Standing {
     /// Number of the epoch into which the split of the source deposits its blocks.
     pub(crate) epoch: u64,
-    /// The watermark of the split (one parallel part of a source), by which its records are judged as late.
+    /// The watermark of the split (one parallel part of a source), by which its records are judged on time or
+    /// late.
     pub(crate) late_by: EventTime,
-    /// The first watermark of the split of the source that some operator needs; lower watermarks are not
-    /// sent.
+    /// The least watermark of the split of the source that some operator downstream needs next. Lower
+    /// watermarks are not sent.
     pub(crate) due: EventTime,
 }
 
@@ -110,7 +111,7 @@ impl Origin {
         Arc::new(Origin { horizon, trackers, state: Mutex::new(state) })
     }
 
-    /// Returns the epoch and watermarks that apply to a split of the source before its first record.
+    /// Returns the first epoch, and the watermarks that apply to a split of the source until it reports one.
     pub(crate) fn start(&self) -> Standing {
         // `due` is the least event time, because the first watermark of a split of the source always matters,
         // whatever its time.

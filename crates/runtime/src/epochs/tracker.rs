@@ -125,7 +125,6 @@ impl WorkQueueCounts {
         if records > 0 { records } else { u64::from(self.bundles_waiting() > 0) }
     }
 
-    /// Returns the number of bundles (blocks with their epochs) that wait on this work queue.
     pub(super) fn bundles_waiting(&self) -> u64 {
         let bundles_out = self.bundles_out.load(Ordering::Acquire);
         left(self.bundles_in.load(Ordering::Relaxed), bundles_out)
@@ -179,8 +178,9 @@ pub struct EpochTracker {
     assigned: AtomicU64,
     /// Number of bundles of each open epoch that are deposited and not consumed, by the epoch's number modulo
     /// the length of the array. Depositors raise it, Relaxed, before they leave the epoch. Consumers lower it
-    /// with AcqRel when they have put down what they gathered. It is read with Acquire under the lock of
-    /// `life`: this pair makes the gathered state visible. Rounds of ranking read it Relaxed, as a hint.
+    /// with AcqRel when they have stored the state that they gathered. It is read with Acquire under the lock
+    /// of `life`: this pair of accesses makes the gathered state visible. Rounds of ranking read it Relaxed,
+    /// as a hint.
     unconsumed: Box<[CacheAligned<Place>]>,
     life: Mutex<Life>,
     /// Number of the first epoch that still has unprocessed blocks, or no end watermark: a copy of
@@ -236,8 +236,9 @@ pub(super) struct MergingCounts {
     pub(super) pairs: AtomicU64,
     /// Number of pairs of partial states that have been merged.
     pub(super) done: AtomicU64,
-    /// The value of `done` (merged pairs) on which the task that closes the epoch has acted. Stored with
-    /// Release, loaded with Acquire before `done`: no reader sees more pairs acted on than merged.
+    /// Number of merged pairs on which the task that closes the epoch has acted: a former value of `done`.
+    /// Stored with Release, loaded with Acquire before `done`: no reader sees more pairs acted on than
+    /// merged.
     pub(super) seen: AtomicU64,
     /// Version of the merge, which tells other tasks that something has changed: it grows when new pairs can
     /// be merged and when a pair was merged.
@@ -245,15 +246,16 @@ pub(super) struct MergingCounts {
 }
 
 impl MergingCounts {
-    /// Counts a change of the merge that other tasks must see. Called under the lock of `Copies::merging`.
+    /// Raises the version of the merge by 1, because other tasks must look at the merge again. Called under
+    /// the lock of `Copies::merging`.
     pub(super) fn change(&self) {
         self.version.store(self.version.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }
 
-/// The end of an epoch, or a silence of all splits of the source, which was determined and must still be
-/// passed on to the task that closes epochs or to the trackers downstream. There is at most one end for each
-/// open epoch, and one silence before each end and behind the last.
+/// The end of an epoch, or a silence of all splits of the source, which is known and must still be passed on
+/// to the task that closes epochs or to the trackers downstream. There is at most one end for each open
+/// epoch, and one silence before each end and behind the last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ToCome {
     /// The watermark at which the next epoch ends.
@@ -412,7 +414,8 @@ impl EpochTracker {
         (oldest < self.assigned.load(Ordering::Relaxed)).then_some(oldest)
     }
 
-    /// Returns the epoch and the deposit time of the first block on a work queue.
+    /// Returns the epoch and the deposit time (in ns of the engine's clock) of the first block on a work
+    /// queue; both are `u64::MAX` if the queue is empty.
     pub(super) fn in_front(&self, work_queue: usize) -> (u64, u64) {
         let WorkQueueCounts { oldest_epoch, oldest_ns, .. } = &*self.work_queues[work_queue];
         (oldest_epoch.load(Ordering::Relaxed), oldest_ns.load(Ordering::Relaxed))
@@ -664,8 +667,6 @@ impl EpochTracker {
         self.sum(|work_queue| &work_queue.bundles_in)
     }
 
-    /// Returns the number of deposited bundles (blocks with their epochs) that no copy of the operator has
-    /// claimed.
     pub(crate) fn bundles_waiting(&self) -> u64 {
         self.work_queues.iter().map(|work_queue| work_queue.bundles_waiting()).sum()
     }

@@ -43,7 +43,8 @@ pub(crate) struct TaskBody {
     /// writes.
     pub(crate) upstream: Box<[OperatorId]>,
     pub(crate) downstream: Box<[OperatorId]>,
-    /// Tasks that must be notified when the epochs change that this task writes or reads.
+    /// Tasks that must be notified when this task completes an epoch, or helps to merge the state of one:
+    /// copies of parallel operators, and the tasks that close their epochs.
     pub(crate) further: Box<[OperatorId]>,
     /// Other tasks that deposit blocks for the same parallel task as this task, into its containers (the
     /// unclaimed blocks of each epoch).

@@ -28,7 +28,8 @@ const MISSES_MAX: usize = 8;
 /// takes the task whose input is in its cache.
 const NEAR_BITS: u32 = 16 + 29;
 
-/// Position in the 64-bit word of a rank: the bits above this one hold the class.
+/// Number of low bits of the 64-bit word of a rank below the class: the class of the rank is the word shifted
+/// right by so many bits.
 const CLASS_BITS: u32 = 60;
 
 /// Length of a run, in ns, after which a worker counts as held up, so that other workers take the tasks that
@@ -48,7 +49,8 @@ pub(super) const WAKE_AFTER_NS: u64 = 50_000;
 /// makes the query 8 % faster.
 const QUANTA_OF_SOURCES: u32 = 2;
 
-/// The values that a worker keeps from one scheduling decision to the next.
+/// The values that a worker keeps from one scheduling decision to the next, such as messages to the policy
+/// that it could not deliver yet.
 pub(crate) struct Bench {
     pub(crate) worker: usize,
     /// Messages to the policy, about runs and tasks that have ended, which this worker has not delivered yet.
@@ -233,9 +235,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Makes this worker the preferred worker of a task that it has fed or runs, unless the task is a copy.
-    /// Each worker has a copy of its own: the state that a copy has gathered and the blocks that it claims
-    /// are in the cache of its preferred worker, even if another worker runs the copy once.
+    /// Makes this worker the preferred worker of a task that it has fed or runs, unless the task is one of
+    /// several copies of an operator. Each worker has a copy of its own: the state that a copy has gathered
+    /// and the blocks that it claims are in the cache of its preferred worker, even if another worker runs
+    /// the copy once.
     fn prefer_this_worker(&self, operator: OperatorId) {
         if let Some(bench) = &self.bench {
             let preferred = &self.executor.preferred_workers[operator.0 as usize];
@@ -446,8 +449,9 @@ impl Turn<'_> {
         let mut cost_ns = 0.0;
         if let Some(ranker) = &mut self.ranker {
             cost_ns = ranker.observer().cost_ns(body.operator);
-            // A block should be full when it is deposited for a parallel task, unless filling it takes longer
-            // than the time between two rounds of ranking.
+            // An operator fills a block of records before it hands the block to the workers that run the next
+            // operator, unless filling it takes longer than `ROUND_NS`, the time between two rankings of all
+            // operators.
             let is_short = cost_ns * f64::from(body.bundle_records) <= ROUND_NS as f64;
             let records_min = if is_short { body.bundle_records } else { 0 };
             let records = ranker.quantum(body.operator, self.now).max(records_min);

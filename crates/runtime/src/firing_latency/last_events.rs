@@ -75,8 +75,8 @@ impl LastEvents {
         let passed = Passed { next_end, arrived };
         let is_full = self.passed.len() == WAITING_MAX;
         match self.passed.back_mut() {
-            // After a silence of the source, the watermark may reach no further end of a window. Then there
-            // is nothing to remember.
+            // After a silence of the source, the watermark may reach no further end of a window. Then the
+            // watermark need not be stored.
             Some(last) if next_end <= last.next_end => {}
             Some(last) if is_full => *last = passed,
             _ => self.passed.push_back(passed),

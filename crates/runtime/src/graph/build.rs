@@ -60,17 +60,17 @@ pub(crate) struct BuiltTask {
     pub(crate) task: Box<dyn Task>,
     pub(crate) state_grant: Arc<StateGrant>,
     pub(crate) waker: Arc<TaskWaker>,
-    /// Names of the task's operators, in the order in which records pass them.
     pub(crate) operators: Vec<String>,
     pub(crate) probe: Arc<Probe>,
-    /// The watermarks at which some operator of the task has something to do, such as to end a window.
+    /// The event times at which a watermark makes some operator of the task do something, such as end a
+    /// window.
     pub(crate) horizon: Horizon,
     /// Tasks that write the inputs of this task, by their numbers within the query.
     pub(crate) upstream: Vec<usize>,
     /// Tasks that read the outputs of this task, by their numbers within the query.
     pub(crate) downstream: Vec<usize>,
-    /// Tasks that must be notified when the epochs change that this task writes or reads: the tasks that
-    /// share an operator with this task, and the operators that workers share downstream.
+    /// Tasks that must be notified when this task completes an epoch or helps to merge the state of one: the
+    /// tasks that share an operator with this task, and those of the operators downstream that workers share.
     pub(crate) further: Vec<usize>,
     /// Other tasks that deposit blocks for the same operator that workers share as this task, into its
     /// containers (the unclaimed blocks of each epoch).
@@ -80,12 +80,10 @@ pub(crate) struct BuiltTask {
     /// Number of tasks among which the records of this task's input are divided, by key or because each task claims
     /// blocks, this task included; 1 if the task takes every record that its inputs carry.
     pub(crate) copies: u32,
-    /// The preferred worker of the task, if the plan of the query sets one.
     pub(crate) preferred_worker: Option<u32>,
     /// Maximum number of rows in a record, if a record stands for several rows. The number is requested when
     /// the query is built, because user code answers, and user code must not run under a lock of the engine.
     pub(crate) rows_max: Option<u32>,
-    /// True if the results of the task arrive asynchronously.
     pub(crate) is_deferred: bool,
 }
 
@@ -207,7 +205,6 @@ impl Path {
 
 /// The tasks that were made from one planned task, by their numbers within the query.
 struct Made {
-    /// All tasks that were made from one planned task.
     all: Range<usize>,
     /// The tasks made from one planned task that write its outputs: all of them or, for an operator that
     /// workers share with state, only the one that closes epochs (merges the state of the copies and emits
@@ -215,7 +212,6 @@ struct Made {
     writers: Range<usize>,
 }
 
-/// Makes the tasks of a query from their plans.
 struct MakeTasks<'a> {
     pool: &'a Arc<Pool>,
     aims: Aims,
@@ -338,8 +334,8 @@ fn wire(built: &mut [BuiltTask], paths: &[Path], made: &[Made]) {
     }
 }
 
-/// Tells each task that deposits blocks for one operator that workers share: which other tasks do so. `reader` is the
-/// first copy of that operator.
+/// Stores in each task that deposits blocks for one operator that workers share which other tasks deposit
+/// blocks for it. `reader` is the first copy of that operator.
 fn wire_peers(built: &mut [BuiltTask], reader: usize) {
     let writing = built[reader].upstream.clone();
     for &writer in &writing {

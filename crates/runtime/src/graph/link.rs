@@ -121,8 +121,8 @@ pub enum EdgeMaking {
     Queue(QueueOptions),
 }
 
-/// One end of an edge of blocks or of a queue. The kind is chosen when the edge is opened, and the code that
-/// builds the task is told which kind it is.
+/// One end of an edge of blocks or of a queue. The kind is chosen when the edge is opened; the code that
+/// builds a task knows the kind and takes the end of that kind.
 pub enum End<B, Q> {
     /// The end of an edge that is made of blocks.
     Blocks(B),
@@ -297,7 +297,6 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         }))
     }
 
-    /// Returns the number of the edge within the query.
     pub(super) fn index(&self) -> usize {
         self.0.index
     }
@@ -361,10 +360,8 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
 
 /// A link as the tasks that write it see it, whatever the type of its readers.
 pub(super) trait Written<T: Send + 'static>: Send + Sync {
-    /// Returns the number of the edge within the query.
     fn index(&self) -> usize;
 
-    /// Returns the way in which the link moves its records.
     fn kind(&self) -> EdgeKind;
 
     /// Takes the writing end of the edge.
@@ -404,7 +401,6 @@ impl<T: Send + 'static, K: Reading<T>> Written<T> for Link<T, K> {
 
 /// An edge of any record type, which can be opened when the plan of the query has passed its checks.
 pub(super) trait OpenEdge: Send {
-    /// Returns the number of readers of the edge.
     fn readers(&self) -> usize;
 
     /// Opens the edge: maps its first memory and makes the ends for the writer and all readers.

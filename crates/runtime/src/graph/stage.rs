@@ -33,7 +33,8 @@ pub struct Opening<'a> {
     pub(super) ablations: Ablations,
     /// Number of splits (parallel parts) of the source. Each puts its blocks into the containers.
     pub(super) splits: usize,
-    /// The watermarks at which some operator of the query has something to do.
+    /// The event times at which a watermark makes some operator of the query do something, such as end a
+    /// window.
     pub(super) horizon: &'a Horizon,
     /// Number of copies of the operator behind the containers, one for each worker. The copies claim its blocks.
     pub(super) copies: usize,

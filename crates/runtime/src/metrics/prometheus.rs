@@ -31,7 +31,7 @@ struct Metric {
     of: Of,
 }
 
-/// Type of a metric, in the terms of Prometheus.
+/// Type of a metric in the format of Prometheus: counter, gauge or summary.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Counter,

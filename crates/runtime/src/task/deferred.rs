@@ -84,7 +84,7 @@ impl<T, P: Ports<T>, D: Deferred<T>, C, E> DeferredTask<T, P, D, C, E> {
     }
 }
 
-/// Gives the records of one input edge to an operator with asynchronous results.
+/// The receiver of the records of one input edge: gives them to an operator with asynchronous results.
 struct Feed<'a, D> {
     deferred: &'a mut D,
     merge: &'a mut Merge,

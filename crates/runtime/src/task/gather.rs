@@ -133,7 +133,6 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> StepReport {
         let mut stages = Stages::new(context.clock);
         let quantum = context.quantum.records as usize;
-        // Counts the records taken, and the rows if a record stands for several rows.
         let (mut taken, mut rows) = (0, 0);
         // Merging states comes before claiming blocks, because the results of a closed epoch wait for it.
         merge_pairs(&self.copies, &mut self.pair);

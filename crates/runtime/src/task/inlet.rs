@@ -209,7 +209,8 @@ impl Inlet {
         }
     }
 
-    /// Returns the number of bytes of a record on this input; `None` if no records come from it.
+    /// Returns the number of bytes that each record of this input takes in memory (the size of its type); `None` if
+    /// this kind of input never carries records.
     pub(crate) fn slot_bytes(&self) -> Option<u64> {
         match self {
             Inlet::Edge(edge, _) => Some(edge.slot_bytes()),
@@ -317,7 +318,6 @@ impl Outlet {
         }
     }
 
-    /// Returns the edge of this output; `None` if this output is not an edge.
     pub(crate) fn edge(&self) -> Option<&Arc<Cursors>> {
         match self {
             Outlet::Edge(edge) => Some(edge),

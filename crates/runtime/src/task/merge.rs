@@ -51,15 +51,16 @@ pub(crate) struct Merge {
     inputs: Vec<InputState>,
     /// The least watermark of all inputs, as it was last passed on to the operators.
     watermark: EventTime,
-    /// The watermark by which records are late, as it was last named to the operators by a mark.
+    /// The watermark by which records are late, as the last mark with such a watermark has told the
+    /// operators.
     late_by: EventTime,
     is_idle: bool,
-    /// The intended instant of the last latency marker that was passed on to the operators.
+    /// Instant at which the record of the last latency marker that was passed on should have been sent.
     marked_at: ProcessingTime,
     /// Inputs that were found empty in this step of the task; bit `i` stands for input `i`.
     empty: u128,
-    /// Inputs that were read [`TURNS_MAX`] times in a row in this step, so that others come first; bit `i`
-    /// stands for input `i`.
+    /// Inputs that were read [`TURNS_MAX`] times in a row in this step, so that other inputs with records
+    /// come first; bit `i` stands for input `i`.
     tired: u128,
     /// Number of the input that was read last, and the number of times it was read in a row.
     turns: (usize, u32),
@@ -176,7 +177,8 @@ impl Merge {
         self.least(passed_over, |place| self.inputs[place].watermark)
     }
 
-    /// Returns the input with the least key, of those that can be read and are not passed over.
+    /// Returns the input with the least key, of the inputs that have not ended, do not wait at a barrier, and
+    /// whose bit in `passed_over` is 0.
     fn least<K: Ord>(&self, passed_over: u128, key: impl Fn(usize) -> K) -> Option<usize> {
         let can_be_read = |&place: &usize| {
             let InputState { is_over, is_at_barrier, .. } = self.inputs[place];
@@ -199,8 +201,9 @@ impl Merge {
         let of_moving = open().filter(moves).map(|input| input.watermark).min();
         let is_idle = of_moving.is_none() && open().next().is_some();
         // When the last input falls silent, the order in which the inputs fell silent must not matter. So the
-        // farthest of them counts, as if it had been the last (Flink does the same). A family is as far as
-        // the last of its inputs. If no input is open, all have ended.
+        // farthest of them counts, as if it had been the last (Flink does the same). Inputs that get their
+        // records from the same sources count together, with the least of their watermarks. If no input is
+        // open, all have ended.
         let of_family = |of: &InputState| {
             open().filter(|input| input.family == of.family).map(|input| input.watermark).min()
         };

@@ -86,8 +86,8 @@ where
     }
 }
 
-/// Gives the records of one input edge to a chain. If `MEASURED` is true, the chain processes them operator
-/// by operator.
+/// The receiver of the records of one input edge: gives them to an operator chain. If `MEASURED` is true, the
+/// chain processes them operator by operator.
 struct Feed<'a, 'b, C, O, const MEASURED: bool> {
     chain: &'a mut C,
     output: &'a mut O,
@@ -134,7 +134,7 @@ where
         // For most types of input the compiler knows whether the task reads only one edge.
         let is_single = P::IS_SINGLE || self.is_single;
         let before = self.tail.weighed();
-        // Counts the records taken, and the rows if a record stands for several rows.
+        // Numbers of the records taken and, if a record stands for several rows, of their rows.
         let (mut taken, mut rows) = (0, 0);
         // Results of a watermark inherit the watermark's scheduling context, as results of windows do in
         // Cameo's Algorithm 1 (line 16). Results of records inherit the context of the first of the records.

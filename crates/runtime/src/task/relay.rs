@@ -53,7 +53,6 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         let mut stages = Stages::new(context.clock);
         let (quantum, pushed_before) = (context.quantum.records as usize, self.output.pushed());
         let before = self.chain.weighed();
-        // Counts the records taken, and the rows if a record stands for several rows.
         let (mut taken, mut rows) = (0, 0);
         self.output.begin(context.worker);
         let mut is_stuck = false;

@@ -12,16 +12,18 @@ use thalweg_model::ProcessingTime;
 /// Nanoseconds of the interval for which a source gets tokens: Cameo, section 5.4, "e.g., 1 sec".
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// A token whose tag is less than this many ns before the end of an interval belongs to the next interval,
-/// unless tokens are nearer to each other.
+/// A token whose tag (the instant from which it is valid) is less than this many ns before the end of an
+/// interval belongs to the next interval. If tokens are less than twice this time apart, half their distance
+/// counts instead.
 const ROUNDED_NS: f64 = 1_000.0;
 
 /// The tokens of one source, which let its records run before records without a token.
 pub(crate) struct Tokens {
-    /// Nanoseconds between the tags of two consecutive tokens.
+    /// Nanoseconds between the tags (instants from which they are valid) of two consecutive tokens.
     spacing_ns: f64,
-    /// The tag of the next token in ns, unless its interval is over. Written by the source after each step,
-    /// read when the source is ranked. Relaxed: a hint that is exact while the source does not run.
+    /// The tag (the instant, in ns, from which it is valid) of the next token, unless its interval of 1 s is
+    /// over. Written by the source after each step, read when the source is ranked. Relaxed: a hint that is
+    /// exact while the source does not run.
     next_ns: AtomicU64,
 }
 
@@ -31,13 +33,15 @@ impl Tokens {
         Tokens { spacing_ns: (INTERVAL_NS as f64 / per_second).min(f64::MAX), next_ns: AtomicU64::new(0) }
     }
 
-    /// Returns the tag of the next token; `None` if all tokens of this interval are spent.
+    /// Returns the tag of the next token, which is the instant from which the token is valid; `None` if all
+    /// tokens of this interval of 1 s are spent.
     pub(crate) fn tag(&self, now: ProcessingTime) -> Option<ProcessingTime> {
         let (_, next_ns) = self.next(now);
         (self.left(now) > 0).then_some(ProcessingTime::from_nanos(next_ns))
     }
 
-    /// Spends one token for each record. Records beyond the number of unspent tokens run without a token.
+    /// Spends one token for each of `records` records. Records beyond the number of unspent tokens run
+    /// without a token.
     pub(crate) fn spend(&self, now: ProcessingTime, records: u64) {
         let (_, next_ns) = self.next(now);
         // If the number of nanoseconds is too large for the integer type, the conversion gives the largest
@@ -46,8 +50,8 @@ impl Tokens {
         self.next_ns.store(next_ns.saturating_add(spent_ns), Ordering::Relaxed);
     }
 
-    /// Returns the number of unspent tokens of this interval. The first token of the next interval keeps its
-    /// instant, so a rate of 1.5 tokens per second gives three in two seconds.
+    /// Returns the number of unspent tokens of this interval of 1 s. The first token of the next interval
+    /// keeps its instant, so a rate of 1.5 tokens per second gives three in two seconds.
     pub(crate) fn left(&self, now: ProcessingTime) -> u64 {
         let (begin_ns, next_ns) = self.next(now);
         let rest_ns = begin_ns.saturating_add(INTERVAL_NS).saturating_sub(next_ns);
@@ -56,8 +60,8 @@ impl Tokens {
         ((rest_ns as f64 - rounded_ns) / self.spacing_ns).max(0.0).ceil() as u64
     }
 
-    /// Returns the begin of the present interval of tokens and the tag of the next token, both in ns of the
-    /// engine's clock.
+    /// Returns the begin of the present interval of 1 s and the tag of the next token (the instant from which
+    /// it is valid), both in ns of the engine's clock.
     fn next(&self, now: ProcessingTime) -> (u64, u64) {
         let begin_ns = now.as_nanos() / INTERVAL_NS * INTERVAL_NS;
         (begin_ns, self.next_ns.load(Ordering::Relaxed).max(begin_ns))

@@ -26,15 +26,16 @@ pub const STARVATION_NS: u64 = 10_000_000;
 /// other classes.
 const STARVING: u8 = 0;
 
-/// Finds the operators that have waited longer than a bound, and ranks them.
+/// The bound of waits: finds the operators that have waited longer, and ranks them before all others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Patience {
     origin: Origin,
 }
 
 impl Patience {
-    /// Moves up the instant from which scores of waits are counted, if it is too old. Called at the beginning
-    /// of each round of ranking; afterwards operators that wait too long must be ranked again.
+    /// Makes a later instant the one from which scores of waits are counted, if the present one is too old.
+    /// Called at the beginning of each round of ranking, in which all operators that have waited too long
+    /// must be ranked again: old and new scores cannot be compared.
     pub(crate) fn begin_round(&mut self, now: ProcessingTime) {
         self.origin.renew(now);
     }

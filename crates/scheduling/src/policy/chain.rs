@@ -69,7 +69,8 @@ impl Descent {
         (1.0 - self.left) / self.nanos
     }
 
-    /// Extends this line of the progress chart by the line that follows it.
+    /// Merges this line of the progress chart with the line that follows it into one line from the start of
+    /// the first to the end of the second.
     fn then(self, next: Descent) -> Self {
         Descent {
             nanos: (self.nanos + self.left * next.nanos).min(MOST),

@@ -132,7 +132,8 @@ pub struct Enjima {
     operators: Vec<OperatorPlan>,
 }
 
-/// Values of a query that are kept from one round of ranking to the next.
+/// The thresholds, the processing time received and the weight of a query, kept from one round of ranking to
+/// the next.
 #[derive(Clone, Copy, Debug)]
 struct QueryPlan {
     thresholds: Thresholds,

@@ -45,7 +45,8 @@ pub struct Fcfs {
     origin: Origin,
 }
 
-/// The arrival by which the policy "first come, first served" orders operators.
+/// The place (input, source or run queue) whose time of arrival orders operators under the policy "first
+/// come, first served".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum CameTo {
     /// Operators are ordered by the time at which their oldest waiting record arrived at their own input.

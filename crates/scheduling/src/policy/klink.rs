@@ -113,9 +113,9 @@ const FREES_MEMORY: u8 = 1;
 const BY_SLACK: u8 = 2;
 const NOT_EVALUATED: u8 = 3;
 
-/// A quarter of the values that a tie-break between operators of one query can have. The first quarter is for
-/// operators that have waited for more than a cycle, the second for other operators, the last two for
-/// sources.
+/// A quarter of the range of tie-breaks between operators of one query (the lowest tie-break runs first). The
+/// first quarter is for operators that have waited for more than a cycle, the second for other operators, the
+/// last two for sources.
 const PLACES: u32 = 1 << 14;
 
 /// Upper bound of products of selectivities and costs along a query, because many factors would leave the
@@ -142,7 +142,8 @@ pub struct Klink {
     operators: Downstream<Standing>,
 }
 
-/// Values that Klink's last evaluation has computed for one operator.
+/// Values that Klink's last evaluation has computed for one operator: its query, its place in it, and its
+/// cost.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
     query: QueryId,
@@ -357,7 +358,8 @@ impl Klink {
             (true, _) => place,
             (false, false) => PLACES + place,
             // Sources that have waited for less than a cycle are ordered by the time that is left until their
-            // wait counts as long. Times from 0 to two cycles are mapped to the tie-break.
+            // wait counts as long. Times from 0 to 2 cycles are mapped to the last two quarters of the range
+            // of tie-breaks.
             (false, true) => {
                 let since_ns = waits_since.plus_nanos(self.settings.cycle_ns).nanos_since(self.cycle.start);
                 let share = since_ns as f64 / (2.0 * self.settings.cycle_ns.max(1) as f64);

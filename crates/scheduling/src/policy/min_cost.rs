@@ -28,7 +28,7 @@ pub struct MinCost {
     walk: Walk,
 }
 
-/// Stands for the place in post-order of an operator that has none.
+/// Stored where an operator has no place in post-order, because it is new or has ended.
 const NOWHERE: u32 = u32::MAX;
 
 /// Buffers for the walk through the queries, kept between rounds of ranking to save allocations.

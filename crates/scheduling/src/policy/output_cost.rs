@@ -92,7 +92,8 @@ pub(crate) struct OutputCostOf {
     cumulative_ns: f64,
     /// Share of the records in front of the operator that it takes: below 1 if it is one of several copies.
     share: f64,
-    /// Number of the last walk over downstream operators that visited this operator.
+    /// Number of the last walk over downstream operators that visited this operator. Walks are counted from
+    /// the first update on.
     walk: u64,
     /// Share of the records of the operator at which the last walk began that lead to this operator; above 1 if
     /// several branches lead there.
@@ -100,7 +101,6 @@ pub(crate) struct OutputCostOf {
 }
 
 impl OutputCosts {
-    /// Creates a table of output costs that has no entries.
     pub(crate) fn new(form: OutputCost, min_selectivity: f64) -> Self {
         let least = *OUTPUT_SELECTIVITY.start();
         let min_selectivity = if min_selectivity > least { min_selectivity.min(1.0) } else { least };

@@ -43,7 +43,7 @@ pub struct Sbox {
     places: Downstream<u32>,
 }
 
-/// Place of a query in the order in which queries run.
+/// Place of a query in the order in which queries run, and whether it has anything to run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     /// True if the query has work, or waits for a watermark from one of its sources.

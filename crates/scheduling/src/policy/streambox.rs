@@ -234,7 +234,8 @@ impl StreamBox {
 }
 
 impl Moment {
-    /// Updates the externalization moment of a query from the watermark that its sinks have seen.
+    /// Updates the externalization moment (the event time whose results come next) of a query from the
+    /// watermark that its sinks have seen.
     fn advance(&mut self, state: &QueryState) {
         let seen = state.sink_watermark;
         if seen < self.sink_watermark {

@@ -31,7 +31,8 @@ impl Turns {
         Turns { turns, cycle, base: 0 }
     }
 
-    /// Returns the turn count with which `operator` competes with others.
+    /// Returns the turn count of `operator` that is compared with those of others: the greater of the turns
+    /// that it has taken and the count of the operator chosen last.
     #[inline]
     fn count(&self, operator: OperatorId) -> u64 {
         self.turns.get(operator.0 as usize).map_or(self.cycle, |turns| self.cycle.max(*turns))
@@ -45,13 +46,13 @@ impl Turns {
         }
     }
 
-    /// Returns the score of an operator under policies by turns: the fewer turns it has taken, the higher.
+    /// Returns the score of an operator under a policy that gives turns: the fewer turns the operator has
+    /// taken, the higher the score.
     #[inline]
     pub(crate) fn score(&self, operator: OperatorId) -> f64 {
         0.0 - (self.count(operator) - self.base) as f64
     }
 
-    /// Counts a turn that `operator` has taken.
     pub(crate) fn take(&mut self, operator: OperatorId) {
         let index = operator.0 as usize;
         if index >= self.turns.len() {

@@ -43,8 +43,8 @@ enum Version {
 /// absent operator takes one byte in the file and about a hundred times as much in memory.
 const ENTRY_BYTES_MAX: usize = 4 << 20;
 
-/// Operator numbers in a file must be below this limit, because a policy keeps a slot for each number up to
-/// the greatest that it sees.
+/// Operator numbers in a file must be below this limit, because a policy keeps an entry in memory for each
+/// number up to the greatest that it sees.
 const OPERATORS_MAX: u32 = 1 << 20;
 
 /// Error in writing or reading a trace.

@@ -84,7 +84,6 @@ pub(super) struct Bed {
 }
 
 impl Bed {
-    /// Creates an operator under test with a virtual clock.
     pub(super) fn new(make: impl Fn(Now) -> Box<dyn BatchOperator>) -> Self {
         let clock = Arc::new(VirtualClock::default());
         Bed { operator: make(Now::new(clock.clone())), clock, watermark: EventTime::MIN }

@@ -61,7 +61,6 @@ impl Calls {
         Ok(Calls { calls: made, read })
     }
 
-    /// Returns the number of aggregate calls.
     pub(super) fn len(&self) -> usize {
         self.calls.len()
     }
@@ -129,17 +128,14 @@ impl Calls {
         self.calls.iter().map(|call| call.accumulator.growth_bytes(rows, value_bytes)).sum()
     }
 
-    /// Returns the bytes that the accumulators of all calls hold.
     pub(super) fn bytes(&self) -> usize {
         self.calls.iter().map(|call| call.accumulator.bytes()).sum()
     }
 
-    /// Saves the accumulators of all aggregate calls.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.calls.iter().try_for_each(|call| call.accumulator.save(state))
     }
 
-    /// Replaces the accumulators of all aggregate calls by the saved ones.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.calls.iter_mut().try_for_each(|call| call.accumulator.load(state))
     }

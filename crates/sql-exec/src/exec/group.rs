@@ -9,10 +9,9 @@
 //! Cost       one look-up per row; results are computed after every row, for many keys at once where there are many
 //! Source     Flink, "Group Aggregation"; `GroupAggFunction`
 //!
-//! A key is kept for the time to live after its last row, even if that row changed nothing. As in Flink with
-//! a time to live, a change comes out even if the result is the same, so that operators behind this one keep
-//! the result alive, too. A retraction for an unknown key is ignored. SELECT DISTINCT is this operator
-//! without aggregates.
+//! A key is kept for the time to live after its last row, even if that row changed nothing. As in Flink with a time
+//! to live, a change comes out even if the result is the same, so that downstream operators keep the result alive,
+//! too. A retraction for an unknown key is ignored. SELECT DISTINCT is this operator without aggregates.
 
 use std::sync::Arc;
 

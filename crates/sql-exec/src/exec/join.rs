@@ -12,8 +12,9 @@
 //! | [`lookup`] | until the other table has been read whole |
 //! | [`regular`] | for a time to live |
 //!
-//! A watermark is forwarded behind the output that it caused, and held back by the distance at which rows may
-//! come out behind it ([`JoinOperator::hold`]). Watermarks of single inputs are not forwarded.
+//! A watermark is forwarded after the output that it caused, lowered by the greatest distance at which the
+//! event time of an output row may be below it ([`JoinOperator::hold`]). Watermarks of single inputs are not
+//! forwarded.
 
 use std::sync::Arc;
 

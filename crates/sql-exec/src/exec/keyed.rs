@@ -3,8 +3,8 @@
 //!
 //! A key is kept for the time to live after its last row, or until it is released. An expired key is never
 //! found again, though its memory may be held for up to another time to live. Expired keys are searched among
-//! those written longest ago. A released slot is not given out again before its holder has recycled it
-//! ([`Keyed::recycle`]), because the holder must first reset its own state of that slot.
+//! those written longest ago. A released slot is not given out again before the operator has recycled it
+//! ([`Keyed::recycle`]), because the operator must first reset its own state of that slot.
 //!
 //! Source: Flink, `StateTtlConfig`, with `OnCreateAndWrite` and `NeverReturnExpired`: a key written a time to
 //! live ago or longer is expired. As in SQL's GROUP BY, NULL is a key, and floats are compared by their bits.
@@ -258,7 +258,6 @@ impl Keyed {
         growth_bytes((table.len(), table.capacity(), table.allocation_size()), size_of::<u32>(), more)
     }
 
-    /// Returns the bytes that the index of keys holds.
     pub(super) fn bytes(&self) -> usize {
         self.key_bytes
             + self.table.allocation_size()

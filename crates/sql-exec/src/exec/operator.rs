@@ -2,7 +2,7 @@
 //!
 //! An operator over batches takes one batch, or a watermark. Its output is then fetched batch by batch until
 //! there is no more, so output is made only when there is room for it. An operator may fail. The failure
-//! travels on as data through the operators behind it, and ends the query in a sink.
+//! travels on as data through the downstream operators, and ends the query in a sink.
 //!
 //! Batches that wait in the input are merged up to
 //! [`BATCH_ROWS_MAX`](thalweg_sql_tables::batch::BATCH_ROWS_MAX) rows before they are taken, without waiting

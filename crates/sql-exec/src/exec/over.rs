@@ -6,7 +6,7 @@
 //!            the calls read from the rows in the frame
 //! Emits      when the watermark has passed a row; by order of arrival, at once
 //! Late       unbounded frames: the watermark had passed the row when it came. Bounded frames: a row of its key with
-//!            the same or a later time has come out already, so a key without state accepts rows behind the
+//!            the same or a later time has come out already, so a key without state accepts rows below the
 //!            watermark; if the input has several sources, bounded frames use the rule of unbounded ones.
 //!            Late rows are counted, and dropped
 //! Watermark  forwarded unchanged, after the output of all rows that it has passed

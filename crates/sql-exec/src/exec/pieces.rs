@@ -38,7 +38,6 @@ impl Pieces {
         Some(piece)
     }
 
-    /// Returns the bytes that the output rows hold.
     pub(super) fn bytes(&self) -> usize {
         self.made.as_ref().map_or(0, |(rows, _, _)| bytes_of(rows))
     }

@@ -6,14 +6,14 @@
 //! Emits      at once: for every row the changes that it causes, in their order
 //! Late       ignores event time
 //! Watermark  forwarded unchanged
-//! Cost       per row a look at the rows before it and, with ranks, a change for each row behind it
+//! Cost       per row a look at the rows before it and, with ranks, a change for each row after it
 //! Source     Flink, "Top-N"; `AppendOnlyTopNFunction`, `FastTop1Function`, `RetractableTopNFunction`
 //!
-//! Among rows that are equal by the order, the first to arrive is first. With ranks, or where the first ranks
-//! are left out, a new row moves the rows behind it, and each rank with another row is a change. Otherwise
-//! only the row that enters and the row that leaves are changes: `-D` and `+I`; or `-U` and `+U` for a single
-//! row of an input whose rows are only added. A retraction of an unknown row is ignored. (First and last rows
-//! by time: [`Deduplicate`].)
+//! Among rows that are equal by the order, the first to arrive is first. With ranks, or where the first ranks are
+//! left out, a new row moves the rows after it, and each rank with another row is a change. Otherwise only the
+//! row that enters and the row that leaves are changes: `-D` and `+I`; or `-U` and `+U` for a single row of an
+//! input whose rows are only added. A retraction of an unknown row is ignored. (First and last rows by time:
+//! [`Deduplicate`].)
 //!
 //! Differs from Flink: all rows of a key live as long as the key; Flink's map forgets them one by one.
 

@@ -46,12 +46,10 @@ struct Run {
 }
 
 impl Runs {
-    /// Creates an empty set of sorted runs.
     pub(super) fn new(schema: SchemaRef, time: usize) -> Self {
         Runs { schema, time, runs: Vec::new(), bytes: 0 }
     }
 
-    /// Returns the schema of the waiting rows.
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -102,18 +100,15 @@ impl Runs {
         }
     }
 
-    /// Returns the bytes that all waiting rows hold.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Saves all rows that wait for the watermark.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let all = concat_batches(&self.schema, self.runs.iter().map(|run| &run.rows));
         save_rows(&all.map_err(|error| StateError::Write(error.to_string()))?, state)
     }
 
-    /// Replaces the rows that wait for the watermark by the saved ones.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         (self.runs, self.bytes) = (Vec::new(), 0);
         let rows = load_rows(&self.schema, state)?;

@@ -6,7 +6,7 @@
 //! State      the rows of open sessions, by key
 //! Emits      when the watermark is above the end of a session; sessions in the order of their ends
 //! Late       the session to which the row would belong has ended: counted, and dropped
-//! Watermark  held back by a millisecond, forwarded after all sessions that it closes
+//! Watermark  lowered by a millisecond, forwarded after all sessions that it closes
 //! Cost       one look-up per row; a look at all open sessions when the first of them may end
 //! Source     Flink, "Windowing TVFs", SESSION
 //!
@@ -18,8 +18,8 @@
 //! If the time column is TIMESTAMP_LTZ, times are local times of the session's zone, as in Flink and as for
 //! all other windows. A gap that spans the hour skipped in spring is one hour shorter in real time. A gap
 //! that spans the hour repeated in autumn counts this hour once. So starts and ends are intervals of local
-//! time that do not overlap within a key, and the operators behind this one know by the end alone when a
-//! session is over.
+//! time that do not overlap within a key, and downstream operators know by the end alone when a session is
+//! over.
 //!
 //! A row that is late by the watermark `w` counts with the part of its window that lies after `w`. So the
 //! grouping of rows follows from the rows and their watermarks, in whatever order the rows of several sources

@@ -560,7 +560,7 @@ impl BatchOperator for WindowAggregate {
             let counted = match self.slices.entry(place) {
                 Entry::Occupied(mut own) => shape.merge(own.get_mut(), &table, &self.accounts.allowance)?,
                 Entry::Vacant(free) => {
-                    // The table moves unchanged from the worker's copy to this operator. Its bytes stay
+                    // The table of keys moves unchanged from the worker's copy to this operator. Its bytes stay
                     // reserved by the copy until the merge is over, so they are not reserved again.
                     let moved_bytes = free.insert(table).counted;
                     self.bytes += moved_bytes;

@@ -32,7 +32,7 @@ pub struct JoinKey {
 /// Kind of a join, which says which rows the join emits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinKind {
-    /// Puts out matching pairs.
+    /// Emits matching pairs.
     Inner,
     /// Emits matching pairs, and left rows without a match, padded with NULL.
     Left,

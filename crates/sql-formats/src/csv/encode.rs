@@ -23,7 +23,6 @@ use crate::{Encoder, FormatColumn, FormatError, RowKind, only_inserts};
 /// quoted.
 const SEARCHED_MAX: usize = 24;
 
-/// An encoder of rows as CSV.
 pub(in super::super) struct CsvEncoder {
     options: CsvOptions,
     names: Vec<String>,

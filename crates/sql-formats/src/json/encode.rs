@@ -33,7 +33,6 @@ pub(in super::super) enum NullKeys {
     Literal(String),
 }
 
-/// An encoder of JSON lines.
 pub(in super::super) struct JsonEncoder {
     row: JsonRow,
 }

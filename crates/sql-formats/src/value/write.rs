@@ -11,7 +11,6 @@ use thalweg_sql_functions::functions::time::calendar::{Civil, DAY_SECONDS, civil
 
 use super::{TimestampForm, of_unit};
 
-/// Writes a whole number in decimal digits.
 pub(in super::super) fn write_integer(value: i64, to: &mut Vec<u8>) {
     put(to, format_args!("{value}"));
 }

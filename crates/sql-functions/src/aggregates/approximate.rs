@@ -28,7 +28,6 @@ use crate::keys::{ByteSlices, hash_of};
 /// Number of hash bits that select a register of the sketch. 2^14 registers have a relative standard error of
 /// 1.04 / 2^7.
 const INDEX_BITS: u32 = 14;
-/// Number of registers of a HyperLogLog sketch.
 const REGISTERS: usize = 1 << INDEX_BITS;
 /// Greatest rank of a hash. The rank is the position of the first 1, counted from 1 at the highest bit, among
 /// the bits that do not select the register.

@@ -13,7 +13,6 @@ pub(super) trait Sequence<V: 'static>:
     /// True if values can be removed from the sequence.
     const RETRACTS: bool;
 
-    /// Appends a value to the sequence.
     fn push(&mut self, value: V);
 
     /// Removes the oldest value of the sequence that equals `value` and returns true. If there is none,
@@ -24,7 +23,6 @@ pub(super) trait Sequence<V: 'static>:
     /// Appends all values of another sequence, as a merge of two groups does.
     fn append(&mut self, other: &Self);
 
-    /// Returns the number of values in the sequence.
     fn len(&self) -> usize;
 
     /// Returns the bytes that the sequence holds, without the heap bytes of the values.

@@ -24,7 +24,7 @@ use crate::functions::{Argument, BindError, Context};
 use crate::types::SqlType;
 use crate::values::ScalarValue;
 
-/// Returns all aggregate functions of SQL, by name.
+/// Returns all aggregate functions of SQL.
 pub fn aggregates() -> &'static [AggregateFunction] {
     &AGGREGATES
 }
@@ -316,8 +316,8 @@ fn creating<A: Accumulator + 'static>(create: impl Fn() -> A + Send + Sync + 'st
     Arc::new(move || Box::new(create()))
 }
 
-/// An aggregate that takes arguments of every SQL type: creates accumulators for the type whose values the
-/// [`Domain`] `D` stores.
+/// Creator of the accumulators of an aggregate that takes arguments of every SQL type. `D` is the [`Domain`]
+/// of the argument: the way in which its values are stored outside of columns.
 trait InDomain: Send + Sync + 'static {
     fn create<D: Domain>(&self, domain: D) -> Box<dyn Accumulator>;
 }

@@ -26,13 +26,11 @@ pub(super) trait Fold: Send + Sync + 'static {
     /// Returns one value for each row of the argument column; for a NULL the value is arbitrary.
     fn read(&self, argument: &ArrayRef) -> ScalarBuffer<Self::Value>;
 
-    /// Adds a value to the state of a group.
     fn add(state: &mut Self::State, value: Self::Value);
 
-    /// Retracts a value from the state of a group.
     fn remove(state: &mut Self::State, value: Self::Value);
 
-    /// Adds all values of another group state to a state.
+    /// Merges the state of another accumulator's group into the state of a group.
     fn merge(state: &mut Self::State, other: &Self::State);
 
     /// Returns the column of results, one result per group state.

@@ -67,7 +67,6 @@ impl Rendering<Bytes> for JsonArray {
     }
 }
 
-/// Returns a text as a JSON string in quotes.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quote(text, &mut quoted);

@@ -21,7 +21,6 @@ pub(super) struct Wide {
 }
 
 impl Wide {
-    /// The wide number 0.
     pub(super) const ZERO: Wide = Wide { high: 0.0, low: 0.0 };
 
     /// Returns the double that is nearest to the wide number.

@@ -190,7 +190,6 @@ fn refusal(op: ArithmeticOp, left: &Argument, right: &Argument) -> BindError {
     BindError::new(format!("{} {op} {} has no meaning{hint}", left.of, right.of))
 }
 
-/// Formats the arithmetic operator as in SQL.
 impl fmt::Display for ArithmeticOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

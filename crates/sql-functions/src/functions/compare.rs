@@ -296,7 +296,6 @@ fn refusal(op: ComparisonOp, left: &SqlType, right: &SqlType) -> BindError {
     BindError::new(format!("{left} {op} {right}: they are not compared, cast one to the type of the other"))
 }
 
-/// Formats the comparison operator as in SQL.
 impl fmt::Display for ComparisonOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

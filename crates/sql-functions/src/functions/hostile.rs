@@ -19,7 +19,6 @@ use crate::values::{ColumnarValue, ScalarValue};
 /// Default number of calls drawn for each function; `THALWEG_CALLS` replaces it.
 const CALLS: usize = 60;
 
-/// Number of rows of each argument column in the test.
 const ROWS: usize = 5;
 
 /// Pseudo-random numbers of a test, which depend on its seed alone.

@@ -326,7 +326,6 @@ fn better(left: &ColumnarValue, right: &ColumnarValue, is_greatest: bool) -> Eva
     }
 }
 
-/// Returns the common type of all arguments of a function.
 pub(super) fn common_of(arguments: &[Argument]) -> Result<SqlType, BindError> {
     let Some((first, rest)) = arguments.split_first() else { return Err(BindError::count(0)) };
     rest.iter().try_fold(first.of.clone(), |common, argument| {

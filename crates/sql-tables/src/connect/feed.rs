@@ -36,10 +36,10 @@ pub const FEED_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a stream that its thread reads at a time.
 const READ_BYTES: usize = 64 << 10;
 
-/// The pause of a reading thread whose stream has no bytes at present and does not block.
+/// Pause of a reading thread, 10 ms, if its stream has no bytes at present and does not block.
 const NAP: Duration = Duration::from_millis(10);
 
-/// The delay until a source polls the empty buffer of its stream again, in nanoseconds.
+/// Delay in nanoseconds, 2 ms, until a source polls the empty buffer of its stream again.
 const IDLE_NS: u64 = 2_000_000;
 
 /// A stream that a separate thread reads into a bounded buffer.

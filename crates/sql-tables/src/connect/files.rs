@@ -150,7 +150,7 @@ impl Disk for RealFiles {
     }
 }
 
-/// How often the creation of a file is tried while other runs remove or create it at the same time.
+/// Greatest number of attempts to create a file, while other runs remove or create it at the same time.
 const CREATE_TRIES: usize = 16;
 
 /// Tells whether a run of this program holds the lock of the file at a path.

@@ -30,7 +30,7 @@ use super::{Abilities, Connection, RowSink, World};
 use crate::error::{Code, SqlError};
 use crate::scan::rows::RowSource;
 
-/// How often the thread that reads a socket checks whether its source still exists.
+/// Interval at which the thread that reads a socket checks that its source still exists: 100 ms.
 const WAKE: Duration = Duration::from_millis(100);
 
 pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {

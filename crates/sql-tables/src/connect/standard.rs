@@ -47,7 +47,6 @@ pub(super) fn bind_stream<'a>(given: &mut Given<'a>, connector: &str) -> Result<
     Ok(Stream { table: given.table(), format, bad: BadOptions::bind(given)? })
 }
 
-/// Creates the encoder of a table's format.
 pub(super) fn encoder(table: &crate::table::Table, format: &Format) -> Result<Box<dyn Encoder>, SqlError> {
     format.encoder().map_err(|error| SqlError::new(Code::Invalid, error.to_string()).at(table.options_place))
 }

@@ -37,8 +37,8 @@ pub trait RowSource: Send {
         let _ = allowance;
     }
 
-    /// Ends the source, which gives the file of bad records it has diverted its final name. The source is not
-    /// polled again.
+    /// Ends the source, and gives the file of bad records that it has diverted, if there is one, its final
+    /// name. The source is not polled again.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.

@@ -1,9 +1,11 @@
-//! Changelogs: plans are finished by the kinds of changes that their operators accept and emit, and sinks are checked.
+//! Changelogs: completes plans by the kinds of changes that their operators accept and emit, and checks that sinks
+//! can write these changes.
 //!
-//! Which kinds those are is decided in [`thalweg_sql_exec::plan::changes`] alone.
+//! [`thalweg_sql_exec::plan::changes`] alone decides which kinds an operator accepts and emits.
 //!
-//! A plan is settled when all of it is known: then ranks of which all are wanted become aggregates over the rows before,
-//! ranks that nobody reads are left out, and what remembers rows is given its time to live, or refused.
+//! A plan is completed when all of it is known. Then a ranking of which no rank is filtered out becomes an OVER
+//! aggregate, ranks that no operator reads are left out, and operators that keep rows get their time to live, or are
+//! refused.
 //!
 //! Source: Flink, `FlinkChangelogModeInferenceProgram`; `RankProcessStrategy`.
 
@@ -23,19 +25,20 @@ mod tests;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// Changes that a sink can be told.
+/// Kinds of changes that a sink can write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Accepts {
-    /// New rows only: files of CSV or JSON.
+    /// The sink writes new rows only, as files of CSV or JSON do.
     Inserts,
-    /// All kinds of changes: print, debezium-json.
+    /// The sink writes all kinds of changes, as `print` and `debezium-json` do.
     All,
 }
 
-/// Checks that a sink can be told what becomes of the rows of a plan.
+/// Checks that the sink of the table `table`, which writes the changes in `accepts`, can write all changes that a
+/// plan emits.
 ///
 /// # Errors
-/// [`Code::Unsupported`] if it cannot; the message names the operator that makes the changes.
+/// [`Code::Unsupported`] if it cannot; the message names the operator that emits the changes.
 pub fn check_sink(plan: &Plan, accepts: Accepts, table: &str) -> Result<()> {
     let is_taken = match accepts {
         Accepts::All => true,
@@ -52,7 +55,8 @@ pub fn check_sink(plan: &Plan, accepts: Accepts, table: &str) -> Result<()> {
         .help("aggregate or rank within windows, or write 'format' = 'debezium-json'"))
 }
 
-/// What a settled plan remembers for ever, for EXPLAIN: nothing, unless a user wants it so.
+/// Returns a sentence for each operator of a completed plan that keeps rows forever, for EXPLAIN. Only OVER does, if
+/// no time to live is set.
 pub fn remembered_for_ever(plan: &Plan) -> Vec<String> {
     let mut found: Vec<String> = plan.inputs().into_iter().flat_map(remembered_for_ever).collect();
     if let Node::Over { input, keys, frame, ttl_ms: None, .. } = &plan.node
@@ -72,16 +76,17 @@ pub fn remembered_for_ever(plan: &Plan) -> Vec<String> {
     found
 }
 
-/// The same plan, finished. State without a window is kept for `ttl_ms` since it was last written.
+/// Completes a plan: its operators without windows keep state for `ttl_ms` milliseconds after it was last written.
+/// `None`, and 0 or less, set no time to live.
 ///
 /// # Errors
-/// [`Code::UnboundedState`] for what would remember rows for ever, and [`Code::Unsupported`] for what cannot take the changes
-/// of its input.
+/// [`Code::UnboundedState`] for an operator that would keep rows forever, and [`Code::Unsupported`] for one that does
+/// not accept the changes of its input.
 pub(super) fn settle(plan: Plan, ttl_ms: Option<i64>) -> Result<Plan> {
     settled(plan, ttl_ms.filter(|ttl| *ttl > 0)).map(|(plan, _)| plan)
 }
 
-/// A finished plan, and the changes that come out of it.
+/// Completes a plan, and returns it with the kinds of changes that it emits.
 fn settled(plan: Plan, ttl_ms: Option<i64>) -> Result<(Plan, Changes)> {
     let (plan, inputs) = with_settled_inputs(without_rank(plan), ttl_ms)?;
     bounded(&plan, ttl_ms)?;
@@ -93,12 +98,12 @@ fn settled(plan: Plan, ttl_ms: Option<i64>) -> Result<(Plan, Changes)> {
         }
     }
     let plan = finished(plan, &inputs, ttl_ms)?;
-    // An operator may have become another one, over the same inputs.
+    // A ranking may have become an OVER aggregate over the same input, so its rule is read again.
     let emits = Rule::of(&plan, &inputs).emits;
     Ok((plan, emits))
 }
 
-/// The plan over finished inputs, and the changes that come out of those.
+/// Completes the inputs of a plan's outermost operator, and returns the kinds of changes that each of them emits.
 fn with_settled_inputs(plan: Plan, ttl_ms: Option<i64>) -> Result<(Plan, Vec<Changes>)> {
     let Plan { columns, node } = plan;
     let mut inputs = Vec::new();
@@ -138,10 +143,10 @@ fn with_settled_inputs(plan: Plan, ttl_ms: Option<i64>) -> Result<(Plan, Vec<Cha
     Ok((Plan { columns, node }, inputs))
 }
 
-/// Checks that what an operator remembers has a bound, and that it is one that there is.
+/// Checks that the state of an operator has a bound, and that its ranking function is supported.
 fn bounded(plan: &Plan, ttl_ms: Option<i64>) -> Result<()> {
     match &plan.node {
-        // Without keys it is one row, whose state ends with its input.
+        // A GROUP BY without keys has one row of state, which ends with its input.
         Node::Group { input, keys, .. } if ttl_ms.is_none() && !(keys.is_empty() && ends(input)) => {
             Err(unbounded(
                 "GROUP BY without a window",
@@ -161,7 +166,7 @@ fn bounded(plan: &Plan, ttl_ms: Option<i64>) -> Result<()> {
     }
 }
 
-/// An operator with what it must know of the changes of its inputs.
+/// Returns an operator with the fields that depend on the changes of its inputs and on the time to live.
 fn finished(plan: Plan, inputs: &[Changes], ttl: Option<i64>) -> Result<Plan> {
     let Plan { columns, node } = plan;
     let is_retracting = inputs.iter().any(|input| !input.is_none());
@@ -200,7 +205,7 @@ fn finished(plan: Plan, inputs: &[Changes], ttl: Option<i64>) -> Result<Plan> {
     Ok(Plan { columns, node })
 }
 
-/// Whether all that a plan reads has an end.
+/// Returns whether all tables that a plan reads come to an end.
 pub(crate) fn ends(plan: &Plan) -> bool {
     match &plan.node {
         Node::Scan { table, .. } => check_source(table).is_ok_and(|abilities| abilities.is_bounded),
@@ -208,14 +213,16 @@ pub(crate) fn ends(plan: &Plan) -> bool {
     }
 }
 
-/// What would remember rows forever.
+/// Returns the error for an operator that would keep rows forever. `what` names the operator, `help` another way to
+/// write the query.
 pub(super) fn unbounded(what: &str, help: &str) -> SqlError {
     let message = format!("{what} remembers rows without bound");
     SqlError::new(Code::UnboundedState, message)
         .help(format!("{help}, or set how long: SET 'table.exec.state.ttl' = '1 h'"))
 }
 
-/// A step over a top-N whose rank it does not read, or knows: then the rank is left out below, and ranks are no changes.
+/// Leaves out the rank of a top-N if the projection over it does not read the rank, or if the top-N has one rank
+/// only, which is known. Then a row that only changes its rank is no change.
 fn without_rank(plan: Plan) -> Plan {
     let Plan { columns, node } = plan;
     let Node::Calc { mut input, mut conditions, mut outputs } = node else {
@@ -224,7 +231,7 @@ fn without_rank(plan: Plan) -> Plan {
     let place = input.columns.len().saturating_sub(1);
     if let Node::Rank { from, to, has_rank, .. } = &mut input.node
         && *has_rank
-        // Ranks of which all are wanted become an aggregate, which has them.
+        // A top-N that emits all ranks becomes an OVER aggregate, which always emits the rank.
         && (*from, *to) != (1, u64::MAX)
     {
         let rank = (from == to).then_some(*to);

@@ -1,8 +1,9 @@
-//! Expressions get their types: those that the planner resolved become [`Typed`] ones, with Flink's types and functions.
+//! Types of expressions: DataFusion's expressions, whose names are resolved, become [`Typed`] ones with Flink's types
+//! and functions.
 //!
-//! What is settled here and not before: which type a literal has, to what its sides are cast before they are compared, and
-//! whether functions take such arguments. Literals that are called with literals are computed at once, unless that fails:
-//! then it fails where, and if, a row needs it.
+//! This module decides which type a literal has, to which types both sides of a comparison are cast, and whether a
+//! function takes its arguments. A call with literal arguments is computed at once. If that fails, it is computed for
+//! the rows that need it, and fails there.
 //!
 //! Sources: Flink's documentation, "Data Types" (implicit casts) and "System (Built-in) Functions";
 //! `LogicalTypeMerging` for common types.
@@ -29,7 +30,7 @@ use super::said::said;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::CELL;
 
-/// Operators that are read as calls.
+/// Arithmetic operators by their signs. DataFusion's tree has a call of a function with that name for each of them.
 pub(super) const ARITHMETIC: [(&str, ArithmeticOp); 5] = [
     ("+", ArithmeticOp::Add),
     ("-", ArithmeticOp::Subtract),
@@ -38,13 +39,13 @@ pub(super) const ARITHMETIC: [(&str, ArithmeticOp); 5] = [
     ("%", ArithmeticOp::Modulo),
 ];
 
-/// What columns an expression may read, and by which names the planner speaks of them.
+/// Columns that an expression may read, and the names under which DataFusion's expressions refer to them.
 pub(super) struct Scope<'a> {
-    /// The planner's names, in the order of the columns.
+    /// DataFusion's names of the columns, in the order of `columns`.
     pub(super) schema: &'a DFSchema,
-    /// The columns.
     pub(super) columns: &'a [Column],
-    /// Behind the column that was asked for last, where the next one often is: looking through all of them for each takes long.
+    /// Index after the column that was looked up last. The next column looked up is often there, and searching all
+    /// columns each time would take long.
     next: Cell<usize>,
 }
 
@@ -53,7 +54,6 @@ impl<'a> Scope<'a> {
         Scope { schema, columns, next: Cell::new(0) }
     }
 
-    /// The place of a column.
     fn place(&self, column: &datafusion_common::Column) -> Option<usize> {
         let next = self.next.get();
         let is_next = next < self.schema.fields().len()
@@ -65,10 +65,11 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The place of an expression without columns: no place, but what it stands in is none either.
+/// Mark for an expression whose place in the text is unknown, because it has no columns. An error with this mark gets
+/// no place from an enclosing expression either.
 pub(super) const NOWHERE: Place = Place { line: 0, column: 0, width: 0 };
 
-/// A span of the planner's; its lines are from 1 on, if it knows them.
+/// Converts a span of sqlparser to a place in the text; lines count from 1, and line 0 means unknown.
 pub(super) fn place_of_span(span: &Span) -> Place {
     let is_one_line = span.end.line == span.start.line;
     let width = if is_one_line { span.end.column.saturating_sub(span.start.column) } else { 1 };
@@ -79,10 +80,9 @@ pub(super) fn place_of_span(span: &Span) -> Place {
     }
 }
 
-/// Where an expression stands: the first column in it that has a place.
+/// Returns the place in the text of an expression: that of the first column in it that has one.
 pub(super) fn place_of(expression: &Expr) -> Option<Place> {
     let mut place = None;
-    // Visiting fails for nothing here.
     let _ = expression.apply(|inner| {
         if let Expr::Column(column) = inner
             && let Some(span) = column.spans.first()
@@ -96,16 +96,17 @@ pub(super) fn place_of(expression: &Expr) -> Option<Place> {
     place
 }
 
-/// Binds expressions in one query.
+/// Gives types to the expressions of one query.
 pub(super) struct Expressions<'a> {
     context: &'a Context,
-    /// How many expressions were copied, of at most [`COPIES_MAX`].
+    /// Number of expressions that were copied in this query, at most [`COPIES_MAX`].
     copies: Cell<usize>,
 }
 
-/// The most expressions that a query has because IN, BETWEEN and CASE compare one value with several others: it is put beside
-/// each of them. A value that holds such a form itself is as large as all its copies, so without a bound a short text would make
-/// a tree that no memory holds. Of one level, this is a column beside as many values as a statement has words.
+/// Greatest number of expressions that are copied in one query. IN, BETWEEN and CASE compare one value with several
+/// others, and the value is copied for each comparison. A value that contains such a form is as large as all its
+/// copies, so without a bound a short text would make a tree that no memory holds. The bound allows a column to be
+/// compared with as many values as one statement may have words.
 const COPIES_MAX: usize = 200_000;
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -115,14 +116,15 @@ impl<'a> Expressions<'a> {
         Expressions { context, copies: Cell::new(0) }
     }
 
-    /// Accounts for copies of a value.
+    /// Counts the expressions in `times` copies of a value.
     ///
     /// # Errors
-    /// [`Code::Unsupported`] if the query has too many.
+    /// [`Code::Unsupported`] if the query has more than [`COPIES_MAX`] copied expressions.
     pub(super) fn copies(&self, value: &Typed, times: usize) -> Result<()> {
         let mut nodes = 0_usize;
         value.visit(&mut |typed| {
-            // Literals that are looked up are in the name.
+            // A look-up among literals (IN) has the literals in its name, so a long name counts for several
+            // expressions.
             nodes += match &typed.expression {
                 Expression::Call { name, .. } => 1 + name.len() / 16,
                 _ => 1,
@@ -140,18 +142,18 @@ impl<'a> Expressions<'a> {
         Ok(())
     }
 
-    /// The expression with its types.
+    /// Returns an expression of DataFusion with types and functions of Flink.
     ///
     /// # Errors
-    /// [`Code::TypeMismatch`] and others, at the place of the first column in it.
+    /// [`Code::TypeMismatch`] and others, at the place of the first column in the expression.
     pub(super) fn bind(&self, expression: &Expr, scope: &Scope<'_>) -> Result<Typed> {
         self.bind_inner(expression, scope).map_err(|error| error.at(place_of(expression).unwrap_or(NOWHERE)))
     }
 
-    /// A condition: a boolean.
+    /// Returns a condition with types, as [`bind`](Self::bind) does, and checks that it is a BOOLEAN or NULL.
     ///
     /// # Errors
-    /// As for [`bind`](Self::bind).
+    /// Fails as [`bind`](Self::bind) does, and with [`Code::TypeMismatch`] for another type.
     pub(super) fn bind_condition(&self, expression: &Expr, scope: &Scope<'_>) -> Result<Typed> {
         let bound = self.bind(expression, scope)?;
         match bound.of {
@@ -263,7 +265,7 @@ impl<'a> Expressions<'a> {
         })
     }
 
-    /// A comparison of two values.
+    /// Returns the comparison of two values.
     ///
     /// # Errors
     /// [`Code::TypeMismatch`] if they cannot be compared.
@@ -338,7 +340,7 @@ impl<'a> Expressions<'a> {
         self.cast_to(self.bind(inner, scope)?, &to, is_try)
     }
 
-    /// A value cast to a type, as CAST or TRY_CAST do.
+    /// Returns a value cast to a type, as by CAST, or by TRY_CAST if `is_try`.
     ///
     /// # Errors
     /// [`Code::TypeMismatch`] if there is no such cast.
@@ -348,19 +350,19 @@ impl<'a> Expressions<'a> {
         }
         let bound = cast::bind_cast(&value.of, value.is_nullable, to, is_try, self.context)
             .map_err(|BindError(reason)| SqlError::new(Code::TypeMismatch, reason))?;
-        // Some casts have a result for every value.
+        // TRY_CAST gives NULL where a cast fails, and implicit casts have a result for every value.
         let is_total = is_try || cast::implicit(&value.of, to);
         let name = format!("{}CAST AS {to}", if is_try { "TRY_" } else { "" });
         self.call(&name, bound, vec![value], is_total, true)
     }
 
-    /// A value widened to a type that it is cast to without being asked.
+    /// Returns a value cast to a type, if Flink makes this cast without CAST.
     ///
     /// # Errors
-    /// [`Code::TypeMismatch`] if it is not.
+    /// [`Code::TypeMismatch`] if it does not.
     pub(super) fn widen(&self, value: Typed, to: &SqlType) -> Result<Typed> {
         if value.of == *to || (value.of.is_text() && to.is_text()) || (value.of.is_bytes() && to.is_bytes()) {
-            // Lengths are not enforced by Flink unless it is told to.
+            // Flink does not enforce the lengths of text and bytes by default, so the value stays unchanged.
             return Ok(Typed { of: to.clone(), ..value });
         }
         if value.of != SqlType::Null && !cast::implicit(&value.of, to) {
@@ -418,7 +420,7 @@ impl<'a> Expressions<'a> {
         self.named_function(&name.to_uppercase(), arguments)
     }
 
-    /// A call of the function of a name, in upper case.
+    /// Returns a call of the function whose name, in upper case, is `name`.
     fn named_function(&self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
         let function = functions::all()
             .find(|function| function.name == name)
@@ -431,7 +433,8 @@ impl<'a> Expressions<'a> {
         self.call(name, bound, arguments, false, function.is_deterministic)
     }
 
-    /// A kernel with its arguments cast to what it takes; computed at once if they are literals.
+    /// Returns a call of a kernel, with the arguments cast to the types that the kernel takes. If all arguments are
+    /// literals and the function is deterministic, the call is computed at once.
     fn call(
         &self,
         name: &str,
@@ -457,7 +460,7 @@ impl<'a> Expressions<'a> {
     }
 }
 
-/// What an expression of literals gives, if it gives something.
+/// Computes a call of literals to a literal; `None` if it fails, or if its result is too long to be kept in a plan.
 fn folded(call: &Typed) -> Option<Typed> {
     let options = RecordBatchOptions::new().with_row_count(Some(1));
     let one_row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options).ok()?;
@@ -466,12 +469,13 @@ fn folded(call: &Typed) -> Option<Typed> {
     Some(Typed::literal(value, call.of.clone()))
 }
 
-/// Whether the function of a name is a cast.
+/// Returns whether the function of this name is a cast that [`Expressions::cast_to`] made.
 pub(super) fn is_cast(name: &str) -> bool {
     name.strip_prefix("TRY_").unwrap_or(name).starts_with("CAST AS ")
 }
 
-/// A boolean that may be NULL.
+/// Returns an expression of type BOOLEAN. AND and OR may be NULL if one of their terms may be; all others may be
+/// NULL.
 pub(super) fn boolean(expression: Expression) -> Typed {
     let is_nullable = match &expression {
         Expression::And(terms) | Expression::Or(terms) => terms.iter().any(|term| term.is_nullable),
@@ -492,7 +496,8 @@ fn flatten<'a>(expression: &'a Expr, op: Operator, terms: &mut Vec<&'a Expr>) {
     }
 }
 
-/// What functions are told of a value.
+/// Returns the description of a value that functions get when they are bound: its type, whether it may be NULL, and
+/// its value if it is a literal.
 pub(super) fn argument(value: &Typed) -> Argument {
     Argument { of: value.of.clone(), is_nullable: value.is_nullable, literal: value.as_literal().cloned() }
 }
@@ -514,7 +519,8 @@ fn symbol(op: ComparisonOp) -> &'static str {
     }
 }
 
-/// GROUPING: a bit for each key, the first one's the highest, set where the key is left out of the row's grouping set.
+/// Returns a call of GROUPING: a number with a bit for each argument, the first one's bit the highest. The bit is 1
+/// if the grouping set of the row leaves that key out.
 fn grouping(arguments: &[Typed], scope: &Scope<'_>) -> Result<Typed> {
     let number = scope.columns.iter().position(|column| column.name == GROUPING_ID).ok_or_else(|| {
         SqlError::new(Code::Invalid, "GROUPING stands where there are no grouping sets")
@@ -545,10 +551,10 @@ fn grouping(arguments: &[Typed], scope: &Scope<'_>) -> Result<Typed> {
     Ok(Typed { expression, of: SqlType::BigInt, is_nullable: false })
 }
 
-/// What the planner calls the number of a row's grouping set.
+/// Name that DataFusion's planner gives to the column with the number of a row's grouping set.
 const GROUPING_ID: &str = "__grouping_id";
 
-/// A literal with the type that Flink gives it: INT if the number fits, text as CHAR of its length.
+/// Returns a literal with the type that Flink gives it: INT if the number fits, text as CHAR of its length.
 fn literal(value: &ScalarValue) -> Result<Typed> {
     let typed = |value, of| Ok(Typed::literal(value, of));
     match value {
@@ -567,7 +573,7 @@ fn literal(value: &ScalarValue) -> Result<Typed> {
             typed(ScalarValue::Utf8(Some(text.clone())), SqlType::Char(length))
         }
         ScalarValue::Decimal128(Some(number), precision, scale) if *scale >= 0 => {
-            // `0.5` has a digit before the point.
+            // The literal `0.5` has a digit before the point, so it is a DECIMAL(2, 1).
             let precision = (*precision).max(*scale as u8 + 1).min(38);
             let of = SqlType::Decimal { precision, scale: *scale as u8 };
             typed(ScalarValue::Decimal128(Some(*number), precision, *scale), of)
@@ -582,7 +588,8 @@ fn literal(value: &ScalarValue) -> Result<Typed> {
     }
 }
 
-/// What type a function has, as far as can be told before types are settled: none if the types that are known do not fit.
+/// Returns the type of a function's result, and whether it may be NULL, as far as they are known before expressions
+/// have Flink's types. Returns `None` if the argument types that DataFusion has do not fit the function.
 pub(super) fn guess_function(
     name: &str,
     fields: &[FieldRef],
@@ -613,7 +620,7 @@ pub(super) fn guess_function(
     Some((bound.result, bound.is_nullable))
 }
 
-/// The same of an aggregate.
+/// Returns the type of an aggregate's result, and whether it may be NULL, as [`guess_function`] does for a function.
 pub(super) fn guess_aggregate(name: &str, fields: &[FieldRef], context: &Context) -> Option<(SqlType, bool)> {
     let argument = |field: &FieldRef| {
         Some(Argument { of: SqlType::of_field(field)?, is_nullable: field.is_nullable(), literal: None })

@@ -1,5 +1,5 @@
-//! Groups: rows several times for grouping sets, aggregates per key, and aggregates per key and window, which cut windows
-//! themselves where they can.
+//! GROUP BY: copies of rows for grouping sets, aggregates per key, and aggregates per key and window, which cut the
+//! windows themselves where that is possible.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,8 @@ use crate::text::plain::without_mark;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// The sets of keys, each as places in `keys`; one of all if there are no grouping sets.
+/// Returns the grouping sets of a GROUP BY, each as indexes into `keys`. Without grouping sets there is one set,
+/// which has all keys.
 pub(super) fn grouping_sets(group: &[Expr], keys: &[&Expr]) -> Result<Vec<Vec<usize>>> {
     let sets = enumerate_grouping_sets(group.to_vec()).map_err(super::sql_error)?;
     let place = |key: &Expr| keys.iter().position(|known| *known == key).unwrap_or_default();
@@ -30,11 +31,15 @@ pub(super) fn grouping_sets(group: &[Expr], keys: &[&Expr]) -> Result<Vec<Vec<us
     }
 }
 
-/// The most keys that grouping sets leave out: a number has a bit for each, and some for sets that are there several times.
+/// Greatest number of keys in grouping sets. The number of a grouping set has a bit for each key; the other bits of
+/// its 64 count sets with the same keys.
 const LEFT_OUT_KEYS_MAX: usize = 48;
 
-/// Each row once for each set: the keys that are not in it NULL, and a number behind the columns that tells which they are:
-/// a bit for each key, the first one's the highest, set if the key is left out. Above them it counts sets with the same keys.
+/// Plans a copy of each row for each grouping set, with NULL in the keys that the set leaves out. The number of the
+/// set is appended as a column: it has a bit for each key, the first key's bit the highest, which is 1 if the key is
+/// left out. The bits above count the earlier sets with the same keys. Returns the plan and the index of that column.
+/// `keys` is the number of keys, which are the first columns; keys for which `is_window` is true must be in every
+/// set.
 pub(super) fn expand(
     input: Plan,
     sets: &[Vec<usize>],
@@ -82,7 +87,7 @@ pub(super) fn expand(
     Ok((Plan { columns, node: Node::Expand { input: Box::new(input), forms } }, grouping))
 }
 
-/// An aggregate without windows: keys, then results, with such names.
+/// Plans an aggregate per key without windows. Its columns are the keys and the results, named by `names`.
 pub(super) fn group(
     input: Plan,
     keys: Vec<usize>,
@@ -102,8 +107,8 @@ pub(super) fn group(
     Plan { columns, node: Node::Group { input: Box::new(input), keys, calls, is_retracting: false, ttl_ms } }
 }
 
-/// An aggregate per window. Where rows come straight from a window function, the windows are cut by the aggregate, which
-/// folds each row once.
+/// Plans an aggregate per key and window. If its rows come directly from a window function, the aggregate cuts the
+/// windows itself, and so folds each row once.
 pub(super) fn window_aggregate(
     input: Plan,
     windows: Windowing,
@@ -121,7 +126,7 @@ pub(super) fn window_aggregate(
         columns.push(Column::plain(name.clone(), call.function.result.clone(), call.function.is_nullable));
     }
     let (input, windows) = cut_here(input, windows, &keys, &calls);
-    // The time of the window is of the type of the rows', if they have it still.
+    // `window_time` has the type of the input's event time, if the input still has that column.
     let own =
         input.columns.iter().find(|column| column.role == Role::Rowtime).map(|column| column.of.clone());
     let is_own = |own: &SqlType| matches!(own, SqlType::TimestampLtz(_)) == of.is_local;
@@ -133,7 +138,8 @@ pub(super) fn window_aggregate(
     Plan { columns, node: Node::WindowAggregate { input: Box::new(input), windows, keys, calls } }
 }
 
-/// Takes the window function out of the input, if nothing but the aggregate needs its columns.
+/// Removes the window function from the input of an aggregate if only the aggregate reads its columns; the aggregate
+/// then cuts the windows itself.
 #[allow(clippy::needless_pass_by_value, reason = "it goes on in what comes back")]
 fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateCall]) -> (Plan, Windowing) {
     let Plan { columns, node } = input;
@@ -165,7 +171,8 @@ fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateC
         });
         return given(columns, Node::Calc { input, conditions, outputs });
     }
-    // Columns of the window make way for the time that they are made from, so that places stay.
+    // Outputs that read window columns are replaced by the time column, so that the indexes of all other outputs
+    // stay. No operator reads the replaced ones.
     let time_column = &source.columns[time];
     let by_time = || Typed::column(time, time_column.of.clone(), time_column.is_nullable);
     let mut outputs: Vec<Typed> =

@@ -1,4 +1,4 @@
-//! Joins become plans: what must be equal, what else must hold, and by what the rows that wait for others are bounded.
+//! Plans of joins: the values that must be equal, the other conditions, and the bound on rows that wait for a match.
 //!
 //! | the condition says | the join is |
 //! |---|---|
@@ -7,12 +7,14 @@
 //! | how near event times of both sides are, from below and from above | of intervals |
 //! | anything else | regular, which needs a time to live |
 //!
-//! Conditions of WHERE above a join are part of it as far as that makes no difference, so `FROM a, b WHERE a.k = b.k` is the
-//! join by `k`; conditions on one side are put below it, so that less waits. What the planner made of IN and EXISTS are semi
-//! and anti joins; of NOT IN, a condition that is not FALSE: a NULL on either side keeps a row from coming out.
+//! Conditions of WHERE above a join become conditions of the join where that gives the same result, so `FROM a, b
+//! WHERE a.k = b.k` is a join by `k`. Conditions on one input are applied before the join, so that fewer rows wait.
+//! DataFusion's planner turns IN and EXISTS into semi and anti joins. For NOT IN, a pair of rows matches if its
+//! comparison is not FALSE, so a NULL on either side prevents a row from being emitted.
 //!
-//! Columns keep their role where rows come out in time for it: those of windows behind a join of windows, event times behind
-//! one of intervals, and all of the left behind a look-up; columns that may be filled with NULL lose it.
+//! Columns keep their role (event time, start or end of a window) where the output of the join is in the order that
+//! the role needs. These are the window columns after a window join, the event times after an interval join, and all
+//! columns of the left input after a lookup join. Columns that may be padded with NULL lose their role.
 //!
 //! Source: Flink's documentation, "Joins" and "Window JOIN".
 
@@ -43,7 +45,7 @@ use terms::{Bounds, Terms};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// Which side of a join a condition is about.
+/// Inputs of a join whose columns a condition reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum About {
     Left,
@@ -52,10 +54,10 @@ enum About {
 }
 
 impl Lowering<'_> {
-    /// The rows of a query for which conditions hold.
+    /// Plans a query with additional conditions on its rows, which become conditions of the join if the query is one.
     ///
     /// # Errors
-    /// [`SqlError`] for the first thing that is wrong.
+    /// [`SqlError`] for the first fault.
     pub(super) fn under(&self, logical: &LogicalPlan, conditions: Vec<Expr>) -> Result<Plan> {
         match logical {
             LogicalPlan::Join(join) => self.join(join, conditions),
@@ -70,7 +72,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Only rows for which conditions hold.
+    /// Adds a filter by the given conditions to a plan.
     fn kept(&self, schema: &DFSchema, plan: Plan, conditions: &[Expr]) -> Result<Plan> {
         let scope = Scope::new(schema, &plan.columns);
         let bound = conditions.iter().map(|condition| self.expressions.bind_condition(condition, &scope));
@@ -78,7 +80,7 @@ impl Lowering<'_> {
         Ok(bound.into_iter().fold(plan, ranked))
     }
 
-    /// A join under conditions.
+    /// Plans a join; `above` are the conditions of WHERE on its rows.
     fn join(&self, join: &LogicalJoin, above: Vec<Expr>) -> Result<Plan> {
         let (kind, is_turned) = match join.join_type {
             JoinType::Inner => (JoinKind::Inner, false),
@@ -102,10 +104,11 @@ impl Lowering<'_> {
             return Err(error.at(version.place).help("turn the sides around"));
         }
         let mut own = own_conditions(join);
-        // Of NOT IN, whether the value is among the others; a NULL leaves that open, and then the row does not come out.
+        // For NOT IN, the first condition compares the value with the others. If it is NULL, the row is not emitted.
         let membership = if join.null_aware && !own.is_empty() { Some(own.remove(0)) } else { None };
 
-        // Where conditions go that are about one side only.
+        // Lists of conditions by the place where they are applied: on the left input, on the right input, in the
+        // join, and after the join.
         let (mut of_left, mut of_right, mut of_both, mut behind) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let is_inner = kind == JoinKind::Inner;
@@ -114,7 +117,7 @@ impl Lowering<'_> {
         for condition in own {
             match about(&condition, left.schema(), right.schema()) {
                 About::Left if drops_left => of_left.push(condition),
-                // What is left out of a table of versions would make way for the version before it.
+                // If a condition removed a version of a row, the version before it would count as valid.
                 About::Right if drops_right && version.is_none() => of_right.push(condition),
                 _ => of_both.push(condition),
             }
@@ -182,7 +185,8 @@ impl Lowering<'_> {
         self.kept(if kind.is_half() { left_schema } else { &schema }, plan, &behind)
     }
 
-    /// By what the rows that wait of `what` are bounded; what says so is taken out of the terms.
+    /// Returns the method of a join, which bounds how long rows wait for a match, and removes from `terms` the
+    /// conditions that state the bound. `what` names the join in the error message.
     fn method(&self, what: &str, terms: &mut Terms<'_>, inputs: [&Plan; 2]) -> Result<JoinMethod> {
         if let Some(([left, right], is_local)) = terms.take_windows() {
             return Ok(JoinMethod::Window { left, right, is_local });
@@ -207,7 +211,8 @@ impl Lowering<'_> {
     }
 }
 
-/// The conditions of a join itself, its equalities first.
+/// Returns the conditions of a join itself, its equalities first. For NOT IN (`null_aware`) the membership test is
+/// first.
 fn own_conditions(join: &LogicalJoin) -> Vec<Expr> {
     let op = match join.null_equality {
         NullEquality::NullEqualsNothing => Operator::Eq,
@@ -231,7 +236,7 @@ fn is_join(logical: &LogicalPlan) -> bool {
     }
 }
 
-/// Which side a condition may be moved to.
+/// Returns the input of a join to which a condition may be moved; `Both` if it must stay in the join.
 fn about(condition: &Expr, left: &DFSchema, right: &DFSchema) -> About {
     let columns = condition.column_refs();
     if columns.is_empty() || !is_movable(condition) {
@@ -245,7 +250,8 @@ fn about(condition: &Expr, left: &DFSchema, right: &DFSchema) -> About {
     }
 }
 
-/// Whether a condition gives the same wherever it is evaluated.
+/// Returns whether a condition has the same value wherever it is evaluated: it has no sub-query, and none of its
+/// functions is like RAND().
 fn is_movable(condition: &Expr) -> bool {
     let is_open = condition.exists(|inner| {
         Ok(match inner {
@@ -264,7 +270,7 @@ fn is_movable(condition: &Expr) -> bool {
     !is_open.unwrap_or(true)
 }
 
-/// What columns come out, and what they are to those behind.
+/// Returns the output columns of a join, each with the role that it has for operators above.
 fn results(
     kind: JoinKind,
     method: &JoinMethod,
@@ -278,7 +284,7 @@ fn results(
             (_, _) if is_padded => false,
             (Role::Proctime, _) => true,
             (Role::WindowStart(_) | Role::WindowEnd(_), JoinMethod::Window { .. }) => true,
-            // The time of the window is the same on both sides, and one event time is enough.
+            // `window_time` is equal in both inputs, and the output should have one event time only.
             (Role::Rowtime, JoinMethod::Window { .. }) => {
                 is_left || kind == JoinKind::Right || left.iter().all(|column| column.role != Role::Rowtime)
             }
@@ -305,8 +311,8 @@ fn results(
     of_left.chain(of_right).zip(names).map(|(column, name)| Column { name, ..column }).collect()
 }
 
-/// Whether windows are cut alike, and by the same clocks. Sessions are by the rows of their keys, whose places differ from input
-/// to input.
+/// Returns whether the windows of both inputs are cut by the same rule and in the same time zone. For sessions only
+/// the gaps are compared, because the indexes of their key columns may differ between the inputs.
 fn are_alike(left: &Windows, right: &Windows) -> bool {
     left.is_local == right.is_local
         && match (&*left.spec, &*right.spec) {

@@ -1,8 +1,9 @@
-//! Where an error is, if whoever found it did not know: the planner's expressions keep the places of columns only.
+//! The place in the text of an error that was reported without one: DataFusion's expressions keep the places of
+//! columns only.
 //!
-//! The query is planned again with NULL in place of one of its expressions after the other. Where the error goes away, there it
-//! was; of that expression's parts the one that alone makes it go away is nearer, and so on. This is done for errors only, and
-//! so many times at most ([`TRIALS_MAX`]).
+//! The query is planned again with NULL in place of one of its expressions after the other. If the error goes away,
+//! it was in that expression. Then the parts of that expression are replaced: if exactly one of them makes the error
+//! go away, the search continues in that part. This is done for errors only, and at most [`TRIALS_MAX`] times.
 //!
 //! Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002, for the idea.
 
@@ -17,13 +18,13 @@ use thalweg_sql_tables::error::{Code, SqlError};
 use crate::text::ddl::place_of;
 use crate::text::plain::own_span;
 
-/// How many times a query is planned again for the place of an error.
+/// Greatest number of times that a query is planned again to find the place of an error.
 const TRIALS_MAX: usize = 48;
 
-/// The most expressions of a query in which an error is looked for so.
+/// Greatest number of expressions of a query in which the place of an error is searched.
 const PARTS_MAX: usize = 300;
 
-/// The error with its place, if that can be found. `fails` plans a changed query.
+/// Returns the error with its place, if that can be found. `fails` plans a changed query and returns its error.
 pub(super) fn located(
     error: SqlError,
     query: &Query,
@@ -82,29 +83,28 @@ pub(super) fn located(
     error.at(span.map(|span| place_of(&span)))
 }
 
-/// Whether an error is there no more.
+/// Effect on the error of replacing one expression of the query by NULL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gone {
-    /// Nothing is wrong.
+    /// The changed query has no error.
     All,
-    /// Something else is wrong.
+    /// The changed query has another error.
     ForAnother,
-    /// It is there.
+    /// The changed query has the same error.
     No,
 }
 
-/// An expression of a query.
 struct Part {
-    /// In how many others it stands.
+    /// Number of expressions of the query that contain this one.
     depth: usize,
-    /// Where it stands, and its parts.
+    /// Span in the text of the expression with all its parts.
     span: Span,
 }
 
-/// Expressions in the order in which they are visited.
+/// Collects the expressions of a query in the order in which they are visited.
 #[derive(Default)]
 struct Parts {
-    /// Those that the visited one stands in.
+    /// Indexes of the expressions that contain the one being visited.
     open: Vec<usize>,
     found: Vec<Part>,
 }
@@ -130,7 +130,7 @@ impl Visitor for Parts {
     }
 }
 
-/// Puts NULL in the place of an expression.
+/// Replaces the expression with the index `part` by NULL; indexes are in the order of visits.
 struct Blank {
     part: usize,
     next: usize,

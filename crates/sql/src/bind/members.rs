@@ -1,4 +1,4 @@
-//! `x IN (a, b, ..)`: a comparison with each by OR or, where many are literals of the type of `x`, a look-up among them.
+//! `x IN (a, b, ..)`: an OR of comparisons. Many literals of the type of `x` become a look-up in a set instead.
 
 use arrow::datatypes::DataType;
 use datafusion_common::ScalarValue;
@@ -13,11 +13,11 @@ use super::said::said;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// From so many literals on, they are looked up.
+/// Number of literals in an IN list from which on a value is looked up among them.
 const LOOKED_UP_MIN: usize = 4;
 
 impl Expressions<'_> {
-    /// Whether a value is one of a list.
+    /// Returns an expression that tests whether a value is in a list.
     pub(super) fn in_list(&self, in_list: &InList, scope: &Scope<'_>) -> Result<Typed> {
         let InList { expr, list, negated } = in_list;
         let value = self.bind(expr, scope)?;
@@ -36,8 +36,8 @@ impl Expressions<'_> {
     }
 }
 
-/// The same, with look-ups instead of the comparisons of one value with literals, if they are many: one for each type of literals.
-/// They are comparisons of the same value if what stands on their left is of the same type.
+/// Replaces comparisons of one value with many literals by look-ups, one for each type of literals. All terms compare
+/// the same value, though it may be cast to several types: terms with equal types on their left side belong together.
 fn looked_up(terms: Vec<Typed>) -> Vec<Typed> {
     let mut of_types: Vec<(DataType, Vec<Typed>)> = Vec::new();
     let mut rest = Vec::new();
@@ -63,12 +63,13 @@ fn looked_up(terms: Vec<Typed>) -> Vec<Typed> {
     found
 }
 
-/// The look-up of a value among the literals that it is compared with; none if they are few.
+/// Returns the look-up of a value among the literals with which the terms compare it; `None` if there are fewer than
+/// [`LOOKED_UP_MIN`].
 fn look_up(of: &DataType, alike: &[Typed]) -> Option<Typed> {
     let value = as_equal(alike.first()?)?.0;
     let literals: Vec<ScalarValue> =
         alike.iter().filter_map(|term| Some(as_equal(term)?.1.clone())).collect();
-    // What is drawn is drawn once.
+    // A value such as RAND() must be computed once for the whole list, so it is looked up even among few literals.
     if literals.len() < LOOKED_UP_MIN && value.is_deterministic() {
         return None;
     }
@@ -82,7 +83,7 @@ fn look_up(of: &DataType, alike: &[Typed]) -> Option<Typed> {
     Some(Typed { is_nullable: alike.iter().any(|term| term.is_nullable), ..boolean(expression) })
 }
 
-/// The sides of `value = literal`.
+/// Returns both sides of `value = literal`; `None` for other terms.
 fn as_equal(term: &Typed) -> Option<(&Typed, &ScalarValue)> {
     match &term.expression {
         Expression::Call { name, arguments, .. } if name == "=" => match &arguments[..] {

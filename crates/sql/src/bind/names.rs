@@ -1,8 +1,8 @@
-//! What DataFusion's planner asks when it resolves names: tables, functions, types.
+//! Answers to the questions of DataFusion's planner when it resolves names: tables, functions, types.
 //!
-//! The planner resolves names, scopes, sub-queries, aggregates and windows; types and what functions mean are settled
-//! afterwards, by [`super::expression`]. So functions are stand-ins here: they have names and, as far as can be told, types,
-//! so that the planner's own checks have something to go by.
+//! The planner resolves names, scopes, sub-queries, aggregates and windows. [`super::expression`] then decides about
+//! types and chooses the functions. So functions are stand-ins here: they have names, and result types as far as
+//! these are known, which the planner's own checks need.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -40,7 +40,8 @@ use crate::text::dialect::TABLE_ARGUMENT;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::CELL;
 
-/// Functions of OVER windows that are no aggregates, and two that the planner does not look for among those.
+/// Functions of OVER windows that are no aggregates. FIRST_VALUE and LAST_VALUE are aggregates, but the planner does
+/// not look for them among those, so they are here as well.
 pub(super) const RANKS: [&str; 10] = [
     "row_number",
     "rank",
@@ -54,7 +55,6 @@ pub(super) const RANKS: [&str; 10] = [
     "last_value",
 ];
 
-/// Answers the planner's questions for one query.
 pub(super) struct Names<'a> {
     catalog: &'a Catalog,
     options: ConfigOptions,
@@ -63,7 +63,7 @@ pub(super) struct Names<'a> {
     ranks: HashMap<String, Arc<WindowUDF>>,
     expression_planners: Vec<Arc<dyn ExprPlanner>>,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
-    /// Plans a view, by its name.
+    /// Returns the planner's tree of the view with the given name.
     views: &'a dyn Fn(&str) -> Result<LogicalPlan, SqlError>,
 }
 
@@ -102,13 +102,13 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The stand-in of a function.
+    /// Returns the stand-in of a scalar function.
     pub(super) fn scalar(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         self.scalars.get(name).map(Arc::clone)
     }
 }
 
-/// A table of the catalog, as the planner sees it.
+/// A table of the catalog in the form that DataFusion's planner takes.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) table: Arc<Table>,
@@ -129,7 +129,7 @@ impl TableSource for Source {
     }
 }
 
-/// A view, which the planner puts in place of its name.
+/// A view, whose name the planner replaces by the plan of its query.
 struct ViewSource {
     plan: LogicalPlan,
     schema: SchemaRef,
@@ -223,7 +223,7 @@ impl ContextProvider for Names<'_> {
     }
 }
 
-/// Stands for a scalar function while names are resolved.
+/// Stand-in of a scalar function while DataFusion's planner resolves names.
 #[derive(Clone)]
 pub(super) struct StandIn {
     name: String,
@@ -234,7 +234,7 @@ pub(super) struct StandIn {
 impl StandIn {
     fn new(name: &str, context: &Context) -> Self {
         let any = TypeSignature::OneOf(vec![TypeSignature::Nullary, TypeSignature::VariadicAny]);
-        // Nothing is computed before types are settled.
+        // A volatile function is not computed by the planner, even if its arguments are literals.
         let signature = Signature::new(any, Volatility::Volatile);
         StandIn { name: name.to_owned(), signature, context: context.clone() }
     }
@@ -260,15 +260,15 @@ impl Hash for StandIn {
     }
 }
 
-/// So many parts of an expression are written out in the planner's name of it.
+/// Greatest number of parts of a call's arguments that the planner's name of the call spells out.
 const WRITTEN_PARTS_MAX: usize = 100;
 
-/// Arguments as they stand in a name, which tells calls apart. The planner asks for the name of each part of an expression when it
-/// asks for its type, so those of a chain would take the cube of its length: what is large is told by a hash of all of it.
+/// Returns the arguments of a call as text, for the planner's name of the call, by which it distinguishes calls. The
+/// planner asks for the name of each part of an expression when it asks for the part's type, so the cost for a chain
+/// of calls would be the cube of its length. So many arguments are given by a hash of all of them.
 fn written(arguments: &[Expr]) -> String {
     let mut parts = 0;
     for argument in arguments {
-        // Counting fails for nothing.
         let _ = argument.apply(|_| {
             parts += 1;
             let is_large = parts > WRITTEN_PARTS_MAX;
@@ -323,7 +323,7 @@ impl ScalarUDFImpl for StandIn {
     }
 }
 
-/// Stands for an aggregate function while names are resolved.
+/// Stand-in of an aggregate function while DataFusion's planner resolves names.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct StandInAggregate(StandIn);
 
@@ -338,7 +338,8 @@ impl AggregateUDFImpl for StandInAggregate {
         &self.0.name
     }
 
-    /// With casts, which the planner's own names leave out, so that aggregates of different casts have different names.
+    /// Returns the planner's name of a call, with the casts in its arguments. The default name leaves casts out, and
+    /// two aggregates that differ in a cast would have one name.
     fn schema_name(&self, params: &AggregateFunctionParams) -> Result<String> {
         let arguments = written(&params.args);
         let distinct = if params.distinct { "DISTINCT " } else { "" };
@@ -367,7 +368,7 @@ impl AggregateUDFImpl for StandInAggregate {
     }
 }
 
-/// Stands for ROW_NUMBER and its like while names are resolved.
+/// Stand-in of ROW_NUMBER and other functions of OVER windows while DataFusion's planner resolves names.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct StandInRank {
     name: String,
@@ -407,7 +408,8 @@ impl WindowUDFImpl for StandInRank {
     }
 }
 
-/// Operators as calls: arithmetic and `||` mean what Flink's do, so the planner must not choose.
+/// Turns arithmetic operators and `||` into calls of stand-ins, so that DataFusion's planner does not choose types by
+/// its own rules.
 #[derive(Debug)]
 struct Operators(HashMap<String, Arc<ScalarUDF>>);
 
@@ -447,14 +449,14 @@ impl ExprPlanner for Operators {
             let name = Expr::Literal(ScalarValue::Utf8(Some(name.clone())), None);
             Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), vec![inner, name]))
         });
-        // Of a result without a name, the field's is it.
+        // A result such as `row.field` has the name of the field, unless the query gives it another.
         Ok(PlannerResult::Planned(match nested_names.last() {
             Some(name) => nested.alias(name),
             None => nested,
         }))
     }
 
-    /// Plans `(a, b)`, which is `ROW(a, b)`.
+    /// Plans `(a, b)`, which means `ROW(a, b)`.
     fn plan_struct_literal(
         &self,
         args: Vec<Expr>,
@@ -472,7 +474,7 @@ impl ExprPlanner for Operators {
     }
 }
 
-/// Types in CAST.
+/// Converts the types in CAST for DataFusion's planner.
 #[derive(Debug)]
 struct Types;
 
@@ -492,7 +494,7 @@ impl TypePlanner for Types {
     }
 }
 
-/// A type as the parser reads it in an expression.
+/// Returns the SQL type that sqlparser has read in an expression; `None` if there is no such type.
 fn type_of_ast(of: &AstType) -> Option<SqlType> {
     let digits = |digits: &Option<u64>, unless: u8| match digits {
         None => Some(unless),
@@ -525,7 +527,7 @@ fn type_of_ast(of: &AstType) -> Option<SqlType> {
         AstType::Decimal(info) | AstType::Dec(info) | AstType::Numeric(info) => decimal(info)?,
         AstType::Char(n) | AstType::Character(n) => SqlType::Char(length(n)?),
         AstType::Varchar(n) | AstType::CharacterVarying(n) | AstType::CharVarying(n) => {
-            // As Flink has it, whose documentation says 1.
+            // VARCHAR without a length is a STRING, as Flink runs it; Flink's documentation says VARCHAR(1).
             n.as_ref().map_or(Some(SqlType::STRING), |_| length(n).map(SqlType::Varchar))?
         }
         AstType::String(None) => SqlType::STRING,
@@ -565,7 +567,7 @@ fn type_of_ast(of: &AstType) -> Option<SqlType> {
     })
 }
 
-/// A source as what it was made from.
+/// Returns the table from which a source was made; `None` for a view.
 pub(super) fn table_of(source: &Arc<dyn TableSource>) -> Option<Arc<Table>> {
     let any: &dyn Any = &**source;
     any.downcast_ref::<Source>().map(|source| Arc::clone(&source.table))

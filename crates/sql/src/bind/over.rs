@@ -1,8 +1,9 @@
-//! Calls with OVER: which are aggregates over the rows before a row, and which rank rows.
+//! Calls with OVER: aggregates over the rows before each row, and ranking functions.
 //!
-//! A query has one window for all its calls, by event time or by order of arrival, as in Flink. ROW_NUMBER alone may be
-//! three things, which is told when all of the query is known: with a window's columns among its keys a top-N per window,
-//! with a filter of the rank a top-N ([`super::changelog`]), and else an aggregate like others.
+//! A query has one window for all its calls, by event time or by order of arrival, as in Flink. A query with
+//! ROW_NUMBER alone becomes one of three operators, which is decided when the whole query is known: a top-N per
+//! window if its keys have the window's columns, a top-N if a condition limits the rank ([`super::changelog`]), and
+//! else an aggregate like others.
 //!
 //! Source: Flink's documentation, "Over Aggregation", "Top-N"; `OverAggregateITCase` for which functions there are.
 //! LEAD, NTILE, PERCENT_RANK and CUME_DIST need rows that have not come, so neither Flink nor we have them in streams.
@@ -28,10 +29,10 @@ pub(super) mod tests;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// The longest way that LAG looks back.
+/// Greatest number of rows by which LAG goes back.
 const LAG_ROWS_MAX: i64 = 1_000_000;
 
-/// The columns of the input, with what else a window reads behind them.
+/// Projection below an OVER window: the columns of its input, followed by the expressions that the window reads.
 struct Step {
     outputs: Vec<Typed>,
     columns: Vec<Column>,
@@ -42,7 +43,7 @@ impl Step {
         Step { outputs: input.identity(), columns: input.columns.clone() }
     }
 
-    /// The place of a value: that of a column, or a new one.
+    /// Returns the index of the column with a value. An expression is appended as a new column with the given role.
     fn place(&mut self, value: Typed, role: Role) -> usize {
         value.as_column().unwrap_or_else(|| {
             let column =
@@ -63,9 +64,10 @@ impl Step {
 }
 
 impl Lowering<'_> {
-    /// The calls of a query with OVER.
+    /// Plans the OVER calls of a query.
     pub(super) fn over(&self, window: &Window) -> Result<Plan> {
-        // Windows that differ stand below each other; those of another query have a projection between.
+        // DataFusion's planner stacks the different windows of one query directly on each other. Windows of a
+        // sub-query have a projection between.
         let mut windows = vec![window];
         let mut below = &*window.input;
         while let LogicalPlan::Window(inner) = below {
@@ -119,7 +121,7 @@ impl Lowering<'_> {
                 }
             }
         };
-        // What was computed for the window goes again.
+        // The columns that were appended for the window are dropped again.
         let made = plan.columns.len() - functions.len();
         if made == width {
             return Ok(plan);
@@ -132,7 +134,7 @@ impl Lowering<'_> {
         Ok(plan.project(outputs, columns))
     }
 
-    /// The places of the keys of a window.
+    /// Returns the indexes of the PARTITION BY columns of a window.
     fn keys_of(
         &self,
         params: &WindowFunctionParams,
@@ -143,7 +145,8 @@ impl Lowering<'_> {
         params.partition_by.iter().map(key).collect()
     }
 
-    /// The window that all calls have: keys, the time that it goes by, and the frame.
+    /// Returns the window that all calls share: the indexes of its keys, the index of its event time column (`None`
+    /// for the order of arrival), and the frame.
     fn window_of(
         &self,
         calls: &[&Expr],
@@ -199,7 +202,7 @@ impl Lowering<'_> {
         Ok((self.keys_of(params, scope, step)?, time, frame))
     }
 
-    /// A call over a window.
+    /// Returns the aggregate call for a function with OVER.
     fn over_call(
         &self,
         function: &WindowFunction,
@@ -262,7 +265,7 @@ impl Lowering<'_> {
         Ok(AggregateCall { name: "LAG".to_owned(), arguments: places, filter: None, function })
     }
 
-    /// What ranks rows; it stands over the columns of `step`.
+    /// Returns the ranking that a ranking function with OVER asks for; its indexes are of the columns of `step`.
     fn rank_node(
         &self,
         function: RankFunction,
@@ -312,7 +315,7 @@ impl Lowering<'_> {
     }
 }
 
-/// How rows are ranked, before it is known which ranks are wanted.
+/// Ranking of rows before it is known which ranks the query keeps: per window, or over all rows of a key.
 enum Ranking {
     OfWindow { window_end: usize, is_local: bool, keys: Vec<usize>, order: Vec<SortKey> },
     OfAll { keys: Vec<usize>, order: Vec<SortKey>, function: RankFunction, ttl_ms: Option<i64> },
@@ -321,7 +324,7 @@ enum Ranking {
 impl Ranking {
     fn over(self, input: Plan) -> Node {
         let input = Box::new(input);
-        // Until a filter says how many are wanted, all are.
+        // All ranks are kept, until a filter of the query limits them.
         let (from, to) = (1, u64::MAX);
         match self {
             Ranking::OfWindow { window_end, is_local, keys, order } => {
@@ -342,10 +345,10 @@ impl Ranking {
     }
 }
 
-/// Ranks of which all are wanted, as an aggregate over the rows before: that is possible in the order of time.
+/// Plans a ranking of which all ranks are kept as an OVER aggregate, which needs an order by ascending time.
 ///
 /// # Errors
-/// [`Code::Unsupported`] in another order.
+/// [`Code::Unsupported`] for another order.
 pub(super) fn rank_as_over(
     input: Plan,
     keys: Vec<usize>,
@@ -407,7 +410,8 @@ fn rank_of(function: &WindowFunction) -> Option<RankFunction> {
     })
 }
 
-/// Whether it is an aggregate function. The planner takes two of them for others.
+/// Returns whether an OVER call is an aggregate. The planner takes FIRST_VALUE and LAST_VALUE for functions of
+/// windows.
 fn is_aggregate(function: &WindowFunction) -> bool {
     match &function.fun {
         WindowFunctionDefinition::AggregateUDF(_) => true,
@@ -415,7 +419,6 @@ fn is_aggregate(function: &WindowFunction) -> bool {
     }
 }
 
-/// The number of rows that LAG goes back.
 fn offset_of(offset: &Typed) -> Result<u32> {
     let number = match offset.as_literal() {
         Some(ScalarValue::Int32(Some(number))) => Some(i64::from(*number)),
@@ -432,13 +435,12 @@ fn offset_of(offset: &Typed) -> Result<u32> {
     })
 }
 
-/// The frame of a call.
 fn frame_of(function: &WindowFunction, time: Option<usize>) -> Result<Frame> {
     let frame = &function.params.window_frame;
     let name = function.fun.name().to_uppercase();
     if !is_aggregate(function) {
         frame_of_rank(&name, &function.params)?;
-        // Of rows of one time, each has a number of its own.
+        // ROW_NUMBER goes by rows, because rows of the same time have different numbers.
         let is_by_rows = time.is_none() || rank_of(function) == Some(RankFunction::RowNumber);
         return Ok(if is_by_rows { Frame::Rows(None) } else { Frame::Range(None) });
     }
@@ -464,7 +466,7 @@ fn frame_of(function: &WindowFunction, time: Option<usize>) -> Result<Frame> {
     };
     Ok(match (frame.units, start) {
         (WindowFrameUnits::Rows, start) => Frame::Rows(start),
-        // In the order of arrival no two rows are peers.
+        // In the order of arrival no two rows have the same time, so RANGE equals ROWS.
         (WindowFrameUnits::Range, None) if time.is_none() => Frame::Rows(None),
         (WindowFrameUnits::Range, None) => Frame::Range(None),
         (WindowFrameUnits::Range, Some(span_ms)) => {
@@ -474,7 +476,7 @@ fn frame_of(function: &WindowFunction, time: Option<usize>) -> Result<Frame> {
     })
 }
 
-/// Functions that rank have no frame; the one that the planner gives them covers all rows before.
+/// Refuses a ranking function with a frame of its own. Without one, the planner gives it a frame of all rows before.
 fn frame_of_rank(name: &str, params: &WindowFunctionParams) -> Result<()> {
     let frame = &params.window_frame;
     let is_default = frame.start_bound.is_unbounded()

@@ -1,8 +1,9 @@
-//! Queries become streams: the planner's tree, node by node, as a [`Plan`] whose state is bounded.
+//! Plans of queries: DataFusion's tree becomes, node by node, a [`Plan`] whose state is bounded.
 //!
-//! Which windows rows are in follows from the columns: `window_start` and `window_end` of a window function keep their role
-//! through names, sub-queries and unions ([`Role`]), and are lost in any expression. A GROUP BY of both is an aggregate per
-//! window; rank by them is a top-N per window. Everything else that remembers rows needs a time to live.
+//! The windows of rows are known from columns: `window_start` and `window_end` of a window function keep their role
+//! ([`Role`]) through aliases, sub-queries and unions; the result of an expression has no role. A GROUP BY of both
+//! columns is an aggregate per window, and a ranking with both as keys is a top-N per window. All other operators
+//! that keep rows need a time to live.
 //!
 //! Source: Flink's documentation, "Window Aggregation", "Window Top-N", "Time Attributes".
 
@@ -37,10 +38,10 @@ use crate::text::script::NESTING_MAX;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// The plan of a resolved query.
+/// Returns the completed plan of a query whose names DataFusion has resolved.
 ///
 /// # Errors
-/// [`SqlError`] for the first thing that is wrong with it, or that has no bound.
+/// [`SqlError`] for the first fault, or for an operator whose state has no bound.
 pub(super) fn lower(binder: &Binder<'_>, logical: &LogicalPlan) -> Result<Plan> {
     let lowering = Lowering { binder, expressions: Expressions::new(binder.context) };
     settle(lowering.plan(logical)?, binder.state_ttl_ms)
@@ -80,12 +81,13 @@ impl Lowering<'_> {
             LogicalPlan::Limit(limit) => self.limit(limit)?,
             LogicalPlan::Sort(sort) => self.sort(sort)?,
             LogicalPlan::Distinct(Distinct::All(input)) => {
-                // Distinct rows are groups by all columns.
+                // SELECT DISTINCT is a GROUP BY of all columns.
                 let columns = input.schema().columns().into_iter().map(Expr::Column).collect();
                 let groups =
                     Aggregate::try_new(Arc::clone(input), columns, Vec::new()).map_err(super::sql_error)?;
                 let plan = self.aggregate(&groups)?;
-                // An aggregate with the columns of a window is none of these.
+                // A DISTINCT whose columns include those of a window is an aggregate per window, which needs no time
+                // to live.
                 if matches!(plan.node, Node::Group { .. }) && self.binder.state_ttl_ms.is_none() {
                     let is_union = matches!(&**input, LogicalPlan::Union(_));
                     let what = if is_union { "UNION without ALL" } else { "DISTINCT without a window" };
@@ -131,12 +133,12 @@ impl Lowering<'_> {
         let mut columns = Vec::new();
         for (expression, field) in projection.expr.iter().zip(projection.schema.fields()) {
             let bound = self.expressions.bind(expression, &scope)?;
-            // Views put types into types, beyond what one statement can say.
+            // Views upon views can nest types deeper than the text of one statement can.
             if bound.of.depth() > NESTING_MAX + 1 {
                 let message = format!("types stand within each other deeper than {NESTING_MAX}");
                 return Err(SqlError::new(Code::Unsupported, message).at(place_of(expression)));
             }
-            // A name for a column is the column.
+            // A column that only gets another name keeps its role.
             let role = bound.as_column().map_or(Role::Plain, |place| input.columns[place].role.clone());
             let role = if is_proctime(expression) { Role::Proctime } else { role };
             columns.push(Column {
@@ -187,7 +189,7 @@ impl Lowering<'_> {
         let mut flat = Vec::new();
         for input in inputs {
             let widened = self.widened(input, &columns)?;
-            // A union of unions is one: a chain of them is no deep tree.
+            // A union of unions becomes one union, so that a long chain of them is no deep tree.
             match widened.node {
                 Node::Union(inner) => flat.extend(inner),
                 node => flat.push(Plan { columns: widened.columns, node }),
@@ -196,7 +198,7 @@ impl Lowering<'_> {
         Ok(Plan { columns, node: Node::Union(flat) })
     }
 
-    /// A plan whose columns have the types of others.
+    /// Returns a plan whose columns are cast to the types of `columns`.
     fn widened(&self, plan: Plan, columns: &[Column]) -> Result<Plan> {
         let is_same = plan.columns.iter().zip(columns).all(|(column, to)| column.of.arrow() == to.of.arrow());
         if is_same {
@@ -246,7 +248,8 @@ impl Lowering<'_> {
                 Ok(literals) => ScalarValue::iter_to_array(literals),
                 Err(error) => Err(error),
             };
-            // The longest text of an array says its length in Arrow's metadata; those of single rows have others.
+            // The column gets the Arrow type of the whole column: the metadata of text in arrays holds the greatest
+            // length, which differs between single rows.
             let array = array.map_err(super::sql_error)?;
             arrays.push(relabelled(array, &of.arrow()).map_err(|error| {
                 let message = format!("column {} of VALUES cannot be held as {of}: {error}", place + 1);
@@ -261,7 +264,7 @@ impl Lowering<'_> {
         Ok(Plan { columns, node: Node::Values(batch) })
     }
 
-    /// A value of VALUES; a NULL has the type that the others of its column have.
+    /// Returns a value of VALUES; NULL has no type here, and gets the type of the other values of its column later.
     fn cell(&self, value: &Expr, scope: &Scope<'_>) -> Result<Typed> {
         match cell_of(value) {
             Expr::Literal(null, _) if null.is_null() => Ok(Typed::literal(ScalarValue::Null, SqlType::Null)),
@@ -357,7 +360,7 @@ impl Lowering<'_> {
         let is_local = matches!(time.of, SqlType::TimestampLtz(_));
         let windows = Windows { spec: Arc::clone(&spec), is_local };
         let mut columns = input.columns.clone();
-        // One event time is enough, and it is the window's from here on.
+        // A stream has one event time, which is that of the window from here on.
         for column in &mut columns {
             if column.role == Role::Rowtime {
                 column.role = Role::Plain;
@@ -378,7 +381,7 @@ impl Lowering<'_> {
             is_nullable: false,
             role: Role::WindowEnd(windows),
         });
-        // The time of the window replaces that of the row where both are asked for.
+        // `window_time` is the event time from here on, so the time column of the row loses this role.
         columns[node.time].role = Role::Plain;
         columns.push(Column { name: "window_time".into(), of: time_type, is_nullable: false, role });
         Ok(Plan { columns, node: Node::AssignWindows { input: Box::new(input), spec, time: node.time } })
@@ -386,7 +389,8 @@ impl Lowering<'_> {
 
     fn aggregate(&self, aggregate: &Aggregate) -> Result<Plan> {
         let mut plan = self.aggregate_as_named(aggregate)?;
-        // The planner's names of aggregates are long, and have its types in them.
+        // The planner's names of aggregates are long and contain its types, so the columns are named by the SQL of
+        // the calls.
         let first = plan.columns.len().saturating_sub(aggregate.aggr_expr.len());
         for (column, call) in plan.columns.iter_mut().skip(first).zip(&aggregate.aggr_expr) {
             column.name = said(call);
@@ -397,14 +401,14 @@ impl Lowering<'_> {
     fn aggregate_as_named(&self, aggregate: &Aggregate) -> Result<Plan> {
         let input = self.plan(&aggregate.input)?;
         let scope = self.scope(&aggregate.input, &input);
-        // All that is grouped by, once each, and the sets of them.
+        // All keys of the GROUP BY, each once, and the grouping sets as lists of keys.
         let expressions: Vec<&Expr> =
             grouping_set_to_exprlist(&aggregate.group_expr).map_err(super::sql_error)?;
         let keys: Vec<Typed> =
             expressions.iter().map(|key| self.expressions.bind(key, &scope)).collect::<Result<_>>()?;
         let sets = grouping_sets(&aggregate.group_expr, &expressions)?;
         let is_grouped = aggregate.group_expr.iter().any(|key| matches!(key, Expr::GroupingSet(_)));
-        // Keys first, then what the aggregates read.
+        // The input of the aggregate has the keys first, then the arguments of the calls.
         let mut step: Vec<Typed> = keys.clone();
         let mut columns: Vec<Column> = keys
             .iter()
@@ -414,7 +418,8 @@ impl Lowering<'_> {
                 Column { name: name_of(expression), of: key.of.clone(), is_nullable: key.is_nullable, role }
             })
             .collect();
-        // A grouping set puts NULL in place of the keys that it leaves out, so an aggregate of a key reads a column of its own.
+        // A grouping set puts NULL into the keys that it leaves out, so an aggregate of a key reads a copy of that
+        // column.
         let keys_count = if is_grouped { keys.len() } else { 0 };
         let mut calls = Vec::new();
         for (call, field) in aggregate
@@ -448,7 +453,7 @@ impl Lowering<'_> {
                 || columns[place].role == Role::Rowtime
                 || matches!(&columns[place].role, Role::WindowStart(_) | Role::WindowEnd(_))
         };
-        // Rows come as they are; those columns of the windows that the aggregate makes itself are not asked for.
+        // The aggregate itself makes the window columns, so they are no keys.
         let own_keys: Vec<usize> = (0..keys.len()).filter(|place| !is_window(*place)).collect();
         let mut aggregated: Plan;
         let mut key_places: Vec<usize> = own_keys.clone();
@@ -464,7 +469,7 @@ impl Lowering<'_> {
         let windowing = Windowing::Given { windows, start, end };
         let calls_only: Vec<AggregateCall> = calls.iter().map(|(call, _)| call.clone()).collect();
         aggregated = window_aggregate(aggregated, windowing, key_places.clone(), calls_only, &calls);
-        // In the order of the planner's tree: keys, the number of the set, results.
+        // The output columns are in the order of the planner's tree: keys, the number of the grouping set, results.
         let window_at = key_places.len() + calls.len();
         let mut order: Vec<usize> = Vec::new();
         for (place, column) in columns.iter().enumerate().take(keys.len()) {
@@ -497,7 +502,8 @@ impl Lowering<'_> {
         Ok(aggregated.project(outputs, columns))
     }
 
-    /// An aggregate call; what it reads is put behind the columns of `step`, unless it is there behind the first `own_from`.
+    /// Returns an aggregate call. The values that it reads are appended to the columns of `step`, unless they are
+    /// among these from the index `own_from` on already.
     pub(super) fn aggregate_call(
         &self,
         call: &Expr,
@@ -523,7 +529,8 @@ impl Lowering<'_> {
             .map_err(|error| error.at(place_of(call)))
     }
 
-    /// A call of the aggregate of a name, in upper case.
+    /// Returns a call of the aggregate whose name, in upper case, is `name`. Its arguments are appended to `step` as
+    /// in [`aggregate_call`](Self::aggregate_call).
     #[expect(clippy::too_many_arguments, reason = "they are the parts of a call, and where it stands")]
     pub(super) fn aggregate_of(
         &self,
@@ -551,7 +558,7 @@ impl Lowering<'_> {
             error.help(format!("it is called {}", function.usage))
         })?;
         let mut add = |value: Typed| {
-            // What is read twice is computed once.
+            // A column that several calls read is appended once.
             if let Some(place) = value.as_column()
                 && let Some(known) =
                     step.iter().skip(own_from).position(|known| known.as_column() == Some(place))
@@ -592,7 +599,7 @@ pub(super) fn is_proctime(expression: &Expr) -> bool {
     }
 }
 
-/// A cell of VALUES as it is written: without the cast that the planner puts around what [`CELL`] stands around.
+/// Returns a cell of VALUES without the cast that the planner adds around a call of [`CELL`].
 fn cell_of(value: &Expr) -> &Expr {
     let inner = match value {
         Expr::Cast(cast) => &*cast.expr,
@@ -604,7 +611,7 @@ fn cell_of(value: &Expr) -> &Expr {
     }
 }
 
-/// Whether it is the star of COUNT(*), which stands for no argument.
+/// Returns whether an argument is the star of COUNT(*), which is no value.
 #[expect(
     deprecated,
     reason = "it is what the planner makes of the star, as long as nobody tells it what COUNT is"
@@ -629,7 +636,7 @@ fn scan_of(table: Arc<Table>, places: Vec<usize>) -> Plan {
             _ if is_rowtime => Role::Rowtime,
             _ => Role::Plain,
         };
-        // A row without event time is bad, so none comes through.
+        // A row whose event time is NULL fails the query, so the column is never NULL.
         let is_nullable = column.is_nullable && !is_rowtime;
         Column { name: column.name.clone(), of: column.of.clone(), is_nullable, role }
     };
@@ -637,7 +644,7 @@ fn scan_of(table: Arc<Table>, places: Vec<usize>) -> Plan {
     Plan { columns, node: Node::Scan { table, places } }
 }
 
-/// A filter: of ranks it says how many are wanted, which bounds what a top-N remembers.
+/// Adds a filter to a plan. A condition on the rank of a top-N limits the ranks that the top-N keeps instead.
 pub(super) fn ranked(input: Plan, condition: Typed) -> Plan {
     let mut terms = Vec::new();
     let mut rest = vec![condition];
@@ -647,7 +654,8 @@ pub(super) fn ranked(input: Plan, condition: Typed) -> Plan {
             expression => terms.push(Typed { expression, ..condition }),
         }
     }
-    // Ranks first: what stands between them and their top-N must be names only.
+    // Conditions on ranks are applied first, because only a projection without expressions may stand between them and
+    // their top-N.
     let bounds: Vec<Option<(u64, u64)>> = terms.iter().map(|term| rank_bound(&input, term)).collect();
     let has_end = bounds.iter().flatten().any(|(_, to)| *to < u64::MAX);
     let mut plan = input;
@@ -664,7 +672,8 @@ pub(super) fn ranked(input: Plan, condition: Typed) -> Plan {
     plan
 }
 
-/// Which ranks a condition wants, if it is about the rank of a top-N below, and nothing but names stand between.
+/// Returns the first and the last rank that a condition keeps, if it compares the rank of the top-N below with a
+/// number and only a projection of columns stands between; `None` for other conditions.
 fn rank_bound(plan: &Plan, condition: &Typed) -> Option<(u64, u64)> {
     let Expression::Call { name, arguments, .. } = &condition.expression else { return None };
     let [left, right] = &arguments[..] else { return None };

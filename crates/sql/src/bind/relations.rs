@@ -1,7 +1,8 @@
-//! Relations that the planner does not know: windows as table functions, and tables as of a time.
+//! Relations of FROM that DataFusion's planner does not know: window functions, and tables as of a time.
 //!
-//! `TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL ..)` and its like become a node of the planner's tree with the columns of `t`
-//! and `window_start`, `window_end`, `window_time`; which columns are times is checked later, when the plan is made.
+//! `TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL ..)` and other window functions become a node of the planner's tree with
+//! the columns of `t` and `window_start`, `window_end`, `window_time`. That `ts` is a time column is checked later,
+//! when the plan is made.
 //!
 //! Source: Flink's documentation, "Windowing table-valued functions (Windowing TVFs)".
 
@@ -29,14 +30,14 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 use crate::text::dialect::TABLE_ARGUMENT;
 use crate::text::interval::MILLIS;
 
-/// A table with windows, in the planner's tree.
+/// A window function over a table, as a node of DataFusion's tree.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct WindowNode {
     pub(super) input: LogicalPlan,
     pub(super) spec: WindowSpec,
-    /// The place of the time column.
+    /// Index of the time column of the input.
     pub(super) time: usize,
-    /// Where the function stands.
+    /// Place of the window function in the text.
     pub(super) place: Option<Place>,
     schema: DFSchemaRef,
 }
@@ -82,13 +83,13 @@ impl UserDefinedLogicalNodeCore for WindowNode {
     }
 }
 
-/// A table as of a time, in the planner's tree: the right side of a temporal or a lookup join.
+/// A table as of a time, as a node of DataFusion's tree: the right input of a temporal or a lookup join.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct VersionNode {
     pub(super) input: LogicalPlan,
-    /// The column of the other side that says which version: `o.order_time`.
+    /// Name, in its parts, of the time column of the left input by which versions are chosen: `o.order_time`.
     pub(super) as_of: Vec<String>,
-    /// Where that stands.
+    /// Place of that column's name in the text.
     pub(super) place: Option<Place>,
 }
 
@@ -133,7 +134,7 @@ impl UserDefinedLogicalNodeCore for VersionNode {
     }
 }
 
-/// Plans what [`super::names`] has no tables for.
+/// Plans window functions and tables as of a time for DataFusion's planner.
 #[derive(Debug)]
 pub(super) struct WindowFunctions;
 
@@ -174,7 +175,7 @@ impl RelationPlanner for WindowFunctions {
                 let node = VersionNode { input, as_of, place: as_of_place };
                 return planned(LogicalPlan::Extension(Extension { node: Arc::new(node) }), alias);
             }
-            // `TABLE(TUMBLE(..))`.
+            // The form `TABLE(TUMBLE(..))`.
             TableFactor::TableFunction { expr: ast::Expr::Function(function), alias } => {
                 let FunctionArguments::List(list) = function.args else {
                     return Err(external(
@@ -183,7 +184,7 @@ impl RelationPlanner for WindowFunctions {
                 };
                 ((function.name, list.args), alias)
             }
-            // `TUMBLE(..)`.
+            // The form `TUMBLE(..)`.
             TableFactor::Table { name, alias, args: Some(args), .. } => ((name, args.args), alias),
             other => return Ok(RelationPlanning::Original(Box::new(other))),
         };
@@ -216,7 +217,7 @@ fn named_table(name: ObjectName) -> TableFactor {
     }
 }
 
-/// What is wrong with a window function, by whom it was found.
+/// Error of a window function: found here, or by DataFusion's planner in its input.
 enum Wrong {
     Sql(SqlError),
     Planner(DataFusionError),
@@ -234,7 +235,8 @@ impl From<DataFusionError> for Wrong {
     }
 }
 
-/// Names of the arguments of each function, in their order, with those that may be left out at the end.
+/// Returns the names of a window function's arguments, in their order, and the number of those that are required,
+/// which are the first.
 fn parameters(name: &str) -> Option<(&'static [&'static str], usize)> {
     Some(match name {
         "TUMBLE" => (&["DATA", "TIMECOL", "SIZE", "OFFSET"], 3),
@@ -371,7 +373,7 @@ fn window_node(
         let error = SqlError::new(Code::Invalid, format!("PARTITION BY has no meaning in {function}"));
         return Err(error.help("group by the key").into());
     }
-    // The window's columns have no table, so that a sub-query's alias is theirs as well.
+    // The window columns get the table name of the input's columns, so that one alias names all of them.
     let qualifier: Option<TableReference> =
         schema.iter().next().and_then(|(qualifier, _)| qualifier.cloned());
     let mut fields: Vec<(Option<TableReference>, FieldRef)> =
@@ -388,7 +390,8 @@ fn window_node(
     Ok(WindowNode { input, spec, time, place: at, schema: Arc::new(schema) })
 }
 
-/// `TABLE t PARTITION BY ..`, or a query.
+/// Reads the first argument of a window function: `TABLE t PARTITION BY ..`, or a query. Returns the table and the
+/// keys.
 fn table_of(
     argument: Option<ast::Expr>,
     function: &str,
@@ -422,7 +425,7 @@ fn table_of(
     }
 }
 
-/// `DESCRIPTOR(column)`: the column's place.
+/// Reads `DESCRIPTOR(column)` and returns the index of the column.
 fn descriptor(argument: Option<ast::Expr>, schema: &DFSchema) -> std::result::Result<usize, SqlError> {
     let at = argument.as_ref().and_then(place);
     if let Some(ast::Expr::Function(call)) = argument
@@ -451,7 +454,7 @@ fn column_of(column: &ast::Expr, schema: &DFSchema) -> std::result::Result<usize
     })
 }
 
-/// The error for a column that there is not.
+/// Returns the error for a column that does not exist; `known` are the names of those that do.
 pub(super) fn unknown_column<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> SqlError {
     let known: Vec<&str> = known.collect();
     let error = SqlError::new(Code::UnknownColumn, format!("there is no column `{name}`"));
@@ -462,7 +465,7 @@ pub(super) fn unknown_column<'a>(name: &str, known: impl Iterator<Item = &'a str
     }
 }
 
-/// `INTERVAL ..` of days to seconds, in milliseconds.
+/// Reads an `INTERVAL ..` of days to seconds and returns it in milliseconds.
 fn millis(argument: &ast::Expr, name: &str, function: &str) -> std::result::Result<i64, SqlError> {
     if let ast::Expr::Function(call) = argument
         && call.name.to_string().trim_matches('`') == MILLIS

@@ -1,4 +1,4 @@
-//! Expressions of the planner in the words of SQL, for errors and for the names of columns.
+//! DataFusion's expressions as SQL text, for errors and for the names of columns.
 
 use datafusion_common::ScalarValue;
 use datafusion_expr::Expr;
@@ -8,10 +8,10 @@ use thalweg_sql_functions::types::SqlType;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::{CELL, without_mark};
 
-/// How many characters are said of an expression.
+/// Greatest number of characters of an expression that a message shows.
 const SAID_MAX: usize = 120;
 
-/// The expression as SQL, cut if it is long.
+/// Returns an expression as SQL text, cut at [`SAID_MAX`] characters.
 pub(super) fn said(expression: &Expr) -> String {
     let mut text = String::new();
     say(expression, false, &mut text);
@@ -22,7 +22,7 @@ pub(super) fn said(expression: &Expr) -> String {
 }
 
 fn say(expression: &Expr, is_inner: bool, text: &mut String) {
-    // What is cut in the end is not said.
+    // The text is long enough to be cut, so the rest of the expression is not written.
     if text.len() > 8 * SAID_MAX {
         return;
     }

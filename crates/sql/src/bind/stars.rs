@@ -1,8 +1,8 @@
-//! `*` of joins by USING and of NATURAL JOIN: the common columns first, each once, then what is left of both sides, as in Flink and in
-//! standard SQL. The planner leaves them where they stand, so such a `*` is written out before it sees it. For that, sub-queries in
-//! FROM that have no name are given one.
+//! `*` of joins by USING and of NATURAL JOIN: the common columns first, each once, then the other columns of both
+//! sides, as in Flink and in standard SQL. DataFusion's planner leaves the common columns at their places, so such a
+//! `*` is replaced by a list of columns before. For this, sub-queries in FROM without a name are given one.
 //!
-//! Only the syntax tree is looked at, and the names of columns of tables and views.
+//! Only the syntax tree is read, and the column names of tables and views.
 //!
 //! Source: SQL:2016, 7.10 (joined table), syntax rules for common columns.
 
@@ -21,13 +21,13 @@ use crate::text::ddl::place_of;
 use crate::text::dialect::{TABLE_ARGUMENT, last_name, single_name};
 use crate::text::plain::NamesOnce;
 
-/// The columns of a table or view by its name; none if there is none.
+/// Function that returns the column names of a table or view; `None` if there is none of that name.
 pub(super) type ColumnsOf<'a> = &'a dyn Fn(&ObjectName) -> Option<Vec<String>>;
 
-/// Gives every sub-query in FROM a name, and writes out every `*` that has common columns.
+/// Gives every sub-query in FROM a name, and replaces every `*` of a FROM with common columns by a list of columns.
 ///
 /// # Errors
-/// [`Code::Unsupported`] for one whose columns are not known before it is planned.
+/// [`Code::Unsupported`] for a `*` whose columns are not known before the query is planned.
 pub(super) fn write_out(query: &mut Query, columns_of: ColumnsOf<'_>) -> Result<(), SqlError> {
     let _ = query.visit(&mut Namer { count: 0 });
     let mut stars = Stars { columns_of, scopes: RefCell::default(), withs: Vec::new() };
@@ -37,7 +37,7 @@ pub(super) fn write_out(query: &mut Query, columns_of: ColumnsOf<'_>) -> Result<
     }
 }
 
-/// Names sub-queries in FROM that have no name: else the columns of two of them would be told apart by nothing.
+/// Gives names to the sub-queries in FROM that have none, so that the columns of two of them can be distinguished.
 struct Namer {
     count: usize,
 }
@@ -55,18 +55,18 @@ impl VisitorMut for Namer {
     }
 }
 
-/// Columns of the queries that a WITH names, as far as they are known.
+/// Column names of the queries of a WITH, by the names of these queries; `None` if they are not known.
 type Named = HashMap<String, Option<Vec<String>>>;
 
 struct Stars<'a> {
     columns_of: ColumnsOf<'a>,
-    /// Of each query that is being looked at; a query of WITH sees those before it.
+    /// For each query that is being visited, outermost first, the queries of its WITH that were visited already.
     scopes: RefCell<Vec<Named>>,
-    /// What queries have as WITH whose bodies are being visited.
+    /// WITH clauses of the queries that are being visited, taken out of them meanwhile.
     withs: Vec<Option<With>>,
 }
 
-/// A column of a FROM, and the table that it is of.
+/// A column of a FROM clause, and the table to which it belongs.
 #[derive(Clone)]
 struct Found {
     table: Option<Ident>,
@@ -76,7 +76,8 @@ struct Found {
 impl VisitorMut for Stars<'_> {
     type Break = Box<SqlError>;
 
-    /// Visits WITH, which is put back behind the body: so each of its queries is visited once, and sees what is before it.
+    /// Visits the queries of a WITH and takes the clause out of the query until its body was visited. So each of
+    /// these queries is visited once, and knows the queries before it.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<SqlError>> {
         self.scopes.borrow_mut().push(Named::new());
         let mut with = query.with.take();
@@ -123,7 +124,7 @@ impl VisitorMut for Stars<'_> {
 }
 
 impl Stars<'_> {
-    /// Notes the columns of a query that WITH names.
+    /// Records the column names of a query of a WITH.
     fn declare(&self, alias: &TableAlias, query: &Query) {
         let columns = renamed(Some(alias), || self.of_query(query));
         if let Some(scope) = self.scopes.borrow_mut().last_mut() {
@@ -131,7 +132,7 @@ impl Stars<'_> {
         }
     }
 
-    /// The columns of a query; none if they are not known.
+    /// Returns the column names of a query; `None` if they are not known.
     fn of_query(&self, query: &Query) -> Option<Vec<String>> {
         self.scopes.borrow_mut().push(Named::new());
         for table in query.with.iter().flat_map(|with| &with.cte_tables) {
@@ -179,11 +180,11 @@ impl Stars<'_> {
         }
         let mut once = NamesOnce::default();
         let unique: Vec<String> = names.iter().map(|name| once.take(name.clone())).collect();
-        // What a `*` brings twice is the planner's to name.
+        // If a `*` gives one name twice, the planner chooses the names, so they are not known here.
         (!has_star || unique == names).then_some(unique)
     }
 
-    /// The columns of a table of a FROM by the name that it has there.
+    /// Returns the column names of the table with the given name or alias in a FROM clause.
     fn of_table(&self, from: &[TableWithJoins], name: &Ident) -> Option<Vec<String>> {
         let factors = from.iter().flat_map(|joined| {
             [&joined.relation].into_iter().chain(joined.joins.iter().map(|join| &join.relation))
@@ -208,12 +209,13 @@ impl Stars<'_> {
         None
     }
 
-    /// Common columns come first in all of a FROM, whatever stands before them.
+    /// Returns the columns of a FROM clause. The common columns of its joins come before all others.
     fn of_from(&self, from: &[TableWithJoins]) -> Option<Vec<Found>> {
         from.iter().try_fold(Vec::new(), |before, joined| self.of_joined(before, joined))
     }
 
-    /// The columns of joins, behind those of what stands before a comma.
+    /// Returns the columns of a table with its joins: common columns, then `before` (the columns of the tables before
+    /// it in FROM), then the others.
     fn of_joined(&self, before: Vec<Found>, joined: &TableWithJoins) -> Option<Vec<Found>> {
         let mut common_first: Vec<Found> = Vec::new();
         let mut left = self.of_factor(&joined.relation)?;
@@ -230,7 +232,8 @@ impl Stars<'_> {
                 }
                 _ => Vec::new(),
             };
-            // The left side has a value wherever there is one: RIGHT and FULL are refused.
+            // The common column is that of the left side, which is not NULL where the right one is not: RIGHT and
+            // FULL joins are refused.
             let mut first = Vec::new();
             for name in &common {
                 let place = |columns: &[Found]| columns.iter().position(|found| found.name == *name);
@@ -275,7 +278,7 @@ impl Stars<'_> {
         Some(columns.into_iter().map(|name| Found { table: table.clone(), name }).collect())
     }
 
-    /// The columns of what a name stands for: a query of WITH, or a table.
+    /// Returns the column names of a query of WITH, or else of a table or view, by its name.
     fn of_name(&self, name: &ObjectName) -> Option<Vec<String>> {
         let scopes = self.scopes.borrow();
         let known =
@@ -289,7 +292,7 @@ impl Stars<'_> {
         }
     }
 
-    /// The columns of a window function: those of its table, and those of the window.
+    /// Returns the column names of a window function: those of its table, then those of the window.
     fn of_window(&self, arguments: &[FunctionArg]) -> Option<Vec<String>> {
         let mut values = arguments.iter().filter_map(|argument| match argument {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(value))
@@ -320,7 +323,7 @@ impl Stars<'_> {
     }
 }
 
-/// The names that an alias gives to columns, or else those that they have.
+/// Returns the column names that an alias gives, or else `own`, the names that the columns have.
 fn renamed(alias: Option<&TableAlias>, own: impl FnOnce() -> Option<Vec<String>>) -> Option<Vec<String>> {
     match alias {
         Some(alias) if !alias.columns.is_empty() => {
@@ -330,7 +333,7 @@ fn renamed(alias: Option<&TableAlias>, own: impl FnOnce() -> Option<Vec<String>>
     }
 }
 
-/// Whether joins in it have common columns.
+/// Returns whether a table with its joins has a join by USING or a NATURAL JOIN.
 fn has_common(joined: &TableWithJoins) -> bool {
     let within = |factor: &TableFactor| match factor {
         TableFactor::NestedJoin { table_with_joins, .. } => has_common(table_with_joins),

@@ -1,6 +1,7 @@
-//! What sub-queries ask for that would be lost when they become joins: it is refused.
+//! Refuses sub-queries whose meaning would change when they become joins.
 //!
-//! A sub-query that aggregates without GROUP BY has a row even where nothing is; as a join it has one for each key that is there.
+//! A sub-query that aggregates without GROUP BY has a row even if its input has none; as a join it would have a row
+//! only for each key that occurs.
 
 use datafusion_common::ScalarValue;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -10,13 +11,13 @@ use thalweg_sql_tables::error::{Code, SqlError};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// Refuses what becomes another query as a join.
+/// Refuses a plan with a sub-query whose meaning would change as a join.
 ///
 /// # Errors
 /// [`Code::Unsupported`] for the first such sub-query.
 pub(super) fn check(logical: &LogicalPlan) -> Result<()> {
     let mut wrong = None;
-    // Looking fails for nothing.
+    // The result is ignored, because the closure returns no error.
     let _ = logical.apply_expressions(|expression| {
         expression.apply(|part| {
             let (subquery, asked) = match part {
@@ -35,12 +36,12 @@ pub(super) fn check(logical: &LogicalPlan) -> Result<()> {
     }
 }
 
-/// What is asked of the rows of a sub-query.
+/// Question that a query asks about the rows of a sub-query.
 #[derive(Clone, Copy)]
 enum Asked {
-    /// Whether there is one.
+    /// Whether there is a row (EXISTS).
     Exists,
-    /// Whether a value is among them.
+    /// Whether a value is among the rows (IN).
     In,
 }
 
@@ -77,7 +78,8 @@ impl Asked {
         }
     }
 
-    /// Whether what is asked has the same answer without the limit: for EXISTS, one of at least a row.
+    /// Returns whether the question has the same answer without the LIMIT: for EXISTS, if at least one row is within
+    /// the limit and none is skipped.
     fn is_harmless(self, limit: &Limit) -> bool {
         let is_zero = |count: &Expr| *count == Expr::Literal(ScalarValue::Int64(Some(0)), None);
         let has_row =
@@ -86,7 +88,8 @@ impl Asked {
     }
 }
 
-/// Whether the rows are one aggregate of all of them, whatever is computed of it; also where a HAVING asks something of it.
+/// Returns whether a plan is an aggregate without GROUP BY below any projections, sorts and limits and, if
+/// `with_having`, below conditions such as HAVING.
 fn aggregates_all(plan: &LogicalPlan, with_having: bool) -> bool {
     match plan {
         LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
@@ -99,7 +102,7 @@ fn aggregates_all(plan: &LogicalPlan, with_having: bool) -> bool {
     }
 }
 
-/// The limit of the rows, whatever is computed of them.
+/// Returns the LIMIT of a plan, below any projections and sorts; `None` if it has none.
 fn limits(plan: &LogicalPlan) -> Option<&Limit> {
     match plan {
         LogicalPlan::Limit(limit) => Some(limit),

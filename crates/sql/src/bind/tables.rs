@@ -1,4 +1,4 @@
-//! Tables as they are declared become tables of the catalog: computed columns and watermarks get their types.
+//! Tables of the catalog from their declarations: computed columns and watermarks get their types.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{Binder, parser_options, sql_error};
 use crate::text::ddl::{ColumnKind, CreateTable};
 use crate::text::plain;
 
-/// The table that a declaration makes.
+/// Returns the table that CREATE TABLE declares.
 ///
 /// # Errors
 /// [`SqlError`] if a column, the watermark or a key is wrong.
@@ -33,7 +33,7 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlEr
         return Err(SqlError::new(Code::Unsupported, message).at(create.name.place));
     }
     let mut columns: Vec<Option<TableColumn>> = Vec::new();
-    // Computed columns see those of the records and of the connector, and no other computed ones.
+    // Computed columns may read physical and metadata columns, and no other computed columns.
     for column in &create.columns {
         let made = |of: &SqlType, is_nullable, kind| TableColumn {
             name: column.name.clone(),
@@ -136,7 +136,6 @@ fn is_proctime(expression: &ast::Expr) -> bool {
     expression.to_string().eq_ignore_ascii_case("PROCTIME()")
 }
 
-/// An expression over columns of a table.
 fn bind_over(binder: &Binder<'_>, expression: &ast::Expr, seen: &[TableColumn]) -> Result<Typed, SqlError> {
     let mut expression = expression.clone();
     plain::make_expression_plain(&mut expression)?;

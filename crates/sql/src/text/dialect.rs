@@ -132,7 +132,7 @@ impl Dialect for FlinkDialect {
     }
 }
 
-/// Parses `[NOT] BETWEEN ASYMMETRIC low AND high`, which equals BETWEEN without the word. Returns `None`, and reads
+/// Parses `[NOT] BETWEEN ASYMMETRIC low AND high`, where ASYMMETRIC changes nothing. Returns `None`, and reads
 /// nothing, for other text.
 fn asymmetric(parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
     let is_word = |place: usize, word: &str| match &parser.peek_nth_token_ref(place).token {

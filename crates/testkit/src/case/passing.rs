@@ -58,7 +58,7 @@ impl Passing {
         sink
     }
 
-    /// Adds one stream from a source to a sink to the query.
+    /// Adds one stream to the query, from a source to a sink.
     fn stream(&mut self, query: &Query) {
         let [source, end] = ["source", "sink"].map(|kind| format!("{kind} {}", self.gathered.len()));
         let stream = query.source(&source, self.source(), self.hostile.strategy());

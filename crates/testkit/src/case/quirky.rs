@@ -100,7 +100,7 @@ impl Quirky {
         self.quirks.contains(&quirk)
     }
 
-    /// Returns the sources of the splits.
+    /// Creates a source for each split, with the records and pauses of that split.
     pub(super) fn sources(&self, sabotage: &Arc<Sabotage>) -> Vec<Script<Reading>> {
         (0..self.inputs.len()).map(|split| self.source(split, sabotage)).collect()
     }

@@ -12,7 +12,7 @@ pub struct Copies<P> {
     whole: P,
     copies: Vec<P>,
     count: usize,
-    /// Draws the copy that takes the next record.
+    /// Random generator that chooses the copy for the next record.
     chance: SeededEntropy,
     last: usize,
     /// The last watermark that the operator was given.

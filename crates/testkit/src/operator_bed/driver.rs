@@ -339,7 +339,6 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         Ok(())
     }
 
-    /// Replaces the operator by a fresh one that loads its state.
     fn restore(&mut self) {
         self.add_counts();
         let mut state = StateWriter::default();

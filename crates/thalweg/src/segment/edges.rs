@@ -24,19 +24,20 @@ pub trait EdgeInputs<T: Send + 'static>: Sized + 'static {
     /// Returns the ways in which several workers may share the operators behind these edges.
     fn allowed(&self, planner: &Planner) -> Allowed;
 
-    /// Input handle by which one instance of a keyed operator reads these edges.
+    /// Type of the input handle by which one instance of a keyed operator reads these edges.
     type Instance: InputPlan<T>;
 
-    /// Plans the streams that end in these edges up to an exchange by the keys of `operator`. Returns the
-    /// input handle of each instance of the operator.
+    /// Turns the streams that end in these edges into tasks, up to an exchange by the keys of `operator`.
+    /// Returns the input handle of each instance of the operator.
     fn exchange<P>(from: FromEdges<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
     where
         P: Operator<T> + 'static;
 
-    /// Input handle of a task that reads all these edges.
+    /// Type of the input handle by which one task reads all these edges.
     type Input: InputPlan<T>;
 
-    /// Plans the streams that end in these edges, and returns the handle of the task that reads them.
+    /// Turns the streams that end in these edges into tasks, and returns the handle by which one task reads
+    /// the edges.
     fn input(self, planner: &mut Planner) -> Self::Input;
 }
 

@@ -221,8 +221,8 @@ impl Planner {
         self.graph.prefer_worker(number % self.keyed_copies());
     }
 
-    /// Plans a segment with an exchange by key behind it: each record goes to the instance of `operator` that
-    /// has its key.
+    /// Turns a segment into tasks, with an exchange by key behind it: each record goes to the instance of `operator`
+    /// that has its key.
     pub(super) fn exchange_by_key<T, C, Q>(
         &mut self,
         segment: C,
@@ -236,8 +236,8 @@ impl Planner {
         self.exchange_of(segment, Address::<_, Only>::new(operator.keys()))
     }
 
-    /// Plans a segment with an exchange behind it: `address` tells for each record which instance of the next
-    /// operator takes it.
+    /// Turns a segment into tasks, with an exchange behind it: `address` tells for each record which instance of the
+    /// next operator takes it.
     pub(super) fn exchange_of<T, C, A>(&mut self, segment: C, address: A) -> Vec<Several<InputHandle<T>>>
     where
         T: Send + 'static,
@@ -268,7 +268,7 @@ impl Planner {
         if self.spreads(segment.allowed(self)) { EdgeKind::Partitions } else { EdgeKind::Ordered }
     }
 
-    /// Plans a segment whose reader is one task that also reads other inputs, such as a join.
+    /// Turns a segment into tasks whose reader is one task that also reads other inputs, such as a join.
     pub(super) fn input_of<T, C>(&mut self, segment: C) -> Several<PartitionOf<T, C>>
     where
         T: Send + 'static,

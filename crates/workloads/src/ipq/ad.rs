@@ -52,7 +52,6 @@ impl AdGenerator {
 }
 
 impl fmt::Debug for AdGenerator {
-    /// Debug output leaves out the cache of ads, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdGenerator").finish_non_exhaustive()
     }

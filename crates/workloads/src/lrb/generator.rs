@@ -39,7 +39,7 @@ pub const CACHE_RECORDS: usize = ROUNDS * SLOTS;
 /// Number of records that the cars of one expressway send per second.
 pub const RECORDS_PER_XWAY_S: u64 = SLOTS as u64 / ROUND_S;
 
-/// Seconds between two reports of a car.
+/// Length of a round in seconds: the time between two reports of a car.
 const ROUND_S: u64 = super::report::REPORT_PERIOD_S as u64;
 
 /// Options of the generated traffic.
@@ -180,7 +180,6 @@ struct Address {
 }
 
 impl fmt::Debug for LrbGenerator {
-    /// Debug output leaves out the cache of traffic, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LrbGenerator").field("xway_count", &self.xway_count).finish_non_exhaustive()
     }

@@ -138,7 +138,6 @@ struct Standing {
     others: Vec<CarReports>,
 }
 
-/// A car, and the number of its reports from the place.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 struct CarReports {
     vehicle: u32,
@@ -211,7 +210,7 @@ impl Fold<PositionReport> for StoppedCars {
     }
 }
 
-/// An aggregate: the mean of speeds in whole miles per hour.
+/// An aggregate: the mean of speeds, each of which is given in whole miles per hour.
 #[derive(Clone, Copy, Debug)]
 struct AverageSpeed;
 

@@ -94,7 +94,7 @@ pub enum Direction {
 pub struct Segment {
     /// Number that identifies the expressway of the road.
     pub xway: u16,
-    /// Direction of travel in this half of the road.
+    /// Direction of travel of the cars in the segment.
     pub direction: Direction,
     /// Number of the segment, below [`SEGMENT_COUNT`].
     pub number: u8,

@@ -73,7 +73,6 @@ impl NetmonGenerator {
 }
 
 impl fmt::Debug for NetmonGenerator {
-    /// Debug output leaves out the cache of probes, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NetmonGenerator").finish_non_exhaustive()
     }

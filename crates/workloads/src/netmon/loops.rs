@@ -65,7 +65,7 @@ const BLANK: Record<Probe> =
 /// A worker's loop with its stream of probes, which is read from the generator's cache.
 struct Stream<'a> {
     cache: &'a [Probe; CACHE_PROBES],
-    /// Position of the next probe in the generator's cache.
+    /// Index, in `cache`, of the record (one probe of the network) that the loop reads next.
     place: usize,
     stamps: Stamps,
     /// The block between source and window. It is empty if the whole job is one loop.

@@ -65,7 +65,6 @@ impl NytGenerator {
 }
 
 impl fmt::Debug for NytGenerator {
-    /// Debug output leaves out the cache of trips, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NytGenerator").finish_non_exhaustive()
     }

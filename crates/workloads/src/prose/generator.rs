@@ -136,7 +136,6 @@ impl TextGenerator {
 }
 
 impl fmt::Debug for TextGenerator {
-    /// Debug output leaves out the texts, which are large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TextGenerator").field("texts", &self.texts.len()).finish_non_exhaustive()
     }

@@ -1,10 +1,10 @@
 //! Reference results of ETL: which packets are published for some messages.
 //!
-//! The rules: messages are numbered from 0 in their order. A value outside the range of its field is removed. Messages of
-//! sensors without a place are dropped. A value that is missing or was removed becomes the mean of the last five values
-//! of the sensor and field that were neither, if there were any; values of dropped messages do not matter, since their
-//! sensors have no others. The message is published with what it then has, with its place, as SenML in a packet of MQTT
-//! 3.1.1 for the topic `citydata`.
+//! The rules: messages are numbered from 0 in their order. A value outside the range of its field is removed. Messages
+//! of sensors without a place are dropped. A value that is missing or was removed becomes the mean of the last five
+//! values of the sensor and field that were neither missing nor removed, if there were any. The message is published
+//! with the values that it then has, and with the place of its sensor, as SenML in a packet of MQTT 3.1.1 for the topic
+//! `citydata`.
 
 use std::collections::HashMap;
 
@@ -48,7 +48,7 @@ pub fn places_of_lines(text: &str) -> Vec<PlaceRow> {
 }
 
 /// Returns the results of ETL for messages in their order of arrival, ordered by message. `texts` has the different
-/// texts of messages. A text that is no message has no number.
+/// texts of messages. A text that is no message is skipped and not numbered.
 pub fn etl_rows(
     inputs: impl Iterator<Item = MessageInput>,
     texts: &[&str],
@@ -86,7 +86,7 @@ pub fn etl_rows(
             if let Some(value) = value {
                 entries.push(format!(r#"{{"u":"{unit}","n":"{name}","v":"{value}"}}"#));
             }
-            // Older values than those of a window are never read again.
+            // Only the last five values are read again, so older ones are dropped now and then.
             if before.len() > 1_000 {
                 before.drain(..before.len() - 5);
             }
@@ -114,7 +114,7 @@ fn packet(payload: &str) -> Vec<u8> {
     [&[48][..], &length, &rest].concat()
 }
 
-/// Returns FNV-1a of 64 bits, followed by the two rounds of multiplication of SplitMix64.
+/// Returns the 64-bit FNV-1a hash of the bytes, mixed by the last steps of SplitMix64.
 fn digest(bytes: &[u8]) -> u64 {
     let mut state = 14_695_981_039_346_656_037_u64;
     for byte in bytes {

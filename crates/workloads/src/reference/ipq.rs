@@ -250,7 +250,7 @@ pub fn errors_rows(
     rows
 }
 
-/// Takes the next requests or errors of a stream that lie in this window.
+/// Removes the next requests or errors of a stream, those of this window, and returns them.
 fn of_window(
     stream: &mut Peekable<impl Iterator<Item = RequestInput>>,
     window: i64,

@@ -117,7 +117,7 @@ pub fn join_seconds(
     seconds
 }
 
-/// Takes the next records of a stream that lie in this second, and sorts them by key.
+/// Removes the next records of a stream, those of this second, and returns them sorted by key.
 fn of_second(stream: &mut Peekable<impl Iterator<Item = JoinInput>>, second: i64) -> Vec<JoinInput> {
     let mut inputs = Vec::new();
     while let Some(input) = stream.next_if(|input| JoinSecond::of(input.event_time_us) <= second) {

@@ -107,7 +107,8 @@ pub struct LrbSizes {
     pub accidents_slide_us: i64,
     /// Size of the windows in which reports are counted.
     pub tolls_us: i64,
-    /// Size of the last windows, which take tolls and accidents together: whole seconds, at most `tolls_us`.
+    /// Size in µs of the windows of the query's last operator, which joins tolls with accidents: a multiple of
+    /// 1,000,000, at most `tolls_us`.
     pub last_us: i64,
 }
 
@@ -184,7 +185,6 @@ pub fn lrb_rows_in(sizes: LrbSizes, input: impl Iterator<Item = LrbInput>) -> Lr
 /// A place on the road: expressway, direction, lane, position.
 type Place = (u16, u8, u8, u32);
 
-/// A position report of a car that stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Standing {
     place: Place,
@@ -220,7 +220,6 @@ fn accidents(sizes: LrbSizes, mut standing: Vec<Standing>) -> Vec<(Place, i64)> 
     found
 }
 
-/// Counts of the reports from a segment in a minute.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     reports: u64,

@@ -254,7 +254,7 @@ type Place = (i32, i32, i32, i32);
 #[derive(Default)]
 struct Road {
     cars: BTreeMap<i32, Car>,
-    /// Reports and cars of each segment in each minute.
+    /// The reports from each segment in each minute, and the different cars that sent them.
     traffic: BTreeMap<(Segment, i32), Traffic>,
     /// The cars that are stopped at a place, in the order in which they stopped.
     stopped: BTreeMap<Place, Vec<i32>>,

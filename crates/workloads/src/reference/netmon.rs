@@ -208,8 +208,8 @@ pub fn netmon_window(rows: &[NetmonRow]) -> Option<NetmonWindow> {
     Some(window)
 }
 
-/// Sums `count` consecutive probes of an endless sequence in which `period` repeats, from the index `first`
-/// on.
+/// Returns, for each pair of addresses, the number and the sum of the round-trip times of `count` consecutive probes
+/// from the index `first` on. The probes are those of `period`, repeated without end.
 fn pairs_of(period: &[(u32, u32, f64)], first: usize, count: u64) -> Pairs {
     let mut pairs = Pairs::new();
     let length = period.len() as u64;

@@ -2,10 +2,10 @@
 //! small parser of JSON which builds the whole value.
 //!
 //! The rules: a message is an object with an array `e` of objects, and a time `bt`. Values are texts, numbers or words;
-//! objects stand nowhere else. A text ends at the next quote without a backslash of its own. The sensor (`sv` of
-//! `source`) has 1 to 31 bytes and no control character, quote or backslash. Longitude and latitude are finite numbers;
-//! an observation is one, or it is empty or `null`, or missing. Of equal names, the last counts. Times are whole
-//! milliseconds up to the year 9999. A recorded line is a time, a comma and a message.
+//! objects stand nowhere else. A text ends at the next quote that no backslash escapes. The sensor (`sv` of `source`)
+//! has 1 to 31 bytes and no control character, quote or backslash. Longitude and latitude are finite numbers; the value
+//! of an observation is a finite number, or it is empty, `null` or missing. Of equal names, the last counts. Times are
+//! whole milliseconds up to the year 9999. A recorded line is a time, a comma and a message.
 
 /// Names of the observations of a message, in the order of its fields.
 pub const FIELDS: [&str; 5] = ["temperature", "humidity", "light", "dust", "airquality_raw"];
@@ -19,7 +19,7 @@ pub struct Content {
     pub longitude: f64,
     /// Latitude of the sensor.
     pub latitude: f64,
-    /// Values in the order of [`FIELDS`]; `None` if one is missing.
+    /// The values of the observations in the order of [`FIELDS`]; `None` for a missing one.
     pub values: [Option<f64>; 5],
 }
 
@@ -32,7 +32,7 @@ pub struct MessageInput {
     pub text: usize,
 }
 
-/// Returns event time in microseconds and message of a recorded line; `None` if the line is bad.
+/// Returns the event time in microseconds and the message of a recorded line; `None` if one of them is not valid.
 pub fn recorded_message(line: &str) -> Option<(i64, &str)> {
     let comma = line.find(',')?;
     let time_ms = whole_ms(&line[..comma])?;
@@ -106,14 +106,16 @@ fn whole_ms(text: &str) -> Option<i64> {
     if time_ms <= 253_402_300_799_999 { Some(time_ms) } else { None }
 }
 
-/// A value of JSON. A scalar is a text as it is written, without its quotes, a number or a word; `null` is empty.
+/// A value of JSON. A scalar is a text without its quotes, a number or a word, as it is written; `null` becomes an
+/// empty text.
 enum Json {
     Object(Vec<(String, Json)>),
     Array(Vec<Json>),
     Scalar(String),
 }
 
-/// Reads the value at the given place, with the blanks around it. Values lie at most three deep, as in a message.
+/// Reads the value of JSON at index `at` of `text`, with the blanks around it, and moves `at` behind them. Returns
+/// `None` if there is no valid value, or if arrays and objects are nested more than three deep.
 fn json(text: &[char], at: &mut usize) -> Option<Json> {
     json_within(text, at, 3)
 }
@@ -174,7 +176,8 @@ fn json_within(text: &[char], at: &mut usize, depth: usize) -> Option<Json> {
     Some(value)
 }
 
-/// Reads the elements of a list that ends in `end`, from its first character on.
+/// Reads an array or an object whose first bracket is at index `at`, up to its last bracket `end`. Calls `element` to
+/// read each element.
 fn list(
     text: &[char],
     at: &mut usize,

@@ -1,10 +1,11 @@
 //! Reference results of STATS: the plots of averages, predictions and numbers of sensors.
 //!
-//! The rules, for the readings of a field, that is, its values which are not missing. Average: the mean of each five
-//! readings of a sensor. Prediction: readings of a sensor are smoothed by a Kalman filter; of the last ten, from the tenth
-//! on, a line is fitted, whose values at the next ten places are averaged. Sensors: after each reading, the estimated
-//! number of different sensors so far, by 1,024 registers. Of each statistic and field, every 100 points in their order
-//! are a plot; points beyond the last hundred are none.
+//! The rules concern the readings of each field: its values that are not missing. Average: the mean of each five
+//! consecutive readings of a sensor. Prediction: the readings of a sensor are smoothed by a Kalman filter. After each
+//! reading from the tenth on, a line is fitted to the last ten smoothed readings, and the values of the line at the
+//! next ten places are averaged. Sensors: after each reading, the estimated number of different sensors so far, by
+//! 1,024 registers. Every 100 results of one statistic and field, in their order, are the points of a plot. Fewer than
+//! 100 points at the end of the input make no plot.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,16 +15,16 @@ use super::riot::{Content, FIELDS, MessageInput, content_of};
 /// Number of points of a plot.
 const POINTS: usize = 100;
 
-/// One row of the results of STATS: what a plot shows, in numbers.
+/// One row of the results of STATS: the figures of one plot.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StatsRow {
     /// Name of the statistic: `average`, `prediction` or `sensors`.
     pub statistic: &'static str,
     /// Name of the field.
     pub kind: &'static str,
-    /// Number of the plot among those of its statistic and field, from 0.
+    /// Number of the plot among the plots of its statistic and field, from 0.
     pub plot: u64,
-    /// Number of sensors that have a line; one for numbers of sensors.
+    /// Number of sensors with a point in the plot; 1 for the statistic `sensors`.
     pub lines: u64,
     /// Least value of the plot.
     pub least: f64,
@@ -40,8 +41,8 @@ impl Row for StatsRow {
         (self.statistic, self.kind, self.plot)
     }
 
-    /// Values agree within a billionth of the greatest absolute value of the plot, since predictions may cancel out to
-    /// nearly zero; the sum agrees within as much for each point.
+    /// The least and the greatest values may differ by a billionth of the plot's greatest absolute value, and the sums
+    /// by 100 times as much. Bounds relative to each number would fail where predictions cancel out to nearly zero.
     fn agrees(&self, found: &Self) -> bool {
         let tolerance = 1e-9 * self.least.abs().max(self.greatest.abs());
         let is_near = |one: f64, other: f64, tolerance: f64| (one - other).abs() <= tolerance;
@@ -82,7 +83,7 @@ pub fn stats_rows(inputs: impl Iterator<Item = MessageInput>, texts: &[&str]) ->
     points.into_values().flat_map(|plots| plots.rows).collect()
 }
 
-/// Plots of one statistic and field: those that are done, and the points of the next one.
+/// The complete plots of one statistic and field, and the points of the next plot.
 struct Plots {
     statistic: &'static str,
     field: usize,
@@ -117,12 +118,12 @@ impl Plots {
     }
 }
 
-/// Readings of one field of a sensor.
+/// The latest readings of one field of a sensor.
 #[derive(Default)]
 struct Sensor {
-    /// Readings of the open block of averages.
+    /// Readings since the last average, fewer than five.
     block: Vec<f64>,
-    /// The last smoothed readings, at most ten.
+    /// The last smoothed readings, at most ten, the oldest first.
     smoothed: Vec<f64>,
     /// Variance of the error of the last smoothed reading; `None` before the first.
     error: Option<f64>,
@@ -138,8 +139,9 @@ impl Sensor {
         Some(block.iter().sum::<f64>() / 5.0)
     }
 
-    /// Smooths a reading. The new estimate is the mean of the old one and the reading, each weighted by the inverse of its
-    /// variance. A line is fitted by the normal equations of least squares, over the places 1 to 10.
+    /// Smooths a reading: the new estimate is the mean of the old one and the reading, each weighted by the inverse of
+    /// its variance. Then fits a line to the last ten estimates, at the places 1 to 10, by the normal equations of
+    /// least squares, and returns the mean of the line at the places 11 to 20. Returns `None` before the tenth reading.
     fn predicted(&mut self, reading: f64) -> Option<f64> {
         let variance = self.error.unwrap_or(30.0) + 0.125;
         let before = self.smoothed.last().copied().unwrap_or(0.0);
@@ -163,7 +165,8 @@ impl Sensor {
     }
 }
 
-/// The registers of a field, and the number of sensors that they stand for. Registers without a sensor are left out.
+/// The estimate for one field: the rank of each register that has a sensor, by the number of the register, and the
+/// estimated number of sensors.
 #[derive(Default)]
 struct Registers {
     ranks: BTreeMap<u64, u32>,
@@ -192,7 +195,7 @@ impl Registers {
     }
 }
 
-/// Returns FNV-1a of 64 bits, followed by the two rounds of multiplication of SplitMix64.
+/// Returns the 64-bit FNV-1a hash of the text, mixed by the last steps of SplitMix64.
 fn hash(text: &str) -> u64 {
     let mut state = 14_695_981_039_346_656_037_u64;
     for byte in text.bytes() {

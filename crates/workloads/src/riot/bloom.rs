@@ -1,4 +1,4 @@
-//! A Bloom filter: a set of which members are always found, and others seldom.
+//! A Bloom filter: a set of byte strings. It always finds a member, and seldom finds a string that is no member.
 
 use super::hash::hash;
 
@@ -7,19 +7,21 @@ pub const FALSE_SHARE: f64 = 0.01;
 
 /// A Bloom filter of byte strings, of about 9.6 bits per member.
 ///
-/// Source: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", CACM 13(7), 1970, and its usual sizes: for
-/// `n` members and a share `p` of errors, `-n ln p / (ln 2)^2` bits and `-log2 p` hash functions. They are derived
-/// from two by Kirsch and Mitzenmacher, "Less Hashing, Same Performance: Building a Better Bloom Filter", ESA 2006.
+/// Source: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", CACM 13(7), 1970, and its usual sizes:
+/// for `n` members and a share `p` of errors, `-n ln p / (ln 2)^2` bits and `-log2 p` hash functions. These functions
+/// are derived from two, as in Kirsch and Mitzenmacher, "Less Hashing, Same Performance: Building a Better Bloom
+/// Filter", ESA 2006.
 #[derive(Clone, Debug)]
 pub struct BloomFilter {
     /// Bits of the filter, 64 to a word. There is at least one word.
     words: Vec<u64>,
-    /// Number of bits that each member sets.
+    /// Number of bits that each member of the set sets to 1.
     probes: u32,
 }
 
 impl BloomFilter {
-    /// Creates an empty filter for up to `members` members, at a share of [`FALSE_SHARE`] of false answers.
+    /// Creates an empty filter for up to `members` members. With so many, a share of [`FALSE_SHARE`] of the strings
+    /// outside the set counts as members.
     pub fn new(members: usize) -> Self {
         let bits = -(members.max(1) as f64) * FALSE_SHARE.ln() / std::f64::consts::LN_2.powi(2);
         let probes = -FALSE_SHARE.log2();
@@ -39,10 +41,10 @@ impl BloomFilter {
         self.bits_of(text).all(|bit| self.words[bit / 64] >> (bit % 64) & 1 == 1)
     }
 
-    /// Returns the indexes of the bits of a text.
+    /// Returns the indexes of the bits that stand for a string. All of them are 1 if the string is a member.
     fn bits_of(&self, text: &[u8]) -> impl Iterator<Item = usize> + use<> {
         let (first, count) = (hash(text), self.words.len() as u64 * 64);
-        // The step is odd, so that it is not zero.
+        // The distance between two bit indexes is odd, so it is not zero, which would make all indexes equal.
         let step = first.rotate_left(32) | 1;
         (0..u64::from(self.probes))
             .map(move |probe| (first.wrapping_add(probe.wrapping_mul(step)) % count) as usize)

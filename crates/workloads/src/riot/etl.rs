@@ -36,33 +36,35 @@ use super::sensor::{KIND_COUNT, Kind, SensorId};
 use super::work::Work;
 use crate::reference::etl::EtlRow;
 
-/// Number of values of a sensor and kind that the interpolation keeps.
+/// Number of values that the interpolation keeps, and averages, for each sensor and kind of observation.
 pub const INTERPOLATION_WINDOW: usize = 5;
 
 /// Topic of published messages.
 pub const TOPIC: &str = "citydata";
 
-/// Relative weights of the operators, in hundredths of the cost that a run asks for.
+/// Weights of the operators of ETL: their additional CPU time for each record, in hundredths of the cost that a run
+/// asks for (`--operator-cost` of `thalweg bench`).
 pub mod weights {
     /// Weight of parsing a message.
     pub const PARSE: u64 = 500;
-    /// Weight of checking the range of an observation.
+    /// Weight of the range filter.
     pub const RANGE_FILTER: u64 = 25;
-    /// Weight of looking up the sensor of an observation in the Bloom filter.
+    /// Weight of the Bloom filter.
     pub const BLOOM_FILTER: u64 = 25;
     /// Weight of interpolating an observation.
     pub const INTERPOLATION: u64 = 50;
-    /// Weight of joining an observation with the others of its message.
+    /// Weight of the join.
     pub const JOIN: u64 = 25;
     /// Weight of annotating a row.
     pub const ANNOTATE: u64 = 200;
-    /// Weight of writing a row as SenML.
+    /// Weight of the SenML writer.
     pub const CSV_TO_SENML: u64 = 200;
     /// Weight of making a packet.
     pub const PUBLISH: u64 = 300;
 }
 
-/// Adds ETL to `query`: the packets of published messages go to `sink`. There must be one split.
+/// Adds ETL to `query`: the packets of published messages go to `sink`. There must be exactly one split, because
+/// messages are numbered in their order of arrival.
 pub fn publications<S, K>(
     query: &Query,
     splits: impl IntoIterator<Item = S>,
@@ -121,13 +123,13 @@ pub fn publications<S, K>(
         .sink("sink", sink);
 }
 
-/// Range filter: removes a value that is outside the range of its kind.
+/// Range filter: removes a value outside the valid range of its kind. The observation stays, without a value.
 fn in_range(observation: Observation) -> Observation {
     let (least, most) = observation.kind.range();
     Observation { value: observation.value.filter(|value| (least..=most).contains(value)), ..observation }
 }
 
-/// The last values of one sensor and kind, the oldest first.
+/// The last values of one sensor and kind of observation, at most [`INTERPOLATION_WINDOW`], the oldest first.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct LastValues {
     values: [f64; INTERPOLATION_WINDOW],
@@ -135,7 +137,6 @@ struct LastValues {
 }
 
 impl LastValues {
-    /// Adds a value, and drops the oldest one if there would be too many.
     fn push(&mut self, value: f64) {
         if self.count == INTERPOLATION_WINDOW {
             self.values.rotate_left(1);
@@ -152,7 +153,8 @@ impl LastValues {
     }
 }
 
-/// Interpolation: replaces missing values by the mean of the last ones. State: the last values of each sensor and kind.
+/// Interpolation: replaces a missing value by the mean of the last values of its sensor and kind of observation. State:
+/// these values.
 struct Interpolation {
     work: Work,
 }
@@ -180,7 +182,7 @@ impl KeyedProcess<(SensorId, Kind), Observation> for Interpolation {
     }
 }
 
-/// The observations of one message together.
+/// A row: all observations of one message, joined again.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Joined {
     message: u64,
@@ -191,15 +193,16 @@ struct Joined {
     values: [Option<f64>; KIND_COUNT],
 }
 
-/// Observations of a message that have arrived: their number and values.
+/// Number and values of the observations of a message that have arrived at the join so far.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Arrived {
     count: usize,
     values: [Option<f64>; KIND_COUNT],
 }
 
-/// Join: emits a row when all observations of a message have come. State: those of open messages; at most one message is
-/// open, since an edge keeps the order of records and the filter drops all or none of a message.
+/// Join: emits a row when all observations of a message have come. State: the observations of incomplete messages.
+/// There is at most one such message, since an edge keeps the order of records and the Bloom filter drops all or no
+/// observations of a message.
 struct Join {
     work: Work,
 }
@@ -228,7 +231,7 @@ impl KeyedProcess<u64, Observation> for Join {
     }
 }
 
-/// A row with location and type of its sensor.
+/// The observations of one message, with the location and the type of its sensor.
 #[derive(Clone, PartialEq, Debug)]
 struct Annotated {
     joined: Joined,

@@ -20,19 +20,20 @@ pub const SENSOR_COUNT: usize = 521;
 /// Number of different messages, 7 MB of text. The sequence repeats after them.
 pub const MESSAGE_COUNT: usize = 1 << 14;
 
-/// Messages per second of event time if the generator is drained.
+/// Messages per second of event time, if the generator is read as fast as possible instead of at a rate.
 pub const NOMINAL_RATE_PER_S: u64 = 1_000_000;
 
-/// Number of sensors that the registry does not have.
+/// Number of sensors that send messages and are missing in the registry.
 const UNKNOWN_COUNT: usize = 11;
 
-/// Share of observations that are missing.
+/// Share of the observations that generated messages lack.
 const MISSING_SHARE: f64 = 0.01;
 
-/// Width of the part of a distribution in which the values of one sensor lie.
+/// Width of the range of quantiles in which all values of one sensor lie; 1 would be the whole distribution.
 const SENSOR_WIDTH: f64 = 0.2;
 
-/// Base time of the first message in milliseconds, and the messages of a second, as recorded.
+/// Base time of the first message, in milliseconds since the Unix epoch, and number of messages with the same second as
+/// base time: both as in the recording.
 const START_MS: usize = 1_422_748_800_000;
 const MESSAGES_PER_S: usize = 17;
 
@@ -50,11 +51,11 @@ const PLACES: [(&str, &str); 10] = [
     ("serc", "solar"),
 ];
 
-/// Shares of recorded values at which [`quantiles`] are given.
+/// The quantiles of recorded values that [`quantiles`] returns, as shares of these values.
 const SHARES: [f64; 11] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0];
 
-/// Returns the values of a kind that the shares [`SHARES`] of recorded values do not exceed, and the number of decimals
-/// of recorded values.
+/// Returns the quantiles of the recorded values of a kind of observation, one for each share in [`SHARES`], and the
+/// number of decimals of these values.
 fn quantiles(kind: Kind) -> ([f64; SHARES.len()], u32) {
     match kind {
         Kind::Temperature => ([-8.0, -5.0, 3.0, 5.4, 11.7, 24.2, 28.4, 32.6, 35.2, 37.9, 38.7], 1),
@@ -67,15 +68,15 @@ fn quantiles(kind: Kind) -> ([f64; SHARES.len()], u32) {
     }
 }
 
-/// A sensor of the generator: its identifier, its place on the earth, and its usual places in the distributions of
-/// values.
+/// A sensor of the generator: its identifier, its longitude and latitude, and for each kind of observation the quantile
+/// around which its values lie, from 0 to 1.
 struct Sensor {
     id: SensorId,
     position: [f64; 2],
     usual: [f64; KIND_COUNT],
 }
 
-/// Returns the registry of the sensors of a seed: all that send messages but for a few.
+/// Returns the registry of the sensors of a seed: all that send messages, except 11.
 ///
 /// # Errors
 /// [`RegistryError`]: never, since the identifiers are different.
@@ -94,7 +95,7 @@ pub fn registry(seed: u64) -> Result<Registry, RegistryError> {
 /// Returns messages that follow from a seed. Equal seeds give equal messages. Sensors are drawn evenly.
 pub fn messages(seed: u64) -> TextGenerator {
     let sensors = sensors(seed);
-    // The draws of messages are others than those of sensors.
+    // Messages are drawn from another seed than sensors, so that the two are independent of each other.
     let mut entropy = SeededEntropy::new(seed ^ 0x7269_6f74);
     TextGenerator::of((0..MESSAGE_COUNT).map(|number| {
         let sensor = &sensors[entropy.below(sensors.len() as u64) as usize];
@@ -108,7 +109,7 @@ fn sensors(seed: u64) -> Vec<Sensor> {
         .map(|number| {
             let digit = |_| b"0123456789abcdefghijklmnopqrstuvwxyz"[entropy.below(36) as usize] as char;
             let letters: String = (0..22).map(digit).collect();
-            // The number makes identifiers different; with it they have as many bytes as recorded ones.
+            // The number at the end makes all identifiers different; with it they have as many bytes as recorded ones.
             let id = SensorId::new(&format!("ci{letters}{number}")).unwrap_or(SensorId::NONE);
             let position = [(entropy.unit(), 180.0), (entropy.unit(), 60.0)]
                 .map(|(share, most)| ((2.0 * share - 1.0) * most * 1e6).round() / 1e6);
@@ -124,7 +125,8 @@ fn message(sensor: &Sensor, base_time_ms: usize, entropy: &mut SeededEntropy) ->
         id.as_str()
     );
     for kind in Kind::ALL {
-        // All numbers are drawn in any case, so that the other values do not depend on the share of missing ones.
+        // Both random numbers are drawn even for a missing value, so that all other values are the same at any share of
+        // missing ones.
         let (is_missing, drawn) = (entropy.unit() < MISSING_SHARE, entropy.unit());
         let value = value_at(kind, around(usual[kind.index()], drawn));
         if !is_missing {
@@ -137,8 +139,9 @@ fn message(sensor: &Sensor, base_time_ms: usize, entropy: &mut SeededEntropy) ->
     text
 }
 
-/// Returns a place in a distribution around the usual one of a sensor. A place beyond an end is reflected there, so that
-/// the places of all sensors stay evenly distributed.
+/// Returns a quantile near the one around which a sensor's values lie; `drawn`, from 0 to 1, is its place in the range
+/// of [`SENSOR_WIDTH`]. A quantile below 0 or above 1 is reflected there, so that the quantiles of all sensors together
+/// stay evenly distributed.
 fn around(usual: f64, drawn: f64) -> f64 {
     let place = (usual + SENSOR_WIDTH * (drawn - 0.5)).abs();
     if place <= 1.0 { place } else { 2.0 - place }

@@ -1,4 +1,5 @@
-//! A hash function whose results are part of the results of the dataflows, and equal on every machine.
+//! A hash function without a seed, equal on every machine, because the results of ETL and STATS contain its
+//! hashes.
 
 /// Returns 64 well mixed bits of some bytes.
 ///

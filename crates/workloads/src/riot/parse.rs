@@ -15,7 +15,7 @@ use super::senml::{Message, message_of};
 use super::sensor::{Kind, SensorId};
 use super::work::Work;
 
-/// A value of one kind, which is part of a message. It is a record of `etl`, where a value may be missing.
+/// One observation of a message: its kind and its value, which may be missing. It is the record of the dataflow `etl`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Observation {
     /// Number of the message, from 0, in the order of arrival.
@@ -30,7 +30,7 @@ pub struct Observation {
     pub value: Option<f64>,
 }
 
-/// A value of one kind which is not missing. It is a record of `stats`.
+/// One observation of a message whose value is not missing. It is the record of the dataflow `stats`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reading {
     /// The sensor that sent the value.
@@ -62,8 +62,8 @@ impl Parsed for Reading {
     }
 }
 
-/// The operator that parses messages, with all messages under one key. A text that is no message makes no record and
-/// gets no number; sources refuse such lines.
+/// The operator that parses messages. All messages have one key, so that they are numbered together. A text that is no
+/// message makes no record and gets no number; sources refuse such lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Parse<T> {
     work: Work,
@@ -71,7 +71,7 @@ pub struct Parse<T> {
 }
 
 impl<T> Parse<T> {
-    /// Creates the operator, which does additional work for each message.
+    /// Creates the operator, which spends `work` on each message in addition to parsing it.
     pub fn new(work: Work) -> Self {
         Parse { work, parsed: std::marker::PhantomData }
     }

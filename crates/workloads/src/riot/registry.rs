@@ -17,7 +17,7 @@ pub const SENSORS_MAX: usize = 1 << 20;
 /// Length in bytes of the longest location or type of a sensor.
 pub const PLACE_BYTES_MAX: usize = 64;
 
-/// Description of a sensor, with which its messages are annotated.
+/// Location and type of a sensor, with which its messages are annotated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
     /// Name of the place at which the sensor stands.
@@ -114,7 +114,8 @@ impl Registry {
         &self.rows
     }
 
-    /// Returns the table of the places of sensors, to join with.
+    /// Returns the table from the identifier of a sensor to its location and type, with which `etl` joins
+    /// messages.
     pub fn table(&self) -> Table<SensorId, Place> {
         self.table.clone()
     }
@@ -126,7 +127,6 @@ impl Registry {
 }
 
 impl fmt::Debug for Registry {
-    /// Debug output tells only the number of sensors.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registry").field("sensors", &self.rows.len()).finish_non_exhaustive()
     }

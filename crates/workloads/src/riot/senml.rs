@@ -34,9 +34,9 @@ pub struct Message {
     pub sensor: SensorId,
     /// Longitude of the sensor in degrees; recorded messages have some wrong ones, so any number is allowed.
     pub longitude: f64,
-    /// Latitude of the sensor in degrees, or any number.
+    /// Latitude of the sensor in degrees; as for the longitude, any number is allowed.
     pub latitude: f64,
-    /// The observations by the index of their kind; `None` if one is missing.
+    /// The values of the observations, in the order of [`Kind::ALL`]; `None` for a missing one.
     pub values: [Option<f64>; KIND_COUNT],
 }
 
@@ -51,7 +51,7 @@ pub enum SenmlError {
     Time(String),
     /// The sensor is missing, or its identifier is too long or has characters that need an escape.
     Sensor(String),
-    /// The field has a value that is not a finite number, or the longitude or latitude is missing.
+    /// A field of the message has a value that is not a finite number, or the longitude or latitude is missing.
     Number {
         /// Name of the field.
         field: &'static str,
@@ -147,10 +147,11 @@ fn shown(text: &str) -> String {
     text.chars().take(SHOWN_CHARS_MAX).collect()
 }
 
-/// Characters between the tokens of JSON that have no meaning.
+/// Blanks of JSON: characters between tokens that have no meaning.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
-/// Texts of the fields of a message as far as they were found. An empty text stands for `null`.
+/// The values of a message's fields as they are written; `None` for a field that was not found so far. An empty text
+/// stands for `null`.
 #[derive(Clone, Copy, Default)]
 struct Fields<'a> {
     sensor: Option<&'a str>,
@@ -196,7 +197,7 @@ fn number_of(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// An entry of the array `e`.
+/// An entry of the array `e` of a message: its members `n`, `v` and `sv` as they are written.
 #[derive(Clone, Copy, Default)]
 struct Entry<'a> {
     name: Option<&'a str>,
@@ -204,21 +205,22 @@ struct Entry<'a> {
     text: Option<&'a str>,
 }
 
-/// Reads JSON from left to right. Methods return `None` at the first character that does not fit, and leave `rest` there
-/// or shortly before.
+/// A reader of JSON from left to right. Each method reads one thing at the beginning of `rest`, with the blanks after
+/// it, and removes it from `rest`. At the first character that does not fit, a method returns `None` and leaves `rest`
+/// there or shortly before.
 struct Scan<'a> {
     rest: &'a str,
 }
 
 impl<'a> Scan<'a> {
-    /// Takes a character and the blanks around it.
+    /// Reads the given character, with the blanks before and after it.
     fn take(&mut self, character: char) -> Option<()> {
         let rest = self.rest.trim_start_matches(BLANKS).strip_prefix(character)?;
         self.rest = rest.trim_start_matches(BLANKS);
         Some(())
     }
 
-    /// Takes a text with its quotes, and returns its content as it is written.
+    /// Reads a text in quotes, and returns it without the quotes; escapes are not resolved.
     fn text(&mut self) -> Option<&'a str> {
         let content = self.rest.strip_prefix('"')?;
         let mut is_escaped = false;
@@ -231,7 +233,7 @@ impl<'a> Scan<'a> {
         Some(&content[..end])
     }
 
-    /// Takes a text, a number or a word such as `true`. The value `null` is returned as an empty text.
+    /// Reads a text, a number or a word such as `true`, and returns it without quotes; `null` becomes an empty text.
     fn value(&mut self) -> Option<&'a str> {
         if self.rest.starts_with('"') {
             return self.text();
@@ -243,7 +245,7 @@ impl<'a> Scan<'a> {
         Some(if value == "null" { "" } else { value })
     }
 
-    /// Takes an object, and calls `member` with the name of each member when its value is next.
+    /// Reads an object. Calls `member` with the name of each member; `member` must read the value, which is next.
     fn object(&mut self, mut member: impl FnMut(&mut Self, &'a str) -> Option<()>) -> Option<()> {
         self.take('{')?;
         if self.take('}').is_some() {
@@ -259,7 +261,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Takes the array `e`, whose elements are objects without further objects in them.
+    /// Reads the array `e` of a message, an array of objects that hold no objects, and returns the fields found in it.
     fn entries(&mut self) -> Option<Fields<'a>> {
         let mut fields = Fields::default();
         self.take('[')?;

@@ -13,7 +13,7 @@ pub const KIND_COUNT: usize = 5;
 /// The identifier of a sensor: text of 1 to [`SENSOR_BYTES_MAX`] bytes, kept in place, so that records are plain data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SensorId {
-    /// Bytes of the text, and zeros behind them.
+    /// Bytes of the identifier, followed by zeros to the end of the array.
     bytes: [u8; SENSOR_BYTES_MAX],
     length: u8,
 }
@@ -42,7 +42,7 @@ impl SensorId {
 
     /// Returns the text of the identifier.
     pub fn as_str(&self) -> &str {
-        // The bytes are those of a text, so the default is never taken.
+        // The bytes are valid UTF-8, so the default is never used.
         str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
 }

@@ -43,34 +43,36 @@ use super::sensor::{Kind, SensorId};
 use super::work::Work;
 use crate::reference::stats::StatsRow;
 
-/// Number of readings of a sensor and kind that are averaged.
+/// Number of readings of one sensor and kind of observation of which the operator `average` takes the mean.
 pub const AVERAGE_BLOCK: u32 = 5;
 
-/// Variance by which the true value is expected to change from one reading to the next.
+/// Variance by which the true value is expected to change from one reading to the next: the process noise of the Kalman
+/// filter.
 pub const PROCESS_NOISE: f64 = 0.125;
 
-/// Variance of the noise of a sensor.
+/// Variance of the error of a sensor's readings: the sensor noise of the Kalman filter.
 pub const SENSOR_NOISE: f64 = 0.32;
 
-/// Variance of the first estimate, which is 0.
+/// Variance of the error of the Kalman filter's first estimate, which is 0.
 pub const FIRST_ERROR: f64 = 30.0;
 
-/// Number of estimates through which a line is laid.
+/// Number of estimates of a sensor and kind, the last ones, to which the regression fits a line.
 pub const TRAIN_WINDOW: usize = 10;
 
-/// Number of values that are predicted; the result is their mean.
+/// Number of values that the regression predicts from its line; its result is their mean.
 pub const PREDICTED: usize = 10;
 
-/// Number of points of a plot.
+/// Number of points in a plot: one is drawn whenever so many points of a statistic and kind have come.
 pub const POINTS_PER_PLOT: usize = 100;
 
-/// Relative weights of the operators, in hundredths of the cost that a run asks for.
+/// Weights of the operators of STATS: their additional CPU time for each record, in hundredths of the cost that a run
+/// asks for (`--operator-cost` of `thalweg bench`).
 pub mod weights {
     /// Weight of parsing a message.
     pub const PARSE: u64 = 500;
-    /// Weight of adding a reading to an average.
+    /// Weight of the average.
     pub const AVERAGE: u64 = 25;
-    /// Weight of a step of the Kalman filter.
+    /// Weight of the Kalman filter.
     pub const KALMAN: u64 = 200;
     /// Weight of a regression.
     pub const REGRESSION: u64 = 100;
@@ -80,11 +82,12 @@ pub mod weights {
     pub const ACCUMULATE: u64 = 25;
     /// Weight of drawing a plot.
     pub const PLOT: u64 = 1_000;
-    /// Weight of naming and checking a plot.
+    /// Weight of the upload.
     pub const UPLOAD: u64 = 300;
 }
 
-/// Adds STATS to `query`: the plots go to `sink`. There must be one split.
+/// Adds STATS to `query`: the plots go to `sink`. There must be exactly one split, because points are drawn in their
+/// order of arrival.
 pub fn plots<S, K>(
     query: &Query,
     splits: impl IntoIterator<Item = S>,
@@ -147,9 +150,9 @@ fn series_of(reading: &Reading) -> Series {
 /// A statistic of readings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Statistic {
-    /// Mean of a block of readings of a sensor.
+    /// Mean of [`AVERAGE_BLOCK`] consecutive readings of one sensor and kind.
     Average,
-    /// Mean of the predicted values of a sensor.
+    /// Mean of the values predicted for one sensor and kind.
     Prediction,
     /// Estimated number of sensors.
     Sensors,
@@ -166,18 +169,17 @@ impl Statistic {
     }
 }
 
-/// A result of a statistic.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Point {
     statistic: Statistic,
     kind: Kind,
-    /// The sensor whose readings the result is of; [`SensorId::NONE`] for numbers of sensors.
+    /// The sensor whose readings the statistic is about; [`SensorId::NONE`] for the estimated number of sensors.
     sensor: SensorId,
     value: f64,
 }
 
-/// Average: emits the mean of every [`AVERAGE_BLOCK`] readings of a sensor and kind. State: number and sum of the readings
-/// of the open block.
+/// Average: emits the mean of every [`AVERAGE_BLOCK`] readings of a sensor and kind. State: number and sum of the
+/// readings since the last mean.
 struct Average {
     work: Work,
 }
@@ -218,7 +220,7 @@ impl Default for Estimate {
 }
 
 impl Estimate {
-    /// Takes a measurement into the estimate. Source: Welch and Bishop, "An Introduction to the Kalman Filter", UNC TR
+    /// Corrects the estimate by a measurement. Source: Welch and Bishop, "An Introduction to the Kalman Filter", UNC TR
     /// 95-041, equations 1.9 to 1.13, in one dimension with `A = H = 1`; `Q` is [`PROCESS_NOISE`] and `R` is
     /// [`SENSOR_NOISE`].
     fn measure(&mut self, measured: f64) {
@@ -252,7 +254,7 @@ impl KeyedProcess<Series, Reading> for Kalman {
     }
 }
 
-/// The last values of one sensor and kind, the oldest first.
+/// The last estimates of one sensor and kind, at most [`TRAIN_WINDOW`], the oldest first.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Window {
     values: [f64; TRAIN_WINDOW],
@@ -260,7 +262,6 @@ struct Window {
 }
 
 impl Window {
-    /// Adds a value, and drops the oldest one if there would be too many.
     fn push(&mut self, value: f64) {
         if self.count == TRAIN_WINDOW {
             self.values.rotate_left(1);
@@ -270,8 +271,8 @@ impl Window {
         self.count += 1;
     }
 
-    /// Returns the mean of the next [`PREDICTED`] values on the line through all values, fitted by least squares; `None`
-    /// while there are fewer than [`TRAIN_WINDOW`].
+    /// Returns the mean of the next [`PREDICTED`] values on the line through all values, fitted by least squares;
+    /// `None` while there are fewer than [`TRAIN_WINDOW`] values.
     fn predicted(&self) -> Option<f64> {
         if self.count < TRAIN_WINDOW {
             return None;
@@ -291,8 +292,8 @@ impl Window {
     }
 }
 
-/// Regression: emits the mean of the predicted values after each estimate, once the window is full. State: the last
-/// estimates of each sensor and kind.
+/// Regression: emits the mean of the predicted values after each estimate of a sensor and kind, from the estimate
+/// number [`TRAIN_WINDOW`] on. State: the last estimates of each sensor and kind.
 struct Regression {
     work: Work,
 }
@@ -316,8 +317,8 @@ impl KeyedProcess<Series, Reading> for Regression {
     }
 }
 
-/// Distinct: emits after each reading the estimated number of sensors that have sent one of its kind. State: the registers
-/// of each kind.
+/// Distinct: emits after each reading the estimated number of sensors that have sent a reading of its kind. State: the
+/// registers of the estimate, for each kind.
 struct Distinct {
     work: Work,
 }
@@ -345,15 +346,15 @@ impl KeyedProcess<Kind, Reading> for Distinct {
     }
 }
 
-/// Points of one statistic and kind that wait for a plot, and the number of plots before it.
+/// Points of one statistic and kind that wait until there are enough for a plot, and the number of earlier plots.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Gathered {
     number: u64,
     points: Vec<PlotPoint>,
 }
 
-/// Accumulate: emits every [`POINTS_PER_PLOT`] points of a statistic and kind together. State: the points that wait, of 15
-/// statistics and kinds.
+/// Accumulate: emits every [`POINTS_PER_PLOT`] points of a statistic and kind together. State: the points that wait,
+/// for each of 15 pairs of a statistic and a kind.
 struct Accumulate {
     work: Work,
 }
@@ -394,7 +395,6 @@ fn millis(event_time: EventTime) -> i64 {
     event_time.as_micros().div_euclid(1_000)
 }
 
-/// The points of a plot.
 #[derive(Clone, PartialEq, Debug)]
 struct Points {
     key: (Statistic, Kind),

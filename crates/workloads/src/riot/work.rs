@@ -6,15 +6,17 @@
 
 use std::hint::black_box;
 
-/// Largest additional cost of an operator of weight 1, in microseconds: three times the dearest operator of the paper.
+/// Largest additional cost of an operator of weight 1, in microseconds of CPU time per record: three times the dearest
+/// operator of the Lachesis paper.
 pub const COST_US_MAX: i64 = 10_000;
 
-/// A relative weight of 1, which stands for the cost that a run asks for.
+/// The number that stands for a weight of 1, since weights are in hundredths. An operator of this weight has the cost
+/// that a run asks for.
 pub const WEIGHT_ONE: u64 = 100;
 
-/// A number of rounds of arithmetic that an operator does for each record. It takes CPU time and never sleeps. It reads no
-/// clock, so a thread that loses its core in between still does all of it. The caller finds out how many rounds a
-/// microsecond has.
+/// A number of rounds of arithmetic that an operator does for each record. This takes CPU time and never sleeps. No
+/// clock is read, so a thread that loses its core in between still does all rounds. The caller measures how many rounds
+/// take a microsecond.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Work {
     rounds: u64,
@@ -29,7 +31,7 @@ impl Work {
         Work { rounds }
     }
 
-    /// Returns the work of an operator whose relative weight is given in hundredths.
+    /// Returns the work of an operator with this weight, in hundredths; `self` is the work at weight 1.
     #[must_use]
     pub const fn weighted(self, hundredths: u64) -> Self {
         let rounds = self.rounds as u128 * hundredths as u128 / WEIGHT_ONE as u128;
@@ -45,7 +47,7 @@ impl Work {
     }
 }
 
-/// Multiplies as often as asked. Each product depends on the one before, so the rounds cannot overlap.
+/// Does this number of multiplications. Each depends on the product of the one before, so they cannot overlap.
 #[inline(never)]
 fn spin(rounds: u64) {
     let mut number = black_box(1_u64);

@@ -63,7 +63,6 @@ impl YsbGenerator {
 }
 
 impl fmt::Debug for YsbGenerator {
-    /// Debug output leaves out the cache of events, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("YsbGenerator").finish_non_exhaustive()
     }

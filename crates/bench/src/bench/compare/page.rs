@@ -256,7 +256,6 @@ fn parameters(comparison: &Comparison) -> String {
     format!("{head}{rows}</table></div>")
 }
 
-/// Escapes text for use between the tags of HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

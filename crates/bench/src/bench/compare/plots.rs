@@ -7,7 +7,6 @@ use crate::bench::comparison::{Comparison, Run};
 use crate::bench::observe::Ran;
 use crate::bench::report::GroupFigures;
 
-/// The version of Vega-Lite's schema that the plots follow.
 const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
 
 /// Largest number of timeline entries (steps of tasks that workers ran) drawn for each policy or mode: more

@@ -53,10 +53,10 @@ pub const RUN_S: f64 = 4.0;
 /// adapts this seldom.
 pub const ADAPTATION_S: f64 = 0.1;
 
-/// The mode with which Enjima's Figure 5 compares: threads and queues.
+/// Label of the mode with which the paper compares the others: a thread for each operator, and queues.
 const BASELINE: &str = "TQ";
 
-/// Label of Enjima's own mode, in its literal form.
+/// Label of Enjima's own mode (workers and blocks), with its policy in the paper's literal form.
 pub const ENJIMA: &str = "Enjima";
 
 /// A figure of the paper.

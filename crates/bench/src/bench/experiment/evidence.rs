@@ -70,7 +70,8 @@ pub fn told(
     told_at(pairs, labels, &place, shown)
 }
 
-/// Describes the medians of a figure of two kinds of runs in words, behind the words `place`.
+/// Describes the medians of a figure of two kinds of runs in words. The text begins with `place`, which says at which
+/// value of the parameter the runs were.
 pub fn told_at(
     pairs: &[Option<(f64, f64)>],
     labels: [&str; 2],

@@ -47,20 +47,22 @@ pub const RUN_S: f64 = 31.0;
 /// CPU time that an operator of weight 1 takes for a record.
 const OPERATOR_COST: Span = Span::from_micros(100);
 
-/// Least warm-up of every run in seconds: predictions of STATS need ten readings of a sensor, which it then has.
+/// Least warm-up of every run in seconds. In this time each sensor sends the ten readings that predictions of STATS
+/// need.
 const WARMUP_S: f64 = 25.0;
 
-/// Records per second of the first run that measures the capacity. One core takes them.
+/// Records per second that are offered in the first run that measures the capacity of one core, which certainly keeps
+/// up with them.
 const PROBE_PER_S: f64 = 100.0;
 
-/// Load of the second run that measures the capacity, as a share of what the first one tells.
+/// Rate of the second run that measures the capacity, as a share of the capacity that the first run has found.
 const NEAR: f64 = 0.9;
 
 /// Measured time of each run that measures the capacity, in seconds.
 const PROBE_S: f64 = 5.0;
 
-/// Time that counts as that between two firings of a window, in seconds. The queries have no windows of time; after the
-/// warm-up each of their operators puts something out far more often.
+/// Time in seconds that stands for the time between two firings of a window. The queries have no windows of time; after
+/// the warm-up each of their operators emits results far more often.
 pub const FIRING_S: f64 = 1.0;
 
 /// Time between two rounds of steering, unless the experiment varies it.
@@ -69,8 +71,9 @@ const PERIOD_S: f64 = 1.0;
 /// Load at which claims about the point of saturation are judged, as a multiple of the capacity.
 const SATURATION: f64 = 1.0;
 
-/// Load at which claims about the highest rate are judged, and of the experiments on queues and on the period. In the
-/// paper the highest rate is 1.2 times the one at which its best form saturates.
+/// Load, as a multiple of the capacity, at which claims about the highest rate are judged, and at which the experiments
+/// on queues and on the time between rounds run. In the paper the highest rate is 1.2 times the one at which its best
+/// form saturates.
 const BEYOND: f64 = 1.2;
 
 /// Name of the task that makes the records.
@@ -82,7 +85,7 @@ const MOD: &str = "Lachesis-Mod";
 const MOD_RT: &str = "Lachesis-Mod-RT";
 const EDGEWISE: &str = "EdgeWise";
 
-/// The steered systems, with their options.
+/// The systems whose threads are steered, each with its value of the option `--steer`.
 const STEERED: [(&str, &str); 3] =
     [(EARLIER, "congestion_v1:nice"), (MOD, "congestion:nice"), (MOD_RT, "congestion:rt")];
 
@@ -90,7 +93,7 @@ const STEERED: [(&str, &str); 3] =
 #[cfg(test)]
 pub const SYSTEMS: [&str; 5] = [OS, EARLIER, MOD, MOD_RT, EDGEWISE];
 
-/// A figure or table of the paper.
+/// A figure of the paper on Lachesis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Panel {
     /// Figure 5: ETL, nice values.
@@ -110,7 +113,7 @@ pub enum Panel {
 }
 
 impl Panel {
-    /// Returns the plan of the runs from which the panel is drawn.
+    /// Returns the plan of the runs from which the panel, a figure of the paper, is drawn.
     pub fn plan(self, is_quick: bool) -> Plan {
         let loads: &[f64] = if is_quick { &[0.9, 1.0, 1.2] } else { &[0.7, 0.9, 1.0, 1.1, 1.2, 2.0] };
         let about = "A thread for each operator, all on one core, and an operator takes 0.1 ms of CPU time for a record, times its \
@@ -167,8 +170,8 @@ impl Panel {
         }
     }
 
-    /// Returns by which factor a run is longer. All runs that differ in their period only are as long as those of the
-    /// longest one need, since latency beyond saturation grows with the length of a run.
+    /// Returns by which factor a run is longer than [`RUN_S`]. Runs that differ only in the time between two rounds are
+    /// all as long as the longest such time requires, since latency beyond saturation grows with the length of a run.
     pub const fn stretch(self) -> f64 {
         match self {
             Panel::Period => 5.0,
@@ -191,8 +194,8 @@ impl Panel {
         run.period = Span::from_micros((self.period_s(at) * 1e6) as i64);
     }
 
-    /// Returns the claims of the paper about the panel, with their verdicts. Claims about saturation are judged at
-    /// [`SATURATION`], and those about the highest rate at [`BEYOND`].
+    /// Returns the claims of the paper about this figure of it, with their verdicts. Claims about saturation are judged
+    /// at [`SATURATION`], and those about the highest rate at [`BEYOND`].
     pub fn claims(self, runs: Evidence<'_>) -> Vec<Claim> {
         let (saturation, beyond) = (Some(SATURATION), Some(BEYOND));
         let ours = "ours: queues are of more equal length than those of the OS";
@@ -297,13 +300,14 @@ impl Panel {
     }
 }
 
-/// Returns the options of all runs, with the capacity of one core as their rate. It is measured first: at a low rate, and
-/// then at [`NEAR`] of what that tells, where records are read in larger blocks, and cost less.
+/// Returns the options of all runs, with the capacity of one core as their rate. Two runs measure it: one at a low
+/// rate, and one at [`NEAR`] times the capacity that the first one finds. At a higher rate records are read in larger
+/// blocks, and cost less.
 pub fn resolved(
     args: BenchArgs,
     run_once: &mut dyn FnMut(&BenchArgs) -> Result<Figures>,
 ) -> Result<BenchArgs> {
-    // A run without a warm-up stays one, so that its claims are not tested.
+    // If no warm-up is asked for, none is added, so that the claims of the experiment count as not tested.
     let warmup = if args.warmup > 0.0 { args.warmup.max(WARMUP_S) } else { 0.0 };
     let args = BenchArgs { workers: 1, operator_cost: OPERATOR_COST, warmup, ..args };
     let probe = BenchArgs {
@@ -330,7 +334,8 @@ pub fn resolved(
     Ok(BenchArgs { rate: Rate::PerSecond(capacity_per_s.max(1.0) as u64), ..args })
 }
 
-/// Returns the number of records a second that reached the sink, each with a marker.
+/// Returns the number of records per second that reached the sink. Each record has a latency marker, so markers are
+/// counted.
 fn processed_per_s(figures: &Figures) -> Option<f64> {
     Some(figures.latency_us?.count as f64 / figures.seconds)
 }
@@ -377,7 +382,6 @@ fn evener(runs: Evidence<'_>, paper: &str, labels: Pair, at: Option<f64>) -> Cla
     claim.unless(runs.too_short(&labels, at))
 }
 
-/// Returns the run of a system in a repetition.
 fn run_of<'a>(runs: Evidence<'a>, label: &str, at: Option<f64>, repetition: u32) -> Option<&'a Run> {
     runs.found.runs.iter().find(|run| run.label == label && run.at == at && run.repetition == repetition)
 }
@@ -386,7 +390,7 @@ fn run_of<'a>(runs: Evidence<'a>, label: &str, at: Option<f64>, repetition: u32)
 fn flatter(runs: Evidence<'_>, paper: &str, labels: Pair, at: Option<f64>) -> Claim {
     let of = |label, repetition| {
         let series = &run_of(runs, label, at, repetition)?.series;
-        // What waits in front of a source is not in the series.
+        // The records that wait in front of a source are not part of the series, so the source is left out.
         let queues = series.tasks.iter().zip(&series.mean_pending).filter(|(task, _)| *task != SOURCE);
         variation(&queues.map(|(_, mean)| *mean).collect::<Vec<_>>())
     };
@@ -405,8 +409,8 @@ fn variation(of: &[f64]) -> Option<f64> {
     (0.0 < mean).then(|| variance.sqrt() / mean)
 }
 
-/// Least rank correlation of queues and priorities with which priorities count as following queues. The paper shows
-/// bars, and gives no number.
+/// Least rank correlation of the mean queue lengths and mean priorities of operators with which the paper's claim that
+/// priorities follow queues holds. The paper shows bars, and gives no number.
 const FOLLOWS: f64 = 0.5;
 
 /// Judges the claim that the mean priorities of a system follow the mean lengths of queues: by the rank correlation.
@@ -444,7 +448,7 @@ fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     (0.0 < spread).then(|| products / spread)
 }
 
-/// Ratio of a figure of two runs, above 1 in favour of the first.
+/// A function that returns the ratio of a figure of two runs. A ratio above 1 is in favour of the first run.
 type Ratio = fn(&Figures, &Figures) -> Option<f64>;
 
 fn processed_ratio(ours: &Figures, other: &Figures) -> Option<f64> {
@@ -463,14 +467,16 @@ fn table<const N: usize>(runs: Evidence<'_>, others: [(&'static str, f64, f64); 
         let latency = format!("Table 1: and {less} % less end-to-end latency");
         [
             tabled(runs, throughput, 1.0 + more / 100.0, other, (processed_ratio, mean)),
-            // The paper averages reductions, so ratios of latencies are averaged as shares of the other's.
+            // The paper averages reductions of latency in per cent. Hence the inverse ratios are averaged here: the
+            // harmonic mean.
             tabled(runs, latency, 1.0 / (1.0 - less / 100.0), other, (latency_ratio, harmonic_mean)),
         ]
     };
     others.into_iter().flat_map(of_other).collect()
 }
 
-/// Judges that real-time threads are better than another system by `claimed`, by a ratio and the mean of it over loads.
+/// Judges the claim that real-time threads are `claimed` times as good as another system: by `ratio` at each load
+/// beyond what one core takes, and by `mean` of these ratios.
 fn tabled(
     runs: Evidence<'_>,
     paper: String,

@@ -268,7 +268,8 @@ fn worse(runs: Evidence<'_>, at: Option<f64>, label: &str, claimed: [f64; 2]) ->
     QUANTILES.into_iter().zip(claimed).map(of_quantile).collect()
 }
 
-/// Judges the claim that with Cameo at least the share `bound` of the jobs' windows was in time.
+/// Judges the claim that with Cameo at least the share `bound` of the windows of the latency-sensitive jobs had their
+/// results in time.
 fn kept(paper: &str, runs: Evidence<'_>, at: Option<f64>, bound: f64) -> Claim {
     let pairs = runs.found.pairs([("Cameo", at), ("Cameo", at)], in_time);
     let shares: Vec<Option<f64>> = pairs.into_iter().map(|pair| Some(pair?.0)).collect();

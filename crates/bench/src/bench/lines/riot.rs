@@ -38,8 +38,8 @@ pub struct Etl {
 }
 
 impl Etl {
-    /// Reads the registry that the options name, or takes the one of generated sensors. Refuses results that would
-    /// replace the registry.
+    /// Reads the registry that the options name, or takes the one of generated sensors. Refuses result files that would
+    /// replace the file of the registry.
     pub fn of(args: &BenchArgs) -> Result<Self> {
         let (registry, places) = match &args.registry {
             Some(path) => {
@@ -101,7 +101,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Creates the workload with the work that the options ask for.
+    /// Creates the workload, whose operators take the additional CPU time that the options ask for.
     pub fn of(args: &BenchArgs) -> Self {
         Stats { work: work(args) }
     }
@@ -158,13 +158,15 @@ fn registry_text(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Rounds of work of one measurement, some 40 us, so that most measurements are not interrupted.
+/// Number of rounds of arithmetic in one measurement of their speed. They take some 40 us, so most measurements are not
+/// interrupted.
 const TRIAL_ROUNDS: u64 = 30_000;
 
-/// Number of measurements, of which the shortest counts.
+/// Number of measurements of the speed of arithmetic. The shortest time counts.
 const TRIALS: u32 = 200;
 
-/// Returns the work that takes the CPU time which the options ask for on this machine.
+/// Returns the additional work of an operator of weight 1: the rounds of arithmetic that take the CPU time of
+/// `--operator-cost` on this machine.
 fn work(args: &BenchArgs) -> Work {
     if args.operator_cost == Span::ZERO {
         return Work::NONE;

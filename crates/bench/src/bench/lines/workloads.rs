@@ -127,8 +127,8 @@ pub struct Tweets {
 }
 
 impl Tweets {
-    /// Reads the lexicon that the options name, or takes the one of generated tweets. Refuses results that
-    /// would replace the lexicon.
+    /// Reads the lexicon that the options name, or takes the one of generated tweets. Refuses result files
+    /// that would replace the file of the lexicon.
     pub fn of(args: &BenchArgs) -> Result<Self> {
         let workload = match &args.lexicon {
             Some(path) => {

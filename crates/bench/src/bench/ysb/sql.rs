@@ -28,7 +28,6 @@ use crate::bench::windows;
 /// Number of events after which the events of the connector repeat, with new event times.
 const PERIOD: u64 = 1 << 20;
 
-/// SQL query that counts views per campaign and window.
 const VIEWS: &str = "
     SELECT window_start, campaign, COUNT(*) AS views
     FROM TABLE(TUMBLE(TABLE viewed, DESCRIPTOR(event_time), INTERVAL '10' SECOND))

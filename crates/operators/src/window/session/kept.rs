@@ -138,7 +138,7 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
             }
             fold.merge(&mut session.content.0, fired.content);
             session.content.1 = Some(session.last);
-            // The session is given a timer again, because it may have waited for an open session without one.
+            // A timer is set for the session again, because it has none if it has waited for an open session.
             session.timer = session.last;
             last = Some(session.last);
         });

@@ -32,12 +32,12 @@ impl Reach {
     }
 }
 
-/// The rule by which the contents of two sessions are merged.
+/// The rule by which the contents of two sessions, such as their accumulators, are merged.
 pub(super) trait Melt<A> {
     /// Merges the content of a later session into `content`, which is that of the earlier one.
     fn melt(&self, content: &mut A, later: A);
 
-    /// Returns the bytes that the content of a session holds beyond itself.
+    /// Returns the bytes that the content of a session holds beyond its own size.
     fn held(&self, content: &A) -> usize;
 }
 
@@ -151,7 +151,8 @@ pub(super) struct Sessions<A> {
 }
 
 impl<A> Sessions<A> {
-    /// Bytes of the first node of a tree of sessions: the node has room for eleven sessions, and has links.
+    /// Bytes of the first node of a tree of sessions: the node has room for eleven sessions, and links to
+    /// other nodes.
     pub(super) const TREE_BYTES: usize = 11 * size_of::<(EventTime, Session<A>)>() + 2 * size_of::<usize>();
 
     /// Bytes of one more session in a tree that has several nodes: such nodes are at least half full.

@@ -10,7 +10,7 @@ use thalweg_model::{Allowance, EventTime};
 
 use crate::funded::room_in_heap;
 
-/// Number of timers without a session up to which no timers are removed.
+/// Timers without a session are removed only if there are more than this number.
 const STALE_TIMERS_MAX: usize = 64;
 
 /// The timer of a session. Its instant is the last one that the session contained when the timer was set.

@@ -26,7 +26,7 @@
 
 use super::EnjimaSettings;
 
-/// Processing time that one query has received, compared with other queries.
+/// Processing time that one query has received, as its lead over the query that received the least.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Share {
     /// Time that the query has received beyond that of the least served query, in ns.

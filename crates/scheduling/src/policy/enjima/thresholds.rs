@@ -29,7 +29,8 @@ pub struct ThresholdRange {
 }
 
 impl ThresholdRange {
-    /// Returns the value of an eligibility threshold that follows `value`, by Eq. 5 of the Enjima paper.
+    /// Returns the next value of an eligibility threshold whose present value is `value`, at the latency
+    /// gradient `gradient` (Eq. 5 of the Enjima paper).
     fn adjusted(&self, value: f64, gradient: f64) -> f64 {
         let next = value + (gradient * value).min(self.max_step);
         if self.min <= next && next < self.max { next } else { value }
@@ -47,7 +48,8 @@ pub(super) struct Thresholds {
     samples: u64,
 }
 
-/// The thresholds before an adjustment, and the latency gradient at which the adjustment was made.
+/// The thresholds before their last adjustment, and the latency gradient at which it was made. They are
+/// restored if the gradient has risen by the next adaptation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Adjustment {
     event_records: f64,

@@ -50,8 +50,8 @@ impl Default for MemoryMode {
 }
 
 impl MemoryMode {
-    /// Returns the state of memory mode (run first what frees memory) that follows this one at
-    /// `snapshot.now`.
+    /// Returns the state of memory mode (run first what frees memory) at an evaluation at `snapshot.now`, if
+    /// this is the state at the evaluation before.
     pub(super) fn next(self, settings: &KlinkSettings, snapshot: &Snapshot) -> MemoryMode {
         let Snapshot { now, memory_used_bytes: used, memory_limit_bytes: limit, .. } = *snapshot;
         match self {
@@ -86,18 +86,18 @@ pub(super) struct Pipeline {
     pub(super) place: u32,
 }
 
-/// Number of records that a query's operators would release from memory, if they ran one after the other from
-/// the sources on.
+/// Number of records that a query's operators would release from memory in a cycle, if they ran one after the
+/// other in topological order. It is computed operator by operator, without the sources.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Release {
     pending: f64,
-    /// Number of records that the operator considered last would have put out once it and those before had run; of an
-    /// operator with copies, those that its copies considered so far would have put out.
+    /// Number of records that the last operator added would have put out, once it and the operators before it
+    /// had run. If it has several copies, it is the number put out by the copies added so far.
     left: f64,
-    /// Number of copies of the operator considered last.
+    /// Number of copies of the operator that was added last.
     copies: u32,
-    /// Number of these copies that are still to be considered, and the records that each of them will take of those
-    /// which the operators before have put out.
+    /// Number of copies of the last operator that are not added yet. `share` is the number of records that
+    /// each copy takes of those put out by the operators before.
     copies_to_come: u32,
     share: f64,
     cost_ns: f64,
@@ -115,8 +115,9 @@ impl Release {
         let pending = state.pending as f64;
         let selectivity = selectivity(state, 0.0);
         if self.copies_to_come == 0 || state.copies != self.copies {
-            // A new operator begins. If a copy of the operator before has ended, its share was not taken. If the new
-            // operator has as many copies as that one had, its first copy counts as the one that has ended.
+            // A new operator begins. If not all copies of the operator before came, one of them has ended,
+            // and its share was not taken. If the new operator has as many copies as that one, its first copy
+            // is counted in place of the one that has ended.
             let comes = self.left_with_copies();
             (self.copies, self.copies_to_come) = (state.copies, state.copies.max(1));
             (self.share, self.left) = (comes / f64::from(self.copies_to_come), 0.0);
@@ -133,8 +134,8 @@ impl Release {
         }
     }
 
-    /// Returns the number of records that would be left once the operators considered so far had run, including the
-    /// shares of copies that are still to be considered.
+    /// Returns the number of records that would be left once the operators added so far had run, with the
+    /// records that wait for copies which are not added yet.
     fn left_with_copies(&self) -> f64 {
         (self.left + self.share * f64::from(self.copies_to_come)).min(MOST)
     }

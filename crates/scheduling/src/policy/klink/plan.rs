@@ -14,7 +14,7 @@ pub(super) struct QueryPlan {
     pub(super) slack_ns: f64,
     /// Time in ns to process all pending input of the query.
     cost_ns: f64,
-    /// Number of operators of the query that the evaluation, which goes from the sinks up, has numbered so
+    /// Number of operators of the query that the evaluation, which goes from the sinks up, has visited so
     /// far.
     pub(super) operators: u32,
     /// Arrival of the oldest input of the query's operators; `None` if no input waits.
@@ -41,7 +41,8 @@ impl QueryPlan {
         }
     }
 
-    /// Returns the facts about the query from which the slack of its streams is computed.
+    /// Returns, for the slack of the query's streams, the cost of its pending input and the time since which
+    /// the input of its sources has not been read.
     pub(super) fn known(&self, now: ProcessingTime) -> Known {
         let unseen_since_ns = self.oldest_at_sources.map_or(0.0, |oldest| from_now_ns(oldest, now).min(0.0));
         Known { now, unseen_since_ns, cost_ns: self.cost_ns }

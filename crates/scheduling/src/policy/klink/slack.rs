@@ -106,7 +106,8 @@ struct Expected {
 }
 
 impl Expected {
-    /// Returns the expected time in ns until the awaited watermark arrives.
+    /// Returns the expected time in ns until the awaited watermark arrives, if it has not arrived by time
+    /// zero.
     fn wait_ns(self) -> f64 {
         if self.deviation_ns > 0.0 {
             self.deviation_ns * mean_excess(-self.mean_ns / self.deviation_ns)
@@ -122,8 +123,9 @@ impl Expected {
         (self.mean_ns - reach_ns, self.mean_ns + reach_ns)
     }
 
-    /// Eq. 8: returns the sum over x, from max(t_min, 0) to t_max in steps of r, of
-    /// P(x <= w < x + r | w >= 0) (x + r - charge).
+    /// Eq. 8: returns the sum over x, from max(t_min, 0) to t_max in steps of r, of P(x <= w < x + r | w >=
+    /// 0) (x + r - charge). The charge is the time in ns to process the input that the query holds, plus the
+    /// time since its sources were last read.
     ///
     /// Kept from the paper: the right end of each step, which makes the slack longer by up to r; arrivals beyond
     /// t_max count as nothing; so an overdue watermark gets the empty sum, 0. Corrected: Eq. 9 has its condition

@@ -6,8 +6,8 @@
 //! State      a left row until the watermark is above `l + upper`, a right one until it is above `r - lower`
 //! Emits      pairs as soon as both rows are there; rows without a match at the first watermark that rules out a
 //!            match, in the order of time
-//! Late       a row behind the watermark of its side: counted, and dropped
-//! Watermark  held back by the distance of a pair behind it: the greater of `upper` and `-lower`, if that is above zero
+//! Late       a row below the watermark of its side: counted, and dropped
+//! Watermark  lowered by how far a pair may be below it: the greater of `upper` and `-lower`, if that is above zero
 //! Cost       two hash look-ups per row, and a search by time among the rows of its key
 //! Source     Flink, "Interval Joins"; `TimeIntervalJoin` for rows that are late
 //!

@@ -11,12 +11,12 @@
 //! update puts in its place.
 //!
 //! The new row of an update has the version of the old row if it has the same time and key. [`Met::replace`]
-//! notes that version until [`Met::replaced`] finds it. Updates that change the time or the key never ask for
-//! the noted version, so only the last [`REPLACED_MAX`] versions are noted. The new row of an update follows
-//! its old row at once, unless a batch ends between them: then up to one batch of each other source of the
-//! left input lies between them. A late row that is added, and is no new row of an update, has a noted
-//! version too, but leaves it noted: if the left input has several sources, it may come between the two rows
-//! of an update.
+//! stores that version until [`Met::replaced`] finds it. Updates that change the time or the key never look
+//! up the stored version, so only the last [`REPLACED_MAX`] versions are stored. The new row of an update
+//! follows its old row at once, unless a batch ends between them: then up to one batch of each other source
+//! of the left input lies between them. A late row that is added, and is no new row of an update, has a
+//! stored version too, but leaves it stored: if the left input has several sources, it may come between the
+//! two rows of an update.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -62,8 +62,8 @@ struct Replaced {
     version: Option<Box<[u8]>>,
     /// Number of updates with this time and key whose new rows did not arrive yet.
     count: u64,
-    /// Sequence number under which the last update with this time and key was stored; an entry of `noted`
-    /// with a smaller number is stale.
+    /// Sequence number under which the last update with this time and key was stored; an entry of the list
+    /// `noted` with a smaller number is stale.
     noted_at: u64,
 }
 

@@ -123,7 +123,8 @@ struct Candidate {
 }
 
 /// An output row of a regular join: its kind of change, the index of the arriving row, and the index of the
-/// candidate with the row of the other input. `None` stands for a half that is padded with NULL.
+/// candidate (possible pair) that has the row of the other input. For `None`, that half of the row is padded with
+/// NULL.
 type Made = (RowKind, Option<u32>, Option<u32>);
 
 impl RegularJoin {

@@ -80,7 +80,6 @@ impl RowStore {
         (0..columns).map(|column| gathering.column(column)).collect()
     }
 
-    /// Returns the bytes that the stored batches hold.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -19,9 +19,7 @@ use crate::plan::{Column, Join, JoinKind};
 pub struct Shape {
     /// Kind of the join: inner, outer, semi or anti.
     pub(super) kind: JoinKind,
-    /// Schemas of the two inputs of the join.
     pub(super) inputs: [SchemaRef; 2],
-    /// Schema of the output rows of the join.
     pub(super) output: SchemaRef,
     keys: [Vec<Typed>; 2],
     is_null_equal: Vec<bool>,
@@ -47,7 +45,6 @@ impl Shape {
         }
     }
 
-    /// Returns the types of the join keys.
     pub(super) fn key_types(&self) -> Vec<SqlType> {
         self.keys[0].iter().map(|key| key.of.clone()).collect()
     }
@@ -108,7 +105,6 @@ impl Shape {
         condition.evaluate_booleans(&batch_of(schema, columns, pairs)?).map(Some)
     }
 
-    /// Returns whether the join has a condition beside the equal keys.
     pub(super) fn has_condition(&self) -> bool {
         self.condition.is_some()
     }

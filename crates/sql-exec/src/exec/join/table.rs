@@ -49,7 +49,6 @@ impl Table {
         Ok(Table { rows, index, heads, nexts })
     }
 
-    /// Returns the bytes that the hash table and its rows hold.
     pub(super) fn bytes(&self) -> usize {
         bytes_of(&self.rows) + self.index.bytes() + 4 * (self.heads.len() + self.nexts.len())
     }
@@ -191,7 +190,6 @@ impl Probe {
         (UInt32Array::from(lefts), UInt32Array::from(rights))
     }
 
-    /// Returns the bytes that the left rows and their positions hold.
     pub(super) fn bytes(&self) -> usize {
         bytes_of(&self.rows) + 5 * self.firsts.len()
     }

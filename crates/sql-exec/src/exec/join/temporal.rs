@@ -24,10 +24,10 @@
 //!
 //! [`met`]: super::met
 //!
-//! Differs from Flink: a left row that is retracted behind the watermark retracts the pair that came out.
-//! Flink looks the version up again, and that version may be gone. Before FLINK-39719, Flink did not drop
-//! late left rows, but matched them with the versions that were left. In Flink, late versions match the rows
-//! that still wait, which depends on how both inputs interleave.
+//! Differs from Flink: a left row that is retracted below the watermark retracts the pair that came out. Flink looks
+//! the version up again, and that version may be gone. Before FLINK-39719, Flink did not drop late left rows, but
+//! matched them with the versions that were left. In Flink, late versions match the rows that still wait, which
+//! depends on how both inputs interleave.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

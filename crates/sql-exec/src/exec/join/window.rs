@@ -9,7 +9,7 @@
 //! Cost       a hash table of the right rows of a window when it ends, and one look-up per left row
 //! Source     Flink, "Window JOIN"; `WindowJoinOperator` for rows that are late
 //!
-//! A NULL key never matches, but outer and anti joins put such rows out.
+//! A NULL key never matches, but outer and anti joins emit such rows.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,6 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 use super::{KeyState, Over, Past, past_bytes};
 
 impl Over {
-    /// Saves the state of an OVER operator: keys, accumulators, frames, timers and waiting rows.
     pub(super) fn save_all(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         self.calls.save(state)?;
@@ -23,7 +22,6 @@ impl Over {
         self.waiting.as_ref().map_or(Ok(()), |waiting| waiting.save(state))
     }
 
-    /// Replaces the state of an OVER operator by a saved one.
     pub(super) fn load_all(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.keys.load(state)?;
         self.calls.load(state)?;

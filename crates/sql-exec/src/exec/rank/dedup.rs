@@ -5,7 +5,7 @@
 //! State      per key the row that came out; for first rows by event time, the waiting row and then the fact that it
 //!            came out
 //! Emits      first rows by event time when the watermark has passed them, all others at once
-//! Late       first rows by event time: more than a millisecond behind the watermark. Counted, and dropped
+//! Late       first rows by event time: more than a millisecond below the watermark. Counted, and dropped
 //! Watermark  forwarded unchanged, after the output of all rows that it has passed
 //! Cost       one look-up per row
 //! Source     Flink, "Deduplication"; `ProcTimeDeduplicateKeepFirstRowFunction`,

@@ -11,7 +11,6 @@ use crate::functions::{Argument, BindError, Bound, Context, EvaluationError, col
 use crate::types::{SqlType, common_type, relabelled};
 use crate::values::ColumnarValue;
 
-/// Binds the array constructor `ARRAY[a, ..]`.
 pub(super) fn array(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let item = common(given.iter(), "elements of an ARRAY")?;
     let of = SqlType::Array(Box::new(item.clone()));
@@ -49,7 +48,6 @@ pub(super) fn map(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     }))
 }
 
-/// Binds the row constructor `ROW(a, ..)`.
 pub(super) fn row(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     if given.is_empty() {
         return Err(BindError::count(0));

@@ -51,7 +51,6 @@ pub(crate) fn refusal(functions: &[Function], call: &str) -> String {
     }
 }
 
-/// Returns the type of the result of a function call.
 pub(crate) fn result_type(functions: &[Function], call: &str) -> String {
     refusal(functions, call).trim_start_matches("it gives ").to_owned()
 }

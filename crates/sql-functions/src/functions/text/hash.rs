@@ -14,32 +14,26 @@ use crate::functions::each::{self, Input, Kind, Nulls, Octets, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// Binds MD5, whose hash has 128 bits.
 pub(super) fn md5(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, hash::<Md5>)
 }
 
-/// Binds SHA1, whose hash has 160 bits.
 pub(super) fn sha1(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, hash::<Sha1>)
 }
 
-/// Binds SHA224, whose hash has 224 bits.
 pub(super) fn sha224(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, hash::<Sha224>)
 }
 
-/// Binds SHA256, whose hash has 256 bits.
 pub(super) fn sha256(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, hash::<Sha256>)
 }
 
-/// Binds SHA384, whose hash has 384 bits.
 pub(super) fn sha384(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, hash::<Sha384>)
 }
 
-/// Binds SHA512, whose hash has 512 bits.
 pub(super) fn sha512(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, hash::<Sha512>)
 }

@@ -95,7 +95,6 @@ fn with_path(given: &[Argument]) -> Result<(Vec<SqlType>, Cache<Result<Path, Str
 struct Cases {
     text: Input<Text>,
     path: Input<Text>,
-    /// The compiled JSON path, if the path is a constant.
     constant: Option<Result<Path, String>>,
 }
 

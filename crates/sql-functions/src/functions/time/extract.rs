@@ -38,13 +38,9 @@ macro_rules! parts {
 }
 
 parts! {
-    /// Binds YEAR, which is EXTRACT(YEAR ...).
     year Year;
-    /// Binds QUARTER, which is EXTRACT(QUARTER ...).
     quarter Quarter;
-    /// Binds MONTH, which is EXTRACT(MONTH ...).
     month Month;
-    /// Binds WEEK, which is EXTRACT(WEEK ...).
     week Week;
     /// Binds DAYOFYEAR, which is EXTRACT(DOY ...).
     day_of_the_year DayOfYear;
@@ -52,11 +48,8 @@ parts! {
     day_of_month Day;
     /// Binds DAYOFWEEK, which is EXTRACT(DOW ...).
     day_of_week DayOfWeek;
-    /// Binds HOUR, which is EXTRACT(HOUR ...).
     hour Hour;
-    /// Binds MINUTE, which is EXTRACT(MINUTE ...).
     minute Minute;
-    /// Binds SECOND, which is EXTRACT(SECOND ...).
     second Second;
 }
 

@@ -105,7 +105,7 @@ impl Zone {
     }
 }
 
-/// Whether a colon separates the hours and minutes of an offset.
+/// Form of an offset from UTC as text: with a colon between hours and minutes, or without.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Colon {
     Between,

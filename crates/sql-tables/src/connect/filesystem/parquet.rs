@@ -17,7 +17,8 @@
 //! bits in the unit of their type, and not in 96 bits; keys `parquet.*` other than `parquet.utc-timezone` are
 //! refused.
 //!
-//! `parquet/pages.rs` computes the memory of pages, which `parquet/open.rs` pays from the budget before a file is read. A file that changes while it is read is an error.
+//! `parquet/pages.rs` computes the memory of pages, which `parquet/open.rs` reserves in the memory budget before a
+//! file is read. A file that changes while it is read is an error.
 
 mod int96;
 mod open;
@@ -65,7 +66,6 @@ use crate::table::TableColumn;
 /// The number of batches between two checks of a file's identity.
 const IDENTITY_CHECK_BATCHES: u64 = if cfg!(test) { 2 } else { 256 };
 
-/// The options of the Parquet format.
 #[derive(Clone, Debug)]
 pub(super) struct ParquetOptions {
     compression: Compression,

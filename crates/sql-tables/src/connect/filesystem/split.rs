@@ -268,7 +268,6 @@ fn metadata(key: &str, file: &Found) -> (SqlType, ArrayRef) {
     }
 }
 
-/// A file of the split that is open for reading.
 struct OpenFile {
     name: String,
     told: Vec<ScalarValue>,

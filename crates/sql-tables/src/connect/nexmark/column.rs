@@ -26,18 +26,18 @@ const FIRST_ID: u64 = 1_000;
 const FIRST_CATEGORY: u64 = 10;
 const CATEGORIES: u64 = 5;
 
-/// The auctions for which bids are drawn: from this many before the last auction to this many after it.
+/// Auctions for which bids are drawn: from 100 before the last auction to 10 after it.
 const AUCTIONS_IN_FLIGHT: u64 = 100;
 const AUCTIONS_AHEAD: u64 = 10;
 
-/// The people who bid and sell: from this many before the last person to this many after the last person.
+/// People who bid and sell: from 1,000 before the last person to 10 after the last person.
 const PEOPLE_ACTIVE: u64 = 1_000;
 const PEOPLE_AHEAD: u64 = 10;
 
-/// In each group of this many consecutive ids, one is hot: the first auction, the first seller, the second bidder.
+/// Number of consecutive ids in a group. One id of each group is hot, so that many events name it: the first
+/// auction, the first seller, the second bidder.
 const HOT_GROUP: u64 = 100;
 
-/// A field of a Nexmark event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Field {
     PersonId,
@@ -127,7 +127,6 @@ impl Field {
     }
 }
 
-/// A column of a Nexmark table.
 #[derive(Clone, Debug)]
 pub(super) enum Column {
     /// The kind of the event as a number: 0 for people, 1 for auctions, 2 for bids.

@@ -10,7 +10,6 @@
 //! So every id follows from the number of its event: a table of one kind has the same rows as that kind in
 //! the whole stream.
 
-/// The kind of a Nexmark event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Person,
@@ -57,7 +56,8 @@ impl Mix {
         self.auctions
     }
 
-    /// Returns how many events of a round precede the events of a kind, and how many events of that kind a
+    /// Returns two numbers for a kind of event in a round, the fixed sequence of people, auctions and bids
+    /// that repeats: how many events of a round precede those of the kind, and how many events of the kind a
     /// round has.
     fn share(&self, kind: Kind) -> (u64, u64) {
         match kind {
@@ -67,7 +67,6 @@ impl Mix {
         }
     }
 
-    /// Returns the kind of the event with the given number.
     pub(super) fn kind_of(&self, event: u64) -> Kind {
         match event % self.round() {
             place if place < self.people => Kind::Person,

@@ -5,7 +5,7 @@
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The way in which the rates of two options alternate.
+/// The way in which the rates that two options give alternate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shape {
     /// The first rate holds for one half of a period, the next rate for the other half.

@@ -9,7 +9,7 @@ use crate::connect::draw;
 /// The hot channels, through which half of all bids come.
 const HOT_CHANNELS: [&str; 4] = ["Google", "Facebook", "Baidu", "Apple"];
 
-/// The number of channels through which the other bids come.
+/// The number of channels that are not hot; the other half of all bids comes through them.
 const OTHER_CHANNELS: u64 = 10_000;
 
 /// The number of positions at which a slice of the letters made in advance may begin.

@@ -1,4 +1,5 @@
-//! The condition of a join, term by term: which say what must be equal, which say how near in time, and the rest.
+//! The condition of a join as a list of terms that must all hold. Some terms say that values are equal, some bound
+//! the difference of event times, the rest are tested for each pair of rows.
 
 use std::cmp::Ordering;
 
@@ -11,17 +12,19 @@ use thalweg_sql_functions::types::{SqlType, common_type};
 use super::super::expression::is_cast;
 use super::{JoinKey, Role, WindowPlaces, are_alike};
 
-/// What all must hold, over the columns of the left, then those of the right.
+/// Terms of a join's condition, which must all hold. They read the columns of the left input, then those of the right
+/// one.
 pub(super) struct Terms<'a> {
     columns: &'a [Column],
-    /// How many columns are those of the left.
+    /// Number of columns of the left input.
     width: usize,
     terms: Vec<Typed>,
-    /// Values of the right that must be equal to one and the same value for all rows of the left.
+    /// Join keys for values of the right input that must equal a constant.
     constant_keys: Vec<JoinKey>,
 }
 
-/// How near event times of both sides are.
+/// Bounds on the difference of the event times of a pair: right minus left, in milliseconds, both bounds included.
+/// The times are columns, each by its index in its input.
 pub(super) struct Bounds {
     pub(super) left_time: usize,
     pub(super) right_time: usize,
@@ -34,7 +37,7 @@ impl<'a> Terms<'a> {
         Terms { columns, width, terms: Vec::new(), constant_keys: Vec::new() }
     }
 
-    /// Adds a condition, whose parts are terms of their own if they must all hold.
+    /// Adds a condition. An AND is split into its terms, and TRUE is dropped.
     pub(super) fn add(&mut self, condition: Typed) {
         match condition.expression {
             Expression::And(terms) => terms.into_iter().for_each(|term| self.add(term)),
@@ -43,8 +46,9 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// The columns of the windows of both sides, if it is said that those are equal, and they are cut alike.
-    /// Tells whether they are cut by the clocks of the session's zone.
+    /// Removes the two terms which say that window starts and window ends of both inputs are equal, and returns the
+    /// indexes of these columns. Also returns whether the windows are cut by local time of the session's zone.
+    /// Returns `None` if there are no such terms, or the inputs cut their windows by different rules.
     pub(super) fn take_windows(&mut self) -> Option<([WindowPlaces; 2], bool)> {
         let windows = |place: usize, is_start: bool| match &self.columns[place].role {
             Role::WindowStart(windows) if is_start => Some(windows),
@@ -74,7 +78,8 @@ impl<'a> Terms<'a> {
         Some((places, is_local))
     }
 
-    /// How near event times are, if it is said from both sides.
+    /// Removes the terms that bound the difference of two event times, and returns the bounds; `None` unless there is
+    /// an upper and a lower bound.
     pub(super) fn take_bounds(&mut self) -> Option<Bounds> {
         let found: Vec<Option<Bound>> = self.terms.iter().map(|term| self.bound(term)).collect();
         let both = |bound: &Bound| {
@@ -95,7 +100,7 @@ impl<'a> Terms<'a> {
         Some(bounds)
     }
 
-    /// What must be equal, and what else must hold.
+    /// Returns the pairs of values that must be equal, and the AND of all other terms; `None` if there are no others.
     pub(super) fn finish(mut self) -> (Vec<JoinKey>, Option<Typed>) {
         let (mut keys, mut rest) = (std::mem::take(&mut self.constant_keys), Vec::new());
         for term in &self.terms {
@@ -107,8 +112,8 @@ impl<'a> Terms<'a> {
         (keys, conjunction(rest))
     }
 
-    /// What must be equal to those columns of the right, one each, and what else must hold; none if a column lacks its
-    /// equal.
+    /// Removes, for each given column of the right input, a term which says that it equals a value of the left input;
+    /// returns these pairs. Returns `None` if a column has no such term.
     pub(super) fn take_keys(&mut self, columns: &[usize]) -> Option<Vec<JoinKey>> {
         let mut keys = Vec::new();
         for column in columns {
@@ -121,7 +126,8 @@ impl<'a> Terms<'a> {
         Some(keys)
     }
 
-    /// Takes out the terms which say that a value of the right is equal to a constant, as keys; false if there are none.
+    /// Turns the terms which say that a value of the right input equals a constant into keys of the join. Returns
+    /// whether there is such a key.
     pub(super) fn take_constant_keys(&mut self) -> bool {
         let terms = std::mem::take(&mut self.terms);
         for term in terms {
@@ -151,18 +157,18 @@ impl<'a> Terms<'a> {
         })
     }
 
-    /// A column of the right, as an expression over the right alone.
+    /// Returns a column of the right input as an expression over the right input alone.
     fn own(&self, place: usize) -> Typed {
         let column = &self.columns[place];
         Typed::column(place - self.width, column.of.clone(), column.is_nullable)
     }
 
-    /// Whether anything must be equal.
+    /// Returns whether a term says that values of both inputs are equal.
     pub(super) fn has_keys(&self) -> bool {
         self.terms.iter().any(|term| self.key(term).is_some())
     }
 
-    /// All that must hold beside what was taken out.
+    /// Returns the AND of the terms that were not removed; `None` if none is left.
     pub(super) fn rest(self) -> Option<Typed> {
         conjunction(self.terms)
     }
@@ -177,7 +183,7 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// The places of a column of either side that are said to be equal.
+    /// Returns the indexes of a left and a right column if the term says that they are equal.
     fn equal_columns(&self, term: &Typed) -> Option<(usize, usize)> {
         let ("=", left, right) = call(term)? else { return None };
         let (left, right) = (left.as_column()?, right.as_column()?);
@@ -185,7 +191,8 @@ impl<'a> Terms<'a> {
         (left < self.width && self.width <= right).then_some((left, right))
     }
 
-    /// An equality of values of both sides, which are found by hash: so they are of one type, which equals by its bits.
+    /// Returns the pair of values, one of each input, that the term says are equal; `None` if it is no such term.
+    /// Both must have the same Arrow type, because rows are found by hashes of the values' bits.
     fn key(&self, term: &Typed) -> Option<JoinKey> {
         let (name, one, other) = call(term)?;
         let is_null_equal = match name {
@@ -204,7 +211,8 @@ impl<'a> Terms<'a> {
         is_fit.then(|| JoinKey { left: left.clone(), right: right.replaced(&own), is_null_equal })
     }
 
-    /// What a comparison of event times of both sides says of `right - left`.
+    /// Returns the bound that a comparison of event times of both inputs sets on `right - left`; `None` for other
+    /// terms.
     fn bound(&self, term: &Typed) -> Option<Bound> {
         let (name, one, other) = call(term)?;
         let ((one, one_ms), (other, other_ms)) = (linear(one)?, linear(other)?);
@@ -230,7 +238,9 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// From below or from above, how far a time of the right may lie behind one of the left; both are places of columns.
+/// Bound of one term on the event time of the right input minus that of the left one, in milliseconds, included;
+/// `None` for a side without a bound. `times` are the indexes of the two time columns among the columns of both
+/// inputs.
 struct Bound {
     times: (usize, usize),
     lower_ms: Option<i64>,
@@ -247,7 +257,8 @@ fn call(term: &Typed) -> Option<(&str, &Typed, &Typed)> {
     }
 }
 
-/// The column that a value is, or that is a whole number widened to it: either way equal values are of equal columns.
+/// Returns the index of the column that a value is, or that a cast widens from one integer type to another. Values
+/// are equal if and only if the columns are.
 fn widened_column(value: &Typed) -> Option<usize> {
     match &value.expression {
         Expression::Call { name, arguments, .. } if is_cast(name) && value.of.is_integer() => {
@@ -269,7 +280,8 @@ fn turned(name: &str) -> &str {
     }
 }
 
-/// A column and a span that is added to it, or a span alone.
+/// Returns a time as a column, by its index, and the milliseconds added to it. A span alone has no column. `None` for
+/// other expressions.
 fn linear(value: &Typed) -> Option<(Option<usize>, i64)> {
     if let Some(place) = value.as_column() {
         return Some((Some(place), 0));

@@ -1,8 +1,8 @@
-//! Tables as of a time: which versions there are, and by what a version is found.
+//! Tables as of a time (FOR SYSTEM_TIME AS OF): the versions of a row, and how a join finds the valid one.
 //!
-//! By event time, a table is versioned if it has a primary key and a watermark, and so is a view that keeps the last row of
-//! each key by event time: `ROW_NUMBER() OVER (PARTITION BY key ORDER BY ts DESC) = 1`. By processing time, rows are looked
-//! up in a table that ends.
+//! By event time, the rows of a table are versions if it has a primary key and a watermark. So are those of a view
+//! that keeps the last row of each key by event time: `ROW_NUMBER() OVER (PARTITION BY key ORDER BY ts DESC) = 1`. By
+//! processing time, rows are looked up in a table that ends.
 //!
 //! Source: Flink's documentation, "Joins" (temporal and look-up joins) and "Versioned Tables".
 
@@ -24,7 +24,7 @@ use crate::bind::expression::{Scope, is_cast};
 use crate::bind::query::Lowering;
 use crate::bind::relations::{VersionNode, unknown_column};
 
-/// A table as of a time, behind whatever names it has.
+/// Returns the table as of a time that a plan reads, under any aliases; `None` for other plans.
 pub(super) fn version_of(logical: &LogicalPlan) -> Option<&VersionNode> {
     match logical {
         LogicalPlan::SubqueryAlias(alias) => version_of(&alias.input),
@@ -33,23 +33,23 @@ pub(super) fn version_of(logical: &LogicalPlan) -> Option<&VersionNode> {
     }
 }
 
-/// By what versions are found.
+/// The way in which a join finds the version of a row.
 pub(super) enum Versions {
-    /// By event time.
+    /// The version is the one that is valid at the event time of the left row.
     Valid {
         left_time: usize,
         right_time: usize,
-        /// The places of the key in the right input.
+        /// Indexes of the key columns in the right input.
         keys: Vec<usize>,
         counts: Counted,
         place: Option<Place>,
     },
-    /// By whatever must be equal, in the table as it is.
+    /// Rows are looked up by equal values in the table as it is now (processing time).
     Present { place: Option<Place> },
 }
 
 impl Versions {
-    /// The join of these versions: how, by which keys, and under which condition.
+    /// Returns the method of the join, its keys, and the further condition on pairs of rows.
     pub(super) fn join(
         self,
         kind: JoinKind,
@@ -66,7 +66,7 @@ impl Versions {
                     let message = "a join with versions of a table is by all columns of its primary key";
                     SqlError::new(Code::Invalid, message).at(place).help("add ON a.k = b.k for each of them")
                 })?;
-                // Whatever else must hold, it must of the version that is valid.
+                // The other terms are tested on the valid version, and do not decide which version is valid.
                 let method = JoinMethod::Temporal { left_time, right_time, counts, ttl_ms: None };
                 Ok((method, keys, terms.rest()))
             }
@@ -85,7 +85,7 @@ impl Versions {
 }
 
 impl Lowering<'_> {
-    /// A table as of a time of the left side, and by what its versions are found.
+    /// Plans a table as of a time of the left input, and returns how its versions are found.
     pub(super) fn versions(
         &self,
         node: &VersionNode,
@@ -132,7 +132,8 @@ impl Lowering<'_> {
         Ok((plan, Versions::Valid { left_time, right_time, keys, counts, place }))
     }
 
-    /// What keeps the last or the first row of each key by event time, if the query is of that form.
+    /// Returns the plan of a query that keeps the first or the last row of each key by event time (ROW_NUMBER);
+    /// `None` for other queries.
     fn one_of_each(&self, logical: &LogicalPlan) -> Result<Option<Chosen>> {
         match logical {
             LogicalPlan::SubqueryAlias(alias) => self.one_of_each(&alias.input),
@@ -165,7 +166,8 @@ impl Lowering<'_> {
                 let Some(chosen) = self.one_of_each(&filter.input)? else { return Ok(None) };
                 let scope = Scope::new(filter.input.schema(), &chosen.plan.columns);
                 let condition = self.expressions.bind_condition(&filter.predicate, &scope)?;
-                // Any other condition would end versions, which only a change can say.
+                // Only `rank = 1` is accepted: any other condition could remove a version, and no change would report
+                // its end.
                 let is_first = chosen.rank.is_some_and(|rank| asks_for_first(&condition, rank));
                 Ok(is_first.then_some(Chosen { is_first_only: true, ..chosen }))
             }
@@ -173,7 +175,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Rows that are ranked by event time within a key.
+    /// Plans a ROW_NUMBER that ranks the rows of each key by event time; `None` for other windows.
     fn ranked_rows(&self, window: &Window) -> Result<Option<Chosen>> {
         let [call] = &window.window_expr[..] else { return Ok(None) };
         let call = match call {
@@ -196,7 +198,7 @@ impl Lowering<'_> {
             return Ok(None);
         }
         let counts = if order.asc { Counted::First } else { Counted::InOrder };
-        // Who is asked for is the first, so the rank is one wherever it is read.
+        // Only rows of rank 1 will be used, so the rank is the constant 1.
         let rank = plan.columns.len();
         let mut columns = plan.columns.clone();
         columns.push(Column::plain("row_number", SqlType::BigInt, false));
@@ -207,19 +209,19 @@ impl Lowering<'_> {
     }
 }
 
-/// A query that keeps one row of each key: all rows, of which the first by rank is meant.
+/// A query that keeps one row of each key. Its plan has all rows; the join uses those of rank 1.
 struct Chosen {
     plan: Plan,
     keys: Vec<usize>,
     time: usize,
     counts: Counted,
-    /// The place of the rank, if it has a column.
+    /// Index of the column with the rank; `None` if the query has no such column.
     rank: Option<usize>,
-    /// Whether only the first by rank are asked for.
+    /// Whether the query has a condition that keeps only the rows of rank 1.
     is_first_only: bool,
 }
 
-/// Whether a condition is `rank = 1`, or says the same.
+/// Returns whether a condition is `rank = 1` or an equal form, such as `rank < 2`. `rank` is the index of the column.
 fn asks_for_first(condition: &Typed, rank: usize) -> bool {
     let Expression::Call { name, arguments, .. } = &condition.expression else { return false };
     let [left, right] = &arguments[..] else { return false };
@@ -248,7 +250,7 @@ fn asks_for_first(condition: &Typed, rank: usize) -> bool {
     matches!((name, number), ("=" | "<=", 1) | ("<", 2))
 }
 
-/// The place of the column of the left side by whose time versions are found.
+/// Returns the index of the time column of the left input that FOR SYSTEM_TIME AS OF names.
 fn time_of(node: &VersionNode, left: &DFSchema) -> Result<usize> {
     let (name, qualifier) = match &node.as_of[..] {
         [.., qualifier, name] => (name, Some(TableReference::bare(qualifier.as_str()))),
@@ -273,7 +275,8 @@ fn no_versions(place: Option<Place>) -> SqlError {
     )
 }
 
-/// Where the columns of a query come from that does nothing but choose and compute.
+/// Returns the table and the index of its column that the column `place` of a plan is; `None` if the plan does more
+/// than filter and project, or the column is computed.
 fn source_of(plan: &Plan, place: usize) -> Option<(&Arc<Table>, usize)> {
     match &plan.node {
         Node::Scan { table, places, .. } => Some((table, *places.get(place)?)),
@@ -282,7 +285,7 @@ fn source_of(plan: &Plan, place: usize) -> Option<(&Arc<Table>, usize)> {
     }
 }
 
-/// The table that a query reads, if it does nothing but choose and compute.
+/// Returns the table that a plan reads; `None` if the plan does more than filter and project.
 fn table_of(plan: &Plan) -> Option<&Arc<Table>> {
     match &plan.node {
         Node::Scan { table, .. } => Some(table),
@@ -291,7 +294,8 @@ fn table_of(plan: &Plan) -> Option<&Arc<Table>> {
     }
 }
 
-/// The places of the primary key of the table that a query reads, if all of it is there.
+/// Returns the indexes of the columns of a plan that are the primary key of the table that it reads; `None` if the
+/// table has no key, or the plan lacks a part of it.
 fn primary_key(plan: &Plan) -> Option<Vec<usize>> {
     let table = table_of(plan)?;
     if table.primary_key.is_empty() {
@@ -304,7 +308,7 @@ fn primary_key(plan: &Plan) -> Option<Vec<usize>> {
     table.primary_key.iter().map(place_of).collect()
 }
 
-/// A table that rows are looked up in is read whole, so it must end.
+/// Checks that a plan reads only a table that comes to an end, because a lookup join reads the table whole.
 fn check_ends(plan: &Plan, place: Option<Place>) -> Result<()> {
     let Some(table) = table_of(plan) else {
         let message = "rows are looked up in a table, and this is a query that does more than read one";
@@ -314,7 +318,7 @@ fn check_ends(plan: &Plan, place: Option<Place>) -> Result<()> {
     };
     let option = |name: &str| table.options.get(name).map(|option| option.value.as_str());
     let ends = match option("connector") {
-        // Tables of tests have none.
+        // Tables of tests have no connector, and their rows come to an end.
         None => true,
         Some("filesystem") => option("source.monitor-interval").is_none(),
         Some("datagen") => option("number-of-rows").is_some(),

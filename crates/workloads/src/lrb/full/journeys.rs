@@ -20,7 +20,7 @@ const SILENCE_MAX: Span = Span::from_secs(60);
 /// An event in the journey of a car, derived from its reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CarEvent {
-    /// The car was seen somewhere, at some speed.
+    /// A report of the car that counts, with its segment and its speed.
     Seen(Sighting),
     /// The car entered a segment.
     Entered(Entry),

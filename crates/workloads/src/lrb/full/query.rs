@@ -45,13 +45,13 @@ pub type HistoricalTolls = Table<(u32, u8, u16), u32>;
 /// Sinks of the four kinds of answers. Each answer is stamped with the time of its report or request.
 #[derive(Clone, Copy, Debug)]
 pub struct FullSinks<A, B, C, D> {
-    /// Sink of announcements to each car that enters a segment; type 0.
+    /// Sink of the benchmark's answers of type 0: announcements to each car that enters a segment.
     pub tolls: A,
-    /// Sink of notices to cars near an accident; type 1.
+    /// Sink of the benchmark's answers of type 1: notices to cars near an accident.
     pub notices: B,
-    /// Sink of answers to balance requests; type 2.
+    /// Sink of the benchmark's answers of type 2: answers to balance requests.
     pub balances: C,
-    /// Sink of answers to requests for the tolls of a day in the past; type 3.
+    /// Sink of the benchmark's answers of type 3: answers to requests for the tolls of a day in the past.
     pub dailies: D,
 }
 

@@ -74,7 +74,7 @@ pub struct Traffic {
 /// Announcement to a car that enters a segment. If [`Entry::leaves`] is true, the car is not told of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Announcement {
-    /// The entry into the segment, by the car that is answered.
+    /// The entry of a car into a segment, which this announcement answers.
     pub entry: Entry,
     /// The rounded average speed over five minutes, in miles per hour; 0 if no car was there.
     pub lav_mph: u64,

@@ -174,7 +174,6 @@ pub(super) fn group_accidents(rows: &[Record<Place>], segments: &mut Segments) {
     }
 }
 
-/// Sink: collects the results of the loop.
 #[inline(never)]
 fn take(rows: &[Windowed<Segment, SegmentReport>], results: &mut Vec<Windowed<Segment, SegmentReport>>) {
     results.extend_from_slice(rows);

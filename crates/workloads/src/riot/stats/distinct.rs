@@ -8,11 +8,12 @@ pub const REGISTER_BITS: u32 = 10;
 /// Number of registers.
 pub const REGISTER_COUNT: usize = 1 << REGISTER_BITS;
 
-/// Factor of the estimate by a large number of registers.
+/// The factor `alpha` of the estimate (see [`Registers`]) for a large number of registers.
 const ALPHA: f64 = 0.39701;
 
-/// The registers of an estimate: the greatest rank of the hashes of each, where the rank is the place of the lowest bit that
-/// is set, counted from 1.
+/// The registers of an estimate. The lowest bits of a hash choose a register, which keeps the greatest rank
+/// of its hashes. The rank of a hash is the place of the lowest bit that is set among the other bits, counted
+/// from 1.
 ///
 /// Source: Durand and Flajolet, "Loglog Counting of Large Cardinalities", ESA 2003, section 2: `E = alpha m 2^(mean rank)`.
 /// While that is at most 2.5 per register and a register is empty, the estimate is `m ln(m / empty)` instead, which is
@@ -20,11 +21,10 @@ const ALPHA: f64 = 0.39701;
 /// RIoTBench does without it, and reports 813 for no value at all.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Registers {
-    /// The ranks, none before the first value.
+    /// The rank of each register, 0 for one without a hash; empty before the first value.
     ranks: Vec<u8>,
-    /// Sum of all ranks.
     sum: u32,
-    /// Number of registers with a rank.
+    /// Number of registers with a rank above 0.
     used: u32,
 }
 
@@ -51,7 +51,7 @@ impl Registers {
         if empty > 0.0 && estimate <= 2.5 * count { count * (count / empty).ln() } else { estimate }
     }
 
-    /// Returns the bytes that the registers hold beyond themselves.
+    /// Returns the bytes that the registers hold on the heap.
     pub fn held_bytes(&self) -> usize {
         self.ranks.capacity()
     }

@@ -18,18 +18,18 @@ pub const HEIGHT: f64 = 360.0;
 pub struct PlotPoint {
     /// Time of the point in milliseconds since the Unix epoch.
     pub time_ms: i64,
-    /// The sensor whose line has the point.
+    /// The sensor to whose line the point belongs.
     pub sensor: SensorId,
     /// The value.
     pub value: f64,
 }
 
-/// A drawing of points, with what it shows in numbers.
+/// A drawing of points, with the least, the greatest and the sum of their values.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plot<K> {
     /// Key of the points.
     pub key: K,
-    /// Number of the plot among those of its key, from 0.
+    /// Number of the plot among the plots with the same key, from 0.
     pub number: u64,
     /// Number of lines, one for each sensor.
     pub lines: u64,
@@ -43,8 +43,8 @@ pub struct Plot<K> {
     pub svg: String,
 }
 
-/// Draws points in their order. Lines stand in the order of their sensors. Times and values fill the drawing; a time or
-/// value that all points share lies in its middle.
+/// Draws points in their order. Lines are in the order of their sensors. Times and values fill the drawing; a
+/// time or value that all points share lies in its middle.
 pub fn drawn<K>(key: K, number: u64, title: &str, points: &[PlotPoint]) -> Plot<K> {
     let values = || points.iter().map(|point| point.value);
     let times = || points.iter().map(|point| point.time_ms as f64);
@@ -67,14 +67,15 @@ pub fn drawn<K>(key: K, number: u64, title: &str, points: &[PlotPoint]) -> Plot<
     Plot { key, number, lines: lines.len() as u64, least, greatest, sum: values().sum(), svg }
 }
 
-/// Returns the least and the greatest of some numbers; infinite ones if there are none.
+/// Returns the least and the greatest of some numbers, or infinity and minus infinity if there are none.
 fn range(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
     numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), number| {
         (least.min(number), most.max(number))
     })
 }
 
-/// Returns where a number lies between two others, from 0 to 1.
+/// Returns the position of a number between the least and the greatest one, from 0 to 1; 0.5 if those are
+/// equal.
 fn share(number: f64, (least, greatest): (f64, f64)) -> f64 {
     if least < greatest { (number - least) / (greatest - least) } else { 0.5 }
 }

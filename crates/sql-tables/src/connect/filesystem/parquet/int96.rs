@@ -85,7 +85,8 @@ pub(super) fn in_units(
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
 }
 
-/// A second reading of the columns with 96-bit timestamps that may not fit their unit, in seconds.
+/// Second reading, as whole seconds, of the columns whose 96-bit timestamps may not fit the unit of the first
+/// reading.
 pub(super) struct Seconds {
     reader: ParquetRecordBatchReader,
     /// The indexes of the checked columns in the batches of the first reading.
