@@ -29,13 +29,13 @@ use crate::translate::SharesFile;
 pub struct Applier<K> {
     kernel: K,
     processes: Processes,
-    /// The state file of the tool; `None` for a dry run, which changes nothing.
+    /// The open state file of the steering process; `None` for a dry run, which changes nothing.
     state_file: Option<StateFile>,
     /// The scheduling that each thread had before its first change.
     before: BTreeMap<ThreadKey, Setting>,
-    /// Processes whose groups have been looked at for a real-time budget.
+    /// Numbers of the processes whose control groups have been looked at for a real-time budget.
     budgeted: BTreeSet<u32>,
-    /// The control groups that the tool has made.
+    /// The control groups that this steering process has made for operators.
     groups: Groups,
 }
 
@@ -44,8 +44,8 @@ pub struct Applier<K> {
 pub struct Change {
     /// The thread.
     pub key: ThreadKey,
-    /// The priority before the round; `None` if the thread was in no control group of the tool, and is in one now, or if
-    /// the group had no limit.
+    /// The priority before the round. `None` if the thread was in no control group of the steering process and is in
+    /// one now, or if its group had no limit of CPU time.
     pub from: Option<Priority>,
     /// The priority that it has now, or would have if this was no dry run.
     pub to: Priority,
@@ -56,15 +56,15 @@ pub struct Change {
 pub struct Applied {
     /// The threads of the round that got another priority.
     pub changes: Vec<Change>,
-    /// Number of threads of the round that had their priority already.
+    /// Number of threads of the round that had the wanted priority already.
     pub unchanged: u64,
-    /// Number of threads that got back what they had before, because the round does not name them. Among them are threads
-    /// that steered threads have started, and that went back to the control group of before.
+    /// Number of threads that got back the scheduling or the control group of before the tool, because the round does
+    /// not name them. Threads that steered threads have started count here, too.
     pub put_back: u64,
-    /// Number of threads that have ended.
+    /// Number of threads that have ended, found while the round was applied.
     pub ended: u64,
-    /// Number of threads that are left to the next round, since this one had no time left: see
-    /// [`APPLY_MAX`](crate::bounds::APPLY_MAX).
+    /// Number of threads whose change is left to the next round, since the time for making groups and moving threads,
+    /// [`APPLY_MAX`](crate::bounds::APPLY_MAX), was over.
     pub postponed: u64,
     /// Threads that could not be looked at or changed, with the reason.
     pub failures: Vec<(ThreadKey, io::Error)>,
@@ -92,7 +92,8 @@ impl<K: Kernel> Applier<K> {
         groups.apply(wanted, With { kernel, processes, state_file: state_file.as_mut(), deadline })
     }
 
-    /// Returns the file that has the shares of control groups.
+    /// Returns the file by which control groups share CPU time here: that of version 1 or of version 2 of control
+    /// groups.
     pub fn shares_file(&mut self) -> SharesFile {
         match groups::version(self.groups.mounts(&self.processes)) {
             Version::One => SharesFile::Shares,
@@ -155,7 +156,8 @@ impl<K: Kernel> Applier<K> {
 
     /// Gives one thread its scheduling.
     fn give(&mut self, key: ThreadKey, to: Setting) -> io::Result<Given> {
-        // If the number belongs to another thread by now, which has this scheduling, nothing is to be done either.
+        // If the number belongs to another thread by now, and that one has the wanted scheduling, nothing is to be
+        // done either.
         if self.kernel.setting(key.thread).is_ok_and(|setting| setting == to) {
             return Ok(Given::Unchanged);
         }
@@ -167,7 +169,8 @@ impl<K: Kernel> Applier<K> {
         if self.processes.lives(key)? {
             return outcome;
         }
-        // The number may belong to another thread by now, which may have got the new scheduling.
+        // After the end of the thread its number may belong to another one by now, which may have got the new
+        // scheduling.
         if let Some(before) = self.before.remove(&key)
             && let Ok(Given::Changed(_)) = outcome
             && self.processes.key(key.process, key.thread)?.is_some()

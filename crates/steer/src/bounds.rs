@@ -1,11 +1,13 @@
-//! Bounds on the work of a round and on what a driver looks at.
+//! Bounds on the work of a round, which is one pass of the steering loop, and on how much of an engine a driver looks
+//! at.
 
 use std::time::Duration;
 
 use crate::steering::Unobserved;
 use crate::watchdog::PATIENCE;
 
-/// Longest time of a look at an engine. The steering loop gives no sign of life meanwhile.
+/// Longest time for which a driver asks its engine and reads `/proc` in one round. The steering loop gives its
+/// watchdog no sign of life meanwhile.
 pub const ROUND_MAX: Duration = Duration::from_secs(3);
 
 /// Longest time for which a round makes control groups and moves threads. The rest is left to the next round. A move took 0.06 ms
@@ -18,13 +20,13 @@ const _: () = assert!(
     "the watchdog waits for a round"
 );
 
-/// Longest time of one request. An engine answers within 20 ms unless it is overloaded.
+/// Longest time of one request to an engine over HTTP. An engine answers within 20 ms unless it is overloaded.
 pub const REQUEST_MAX: Duration = Duration::from_secs(2);
 
-/// Greatest number of pairs of operators of which one reads the output of the other.
+/// Greatest number of edges of all jobs of an engine: pairs of operators of which one reads the output of the other.
 pub const EDGES_MAX: usize = 1 << 20;
 
-/// Greatest number of pairs of a thread and an operator.
+/// Greatest number of pairs of a thread to steer and an operator that it runs.
 pub const STEERED_MAX: usize = 16_384;
 
 /// Checks that something is not more than the driver looks at.

@@ -21,7 +21,7 @@ pub const BUDGET_PERCENT: i64 = 95;
 /// the Lachesis paper of 2023.
 pub const SLICE_MS: i64 = 25;
 
-/// File of the setting by which the kernel makes a group of each session.
+/// Name of the setting of Linux by which the kernel makes a scheduling group of each terminal session (autogroup).
 pub(crate) const SESSIONS: &str = "sched_autogroup_enabled";
 
 /// Version of control groups.
@@ -34,7 +34,7 @@ pub enum Version {
     Two,
 }
 
-/// A control group of the controller `cpu`.
+/// A control group of the controller `cpu`, which divides CPU time among groups.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Group {
     /// Folder of the group.
@@ -43,16 +43,16 @@ pub struct Group {
     pub version: Version,
 }
 
-/// Whether real-time threads of a group may run.
+/// The real-time budget of a control group: the time of each period in which its real-time threads may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Budget {
-    /// The kernel has no budgets of groups.
+    /// The kernel has no real-time budgets of groups.
     Unknown,
-    /// The group had a budget without a bound.
+    /// The group had a budget without a bound already.
     Unbounded,
-    /// The group had so many µs of each period already.
+    /// The group had a budget already, of so many µs of each period.
     Had(i64),
-    /// The group had none and now has so many µs of each period.
+    /// The group had no budget and was given one, of so many µs of each period.
     Given(i64),
 }
 
@@ -78,7 +78,8 @@ impl Group {
         found.ok_or_else(|| none_of(format_args!("thread {thread} of process {process}")))
     }
 
-    /// Finds a group by the text of a file `cgroup`, which has a path for each tree.
+    /// Finds the group of the controller `cpu` by the text of `/proc/PID/cgroup`, which has a path for each tree of
+    /// groups.
     fn of_paths(text: &str, mounts: &str) -> Option<Group> {
         let paths = text.lines().filter_map(|line| {
             let (_, rest) = line.split_once(':')?;
@@ -104,7 +105,7 @@ impl Group {
             if let (Some((_, path)), Some(point)) = (path, mounted(version)) {
                 let path = Path::new(path.trim_start_matches('/'));
                 let folder = point.join(path);
-                // A group outside the part of the tree that this process sees has a path with `..`.
+                // A group outside the part of the tree that this process can see has a path with `..`.
                 let is_seen = path.components().all(|part| part != Component::ParentDir);
                 if is_seen && (version == Version::One || has_controller(&folder)) {
                     return Some(Group { folder, version });
@@ -196,7 +197,7 @@ impl Group {
     }
 }
 
-/// Returns the error that something is in no group.
+/// Returns the error that a process or a thread is in no group of the controller `cpu`.
 fn none_of(what: fmt::Arguments<'_>) -> io::Error {
     let text = format!("{what} is in no control group of the controller cpu that can be seen here");
     io::Error::new(io::ErrorKind::NotFound, text)
@@ -254,7 +255,7 @@ pub(crate) fn told(act: impl fmt::Display, path: &Path, error: &io::Error) -> io
     io::Error::new(error.kind(), format!("{act} {}: {error}", path.display()))
 }
 
-/// Returns the first number of a file of the kernel.
+/// Returns the first number of a file of the kernel, such as a limit of a control group.
 pub(crate) fn read_number(path: &Path) -> io::Result<i64> {
     Ok(read_numbers(path)?[0])
 }

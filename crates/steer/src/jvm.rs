@@ -33,11 +33,13 @@ pub const DUMP_MAX: Duration = Duration::from_secs(2);
 /// Least time between two thread dumps of one process. Threads that have begun meanwhile are steered later.
 pub const DUMP_EVERY: Duration = Duration::from_secs(1);
 
-/// Least time between a thread dump that failed and the next one, for a process whose threads were known before.
+/// Least time between a thread dump that failed and the next one, for a process of which at least one thread is known
+/// by name.
 pub const DUMP_AGAIN: Duration = Duration::from_secs(10);
 
-/// Beginnings of the names of threads that HotSpot starts and ends as it needs them, as the kernel has them. No thread of
-/// an engine begins with such a name, not even for the moment in which it has the name of the thread that started it.
+/// Beginnings of the names, as the kernel has them, of threads that the virtual machine HotSpot starts and ends as it
+/// needs them. No thread of an engine begins with such a name, not even while it still has the name of the thread that
+/// started it.
 const OF_HOTSPOT: [&str; 6] =
     ["Attach Listener", "C1 CompilerThre", "C2 CompilerThre", "G1 Conc#", "G1 Refine#", "GC Thread#"];
 
@@ -45,11 +47,11 @@ const OF_HOTSPOT: [&str; 6] =
 #[derive(Debug)]
 pub(crate) struct JavaProcess {
     process: ThreadKey,
-    /// The threads whose names are known, or need not be.
+    /// The threads that the last dump has named, and threads of the virtual machine itself, which need no names.
     threads: BTreeSet<ThreadKey>,
-    /// Threads by name, in the order of their starts.
+    /// Threads by the names that Java gives them, each list in the order of their starts.
     names: HashMap<String, Vec<ThreadKey>>,
-    /// Time before which no thread dump is taken, from the beginning of the driver on.
+    /// Time before which no thread dump is taken of this process, counted from the beginning of the driver.
     next_dump: Duration,
     /// True if the last thread dump failed, so threads that have begun since the one before are not known.
     is_behind: bool,
@@ -62,7 +64,7 @@ impl JavaProcess {
         JavaProcess { process, threads, names, next_dump, is_behind: false }
     }
 
-    /// Returns the main thread, which stands for the process.
+    /// Returns the main thread, whose number is that of the process.
     pub(crate) fn process(&self) -> ThreadKey {
         self.process
     }
@@ -72,12 +74,12 @@ impl JavaProcess {
         self.is_behind
     }
 
-    /// Returns the threads of a name, in the order of their starts.
+    /// Returns the threads that have a name in Java, in the order of their starts.
     pub(crate) fn named(&self, name: &str) -> &[ThreadKey] {
         self.names.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns all names, each with its threads in the order of their starts.
+    /// Returns all names of threads in Java, each with its threads in the order of their starts.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &[ThreadKey])> {
         self.names.iter().map(|(name, threads)| (&**name, &**threads))
     }
@@ -122,7 +124,7 @@ impl JavaProcess {
             threads.difference(&self.threads).copied().partition(is_of_hotspot);
         self.threads.extend(own);
         self.is_behind &= !new.is_empty();
-        // If it is too early, the new threads are found in a later round.
+        // If it is too early for a dump, the new threads are found in a later round.
         if new.is_empty() || now < self.next_dump {
             return Ok(has_ended);
         }

@@ -1,13 +1,14 @@
-//! Numbers of things that come and go: each keeps its number while it lives, and another gets it only later.
+//! Numbers for operators and queries that come and go. Each keeps its number while it exists, and another one gets the
+//! number only later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Numbers by their owners. They are small: at most as many are in use or free as there ever were owners at a time,
-/// twice over.
+/// Numbers by their owners, which are operators or queries. Numbers stay small: at most twice as many are in use or
+/// free as there ever were owners at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers<T> {
     given: BTreeMap<T, u32>,
-    /// Numbers below the greatest that have no owner.
+    /// Numbers below the greatest one that have no owner at present.
     free: BTreeSet<u32>,
 }
 
@@ -18,8 +19,8 @@ impl<T> Default for Numbers<T> {
 }
 
 impl<T: Ord> Numbers<T> {
-    /// Gives numbers to the owners that have none, and takes those of all others. A number that is taken is not given
-    /// in the same call, so that there is a round in which nobody has it.
+    /// Gives numbers to those of `owners` that have none, and takes them from all other owners. A number that is taken
+    /// is not given again in the same call, so there is a round in which no owner has it.
     pub(crate) fn set(&mut self, owners: BTreeSet<T>) {
         let ended: Vec<u32> =
             self.given.extract_if(.., |owner, _| !owners.contains(owner)).map(|(_, n)| n).collect();
@@ -35,17 +36,17 @@ impl<T: Ord> Numbers<T> {
         self.free.extend(ended);
     }
 
-    /// Returns the number of an owner.
+    /// Returns the number of an owner; `None` if it has none.
     pub(crate) fn of(&self, owner: &T) -> Option<u32> {
         self.given.get(owner).copied()
     }
 
-    /// Returns all that have a number.
+    /// Returns all owners of a number.
     pub(crate) fn owners(&self) -> impl Iterator<Item = &T> {
         self.given.keys()
     }
 
-    /// Returns a number above all that are given.
+    /// Returns a number that is above all that have an owner.
     pub(crate) fn end(&self) -> usize {
         self.given.len() + self.free.len()
     }

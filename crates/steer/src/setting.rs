@@ -62,15 +62,15 @@ impl Setting {
 /// CPU time that a control group has for its threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CpuTime {
-    /// Part of the CPU time that the groups beside it leave: `cpu.shares` of control groups, version 1, or `cpu.weight`
-    /// of version 2. A greater number is more urgent.
+    /// Weight of the group when CPU time is divided among the groups beside it: `cpu.shares` of control groups,
+    /// version 1, or `cpu.weight` of version 2. A greater number is more CPU time.
     Shares(u32),
     /// Greatest CPU time in µs of each period of [`PERIOD_US`](crate::shares::PERIOD_US), on all cores together.
     LimitUs(u64),
 }
 
 impl CpuTime {
-    /// Returns the number that stands in the file of the group.
+    /// Returns the number that stands in the kernel's file of the group: shares, or a limit in µs.
     pub fn number(self) -> i64 {
         match self {
             CpuTime::Shares(shares) => shares.into(),
@@ -78,8 +78,8 @@ impl CpuTime {
         }
     }
 
-    /// Returns CPU time of the same form with another number of a file; `None` if the number is a limit that is not set,
-    /// or is out of range.
+    /// Returns shares or a limit, as this value is, with another number from the kernel's file; `None` if the number
+    /// is a limit that is not set, or is out of range.
     pub fn with_number(self, number: i64) -> Option<CpuTime> {
         match self {
             CpuTime::Shares(_) => number.try_into().ok().map(CpuTime::Shares),
@@ -88,7 +88,7 @@ impl CpuTime {
     }
 }
 
-/// The thing that a round gives to a thread.
+/// The priority that a round gives to a thread, in one of two forms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Priority {
     /// Scheduling of the thread itself.
@@ -98,7 +98,8 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Returns a number that is greater if the priority is more urgent. Numbers of priorities of one form can be compared.
+    /// Returns a number that is greater if the priority is more urgent. Only numbers of priorities of one form can be
+    /// compared: of nice values with real-time priorities, of shares, or of limits.
     pub fn urgency(self) -> i64 {
         match self {
             Priority::Thread(Setting { priority, .. }) if priority > 0 => i64::from(priority) + NICE_MOST,

@@ -72,48 +72,50 @@ pub(crate) const WITHOUT_CONTROLLER: &str = "-cpu";
 pub struct Member {
     /// The operator.
     pub operator: OperatorId,
-    /// The CPU time of the operator's group. All members of a group have the same.
+    /// The CPU time of the control group of the operator. All members of a group have the same value.
     pub time: CpuTime,
 }
 
-/// The control groups of a tool.
+/// The control groups that one steering process has made, with what is left to do for them.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     /// Text of the list of mounted file systems, as it was at the first round.
     mounts: Option<String>,
-    /// Groups of the tool by the group above them all.
+    /// The groups that were made, by the group above them all, in which the engine's threads were before.
     homes: BTreeMap<Group, Home>,
-    /// Folders that stand in the state file.
+    /// Folders of groups, and files, that have a line in the state file.
     noted: BTreeSet<PathBuf>,
     /// Processes whose threads were told to leave the kernel's group of their session: number, and start of the main thread.
     left_sessions: BTreeSet<(u32, Option<u64>)>,
-    /// Threads that have still to leave the group of their session, each with the group above those of the tool.
+    /// Threads that have still to leave the kernel's group of their session, each with the engine's control group
+    /// below which the tool has made its groups.
     leaving: VecDeque<(Group, ThreadKey)>,
-    /// The operator for which the last round had no time, by its home. The next round begins with it.
+    /// The operator, with the control group of its engine, for which the last round had no time. The next round begins
+    /// with it.
     next: Option<(Group, OperatorId)>,
 }
 
-/// The groups of a tool below one group.
+/// The groups that the tool has made below one control group of an engine.
 #[derive(Debug)]
 struct Home {
-    /// The group of all steered threads.
+    /// The group above those of all operators.
     all: Group,
-    /// True if this group was made.
+    /// True if the group of all steered threads was made.
     is_made: bool,
     /// Operators that have groups.
     operators: BTreeMap<OperatorId, Operator>,
 }
 
-/// An operator that has a group.
+/// The state of an operator that has a control group.
 #[derive(Debug, Default)]
 struct Operator {
-    /// CPU time that the last round gave to the group.
+    /// CPU time that the last round which named the operator gave to its group; `None` if none was given yet.
     time: Option<CpuTime>,
-    /// Number of rounds since one has named the operator.
+    /// Number of rounds in a row that have not named the operator.
     unnamed_rounds: u32,
 }
 
-/// The place of a thread in one of the tool's groups.
+/// The place of a thread in one of the groups that the tool has made.
 #[derive(Clone)]
 struct Place {
     home: Group,
@@ -123,17 +125,18 @@ struct Place {
     time: Option<CpuTime>,
 }
 
-/// The parts of an applier that groups need.
+/// The parts of an applier that are needed to move threads between control groups.
 pub(crate) struct With<'a, K> {
     pub kernel: &'a K,
     pub processes: &'a Processes,
-    /// The state file of the tool; `None` for a dry run.
+    /// The open state file of the steering process; `None` for a dry run.
     pub state_file: Option<&'a mut StateFile>,
-    /// End of the time for this round.
+    /// Instant after which the round begins no further step, such as the move of a thread.
     pub deadline: Instant,
 }
 
-/// The time of one part of a round. A part makes at least one step, so that rounds get on however late it is.
+/// The time of one part of a round, such as moving threads home. A part makes at least one step, so that rounds get on
+/// however late it is.
 struct Pace {
     deadline: Instant,
     has_begun: bool,
@@ -144,25 +147,25 @@ impl Pace {
         Pace { deadline, has_begun: false }
     }
 
-    /// Returns true if there is time for one more step.
+    /// Returns true if there is time for one more step; always for the first one.
     fn has_time(&mut self) -> bool {
         !std::mem::replace(&mut self.has_begun, true) || Instant::now() < self.deadline
     }
 }
 
-/// A group of an operator as a round wants it.
+/// The CPU time and the threads that a round wants for the control group of an operator.
 struct Target {
     time: CpuTime,
     members: Vec<ThreadKey>,
 }
 
 impl Groups {
-    /// Returns the text of the list of mounted file systems.
+    /// Returns the text of `/proc/mounts`, as it was at the first call.
     pub fn mounts(&mut self, processes: &Processes) -> &str {
         self.mounts.get_or_insert_with(|| processes.mounts())
     }
 
-    /// Returns the group in which a thread is, or was before the tool moved it.
+    /// Returns the control group in which a thread is, or in which it was before the tool moved it.
     pub fn home_of(&mut self, key: ThreadKey, processes: &Processes) -> io::Result<Group> {
         let found = Group::of_thread(processes, self.mounts(processes), key)?;
         let home = self.homes.iter().find(|(_, home)| found.folder.starts_with(&home.all.folder));
@@ -247,8 +250,8 @@ impl Groups {
         applied
     }
 
-    /// Returns the operators of a round with their threads, by home and number. The first one is that for which the last
-    /// round had no time.
+    /// Returns the operators that a round names with their threads, by the engine's control group and by number. The
+    /// order begins with the operator for which the last round had no time.
     fn targets<K>(
         &mut self,
         wanted: &BTreeMap<ThreadKey, Member>,
@@ -289,8 +292,8 @@ impl Groups {
         targets
     }
 
-    /// Lists the threads of the engine's processes, and of this one, that must leave the group of their session, where that
-    /// was not done before. Their homes must be prepared.
+    /// Lists the threads of the engine's processes, and of this process, that must leave the kernel's group of their
+    /// session, where that was not done before. The groups of the tool below `homes` must have been made.
     fn see_sessions(
         &mut self,
         homes: BTreeSet<Group>,
@@ -364,11 +367,11 @@ impl Groups {
         });
     }
 
-    /// Returns the threads that are in groups of the tool, by their numbers. A group that cannot be read is forgotten, and
-    /// made again when it is needed.
+    /// Returns the threads that are in groups of the tool, by their numbers. A group whose list cannot be read is
+    /// forgotten, and made again when it is needed.
     fn places(&mut self) -> BTreeMap<u32, Place> {
         let mut places = BTreeMap::new();
-        // An engine that starts again may be in another group each time.
+        // An engine that is started again may be in another control group each time.
         self.homes.retain(|_, home| home.all.folder.exists());
         for (home, Home { all, operators, .. }) in &mut self.homes {
             let place = Place { home: home.clone(), operator: None, time: None };
@@ -384,7 +387,8 @@ impl Groups {
         places
     }
 
-    /// Makes the group of all steered threads below `home` if it is missing, and gives it the shares of so many threads.
+    /// Makes the group of all steered threads below `home` if it is missing, and gives it the shares of `size`
+    /// threads.
     fn prepare<K: Kernel>(
         &mut self,
         home: &Group,
@@ -444,7 +448,8 @@ impl Groups {
     }
 }
 
-/// Takes the threads home that are in groups of the tool and that a round does not name, and out of `places`.
+/// Moves the threads that are in groups of the tool and that a round does not name back to the engine's control group,
+/// and takes them out of `places`.
 fn take_home<K: Kernel>(
     wanted: &BTreeMap<ThreadKey, Member>,
     places: &mut BTreeMap<u32, Place>,
@@ -460,7 +465,7 @@ fn take_home<K: Kernel>(
         match kernel.move_thread(thread, &place.home.list()) {
             Ok(()) => applied.put_back += 1,
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => applied.ended += 1,
-            // Its process is not known: it may be a child of the engine.
+            // The process of the thread is not known: the thread may be a child of the engine.
             Err(error) => applied.failures.push((ThreadKey { process: 0, thread, started: 0 }, error)),
         }
     }
@@ -468,13 +473,14 @@ fn take_home<K: Kernel>(
 
 /// The outcome for a thread that is in its group, or has ended.
 enum Given {
-    /// Its group has another CPU time than before, which was this, or it was moved from a group with this one.
+    /// The thread has other CPU time than before. The value is the earlier one: of its group, or of the group from
+    /// which it was moved.
     Changed(Option<CpuTime>),
     Unchanged,
     Ended,
 }
 
-/// Counts the outcome for a thread.
+/// Counts the outcome for a thread in the result of the round.
 fn count(applied: &mut Applied, key: ThreadKey, time: CpuTime, outcome: io::Result<Given>) {
     match outcome {
         Ok(Given::Changed(from)) => {
@@ -487,7 +493,7 @@ fn count(applied: &mut Applied, key: ThreadKey, time: CpuTime, outcome: io::Resu
     }
 }
 
-/// Returns the same error once more, for another thread.
+/// Returns an error of this kind and text once more, for another thread.
 fn again(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
 }
@@ -535,7 +541,7 @@ fn enable(group: &Group, state_file: &mut StateFile, noted: &mut BTreeSet<PathBu
     if text.split_whitespace().any(|name| name == "cpu") {
         return Ok(());
     }
-    // The switch of a group of the tool goes with the group.
+    // The switch of a group that the tool has made goes with the group.
     let is_own = noted.contains(&group.folder);
     if !is_own && !noted.contains(&path) {
         state_file.note_controller(&path)?;
@@ -548,7 +554,7 @@ fn write(path: &Path, word: &str) -> io::Result<()> {
     write_setting(path, word).map_err(|error| told(format_args!("write {word} to"), path, &error))
 }
 
-/// Writes the CPU time of a group unless it has this already. Returns the one that it had.
+/// Writes the CPU time of a group into its file unless it stands there already. Returns the CPU time that stood there.
 fn write_number(group: &Group, time: CpuTime) -> io::Result<Option<CpuTime>> {
     let file = group.folder.join(match (time, group.version) {
         (CpuTime::Shares(_), Version::One) => "cpu.shares",
@@ -565,7 +571,7 @@ fn write_number(group: &Group, time: CpuTime) -> io::Result<Option<CpuTime>> {
     Ok(time.with_number(had))
 }
 
-/// Moves a thread into a group; returns `false` if it has ended.
+/// Moves a thread into a group; returns `false` if the thread has ended.
 fn enter<K: Kernel>(
     key: ThreadKey,
     (group, home): (&Group, &Group),
@@ -576,7 +582,7 @@ fn enter<K: Kernel>(
     }
     let moved = kernel.move_thread(key.thread, &group.list());
     if !processes.lives(key)? {
-        // The number may belong to another thread by now.
+        // The number may belong to another thread by now, which was moved in its place.
         if moved.is_ok() {
             let _is_gone = kernel.move_thread(key.thread, &home.list());
         }
@@ -594,7 +600,7 @@ fn enter<K: Kernel>(
     })
 }
 
-/// The things to grant where control groups cannot be made.
+/// Hint for error messages: the things to grant where control groups cannot be made.
 pub(crate) const GRANT: &str = "run as root, or grant a writable control group of the controller cpu: the group in which \
                                 the engine runs, with the files in it, must belong to this user, and a container must \
                                 see it writable";
@@ -662,7 +668,8 @@ fn empty(group: &Group, home: &Group, kernel: &impl Kernel) -> io::Result<u64> {
             match kernel.move_thread(thread, &list) {
                 Ok(()) => moved += 1,
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                // The other threads go home all the same. A home that is missing is no sign that the group is.
+                // The other threads are moved all the same. The kind of this error is not `NotFound`, since a missing
+                // home is no sign that the group is missing.
                 Err(error) => {
                     refused = Some(io::Error::other(format!("{thread} to {}: {error}", list.display())));
                 }

@@ -68,7 +68,7 @@ pub struct Options {
     pub source_gauge: Option<String>,
     /// The queue that counts for send threads.
     pub send_queue: SendQueue,
-    /// Main class of a program that runs Storm within itself, by `LocalCluster`.
+    /// Main class of a further Java program that runs Storm within itself, by `LocalCluster`; `None` if there is none.
     pub main_class: Option<String>,
     /// The processes of this machine.
     pub processes: Processes,
@@ -114,7 +114,7 @@ impl<L: Lines> Storm<L> {
         }
     }
 
-    /// Looks at Storm, `now` after the driver began.
+    /// Looks at Storm once, `now` after the driver began. The look ends with an error at the deadline.
     fn observe_at(&mut self, now: Duration, deadline: Instant) -> Result<Observation, Unobserved> {
         let metrics = &mut self.metrics;
         self.lines.take(now, deadline, &mut |line| metrics.take(line, now))?;
@@ -148,7 +148,7 @@ impl<L: Lines> Storm<L> {
         Ok(observation)
     }
 
-    /// Notes the connections and values for which there is no room.
+    /// Adds notes for users about connections and values for which there is no room.
     fn note_what_is_closed(&mut self, now: Duration) {
         let Closed { refused, quiet } = self.lines.closed();
         let left_out = self.metrics.left_out();
@@ -161,7 +161,7 @@ impl<L: Lines> Storm<L> {
         self.notes.add_count(left_out, "values of Storm were left out, since too much is told", now);
     }
 
-    /// Tells how much of what came could not be used, for a message.
+    /// Returns how many lines and connections could not be used, for a message.
     fn unused(&self) -> String {
         let (lines, refused) = (self.metrics.unused(), self.lines.closed().refused);
         if refused == 0 { lines } else { format!("{lines}; {refused} connections were refused as too many") }

@@ -36,7 +36,7 @@ impl Processes {
         Processes { root: root.into() }
     }
 
-    /// Returns the folder of the view.
+    /// Returns the folder from which processes and threads are read, such as `/proc`.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -57,7 +57,7 @@ impl Processes {
         fs::read_to_string(self.root.join("mounts")).unwrap_or_default()
     }
 
-    /// Returns the number that the machine draws anew at each start.
+    /// Returns the boot id: a text that the machine draws at random at each start.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -177,7 +177,7 @@ impl Processes {
         self.root.join(process.to_string())
     }
 
-    /// Returns the text behind the name of a field in the status of a process.
+    /// Returns the text behind the name of a field in `/proc/PID/status`.
     fn status(&self, process: u32, field: &str) -> Option<String> {
         let status = fs::read(self.process(process).join("status")).ok()?;
         let status = String::from_utf8_lossy(&status);

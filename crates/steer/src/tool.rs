@@ -38,10 +38,10 @@ use checked::Checked;
 
 mod checked;
 
-/// Least and greatest time between two rounds.
+/// Least and greatest time between the starts of two rounds of steering.
 pub const PERIODS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(60)];
 
-/// Scheduling of the loop where nice values are given.
+/// Scheduling of the steering loop where threads get nice values or control groups.
 const OWN_NICE: Setting = Setting::nice(-20);
 
 /// Longest time for which the loop sleeps before it asks whether it is over. It is shorter than the time between two
@@ -65,7 +65,7 @@ pub struct Plan {
 /// Error: the tool cannot steer, and has changed nothing.
 #[derive(Debug)]
 pub enum CannotSteer {
-    /// The policy needs more than the engine tells.
+    /// The policy reads more than the driver of the engine supplies.
     Unfit(Unfit),
     /// No state file could be made.
     State(StateError),
@@ -78,7 +78,7 @@ pub enum CannotSteer {
         /// The answer of the kernel.
         error: io::Error,
     },
-    /// A setting of the machine could not be changed.
+    /// A setting of the machine, such as the real-time budget of a group, could not be changed.
     Machine(io::Error),
     /// Threads of the engine cannot be moved into control groups.
     NoGroups(io::Error),
@@ -107,7 +107,7 @@ impl fmt::Display for CannotSteer {
 
 impl std::error::Error for CannotSteer {}
 
-/// Reason for which the loop has ended.
+/// Reason for which the steering loop has ended.
 #[derive(Debug)]
 pub enum Ended {
     /// It was asked to.
@@ -120,7 +120,8 @@ pub enum Ended {
 pub struct Tool<D, K> {
     steering: Steering<Checked<D>, K>,
     period: Duration,
-    /// The threads that are to be as urgent as the loop, with its own; none in a dry run.
+    /// The threads of this process that are to be as urgent as the steering loop, with that of the loop; none in a dry
+    /// run.
     urgent: Vec<ThreadKey>,
     /// The scheduling of these threads.
     own: Setting,
@@ -129,7 +130,7 @@ pub struct Tool<D, K> {
     watchdog: Option<Watchdog>,
     processes: Processes,
     kernel: K,
-    /// The leftovers of earlier tools, which this one has restored.
+    /// What this tool has restored of earlier tools that were killed.
     left_over: Restored,
     notes: Vec<String>,
 }
@@ -191,7 +192,8 @@ impl<D: Driver, K: Kernel + Clone> Tool<D, K> {
             Err(error) => {
                 if let Some(path) = &state {
                     watchdog.into_iter().for_each(|mut watchdog| watchdog.lower());
-                    // The watchdog has ended, and has restored what it could. What failed is tried once more.
+                    // The watchdog has ended, and has restored what it could. Changes that it could not undo are tried
+                    // once more.
                     let _is_restored = state_file::restore(path, &processes, &kernel);
                 }
                 Err(error)
@@ -238,13 +240,13 @@ impl<D: Driver, K: Kernel + Clone> Tool<D, K> {
         Ended::Asked
     }
 
-    /// Makes the own threads as urgent as they are to be. The watchdog has taken that away if this process was stopped.
+    /// Gives the own threads their urgency again. The watchdog has taken it away if this process was stopped.
     fn stay_urgent(&self) {
         for thread in &self.urgent {
             if self.kernel.setting(thread.thread).is_ok_and(|setting| setting != self.own)
                 && self.processes.lives(*thread).unwrap_or(false)
             {
-                // A thread that ends now needs no urgency.
+                // An error means that the thread has just ended, and it needs no urgency then.
                 let _has_ended = self.kernel.set(thread.thread, self.own);
             }
         }
@@ -264,7 +266,7 @@ impl<D: Driver, K: Kernel + Clone> Tool<D, K> {
     }
 }
 
-/// The part that was begun already, and must be undone if something else fails.
+/// The steps of the begin that were made already, and must be undone if a later one fails.
 #[derive(Default)]
 struct Begun {
     /// The scheduling of the threads that are to be urgent.
@@ -323,7 +325,7 @@ impl Begun {
             state_file.note_thread(*thread, before).map_err(machine)?;
             match kernel.set(thread.thread, own) {
                 Err(error) if is_gone(&error) => {}
-                // Groups divide CPU time all the same.
+                // Control groups divide CPU time also if the loop is not urgent.
                 Err(error) if translator.needs_groups() => {
                     let text = format!("thread {} is no more urgent than others: {error}", thread.thread);
                     self.notes.push(text);

@@ -59,9 +59,9 @@ pub enum Curve {
 /// Error: a score has no level, so the round must be skipped.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Unusable {
-    /// Index of the thread in the round.
+    /// Index of the thread in the list of the round.
     pub place: usize,
-    /// The score, which is NaN or infinite.
+    /// The score that the policy has given to the thread's operator, which is NaN or infinite.
     pub score: f64,
 }
 
@@ -123,7 +123,7 @@ impl Curve {
 /// The levels of one class.
 struct Range {
     first: u32,
-    /// Number of levels; at least 1.
+    /// Number of levels of the class; at least 1.
     width: u32,
 }
 
@@ -131,7 +131,7 @@ impl Range {
     /// Returns the levels of the class with the number `index` among `classes` classes that share `levels` levels. The
     /// first class gets those that are left over. If there are more classes than levels, the last ones share a level.
     fn of(index: usize, classes: usize, levels: u32) -> Range {
-        // There are at most 256 classes.
+        // The class of a rank is a `u8`, so there are at most 256 classes.
         let (index, classes, levels) = (index as u32, classes as u32, levels.max(1));
         let each = (levels / classes).max(1);
         let left_over = levels.saturating_sub(each * classes);
@@ -183,7 +183,7 @@ fn linear(scores: &[f64], most: f64) -> Vec<f64> {
 fn ordinal(scores: &[f64], most: f64) -> Vec<f64> {
     let mut distinct = scores.to_vec();
     distinct.sort_unstable_by(|one, other| other.total_cmp(one));
-    // -0.0 and 0.0 are equal and get one place.
+    // -0.0 and 0.0 are equal and get one level.
     distinct.dedup_by(|one, other| *one == *other);
     let last = distinct.len().saturating_sub(1).max(1) as f64;
     let place = |score: f64| distinct.partition_point(|other| *other > score) as f64;
@@ -269,7 +269,7 @@ impl SharesFile {
         }
     }
 
-    /// Returns the number of a group that has the CPU time of a thread with nice value 0.
+    /// Returns the number in this file of a group that gets as much CPU time as one thread with nice value 0.
     const fn middle(self) -> f64 {
         match self {
             SharesFile::Shares => NICE_0_WEIGHT,
@@ -321,7 +321,7 @@ impl Shares {
     }
 }
 
-/// Least bound of CPU time in a period that the kernel takes, in µs.
+/// Least limit of CPU time in a period that the kernel takes for a control group, in µs.
 pub const BANDWIDTH_US_MIN: u64 = 1_000;
 
 /// Returns for each group the CPU time in µs that it may use in a period: of `all_us`, the time of all cores, the part
@@ -346,7 +346,7 @@ pub fn bandwidths_us(scores: &[Option<f64>], all_us: u64) -> Result<Vec<u64>, Un
     if greatest == 0.0 {
         return Ok(vec![all_us; scores.len()]);
     }
-    // Relative to the greatest score, so that the sum stays within a double.
+    // Scores are divided by the greatest one, so that their sum stays within a double.
     let sum: f64 = scores.iter().map(|score| positive(score) / greatest).sum();
     let part_us = |score: &Option<f64>| (positive(score) / greatest / sum * all_us as f64) as u64;
     Ok(scores.iter().map(|score| part_us(score).clamp(BANDWIDTH_US_MIN, all_us)).collect())

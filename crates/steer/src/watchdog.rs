@@ -32,7 +32,7 @@ use crate::threads::Processes;
 /// Time without a sign of life after which the watchdog takes the priorities away.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Time between two signs of life. A steering loop must give one at least this often.
+/// Time between two signs of life of the steering loop to its watchdog. The loop must give one at least this often.
 pub const BEAT_EVERY: Duration = Duration::from_secs(1);
 
 /// Real-time priority of the watchdog: the greatest of Linux, above that of every steered thread.
@@ -90,7 +90,8 @@ pub fn watch(
     restored
 }
 
-/// Takes the priority of the calling thread away. Its group could not lose its real-time budget otherwise.
+/// Takes the real-time priority of the calling thread away. Its control group could not lose its real-time budget
+/// otherwise.
 fn lower(kernel: &impl Kernel) {
     // A thread that has no priority may not be allowed to set one, and needs not.
     let _is_lower = kernel.set(0, Setting::DEFAULT);
@@ -190,7 +191,8 @@ impl Watchdog {
 impl Drop for Watchdog {
     fn drop(&mut self) {
         let _is_closed = self.socket.shutdown(Shutdown::Both);
-        // It restores what is left and ends at once. One that is stopped is left behind: it restores when it goes on.
+        // A watchdog restores what is left and ends at once. One that is stopped is not waited for any longer, and
+        // restores when it goes on.
         let began = Instant::now();
         while began.elapsed() < self.patience && self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             thread::sleep(Duration::from_millis(5));

@@ -7,21 +7,23 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Time over which samples count for a mean.
+/// Time over which values of a metric count for its mean.
 pub const WINDOW: Duration = Duration::from_secs(10);
 
-/// Greatest number of samples of a mean. If there are more than 25 in a second, the mean is that of fewer seconds.
+/// Greatest number of values that count for a mean. If there are more than 25 in a second, the mean is that of fewer
+/// seconds.
 pub const SAMPLES_MAX: usize = 256;
 
 /// Largest value that is believed.
 pub const VALUE_MAX: f64 = 1e15;
 
-/// Returns true if the value of a metric can be. One that is no number, infinite, negative or huge cannot.
+/// Returns true if a metric can have this value. One that is no number, infinite, negative or above [`VALUE_MAX`]
+/// cannot be.
 pub(crate) fn is_believed(value: &f64) -> bool {
     (0.0..=VALUE_MAX).contains(value)
 }
 
-/// The mean of a metric over the last seconds.
+/// The values of a metric over the last 10 s, for their mean.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Window(VecDeque<(Duration, f64)>);
 
@@ -62,7 +64,7 @@ impl Window {
     pub(crate) fn growth_bytes(&self, now: Duration) -> usize {
         let is_full = self.0.len() == self.0.capacity() && self.0.len() < SAMPLES_MAX;
         let loses_one = self.0.front().is_some_and(|(at, _)| now.saturating_sub(*at) >= WINDOW);
-        // The room of a queue is doubled.
+        // A queue of values doubles its memory when it is full.
         if is_full && !loses_one { self.bytes().max(4 * size_of::<(Duration, f64)>()) } else { 0 }
     }
 

@@ -33,8 +33,7 @@ use crate::threads::{Processes, ThreadKey};
 /// Largest number of bytes of a dump. A thread has about 1 kB.
 pub const DUMP_BYTES_MAX: usize = 32 << 20;
 
-/// Time between two looks for the socket of a JVM that was asked to make one. It took 10 ms on the machine where this
-/// was measured.
+/// Time between two looks for the socket of a JVM that was asked to make one. A JVM made it within 10 ms on two cores.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The request: version, command and three arguments, each of them ended by a zero.
@@ -74,7 +73,7 @@ pub(crate) fn thread_dump(
     Err(Unobserved(format!("the JVM of process {} refuses a thread dump: {text}", process.process)))
 }
 
-/// Returns the user as which the tool must run.
+/// Returns the hint, for an error message, as which user this program must run to get a thread dump.
 fn refusal_hint(processes: &Processes, process: ThreadKey) -> String {
     let user = processes.effective_user(process.process);
     let user = user.map_or_else(|| "its user".to_owned(), |user| format!("user {user}"));
@@ -109,7 +108,7 @@ fn connect(
                     quit(processes, process)?;
                 }
             }
-            // As many tools as the socket can hold wait for the JVM.
+            // The list of connections that wait for the JVM is full.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }

@@ -18,7 +18,7 @@ pub struct Named {
     pub name: String,
 }
 
-/// Returns the threads of a dump, in its order.
+/// Returns the threads of a dump with their names and numbers, in the order of the dump.
 pub fn threads(dump: &[u8]) -> Vec<Named> {
     dump.split(|byte| *byte == b'\n').filter_map(thread).collect()
 }

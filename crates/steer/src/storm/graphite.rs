@@ -40,7 +40,7 @@ pub const READ_BYTES_MAX: usize = 16 << 20;
 /// Greatest number of bytes of a line. A longer one counts as one that is not understood.
 pub const LINE_BYTES_MAX: usize = 4 << 10;
 
-/// A way by which lines of Graphite come.
+/// A source of lines in Graphite's protocol: a TCP port, or a list in tests.
 pub trait Lines {
     /// Hands over the lines that have come since the last call, at the time `now` after the beginning of the driver. A line
     /// that is too long is handed over as an empty one.
@@ -57,7 +57,7 @@ pub trait Lines {
     /// Returns the address to which lines are to be sent, for messages.
     fn address(&self) -> String;
 
-    /// Returns how many connections were closed so far since there is no room for more.
+    /// Returns how many connections were closed so far because there are too many.
     fn closed(&self) -> Closed {
         Closed::default()
     }
@@ -72,7 +72,7 @@ pub struct Closed {
     pub quiet: u64,
 }
 
-/// A receiver on a TCP port.
+/// A receiver of Graphite's lines on a TCP port.
 pub struct Receiver {
     listener: TcpListener,
     address: SocketAddr,
@@ -93,7 +93,7 @@ struct Connection {
     begun: Vec<u8>,
     /// True if the line that has begun is too long. Its bytes are not kept.
     is_too_long: bool,
-    /// Time of the last bytes, from the beginning of the driver on.
+    /// Time of the last bytes from the sender, counted from the beginning of the driver.
     heard: Duration,
 }
 
@@ -109,7 +109,7 @@ impl Receiver {
         Ok(Receiver { listener, address, connections: Vec::new(), closed: Closed::default() })
     }
 
-    /// Accepts the senders that wait, as far as the bounds allow.
+    /// Accepts the connections that wait, up to the bound on connections.
     fn accept(&mut self, now: Duration) -> io::Result<()> {
         // As many are closed at once as would be accepted, so that a flood of connections does not take the whole round.
         for _ in 0..2 * CONNECTIONS_MAX {
@@ -124,7 +124,7 @@ impl Receiver {
                     drop(stream);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // The sender has gone already, or a signal came.
+                // The sender has closed the connection already, or a signal came.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -146,7 +146,7 @@ impl Receiver {
                 return false;
             }
             match connection.stream.peek(&mut [0]) {
-                // After a long pause of the tool its bytes wait in the kernel.
+                // After a long pause of the tool, bytes of a connection wait in the kernel.
                 Ok(1..) => self.connections[place].heard = now,
                 // The sender has closed it.
                 Ok(_) => _ = self.connections.swap_remove(place),
@@ -185,7 +185,8 @@ impl Lines for Receiver {
                 }
             }
         }
-        // If not all could be read, the ones behind the last one come first in the next round.
+        // If there were too many bytes for this round, the connections behind the last one that was read come first in
+        // the next round.
         let place = (place + 1).min(self.connections.len());
         self.connections.rotate_left(place);
         self.connections.retain(|connection| now.saturating_sub(connection.heard) < IDLE_MAX);
@@ -208,12 +209,13 @@ enum State {
     Open,
     /// More may have come.
     Unfinished,
-    /// The sender has closed it, or it is broken.
+    /// The sender has closed the connection, or it is broken.
     Closed,
 }
 
 impl Connection {
-    /// Reads a part of what has come, and takes it from the bytes that are left in this round.
+    /// Reads a part of the bytes that have come, and subtracts its length from `left`, the bytes that may still be
+    /// read in this round.
     fn read(
         &mut self,
         part: &mut [u8],

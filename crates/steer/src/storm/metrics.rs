@@ -48,9 +48,10 @@ enum Kept {
     Overflow,
     Send,
     Busy,
-    /// A gauge that tells what waits for a spout.
+    /// A gauge, by its name, that tells how many records wait for a spout.
     Backlog(String),
-    /// Records per second from a stream of a component, whose name is as in metrics.
+    /// Records per second that the task has taken from a stream of a component, which has the name that it has in
+    /// metrics.
     Taken {
         component: String,
         stream: String,
@@ -76,11 +77,11 @@ struct Task {
     /// Name of the component, as in metrics; empty as long as no metric tells it.
     component: String,
     is_spout: bool,
-    /// True if a name of a metric is one that only Storm 1.x gives.
+    /// True if the task has told a metric whose name only Storm 1.x gives.
     is_of_version_1: bool,
-    /// Time of the last line, from the beginning of the driver on.
+    /// Time of the last line about the task, counted from the beginning of the driver.
     heard: Duration,
-    /// Values, each with the time of the last one.
+    /// Values of each metric over the last seconds, with the time of the last value.
     kept: BTreeMap<Kept, (Window, Duration)>,
 }
 
@@ -97,16 +98,16 @@ impl Task {
     }
 }
 
-/// The metrics of all tasks, by the names of topologies as they are in metrics.
+/// The metrics of all tasks by topology, which has the name that it has in metrics.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     gauge: Option<String>,
     topologies: BTreeMap<String, BTreeMap<u32, Task>>,
     /// Memory of the topologies in bytes, at most [`KEPT_BYTES_MAX`].
     bytes: usize,
-    /// Number of lines that are none of Graphite.
+    /// Number of lines that do not follow Graphite's protocol.
     broken: u64,
-    /// Number of lines that were left out since there is too much.
+    /// Number of lines that were left out since a bound on tasks, metrics or bytes is reached.
     left_out: u64,
 }
 
@@ -122,12 +123,13 @@ pub(super) struct Measured {
     pub(super) to_send: Option<f64>,
     pub(super) cost_ns_per_record: Option<f64>,
     pub(super) selectivity: Option<f64>,
-    /// Names of the components whose output is read, as in metrics.
+    /// Names, as in metrics, of the components whose output the executor reads.
     pub(super) writers: BTreeSet<String>,
 }
 
 impl Metrics {
-    /// Keeps the metrics of queues, of costs, and the gauges with a name, which tell what waits for spouts.
+    /// Makes an empty store for metrics of queues and costs. `gauge` is the name of the gauges that tell how many
+    /// records wait for spouts.
     pub(super) fn new(gauge: Option<String>) -> Self {
         Metrics { gauge, ..Metrics::default() }
     }
@@ -138,7 +140,7 @@ impl Metrics {
             self.broken += 1;
             return;
         };
-        // Metrics of others, such as of the worker itself, are left alone.
+        // Metrics of no task, such as of the worker itself, are left alone.
         let Some(metric) = Metric::of(name) else { return };
         let Ok(number) = u32::try_from(metric.task) else { return };
         if is_of_storm(metric.component) {
@@ -151,7 +153,7 @@ impl Metrics {
         }
         let count: usize = self.topologies.values().map(BTreeMap::len).sum();
         let task = self.topologies.get(metric.topology).and_then(|tasks| tasks.get(&number));
-        // A task of another component is another task.
+        // A task number that a report gives to another component is another task.
         let same = task.filter(|task| !task.is_other(metric.component));
         let is_new = kept.as_ref().zip(same).is_none_or(|(kept, same)| !same.kept.contains_key(kept));
         let is_too_much = task.is_none() && count >= TASKS_MAX
@@ -213,7 +215,7 @@ impl Metrics {
         of_topology + of_task + of_metric
     }
 
-    /// Returns the form in which a metric is kept; `None` if it is not.
+    /// Returns the form in which a metric is kept; `None` if the driver does not use it.
     fn kept(&self, metric: Metric<'_>, meaning: Meaning<'_>) -> Option<Kept> {
         if self.gauge.as_deref().is_some_and(|gauge| metric.is_gauge(gauge)) {
             return Some(Kept::Backlog(metric.name.to_owned()));
@@ -231,7 +233,7 @@ impl Metrics {
         }
     }
 
-    /// Forgets values that are too old, and what was not told for long.
+    /// Forgets values of more than 10 s ago, and metrics and tasks without a value for [`FORGET_AFTER`].
     pub(super) fn forget(&mut self, now: Duration) {
         let is_fresh = |heard: Duration| now.saturating_sub(heard) < FORGET_AFTER;
         self.topologies.retain(|_, tasks| {
@@ -260,12 +262,12 @@ impl Metrics {
         self.topologies.values().flat_map(BTreeMap::values).any(|task| task.is_of_version_1)
     }
 
-    /// Returns the number of values that were left out since there is too much.
+    /// Returns the number of values that were left out since a bound on tasks, metrics or bytes is reached.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Returns the topologies of which something is known.
+    /// Returns the topologies of which a metric is known.
     pub(super) fn topologies(&self) -> impl Iterator<Item = &str> {
         self.topologies.keys().map(String::as_str)
     }
@@ -282,7 +284,8 @@ impl Metrics {
         (!component.is_empty()).then_some(component)
     }
 
-    /// Returns the executor of some tasks. `entry_records` is the number of records of an entry of its receive queue.
+    /// Returns the executor that runs the tasks from `first` to `last`. `entry_records` is the number of records of an
+    /// entry of its receive queue.
     pub(super) fn executor(&self, topology: &str, (first, last): (u32, u32), entry_records: f64) -> Measured {
         let mut measured = Measured::default();
         let (mut busy, mut taken, mut put_out): (Option<f64>, f64, Option<f64>) = (None, 0.0, None);
@@ -296,7 +299,7 @@ impl Metrics {
             for (kept, (window, _)) in &task.kept {
                 let mean = window.mean();
                 match kept {
-                    // All tasks tell the one queue of their executor.
+                    // All tasks of an executor tell the length of its one queue, so the first value counts.
                     Kept::Receive => receive = receive.or(mean),
                     Kept::Overflow => overflow = overflow.or(mean),
                     Kept::Send => measured.to_send = measured.to_send.or(mean),
@@ -328,7 +331,7 @@ impl Metrics {
         measured
     }
 
-    /// Tells how many lines could not be used, for a message.
+    /// Returns how many lines could not be used, for a message.
     pub(super) fn unused(&self) -> String {
         format!("{} lines were not understood, and {} left out as too many", self.broken, self.left_out)
     }

@@ -31,7 +31,7 @@ pub(super) struct Metric<'a> {
     pub(super) name: &'a str,
 }
 
-/// The part of a metric that a driver looks at.
+/// The meaning of a metric for a driver, by its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Meaning<'a> {
     /// Number of entries in the receive queue of the executor of the task.
@@ -83,7 +83,8 @@ impl<'a> Metric<'a> {
         are_named.then_some(Metric { topology, component, task, name })
     }
 
-    /// Returns the part of the metric that a driver looks at. Names of Storm 1.x have more before and behind the queue.
+    /// Returns the meaning of the metric for a driver. Names of Storm 1.x have more text before and behind that of the
+    /// queue.
     pub(super) fn meaning(self) -> Meaning<'a> {
         if self.name.starts_with("__skipped-") {
             return Meaning::Spout;
@@ -112,20 +113,21 @@ impl<'a> Metric<'a> {
         self.name.starts_with("disruptor-")
     }
 
-    /// Returns true if this is the gauge of a name: the whole name of the metric, or its last part.
+    /// Returns true if the metric is the gauge with this name: the name is that of the metric, or its last part behind
+    /// a dot or a slash.
     pub(super) fn is_gauge(self, gauge: &str) -> bool {
         let is_behind = |rest: &str| rest.is_empty() || rest.ends_with(['.', '/']);
         !gauge.is_empty() && self.name.strip_suffix(gauge).is_some_and(is_behind)
     }
 }
 
-/// Returns the first task in the name of a receive queue of Storm 1.x.
+/// Returns the first task in the name of a receive queue of Storm 1.x; `None` if the name is another one.
 fn first_task(name: &str) -> Option<i64> {
     let tasks = name.strip_prefix("disruptor-receive-queue[")?;
     Some(tasks.split_once('-')?.0.parse::<u32>().ok()?.into())
 }
 
-/// Returns the name of a metric that stands behind a port.
+/// Returns the part of a metric's name that stands behind the port of its worker; `None` if there is no port.
 fn name_behind_port(text: &str) -> Option<&str> {
     let (port, name) = text.split_once('-')?;
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
@@ -146,9 +148,9 @@ pub(super) fn in_metrics(name: &str) -> String {
 /// The part that a thread has in the work of an executor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Part {
-    /// Runs the program of the user.
+    /// The main thread, which runs the program of the user.
     Main,
-    /// Sends what the program has put out (Storm 1.x).
+    /// The send thread, which sends the records that the program has put out (Storm 1.x).
     Send,
 }
 

@@ -5,17 +5,17 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Greatest number of notes that wait for the next round. The oldest one gives way to a further one.
+/// Greatest number of notes that wait for the next round of steering. The oldest one is dropped for a further one.
 pub const NOTES_MAX: usize = 64;
 
-/// Least time between two notes about one number that rises.
+/// Least time between two notes about one number that rises, such as that of refused connections.
 pub const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// The notes that wait for the next round.
+/// The notes that wait until a round of steering takes them.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     waiting: VecDeque<String>,
-    /// Numbers by what they count, as they were last told, each with the time of the note.
+    /// The numbers that were told, by what they count: each as in its last note, with the time of that note.
     told: BTreeMap<&'static str, (u64, Duration)>,
 }
 

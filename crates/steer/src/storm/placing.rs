@@ -15,7 +15,7 @@ use crate::bounds::{STEERED_MAX, check};
 use crate::steering::Unobserved;
 use crate::threads::ThreadKey;
 
-/// An executor: its topology, as in metrics, and its first and last task.
+/// An executor: the name of its topology in metrics, and the numbers of its first and last task.
 pub(super) type Executor = (String, (u32, u32));
 
 /// A thread of an executor.
@@ -25,7 +25,7 @@ pub(super) struct Place {
     pub(super) part: Part,
     pub(super) thread: ThreadKey,
     pub(super) name: String,
-    /// True if entries of the receive queue are batches of records.
+    /// True if an entry of the executor's receive queue is a batch of records, as in Storm 1.x.
     pub(super) has_batches: bool,
 }
 

@@ -20,7 +20,7 @@ use crate::steering::{Observation, Steered, Unobserved};
 /// the most that a batch holds by default (`topology.disruptor.batch.size`).
 pub(super) const BATCH_RECORDS: f64 = 100.0;
 
-/// A component: its topology and its name, both as in metrics.
+/// A component of a topology: the names of both, as in metrics.
 type Component = (String, String);
 
 /// An operator of a snapshot.
@@ -55,7 +55,7 @@ impl<L: Lines> Storm<L> {
         Ok(self.observation(places, (&executors, &graph), now))
     }
 
-    /// Returns the executors that have threads here, and the tasks of their topologies that run elsewhere.
+    /// Returns the executors that have threads on this machine, and the tasks of their topologies that run elsewhere.
     fn executors(&self, places: &[Place]) -> BTreeMap<Executor, Measured> {
         let mut executors = BTreeMap::new();
         let mut here: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
@@ -124,15 +124,15 @@ impl<L: Lines> Storm<L> {
     }
 }
 
-/// Returns the state of an executor, or of its send thread. Nothing waits if that is not known, since no thread of the
-/// executor is then steered.
+/// Returns the state of an executor, or of its send thread, for a policy. A queue of unknown length counts as empty,
+/// since no thread of the executor is then steered.
 fn state(measured: &Measured, part: Part, is_last: bool, copies: usize) -> OperatorState {
     let new = OperatorState::default();
     let queue = if part == Part::Send { measured.to_send } else { measured.waiting };
     OperatorState {
         is_source: part == Part::Main && measured.is_spout,
         is_sink: part == Part::Main && is_last,
-        // A queue that held anything in the window counts.
+        // A queue in which a record waited at any time of the last 10 s is not empty.
         pending: queue.map_or(0, |queue| queue.ceil() as u64),
         cost_ns_per_record: measured.cost_ns_per_record.unwrap_or(new.cost_ns_per_record),
         selectivity: measured.selectivity.unwrap_or(new.selectivity),
@@ -144,7 +144,7 @@ fn state(measured: &Measured, part: Part, is_last: bool, copies: usize) -> Opera
 /// The components of all topologies.
 struct Graph {
     executors: BTreeMap<Component, Vec<Executor>>,
-    /// The components that read the output of each.
+    /// The components that read the output of each component.
     readers: BTreeMap<Component, BTreeSet<Component>>,
     /// All components, each writer before its readers. Those of a cycle come last.
     order: Vec<Component>,

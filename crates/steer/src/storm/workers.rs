@@ -21,7 +21,7 @@ use crate::jvm::{DUMP_AGAIN, JavaProcess, attach, in_time};
 use crate::steering::Unobserved;
 use crate::threads::{Processes, ThreadKey};
 
-/// Greatest number of processes that are steered.
+/// Greatest number of worker processes that are steered. More are an error.
 pub const PROCESSES_MAX: usize = 64;
 
 /// Time after which processes are looked for again. Topologies may come, and workers may move to this machine.
@@ -54,7 +54,7 @@ impl Worker {
         &self.process
     }
 
-    /// Returns true if all executors of the process are of one topology.
+    /// Returns true if the process runs executors of one topology only.
     pub(super) fn has_one_topology(&self) -> bool {
         self.topology.is_some()
     }
@@ -72,7 +72,7 @@ pub(super) struct Workers {
     /// Main class of a further program that runs Storm within itself.
     main_class: Option<String>,
     found: Vec<Worker>,
-    /// Topologies for which workers were looked for last, and when.
+    /// Topologies for which workers were last looked for, and the time since the driver began.
     searched: Option<(BTreeSet<String>, Duration)>,
     pub(super) quit: attach::Quit,
 }
@@ -82,7 +82,7 @@ impl Workers {
         Workers { processes, main_class, found: Vec::new(), searched: None, quit: attach::quit }
     }
 
-    /// Returns the workers whose topologies report.
+    /// Returns the workers of topologies that report, as the last look found them.
     pub(super) fn found(&self) -> &[Worker] {
         &self.found
     }
@@ -123,7 +123,7 @@ impl Workers {
             match worker.process.look(processes, (now, own_deadline), *quit) {
                 Ok(_) if worker.process.is_behind() => {}
                 Ok(_) => worker.failure = None,
-                // A process that ends is found out by whatever is done with it.
+                // A process may end while it is looked at, which is no failure.
                 Err(_) if !processes.lives(worker.process.process()).map_err(|error| failed(&error))? => {
                     ended.push(worker.process.process());
                 }
