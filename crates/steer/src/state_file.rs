@@ -12,7 +12,8 @@
 //!
 //! A file is restored from its end to its beginning, first its threads, then the control groups, and then the settings of
 //! the kernel: threads lose their priorities before the group loses the budget for them. All threads that are in a group
-//! of the tool go to the group above, also those that were started meanwhile, and the group is removed. If a thread occurs
+//! of the tool go to the group above, also those that were started meanwhile, and the group is removed. Threads that steered
+//! threads have started lose a nice value above 0, which they inherit. If a thread occurs
 //! twice, its first line is restored last. The file need not reach the disk: if the machine stops, priorities are gone,
 //! too, and a state file of an earlier start of the machine is only removed.
 //!
@@ -25,6 +26,7 @@
 //!
 //! Bounds: [`BYTES_MAX`] for the size of a file, `LOCK_PATIENCE` for the wait for the lock.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -106,6 +108,15 @@ impl Restored {
         self.ended += other.ended;
         self.settings += other.settings;
         self.failures.extend(other.failures);
+    }
+
+    /// Counts a thread that was put back, had ended, or could not be put back.
+    fn add_thread(&mut self, key: ThreadKey, outcome: io::Result<bool>) {
+        match outcome {
+            Ok(true) => self.threads += 1,
+            Ok(false) => self.ended += 1,
+            Err(error) => self.failures.push(format!("thread {}: {error}", key.thread)),
+        }
     }
 
     /// Counts a setting of the kernel that was written, or could not be.
@@ -343,9 +354,7 @@ enum Origin {
 pub fn undo(path: &Path, part: Part, processes: &Processes, kernel: &impl Kernel) -> io::Result<Restored> {
     let content = Content::read(path)?;
     let mut restored = Restored { failures: content.failures.clone(), ..Restored::default() };
-    if !matches!(content.origin(processes)?, Origin::Here(_)) {
-        return Ok(restored);
-    }
+    let Origin::Here(tool) = content.origin(processes)? else { return Ok(restored) };
     // A group cannot lose its real-time budget while one of its threads is real-time, nor a controller that is in use.
     let place = |line: &Line| match line {
         Line::Thread { .. } => 0,
@@ -375,14 +384,49 @@ pub fn undo(path: &Path, part: Part, processes: &Processes, kernel: &impl Kernel
                 restored.add_setting(path, write_setting(path, shares::WITHOUT_CONTROLLER));
             }
             Line::Kernel { path, before } => restored.add_setting(path, write_setting(path, *before)),
-            Line::Thread { key, before } => match put_back(*key, *before, processes, kernel) {
-                Ok(true) => restored.threads += 1,
-                Ok(false) => restored.ended += 1,
-                Err(error) => restored.failures.push(format!("thread {}: {error}", key.thread)),
-            },
+            Line::Thread { key, before } => {
+                restored.add_thread(*key, put_back(*key, *before, processes, kernel));
+            }
         }
     }
+    let noted = content.lines.iter().filter_map(|line| match line {
+        Line::Thread { key, .. } => Some(*key),
+        _ => None,
+    });
+    put_back_children(&noted.collect(), tool, (processes, kernel), &mut restored);
     Ok(restored)
+}
+
+/// Gives threads that the noted threads have started the nice value of the first thread of their process. The kernel takes
+/// real-time priorities and nice values below 0 from such threads, but leaves them a nice value above 0.
+///
+/// A thread counts as one of these if it is of a process with noted threads, is not noted itself, began after the tool, and has a
+/// greater nice value than the first thread. A process that is younger than its noted threads has the number of another one.
+fn put_back_children(
+    noted: &BTreeSet<ThreadKey>,
+    tool: ThreadKey,
+    (processes, kernel): (&Processes, &impl Kernel),
+    restored: &mut Restored,
+) {
+    let numbers: BTreeSet<u32> = noted.iter().map(|key| key.process).collect();
+    for process in numbers {
+        let (Ok(Some(first)), Ok(usual)) = (processes.key(process, process), kernel.setting(process)) else {
+            continue;
+        };
+        if noted.iter().any(|key| key.process == process && key.started < first.started) {
+            continue;
+        }
+        for thread in processes.threads(process).unwrap_or_default() {
+            let (Ok(Some(key)), Ok(now)) = (processes.key(process, thread), kernel.setting(thread)) else {
+                continue;
+            };
+            let is_child = tool.started <= key.started && !noted.contains(&key);
+            if is_child && now.class == usual.class && usual.nice.max(0) < now.nice {
+                let usual = Setting { nice: usual.nice, ..now };
+                restored.add_thread(key, put_back(key, usual, processes, kernel));
+            }
+        }
+    }
 }
 
 /// Writes the number or the word of a setting of the kernel, whose file must exist.

@@ -52,6 +52,30 @@ fn threads_alone_are_put_back_and_the_file_stays() {
     assert!(state_file.path().exists());
 }
 
+/// The kernel leaves the children of a steered thread a nice value above 0. A thread that began before the tool, one of another
+/// process, and a greater urgency are not inherited.
+#[test]
+fn nice_values_that_children_inherit_are_put_back() {
+    // The tool's process began at 5, and the noted threads at 100 and 101.
+    for (first_started, is_same_process) in [(1, true), (100, true), (500, false)] {
+        let machine = Machine::new();
+        machine.begin(70, 70, first_started);
+        let (state_file, keys, _) = state_file(&machine);
+        let others = [(70, 73, 4, 7), (70, 74, 102, 19), (70, 75, 102, -5), (80, 81, 102, 19)];
+        let others = others.map(|(process, thread, started, nice)| {
+            let key = machine.begin(process, thread, started);
+            machine.kernel.set(thread, Setting { nice, ..Setting::DEFAULT }).unwrap();
+            key
+        });
+        let restored = restored(&state_file, &machine);
+        let expected = [7, if is_same_process { 0 } else { 19 }, -5, 19];
+        let nices = machine.kernel.of(&others).into_iter().map(|setting| setting.unwrap().nice);
+        assert_eq!(nices.collect::<Vec<_>>(), expected, "{first_started}");
+        assert_eq!(machine.kernel.of(&keys), [Some(Setting::DEFAULT), Some(Setting::nice(3))]);
+        assert_eq!((restored.threads, restored.failures), (2 + u64::from(is_same_process), Vec::new()));
+    }
+}
+
 /// A thread that has ended is counted, as is a group of threads. If the thread's number belongs to another thread by
 /// now, that one is left alone.
 #[test]
