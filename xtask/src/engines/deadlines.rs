@@ -8,11 +8,9 @@
 //!
 //! | figure | meaning |
 //! |---|---|
-//! | latency | of a result of the urgent queries: from the end of its window until the row is made, less the floor. A result that is due and has not come counts with its age |
-//! | floor | the least of these times that a query ever had in that Flink. Flink's `datagen` makes the rows of a second at once, so a window ends with the next second's rows; 0 in our own engine, whose rows come evenly |
+//! | latency | of a result of the urgent queries: from when the last of its rows was made until the result is made (Cameo, section 4.1). A result comes each second; after the last one those that are missing count with their age |
 //! | bulk | rows per second in the windows of the other six that have been shown |
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -34,9 +32,11 @@ use crate::workspace::Workspace;
 
 /// The file of SQL, below the workspace.
 const FILE: &str = "bench/steer/sql/deadlines.sql";
-/// Begin of the names of the tables of the urgent queries, whose windows have one second, and of the others.
-const URGENT: &str = "alerts_";
+/// Names of the tables of the urgent queries, whose windows have one second, and begin of those of the others.
+const URGENT: [&str; 2] = ["alerts_1", "alerts_2"];
 const BULK: &str = "digests_";
+/// Time between two results of an urgent query, in seconds: the size of its windows.
+const RESULTS_EVERY_S: f64 = 1.0;
 /// Policies over Flink, with their forms.
 const POLICIES: [&str; 3] = ["congestion", "klink", "cameo_llf"];
 const FORMS: [&str; 2] = ["nice", "rt"];
@@ -155,8 +155,8 @@ fn steered(periods: &[String]) -> Vec<System> {
 #[derive(Clone, PartialEq, Debug)]
 struct Row {
     table: String,
-    /// End of the window, and the time at which the row was made, in seconds since 1970.
-    ended_s: f64,
+    /// The times at which the last row of the window and the result were made, in seconds since 1970.
+    made_s: f64,
     shown_s: f64,
     /// Number of rows in the window.
     count: u64,
@@ -166,10 +166,10 @@ struct Row {
 fn row(line: &str) -> Option<Row> {
     let (table, rest) = line.split_once("> +I[")?;
     let mut values = rest.strip_suffix(']')?.split(", ");
-    let ended_s = seconds(values.next()?)?;
+    let made_s = seconds(values.next()?)?;
     let count = values.next()?.parse().ok()?;
     let shown_s = seconds(values.nth(1)?)?;
-    Some(Row { table: table.to_owned(), ended_s, shown_s, count })
+    Some(Row { table: table.to_owned(), made_s, shown_s, count })
 }
 
 /// Reads a time as Java writes it, which leaves out seconds that are 0.
@@ -184,11 +184,11 @@ fn seconds(text: &str) -> Option<f64> {
 /// Figures of a run.
 #[derive(Clone, PartialEq, Default, Debug)]
 struct Figures {
-    /// Latencies of the results that were due, in ms: mean, median and greatest.
+    /// Latencies of results in ms, those that are missing with their age: mean, median and greatest.
     mean_ms: f64,
     median_ms: f64,
     max_ms: f64,
-    /// Number of results that were due, and of those that had not come.
+    /// Number of results, with those that are missing, and of these alone.
     due: usize,
     overdue: usize,
     bulk_per_s: f64,
@@ -196,30 +196,20 @@ struct Figures {
     tool_share: Option<f64>,
 }
 
-/// Returns the least time in s from the end of a window to its row, of each urgent table.
-fn floors(rows: &[Row]) -> BTreeMap<String, f64> {
-    let mut floors: BTreeMap<String, f64> = BTreeMap::new();
-    for Row { table, ended_s, shown_s, .. } in rows.iter().filter(|row| row.table.starts_with(URGENT)) {
-        let floor = floors.entry(table.clone()).or_insert(f64::INFINITY);
-        *floor = floor.min(shown_s - ended_s);
-    }
-    floors
-}
-
-/// Returns the figures of the time from `begin_s` to `end_s`. A result was due if its window had ended for the floor of its
-/// table by then.
-fn figures(rows: &[Row], floors: &BTreeMap<String, f64>, [begin_s, end_s]: [f64; 2]) -> Figures {
+/// Returns the figures of the time from `begin_s` to `end_s`.
+fn figures(rows: &[Row], [begin_s, end_s]: [f64; 2]) -> Figures {
     let mut found = Figures::default();
     let mut latencies_ms = Vec::new();
-    for (table, floor_s) in floors {
-        let of_table = rows.iter().filter(|row| row.table == *table);
-        let shown: BTreeMap<i64, f64> =
-            of_table.map(|row| (row.ended_s.round() as i64, row.shown_s)).collect();
-        for ended in begin_s.ceil() as i64..=(end_s - floor_s.max(0.0)).floor() as i64 {
-            let shown_s = shown.get(&ended).copied().filter(|shown_s| *shown_s <= end_s);
-            found.overdue += usize::from(shown_s.is_none());
-            let latency_s = shown_s.unwrap_or(end_s) - ended as f64 - floor_s;
-            latencies_ms.push(latency_s.max(0.0) * 1e3);
+    let is_in_time = |row: &&Row| begin_s < row.shown_s && row.shown_s <= end_s;
+    for table in URGENT {
+        let shown = || rows.iter().filter(|row| row.table == table).filter(is_in_time);
+        latencies_ms.extend(shown().map(|row| (row.shown_s - row.made_s).max(0.0) * 1e3));
+        let last_s = shown().map(|row| row.shown_s).fold(begin_s, f64::max);
+        let mut due_s = last_s + RESULTS_EVERY_S;
+        while due_s <= end_s {
+            latencies_ms.push((end_s - due_s) * 1e3);
+            found.overdue += 1;
+            due_s += RESULTS_EVERY_S;
         }
     }
     latencies_ms.sort_by(f64::total_cmp);
@@ -229,7 +219,6 @@ fn figures(rows: &[Row], floors: &BTreeMap<String, f64>, [begin_s, end_s]: [f64;
         found.median_ms = latencies_ms[latencies_ms.len() / 2];
         found.max_ms = latencies_ms[latencies_ms.len() - 1];
     }
-    let is_in_time = |row: &&Row| begin_s < row.shown_s && row.shown_s <= end_s;
     let bulk = rows.iter().filter(|row| row.table.starts_with(BULK)).filter(is_in_time);
     found.bulk_per_s = bulk.map(|row| row.count as f64).sum::<f64>() / (end_s - begin_s);
     found
@@ -316,12 +305,11 @@ fn over_flink(plan: &Plan, program: &Path, file: &Path, out: &Path) -> Result<Ve
     let rows = rows(&output)?;
     drop(flink);
     let _ = fs::remove_dir_all(&directory);
-    let floors = floors(&rows);
-    if floors.is_empty() {
-        bail!("Flink has shown no results of {URGENT}*");
+    if let Some(table) = URGENT.iter().find(|table| !rows.iter().any(|row| row.table == **table)) {
+        bail!("Flink has shown no row of {table}");
     }
     let runs = windows.into_iter().map(|(system, repetition, window, cpu_s)| {
-        let found = figures(&rows, &floors, window);
+        let found = figures(&rows, window);
         let tool_share = cpu_s.map(|cpu_s| cpu_s / (window[1] - window[0]));
         let figures = Figures { tool_share, ..found };
         eprintln!("{repetition}: {}", line(&system, &figures));
@@ -346,8 +334,7 @@ fn in_own_engine(plan: &Plan, program: &Path, file: &Path, policy: &str, out: &P
         bail!("thalweg run: {status}: {}", end_of(&log));
     }
     let rows = rows(&rows_file)?;
-    let floors = floors(&rows).into_keys().map(|table| (table, 0.0)).collect();
-    Ok(figures(&rows, &floors, [begin_s, begin_s + f64::from(plan.seconds)]))
+    Ok(figures(&rows, [begin_s, begin_s + f64::from(plan.seconds)]))
 }
 
 /// Returns the statements of a text, none of which has a semicolon within.
@@ -365,7 +352,7 @@ fn rows(output: &Path) -> Result<Vec<Row>> {
 fn line(system: &System, figures: &Figures) -> String {
     let Figures { mean_ms, median_ms, max_ms, due, overdue, bulk_per_s, .. } = figures;
     format!(
-        "{}: mean {mean_ms:.0} ms, median {median_ms:.0}, most {max_ms:.0}; {overdue} of {due} overdue; bulk {:.0} k/s",
+        "{}: mean {mean_ms:.0} ms, median {median_ms:.0}, most {max_ms:.0}; {overdue} of {due} missing; bulk {:.0} k/s",
         system.name(),
         bulk_per_s / 1e3
     )
@@ -375,8 +362,8 @@ fn line(system: &System, figures: &Figures) -> String {
 fn page(plan: &Plan, runs: &[Run]) -> String {
     let mut page = format!(
         "# Deadlines over an unmodified Flink\n\nTwo urgent queries beside six on one core; {} s after {} s of warm-up, {} \
-         repetitions side by side. Latency is that of results of the urgent ones, in ms, less the floor; overdue ones count with \
-         their age.\n\n| system | mean | median | most | overdue | bulk, k rows/s | tool, % of a core |\n|---|---|---|---|---|---|---|\n",
+         repetitions side by side. Latency is that of results of the urgent ones, in ms, from the last row that counts; missing ones count with \
+         their age.\n\n| system | mean | median | most | missing | bulk, k rows/s | tool, % of a core |\n|---|---|---|---|---|---|---|\n",
         plan.seconds, plan.warmup_s, plan.repeat
     );
     let mut systems: Vec<&System> = runs.iter().map(|run| &run.system).collect();
@@ -424,38 +411,39 @@ mod tests {
         let text = "alerts_1> +I[2026-11-28T08:01, 989, ffc7498df727fdd7, 2026-11-28T08:00:59.999Z]";
         let read = row(text).unwrap();
         assert_eq!((&*read.table, read.count), ("alerts_1", 989));
-        assert!((read.shown_s - read.ended_s + 0.001).abs() < 1e-6);
+        assert!((read.shown_s - read.made_s + 0.001).abs() < 1e-6);
         assert_eq!(seconds("1970-01-01T00:01:02.500Z"), Some(62.5));
         for line in ["", "alerts_1> -U[a]", "alerts_1> +I[x, 1, y, z]", "note: the time is up"] {
             assert_eq!(row(line), None, "{line}");
         }
     }
 
-    /// Results that have not come count with their age, and those before the floor are not due.
+    /// Results that are missing at the end count with their age.
     #[test]
-    fn overdue_results_count_with_their_age() {
-        let row = |table: &str, ended_s: f64, shown_s: f64| Row {
+    fn missing_results_count_with_their_age() {
+        let row = |table: &str, made_s: f64, shown_s: f64| Row {
             table: table.to_owned(),
-            ended_s,
+            made_s,
             shown_s,
             count: 300,
         };
         let rows = [
-            row("alerts_1", 9.0, 9.25),
+            row("alerts_1", 9.0, 9.5),
             row("alerts_1", 10.0, 10.25),
             row("alerts_1", 11.0, 11.75),
-            row("alerts_1", 12.0, 15.0),
+            row("alerts_2", 10.5, 10.5),
+            row("alerts_2", 12.0, 13.5),
             row("digests_4", 5.0, 10.5),
             row("digests_4", 10.0, 14.5),
         ];
-        let floors = floors(&rows);
-        assert_eq!(floors, BTreeMap::from([("alerts_1".to_owned(), 0.25)]));
-        let found = figures(&rows, &floors, [10.0, 13.0]);
-        // Latencies of 0, 0.5, and, not shown by 13 s, 0.75 s. The window that ends at 13 s is not due.
-        assert_eq!((found.due, found.overdue, found.max_ms), (3, 1, 750.0));
-        assert!((found.mean_ms - 1250.0 / 3.0).abs() < 1e-6);
+        let found = figures(&rows, [10.0, 13.0]);
+        // 250 and 750 ms; 0 ms, and two results that are missing since 11.5 s and 12.5 s; one since 12.75 s.
+        assert_eq!((found.due, found.overdue, found.max_ms), (6, 3, 1500.0));
+        assert!((found.mean_ms - (250.0 + 750.0 + 1500.0 + 500.0 + 250.0) / 6.0).abs() < 1e-6);
         assert_eq!((found.median_ms, found.bulk_per_s), (500.0, 100.0));
-        assert_eq!(figures(&[], &BTreeMap::new(), [0.0, 1.0]), Figures::default());
+        // A query of which nothing is shown is missing altogether.
+        let found = figures(&[], [0.0, 2.0]);
+        assert_eq!((found.due, found.overdue, found.mean_ms), (4, 4, 500.0));
     }
 
     #[test]
