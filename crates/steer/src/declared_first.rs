@@ -4,11 +4,12 @@
 //! A policy that ranks by deadlines cannot rank a job of which only queues are known. Such a job has no
 //! [stream](Snapshot::streams). Its operators get ranks by the lengths of their queues, in a class of their own behind
 //! all others.
+//!
+//! This is for the steering of threads, which asks for ranks only: an operating system takes no quantum and reports no runs.
 
 use thalweg_scheduling::policy::congestion;
 use thalweg_scheduling::{
-    Completion, Fields, InputOrder, OperatorId, Parameter, Policy, Quantum, QueryId, Rank, Refresh, Scale,
-    Snapshot, UnknownPolicy, by_name,
+    Fields, OperatorId, Policy, QueryId, Rank, Scale, Snapshot, UnknownPolicy, by_name,
 };
 
 /// Class of the operators that are ranked by their queues: behind the classes of all policies.
@@ -46,40 +47,12 @@ impl Policy for DeclaredFirst {
         self.policy.reads() | self.congestion.reads() | Fields::STREAMS
     }
 
-    fn refresh(&self) -> Refresh {
-        self.policy.refresh()
-    }
-
     fn scale(&self) -> Scale {
         self.policy.scale()
     }
 
-    fn conserves_work(&self) -> bool {
-        self.policy.conserves_work()
-    }
-
-    fn prefers_workers(&self) -> bool {
-        self.policy.prefers_workers()
-    }
-
-    fn input_order(&self) -> InputOrder {
-        self.policy.input_order()
-    }
-
-    fn is_relieving_memory(&self) -> bool {
-        self.policy.is_relieving_memory()
-    }
-
-    fn round_ns(&self) -> u64 {
-        self.policy.round_ns()
-    }
-
     fn delay_epochs(&self) -> u32 {
         self.policy.delay_epochs()
-    }
-
-    fn parameters(&self) -> Vec<Parameter> {
-        self.policy.parameters()
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {
@@ -100,19 +73,6 @@ impl Policy for DeclaredFirst {
         }
         let rank = self.congestion.rank(snapshot, operator)?;
         Some(Rank { class: REST_CLASS, ..rank })
-    }
-
-    fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
-        if self.knows(snapshot, operator) {
-            self.policy.quantum(snapshot, operator)
-        } else {
-            self.congestion.quantum(snapshot, operator)
-        }
-    }
-
-    fn feedback(&mut self, done: &Completion) {
-        self.policy.feedback(done);
-        self.congestion.feedback(done);
     }
 }
 

@@ -40,7 +40,7 @@ pub trait Driver {
     /// If the engine gives no answer, or none that can be understood. The round is then skipped.
     fn observe(&mut self) -> Result<Observation, Unobserved>;
 
-    /// Returns what users should know about the engine since the last call, such as parts of it that are left alone.
+    /// Returns texts that users should see about the engine since the last call, such as parts of it that are left alone.
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -209,7 +209,7 @@ pub enum Round {
         rows: Vec<Row>,
         /// The changes.
         applied: Applied,
-        /// What users should know: see [`Driver::notes`].
+        /// Texts for users: see [`Driver::notes`].
         notes: Vec<String>,
     },
     /// The round was skipped, for this reason.

@@ -130,7 +130,7 @@ pub struct Tool<D, K> {
     watchdog: Option<Watchdog>,
     processes: Processes,
     kernel: K,
-    /// What this tool has restored of earlier tools that were killed.
+    /// Numbers of threads, groups and settings that the tool has restored at its begin, left over by tools that were killed.
     left_over: Restored,
     notes: Vec<String>,
 }

@@ -1,3 +1,6 @@
+//! Tables, windows, names and targets of queries, and files that are refused. Jobs of a running Flink are left to the room
+//! `steer`.
+
 use thalweg_model::EventTime;
 
 use super::*;
