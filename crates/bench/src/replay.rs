@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use thalweg_cli::console;
 use thalweg_cli::policy_options::PolicyOptions;
-use thalweg_scheduling::{Trace, policy};
+use thalweg_scheduling::{Fields, Policy, Trace, policy};
 
 use crate::bench::calls::CALLS_MAX;
 use crate::bench::parameters::PolicyParameters;
@@ -42,6 +42,14 @@ pub fn run(args: &ReplayArgs) -> Result<bool> {
     let settings = args.policy_options.settings_over(trace.settings().unwrap_or_default());
     let mut asked = policy::configured(name, &settings)
         .with_context(|| format!("{path} is of another engine's policy"))?;
+    let merges = |policy: &dyn Policy| policy.reads().contain(Fields::MERGED_PROGRESS);
+    let before = policy::configured(&recorded, &settings);
+    if before.is_ok_and(|before| merges(&*before) != merges(&*asked)) {
+        bail!(
+            "{path}: {recorded} and {name} foresee windows by different watermarks, and a trace has one of them; record \
+             with --policy {name}"
+        );
+    }
     let parameters = PolicyParameters(asked.parameters());
     console::out(&format!("{name}: {}\n", parameters.text()))?;
     if trace.settings().is_none() {

@@ -18,7 +18,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use thalweg::Span;
 use thalweg::scheduling::policy::congestion;
-use thalweg::scheduling::{Policy, policy};
+use thalweg::scheduling::{Fields, Policy, policy};
 use thalweg_cli::failure::WrongOption;
 use thalweg_cli::interrupt::Interrupt;
 use thalweg_cli::policy_options::PolicyOptions;
@@ -190,8 +190,10 @@ pub fn run(args: &SteerArgs) -> Result<bool> {
             let source_gauge = source_gauge.clone();
             let policy = chosen(common)?;
             let mut declared = sql.as_deref().map(sql::declared).transpose()?.unwrap_or_default();
-            if [congestion::NAME, congestion::V1_NAME].contains(&policy.name()) && !declared.is_empty() {
-                console::note("--sql changes nothing for a policy that goes by queues alone");
+            // Fields that Flink tells without the file.
+            let told = Fields::PENDING | Fields::COST_AND_SELECTIVITY | Fields::TOPOLOGY;
+            if policy.reads().missing_from(told).is_empty() && !declared.is_empty() {
+                console::note("--sql changes nothing for a policy that needs no times");
                 declared.clear();
             }
             let delay_epochs = policy.delay_epochs() as usize;
@@ -424,6 +426,7 @@ fn as_json(rows: &[Row], applied: &Applied) -> serde_json::Value {
         "changes": applied.changes.len(),
         "put_back": applied.put_back,
         "ended": applied.ended,
+        "postponed": applied.postponed,
         "failures": applied.failures.len(),
     })
 }

@@ -370,8 +370,8 @@ impl Fields {
     /// A group without a field: the policy needs [reports of runs](crate::Policy::feedback), which an operating system does
     /// not give.
     pub const FEEDBACK: Fields = Fields(1_024);
-    /// No group of fields, but another meaning of one: with it, the `frontier` of an operator follows the watermark of
-    /// all its inputs together, and not that of the input which is read next. For a policy that reads
+    /// Adds no field. It changes [`OperatorState::frontier`], which then follows the watermark of all inputs of the
+    /// operator together, and not that of the input which is read next. For a policy that reads
     /// [`CONTEXTS`](Fields::CONTEXTS).
     pub const MERGED_PROGRESS: Fields = Fields(2_048);
 

@@ -174,6 +174,12 @@ impl Stream {
         self.watermark
     }
 
+    /// Returns the next event time at which the query emits results; `None` before the first watermark, and if any instant
+    /// may be such a time.
+    pub fn next_firing(&self) -> Option<EventTime> {
+        self.next_firing
+    }
+
     /// Returns true if the source is silent or has ended, so that no operator waits for its watermark.
     pub fn is_away(&self) -> bool {
         self.is_away

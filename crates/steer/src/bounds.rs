@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::steering::Unobserved;
-use crate::watchdog::PATIENCE;
+use crate::watchdog::{BEAT_EVERY, PATIENCE};
 
 /// Longest time for which a driver asks its engine and reads `/proc` in one round. The steering loop gives its
 /// watchdog no sign of life meanwhile.
@@ -13,10 +13,10 @@ pub const ROUND_MAX: Duration = Duration::from_secs(3);
 /// Longest time for which a round makes control groups and moves threads. The rest is left to the next round. A move took 0.06 ms
 /// in the median of 40 and 21 ms at most (two cores, Linux 6.18), so the first round of an engine with thousands of threads may not
 /// move all of them.
-pub const APPLY_MAX: Duration = Duration::from_secs(1);
+pub const APPLY_MAX: Duration = Duration::from_millis(500);
 
 const _: () = assert!(
-    ROUND_MAX.as_millis() + APPLY_MAX.as_millis() < PATIENCE.as_millis(),
+    ROUND_MAX.as_millis() + APPLY_MAX.as_millis() + BEAT_EVERY.as_millis() < PATIENCE.as_millis(),
     "the watchdog waits for a round"
 );
 

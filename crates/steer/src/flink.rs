@@ -120,8 +120,8 @@ pub struct Flink<T> {
     delay_epochs: usize,
     /// Texts about declared queries and jobs without each other, as the last look found them.
     unmatched: BTreeSet<String>,
-    /// True if these texts were told.
-    is_told: bool,
+    /// Those of them that were not told yet.
+    untold: BTreeSet<String>,
     began: Instant,
     /// The time of the clock at which the driver began.
     began_at: ProcessingTime,
@@ -167,7 +167,7 @@ impl<T: Transport> Flink<T> {
             declared,
             delay_epochs,
             unmatched: BTreeSet::new(),
-            is_told: true,
+            untold: BTreeSet::new(),
             began: Instant::now(),
             began_at: ProcessingTime::from_nanos(u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)),
             managers: Managers::new(processes),
@@ -267,10 +267,10 @@ impl<T: Transport> Flink<T> {
         for path in chosen.map_or(Vec::new(), |chosen| chosen.paths(&path, &indices)) {
             values.add(&path, &get(&mut self.transport, &path, deadline)?)?;
         }
-        for Subtask { index, attempt, .. } in &known.subtasks {
+        for Subtask { index, attempt, start, .. } in &known.subtasks {
             let sample =
                 chosen.map_or_else(Default::default, |chosen| chosen.sample(&values, *index, is_source));
-            known.measured.entry(*index).or_default().add(*attempt, now, sample, (vertex, query));
+            known.measured.entry(*index).or_default().add((*attempt, *start), now, sample, (vertex, query));
         }
         Ok(())
     }
@@ -295,9 +295,9 @@ impl<T: Transport> Flink<T> {
         let mut unmatched: BTreeSet<String> =
             running.iter().filter(|running| running.query.is_none()).map(job).collect();
         unmatched.extend(self.declared.iter().enumerate().filter_map(query));
-        if self.unmatched != unmatched {
-            (self.unmatched, self.is_told) = (unmatched, false);
-        }
+        self.untold.extend(unmatched.difference(&self.unmatched).cloned());
+        self.untold.retain(|text| unmatched.contains(text));
+        self.unmatched = unmatched;
     }
 }
 
@@ -316,8 +316,7 @@ impl<T: Transport> Driver for Flink<T> {
     }
 
     fn notes(&mut self) -> Vec<String> {
-        let is_told = mem::replace(&mut self.is_told, true);
-        if is_told { Vec::new() } else { self.unmatched.iter().cloned().collect() }
+        mem::take(&mut self.untold).into_iter().collect()
     }
 
     fn observe(&mut self) -> Result<Observation, Unobserved> {

@@ -313,8 +313,10 @@ impl Groups {
                 }
             }
         }
-        // Processes that have ended are forgotten: another one may get the number.
-        self.left_sessions = seen;
+        // Processes that have ended are forgotten: another one may get the number. One that a round does not name is not.
+        let started = |process: u32| processes.key(process, process).ok().flatten().map(|key| key.started);
+        self.left_sessions.retain(|(process, began)| began.is_some() && started(*process) == *began);
+        self.left_sessions.extend(seen);
     }
 
     /// Lets threads leave the group that the kernel makes of their session, which switching these groups off does not do for
@@ -324,10 +326,13 @@ impl Groups {
     fn leave_sessions<K: Kernel>(&mut self, (kernel, processes): (&K, &Processes), mut pace: Pace) {
         while !self.leaving.is_empty() && pace.has_time() {
             let Some((home, key)) = self.leaving.pop_front() else { break };
-            let Some(all) = self.homes.get(&home).map(|home| home.all.clone()) else { continue };
             let Ok(before) = Group::of_thread(processes, self.mounts(processes), key) else { continue };
+            // By the groups below its own one if there are any, so that a kill between the two moves sends it home.
+            let home = self.homes.get(&before).or_else(|| self.homes.get(&home));
+            let Some(all) = home.map(|home| home.all.clone()) else { continue };
             let is_same = || processes.lives(key).unwrap_or(false);
-            if before.folder.starts_with(&all.folder) || !is_same() {
+            let is_steered = self.homes.values().any(|home| before.folder.starts_with(&home.all.folder));
+            if is_steered || !is_same() {
                 continue;
             }
             // If the thread has ended between the moves, its number may belong to another one, which is left where it is. A

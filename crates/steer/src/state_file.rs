@@ -400,8 +400,8 @@ pub fn undo(path: &Path, part: Part, processes: &Processes, kernel: &impl Kernel
 /// Gives threads that the noted threads have started the nice value of the first thread of their process. The kernel takes
 /// real-time priorities and nice values below 0 from such threads, but leaves them a nice value above 0.
 ///
-/// A thread counts as one of these if it is of a process with noted threads, is not noted itself, began after the tool, and has a
-/// greater nice value than the first thread. A process that is younger than its noted threads has the number of another one.
+/// A thread counts as one of these if it is of a process with noted threads, began after the tool, and has a greater nice
+/// value than the first thread. It may be noted itself, with the value that it had inherited when the tool first changed it. A process that is younger than its noted threads has the number of another one.
 fn put_back_children(
     noted: &BTreeSet<ThreadKey>,
     tool: ThreadKey,
@@ -420,7 +420,7 @@ fn put_back_children(
             let (Ok(Some(key)), Ok(now)) = (processes.key(process, thread), kernel.setting(thread)) else {
                 continue;
             };
-            let is_child = tool.started <= key.started && !noted.contains(&key);
+            let is_child = tool.started <= key.started;
             if is_child && now.class == usual.class && usual.nice.max(0) < now.nice {
                 let usual = Setting { nice: usual.nice, ..now };
                 restored.add_thread(key, put_back(key, usual, processes, kernel));

@@ -130,7 +130,8 @@ pub struct Tool<D, K> {
     watchdog: Option<Watchdog>,
     processes: Processes,
     kernel: K,
-    /// Numbers of threads, groups and settings that the tool has restored at its begin, left over by tools that were killed.
+    /// Numbers of threads, groups and settings that tools which were killed had left, and that this one restored at its
+    /// begin.
     left_over: Restored,
     notes: Vec<String>,
 }

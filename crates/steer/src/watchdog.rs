@@ -32,7 +32,8 @@ use crate::threads::Processes;
 /// Time without a sign of life after which the watchdog takes the priorities away.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Time between two signs of life of the steering loop to its watchdog. The loop must give one at least this often.
+/// Least time between two signs of life of the steering loop to its watchdog. With a round between them it may be longer,
+/// but must be below [`PATIENCE`].
 pub const BEAT_EVERY: Duration = Duration::from_secs(1);
 
 /// Real-time priority of the watchdog: the greatest of Linux, above that of every steered thread.

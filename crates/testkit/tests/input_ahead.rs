@@ -163,7 +163,15 @@ fn records_of_an_input_that_is_ahead_are_postponed() {
     let counts = |delivered: &[Delivered]| -> Vec<(u64, u64)> {
         delivered.iter().map(|(end_ms, count, _)| (*end_ms, *count)).collect()
     };
-    assert_eq!((of_head.len(), counts(&of_head)), (WINDOWS * QUERIES, counts(&merged)));
+    // Each input sends a record every `SPACING_MS`, so this many before an instant.
+    let sent = |ms: u64| ms.div_ceil(SPACING_MS);
+    let expected: Vec<(u64, u64)> = (1..=WINDOWS as u64)
+        .flat_map(|n| {
+            let count = 2 * (sent(n * WINDOW_MS) - sent((n - 1) * WINDOW_MS));
+            [(n * WINDOW_MS, count); QUERIES]
+        })
+        .collect();
+    assert_eq!([counts(&of_head), counts(&merged)], [expected.clone(), expected]);
     let mean_ms = |delivered: &[Delivered]| {
         delivered.iter().map(|(.., latency_ms)| *latency_ms).sum::<u64>() / delivered.len() as u64
     };

@@ -116,7 +116,7 @@ enum End {
 }
 
 impl End {
-    const ALL: [End; 3] = [End::InTime, End::Terminated, End::Killed];
+    const ALL: [End; 3] = [End::Terminated, End::Killed, End::InTime];
 
     fn words(self) -> &'static str {
         match self {

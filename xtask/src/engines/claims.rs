@@ -434,7 +434,7 @@ mod tests {
             found(&evidence, "Table 1: rt to v1, throughput")[2],
             "not tested: no repetition has the figures"
         );
-        assert_eq!(found(&evidence, "ours: rt to os, variation")[1..], ["+0.0 %", "holds"]);
+        assert_eq!(found(&evidence, "ours: rt to os, variation")[1..], ["+0.0 %", "reversed"]);
         assert_eq!(found(&evidence, "Section 5.4.2")[1..], ["at most 0.40 %", "holds"]);
     }
 

@@ -8,7 +8,7 @@
 //!
 //! | figure | meaning |
 //! |---|---|
-//! | latency | of a result of the urgent queries: from when the last of its rows was made until the result is made (Cameo, section 4.1). A result comes each second; after the last one those that are missing count with their age |
+//! | latency | of a result of the urgent queries: from when the last of its rows was made until the result is made (Cameo, section 4.1). A result comes each second. Those that are missing count with their age, until the next one or the end |
 //! | bulk | rows per second in the windows of the other six that have been shown |
 
 use std::fmt::Write;
@@ -204,12 +204,19 @@ fn figures(rows: &[Row], [begin_s, end_s]: [f64; 2]) -> Figures {
     for table in URGENT {
         let shown = || rows.iter().filter(|row| row.table == table).filter(is_in_time);
         latencies_ms.extend(shown().map(|row| (row.shown_s - row.made_s).max(0.0) * 1e3));
-        let last_s = shown().map(|row| row.shown_s).fold(begin_s, f64::max);
-        let mut due_s = last_s + RESULTS_EVERY_S;
-        while due_s <= end_s {
-            latencies_ms.push((end_s - due_s) * 1e3);
-            found.overdue += 1;
-            due_s += RESULTS_EVERY_S;
+        // Also in the middle, since a source that does not run makes no rows. Of a gap the last result is the one that came.
+        let mut moments: Vec<f64> = shown().map(|row| row.shown_s).collect();
+        moments.sort_by(f64::total_cmp);
+        let mut before_s = begin_s;
+        for (next_s, is_end) in moments.into_iter().map(|shown_s| (shown_s, false)).chain([(end_s, true)]) {
+            let last_s = if is_end { next_s } else { next_s - RESULTS_EVERY_S };
+            let mut due_s = before_s + RESULTS_EVERY_S;
+            while due_s <= last_s {
+                latencies_ms.push((next_s - due_s) * 1e3);
+                found.overdue += 1;
+                due_s += RESULTS_EVERY_S;
+            }
+            before_s = next_s;
         }
     }
     latencies_ms.sort_by(f64::total_cmp);
@@ -330,7 +337,7 @@ fn in_own_engine(plan: &Plan, program: &Path, file: &Path, policy: &str, out: &P
     let (begin, begin_s) = (Instant::now(), process::now_s() + f64::from(plan.warmup_s));
     let status = command.status().context("could not start taskset")?;
     // 3 tells that the time was up before the end of the input, which has none.
-    if begin.elapsed() < Duration::from_secs(plan.seconds.into()) {
+    if begin.elapsed() < Duration::from_secs((plan.warmup_s + plan.seconds).into()) {
         bail!("thalweg run: {status}: {}", end_of(&log));
     }
     let rows = rows(&rows_file)?;

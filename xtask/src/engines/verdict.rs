@@ -45,8 +45,7 @@ pub(super) fn judged(claimed: Option<f64>, factors: &[Option<f64>]) -> Verdict {
     if known.len() < factors.len() {
         return Verdict::NotTested("a repetition lacks a figure".to_owned());
     }
-    // A bound is kept by equal figures too, and a claimed factor is one above 1.
-    let is_right = |factor: f64| if claimed.is_some() { 1.0 < factor } else { 1.0 <= factor };
+    let is_right = |factor: f64| 1.0 < factor;
     let is_enough = claimed.is_none_or(|claimed| SHARE_MIN <= found.ln() / claimed.ln());
     match is_right(found) {
         false => Verdict::Reversed,
@@ -88,7 +87,8 @@ mod tests {
 
     #[test]
     fn directions_are_judged_without_a_factor() {
-        check(None, &[1.0, 1.0], "holds");
+        check(None, &[1.0, 1.0], "reversed");
+        check(None, &[1.1, 1.2], "holds");
         check(None, &[0.9, 1.5], "weaker");
         check(None, &[0.9], "reversed");
     }

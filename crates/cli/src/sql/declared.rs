@@ -15,7 +15,7 @@ use thalweg_sql::session::Job;
 use thalweg_sql::types::SqlType;
 use thalweg_steer::flink::Declared;
 
-use super::script::{Script, for_each_table};
+use super::script::Script;
 
 /// Longest file of SQL in bytes.
 const BYTES_MAX: u64 = 16 << 20;
@@ -51,24 +51,21 @@ pub fn read(file: &Path) -> Result<Vec<Declared>> {
 
 /// Returns the query of a job; `None` if the job writes no table.
 fn of_job(job: &Job) -> Option<Declared> {
-    let writes: BTreeSet<String> =
-        job.parts.iter().filter_map(|part| Some(part.into.as_ref()?.name.clone())).collect();
-    let first = writes.first()?;
+    let tables: Vec<&str> = job.parts.iter().filter_map(|part| Some(&*part.into.as_ref()?.name)).collect();
+    let writes: BTreeSet<String> = tables.iter().map(|table| (*table).to_owned()).collect();
+    if writes.is_empty() {
+        return None;
+    }
     // Flink's name for a job without `pipeline.name`.
     let is_unnamed = job.name == format!("insert-{}", job.place.line);
     let name = if is_unnamed {
-        format!("insert-into_default_catalog.default_database.{first}")
+        let path = |table: &&str| format!("default_catalog.default_database.{table}");
+        format!("insert-into_{}", tables.iter().map(path).collect::<Vec<_>>().join(","))
     } else {
         job.name.clone()
     };
     let mut reads = BTreeSet::new();
-    for part in &job.parts {
-        let read = for_each_table::<()>(&part.plan, &mut |table| {
-            reads.insert(table.name.clone());
-            Ok(())
-        });
-        read.ok()?;
-    }
+    job.parts.iter().for_each(|part| find_sources(&part.plan, &mut reads));
     let latency_target = job
         .settings
         .latency_target
@@ -77,6 +74,17 @@ fn of_job(job: &Job) -> Option<Declared> {
     let horizon =
         job.parts.iter().try_fold(Horizon::NONE, |all, part| Some(all.and(horizon(&part.plan, is_utc)?)));
     Some(Declared { name, reads, writes, latency_target, horizon })
+}
+
+/// Finds the tables of a plan that Flink reads by sources of their own. It asks a table of a lookup join row by row.
+fn find_sources(plan: &Plan, found: &mut BTreeSet<String>) {
+    match &plan.node {
+        Node::Scan { table, .. } => _ = found.insert(table.name.clone()),
+        Node::Join { left, join, .. } if matches!(join.method, JoinMethod::Lookup) => {
+            find_sources(left, found)
+        }
+        _ => plan.inputs().into_iter().for_each(|input| find_sources(input, found)),
+    }
 }
 
 /// Returns the event times at which the windows of a plan emit results; `None` if any instant may be one, as with sessions

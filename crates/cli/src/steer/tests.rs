@@ -62,7 +62,7 @@ fn a_change_is_a_line_and_a_round_an_object() {
             "process": 7, "thread": 71, "name": "map (1/2)#0", "pending": 5, "score": 5.0, "class": 0,
             "nice": -20, "priority": 0, "shares": null, "limit_us": null,
         }],
-        "changes": 1, "put_back": 0, "ended": 0, "failures": 0,
+        "changes": 1, "put_back": 0, "ended": 0, "postponed": 0, "failures": 0,
     });
     assert_eq!(as_json(&rows, &applied), expected);
     let settings =

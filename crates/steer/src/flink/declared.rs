@@ -47,9 +47,10 @@ impl Declared {
     }
 
     /// Returns the event times ahead of a watermark at which the query emits results or has a deadline; `None` if any
-    /// instant may be one.
+    /// instant may be one, and if the query has no windows, so that progress is learned from each watermark.
     pub(super) fn ahead(&self, watermark: EventTime) -> Option<Ahead> {
-        self.horizon.as_ref().map(|horizon| Ahead::of(horizon, watermark))
+        let horizon = self.horizon.as_ref().filter(|horizon| horizon.holds_results());
+        horizon.map(|horizon| Ahead::of(horizon, watermark))
     }
 }
 

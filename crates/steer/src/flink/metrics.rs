@@ -104,24 +104,27 @@ impl Chosen {
         };
         let Some(input) = first(INPUT) else { return Ok(None) };
         let output = first(OUTPUT).unwrap_or(OUTPUT[0]);
-        let ending = |wanted: &str| -> Vec<String> {
-            let is_wanted =
-                |id: &str| id.strip_suffix(wanted).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        let ending = |wanted: &str, begin: &str| -> Vec<String> {
+            let is_wanted = |id: &str| {
+                let rest = id.strip_suffix(wanted).filter(|_| id.starts_with(begin));
+                rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            };
             let mut ids: Vec<String> =
                 available.iter().map(|metric| &metric.id).filter(|id| is_wanted(id)).cloned().collect();
             ids.sort_unstable();
             ids.dedup();
-            ids.truncate(BACKLOGS_MAX);
+            // Operators are listed by their names, and those before the one that makes watermarks tell none, so that of the
+            // latest names one most likely does.
+            ids.drain(..ids.len().saturating_sub(BACKLOGS_MAX));
             ids
         };
-        let mut backlogs = ending(BACKLOG);
+        let mut backlogs = ending(BACKLOG, "");
         if let Some(gauge) = gauge.filter(|gauge| backlogs.is_empty() && !gauge.is_empty()) {
-            backlogs = ending(gauge);
+            backlogs = ending(gauge, "");
         }
         let times = has_times.then(|| {
-            let mut reads = ending(RECORDS_OUT);
-            reads.retain(|id| id.starts_with(READER));
-            let mut watermarks = ending(WATERMARK_OUT);
+            let reads = ending(RECORDS_OUT, READER);
+            let mut watermarks = ending(WATERMARK_OUT, "");
             watermarks.retain(|_| !reads.is_empty());
             if watermarks.is_empty() {
                 watermarks.push(WATERMARK_IN.to_owned());

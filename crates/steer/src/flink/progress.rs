@@ -4,7 +4,7 @@
 //! | value | source |
 //! |---|---|
 //! | watermark of a subtask | `currentInputWatermark`; of a source, the latest `currentOutputWatermark` of its operators |
-//! | arrival of a source's watermark | now, less the time for which the head of its backlog has waited |
+//! | arrival of a source's watermark | now, less the time for which the head of its backlog has waited; of the end of a window between two watermarks, in proportion |
 //! | wait of that head | the backlog, divided by the records that arrive per second: those that the source takes, and the growth of its backlog |
 //! | arrival of the head of another queue | the source's arrival of the subtask's watermark, by the line of Cameo's PROGRESSMAP; without a watermark, now less the queue divided by the records that are taken per second |
 //! | records that wait | buffers, times the records in a buffer of the input so far |
@@ -32,6 +32,8 @@ pub(super) struct Progress {
     pub(super) watermark: Option<EventTime>,
     /// The view of policies, if the subtask is that of a source.
     pub(super) stream: Option<Stream>,
+    /// The last watermark of the stream and its arrival.
+    last: Option<(EventTime, ProcessingTime)>,
     /// Number of records that the subtask takes per second; `None` if it takes none.
     rate: Option<f64>,
     /// The last look at which the subtask took records.
@@ -69,12 +71,22 @@ impl Progress {
                 self.waited = span(length / arriving);
             }
         }
-        let watermark = sample.watermark.map(|ms| EventTime::from_micros((ms * 1e3) as i64));
+        // Flink's watermark promises times above it, and ours times from it on.
+        let watermark = sample.watermark.map(|ms| EventTime::from_micros(((ms + 1.0) * 1e3) as i64));
         self.watermark = watermark.or(self.watermark);
         let (Some(query), true) = (query, is_source) else { return };
         let stream = self.stream.get_or_insert_with(Stream::new);
+        // A job that begins again begins with earlier times.
+        if watermark.is_some_and(|watermark| watermark < stream.watermark()) {
+            (*stream, self.last) = (Stream::new(), None);
+        }
         if let Some(watermark) = watermark.filter(|watermark| stream.watermark() < *watermark) {
-            stream.advance(watermark, query.ahead(watermark), before(now, self.waited));
+            let arrived = before(now, self.waited);
+            let end = stream.next_firing().filter(|end| *end <= watermark);
+            let reached =
+                end.zip(self.last).map_or(arrived, |(end, last)| between(last, (watermark, arrived), end));
+            stream.advance(watermark, query.ahead(watermark), reached);
+            self.last = Some((watermark, arrived));
         }
     }
 
@@ -112,6 +124,17 @@ impl Progress {
             state.frontier = ahead.map(|ahead| ahead.firing).filter(|end| *end < EventTime::MAX);
         }
     }
+}
+
+/// Returns when a source had the event time `end`, which lies between its watermarks of two looks: several windows may have
+/// ended between them, so each is taken to have come in proportion.
+fn between(
+    (from, began): (EventTime, ProcessingTime),
+    (to, arrived): (EventTime, ProcessingTime),
+    end: EventTime,
+) -> ProcessingTime {
+    let share = end.since(from).as_micros() as f64 / to.since(from).as_micros().max(1) as f64;
+    began.plus_nanos((arrived.nanos_since(began) as f64 * share.clamp(0.0, 1.0)) as u64)
 }
 
 /// Returns a time of so many seconds, from 0 to [`WAITED_MAX`].

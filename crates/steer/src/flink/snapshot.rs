@@ -37,7 +37,8 @@ const BUSY_MS_MIN: f64 = 0.5;
 /// Queues, costs and progress of a subtask.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
-    attempt: u32,
+    /// Number and start of the attempt.
+    attempt: (u32, i64),
     input: Window,
     output: Window,
     cost_ns_per_record: Option<f64>,
@@ -57,7 +58,7 @@ impl Measured {
     /// attempt are forgotten, and costs are not.
     pub(super) fn add(
         &mut self,
-        attempt: u32,
+        attempt: (u32, i64),
         now: Now,
         sample: Sample,
         (vertex, query): (&Vertex, Option<&Declared>),
@@ -133,12 +134,10 @@ impl<T> Flink<T> {
             let known = self.known.get(&(id.clone(), vertex.id.clone()));
             let measured = known.and_then(|known| known.measured.get(&index));
             let is_flusher = *part == Part::Flusher;
-            let queue =
-                measured.and_then(
-                    |measured| {
-                        if is_flusher { measured.output.mean() } else { measured.records(vertex) }
-                    },
-                );
+            let queue = measured.and_then(|measured| {
+                let output = || Some(measured.progress.records(measured.output.mean()?));
+                if is_flusher { output() } else { measured.records(vertex) }
+            });
             if queue.is_none() {
                 let text = "it collects metrics every 10 s unless metrics.fetcher.update-interval is shorter";
                 return Err(Unobserved(format!("Flink does not yet tell what waits for `{name}`; {text}")));
@@ -168,13 +167,13 @@ impl<T> Flink<T> {
         let sinks = job.vertices.iter().filter(|vertex| !vertex.has_readers);
         let watermarks = sinks.flat_map(|vertex| {
             let known = self.known.get(&(id.clone(), vertex.id.clone()));
-            known
-                .into_iter()
-                .flat_map(|known| &known.measured)
-                .map(|(_, measured)| measured.progress.watermark)
+            known.into_iter().flat_map(|known| {
+                let measured = known.subtasks.iter().filter_map(|subtask| known.measured.get(&subtask.index));
+                measured.filter_map(|measured| measured.progress.watermark)
+            })
         });
-        // A sink that has no watermark has seen none.
-        let seen = watermarks.collect::<Option<Vec<_>>>().and_then(|seen| seen.into_iter().min());
+        // A sink without a watermark may never get one, as one of a table that has none.
+        let seen = watermarks.min();
         let delay_epochs = self.delay_epochs;
         let mut streams = Vec::new();
         for vertex in job.vertices.iter().filter(|vertex| vertex.inputs.is_empty()) {
@@ -288,6 +287,7 @@ fn state(vertex: &Vertex, measured: Option<&Measured>, queue: Option<f64>) -> Op
     let new = OperatorState::default();
     let cost = measured.and_then(|measured| measured.cost_ns_per_record);
     let selectivity = measured.and_then(|measured| measured.selectivity);
+    let buffer = measured.map_or(1.0, |measured| measured.progress.records(1.0));
     let is_divided = vertex.inputs.iter().any(|input| input.strategy != Strategy::Broadcast);
     OperatorState {
         is_source: vertex.inputs.is_empty(),
@@ -295,6 +295,8 @@ fn state(vertex: &Vertex, measured: Option<&Measured>, queue: Option<f64>) -> Op
         // A queue that held anything in the window counts.
         pending: queue.map_or(0, |queue| queue.ceil() as u64),
         cost_ns_per_record: cost.unwrap_or(new.cost_ns_per_record),
+        // A run takes a buffer.
+        cost_ns_per_run: cost.map_or(new.cost_ns_per_run, |cost| cost * buffer),
         selectivity: selectivity.unwrap_or(new.selectivity),
         copies: if is_divided || vertex.inputs.is_empty() { vertex.told.parallelism } else { 1 },
         ..new

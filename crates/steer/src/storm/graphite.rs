@@ -28,7 +28,8 @@ use crate::window::WINDOW;
 pub const CONNECTIONS_MAX: usize = 256;
 
 /// Time without a byte after which a connection is closed if another one needs its place: the time for which values count,
-/// so its sender is missing already. A sender of Storm connects again for its next report.
+/// so its sender is missing already. A sender of Storm 2.x connects again for its next report; one of Storm 1.2 does not, so
+/// its worker is not heard until it is started anew.
 pub const QUIET_MAX: Duration = WINDOW;
 
 /// Time without a byte after which a connection is closed in any case.

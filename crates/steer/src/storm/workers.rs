@@ -44,7 +44,8 @@ pub(super) struct Worker {
     topology: Option<String>,
     /// The reason for which not all its threads are known; `None` if they are.
     failure: Option<String>,
-    /// Time before which a process is not looked at of which no thread is known, from the beginning of the driver on.
+    /// Time, counted from the beginning of the driver, until which this worker is not asked again. Used while none of its
+    /// threads is known.
     next_look: Duration,
 }
 
