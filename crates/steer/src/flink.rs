@@ -120,7 +120,7 @@ pub struct Flink<T> {
     delay_epochs: usize,
     /// Texts about declared queries and jobs without each other, as the last look found them.
     unmatched: BTreeSet<String>,
-    /// Those of them that were not told yet.
+    /// Texts in `unmatched` that were not told yet.
     untold: BTreeSet<String>,
     began: Instant,
     /// The time of the clock at which the driver began.
