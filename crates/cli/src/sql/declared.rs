@@ -81,7 +81,7 @@ fn find_sources(plan: &Plan, found: &mut BTreeSet<String>) {
     match &plan.node {
         Node::Scan { table, .. } => _ = found.insert(table.name.clone()),
         Node::Join { left, join, .. } if matches!(join.method, JoinMethod::Lookup) => {
-            find_sources(left, found)
+            find_sources(left, found);
         }
         _ => plan.inputs().into_iter().for_each(|input| find_sources(input, found)),
     }
