@@ -463,7 +463,9 @@ mod tests {
         for name in crate::names() {
             let reads = crate::by_name(name).unwrap().reads();
             let named = reads.missing_from(Fields::PENDING).len();
-            assert_eq!(named, reads.0.count_ones() as usize, "{name}");
+            // That progress is merged is no group, and every driver can tell it.
+            let groups = reads.without(Fields::MERGED_PROGRESS).0.count_ones();
+            assert_eq!(named, groups as usize, "{name}");
         }
     }
 
