@@ -463,7 +463,7 @@ mod tests {
         for name in crate::names() {
             let reads = crate::by_name(name).unwrap().reads();
             let named = reads.missing_from(Fields::PENDING).len();
-            // That progress is merged is no group, and every driver can tell it.
+            // Merged progress changes the meaning of a field, and is no group of fields.
             let groups = reads.without(Fields::MERGED_PROGRESS).0.count_ones();
             assert_eq!(named, groups as usize, "{name}");
         }
