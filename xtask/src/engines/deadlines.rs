@@ -23,6 +23,7 @@ use chrono::NaiveDateTime;
 use serde_json::json;
 
 use super::tool::{Tool, end_of};
+use super::verdict::median;
 use super::{host, process, program, whole};
 use crate::e2e::gateway::Session;
 use crate::services::fetch;
@@ -52,6 +53,8 @@ const WARMUP_S: u32 = 6;
 const REPEAT: u32 = 2;
 /// Time that Flink's jobs get before the first run, while the virtual machine compiles their operators.
 const BEGIN_S: u64 = 30;
+/// Longest time in seconds that our own engine may take to end after its time is up.
+const OWN_END_MAX_S: u32 = 60;
 /// Most rows that are read from an output.
 const ROWS_MAX: usize = 1 << 20;
 
@@ -219,12 +222,11 @@ fn figures(rows: &[Row], [begin_s, end_s]: [f64; 2]) -> Figures {
             before_s = next_s;
         }
     }
-    latencies_ms.sort_by(f64::total_cmp);
     found.due = latencies_ms.len();
-    if !latencies_ms.is_empty() {
+    if let Some(median_ms) = median(&latencies_ms) {
         found.mean_ms = latencies_ms.iter().sum::<f64>() / latencies_ms.len() as f64;
-        found.median_ms = latencies_ms[latencies_ms.len() / 2];
-        found.max_ms = latencies_ms[latencies_ms.len() - 1];
+        found.median_ms = median_ms;
+        found.max_ms = latencies_ms.iter().copied().fold(0.0, f64::max);
     }
     let bulk = rows.iter().filter(|row| row.table.starts_with(BULK)).filter(is_in_time);
     found.bulk_per_s = bulk.map(|row| row.count as f64).sum::<f64>() / (end_s - begin_s);
@@ -330,12 +332,14 @@ fn in_own_engine(plan: &Plan, program: &Path, file: &Path, policy: &str, out: &P
     let (rows_file, log) = (out.join(format!("own-{policy}.out")), out.join(format!("own-{policy}.log")));
     let length = format!("{}s", plan.warmup_s + plan.seconds + 1);
     let core = process::UNDER_TEST.to_string();
-    let mut command = Command::new("taskset");
-    command.args(["-c", &core]).arg(program).arg("run").arg(file);
+    // `timeout` of coreutils, since a wait for an engine that hangs would never end.
+    let limit = (plan.warmup_s + plan.seconds + OWN_END_MAX_S).to_string();
+    let mut command = Command::new("timeout");
+    command.args(["-s", "KILL", &limit, "taskset", "-c", &core]).arg(program).arg("run").arg(file);
     command.args(["--workers", "1", "--policy", policy, "--for", &length]);
     command.stdin(Stdio::null()).stdout(File::create(&rows_file)?).stderr(File::create(&log)?);
     let (begin, begin_s) = (Instant::now(), process::now_s() + f64::from(plan.warmup_s));
-    let status = command.status().context("could not start taskset")?;
+    let status = command.status().context("could not start timeout")?;
     // 3 tells that the time was up before the end of the input, which has none.
     if begin.elapsed() < Duration::from_secs((plan.warmup_s + plan.seconds).into()) {
         bail!("thalweg run: {status}: {}", end_of(&log));
@@ -447,7 +451,13 @@ mod tests {
         // 250 and 750 ms; 0 ms, and two results that are missing since 11.5 s and 12.5 s; one since 12.75 s.
         assert_eq!((found.due, found.overdue, found.max_ms), (6, 3, 1500.0));
         assert!((found.mean_ms - (250.0 + 750.0 + 1500.0 + 500.0 + 250.0) / 6.0).abs() < 1e-6);
-        assert_eq!((found.median_ms, found.bulk_per_s), (500.0, 100.0));
+        assert_eq!((found.median_ms, found.bulk_per_s), (375.0, 100.0));
+        // A gap in the middle: results were due at 11, 12 and 13 s, and the one of 14 s came.
+        let rows = [row("alerts_1", 14.0, 14.0), row("alerts_2", 10.5, 10.5), row("alerts_2", 11.5, 11.5)];
+        assert_eq!(
+            (figures(&rows[..1], [10.0, 14.5]).overdue, figures(&rows, [10.0, 12.0]).overdue),
+            (3 + 4, 2)
+        );
         // A query of which nothing is shown is missing altogether.
         let found = figures(&[], [0.0, 2.0]);
         assert_eq!((found.due, found.overdue, found.mean_ms), (4, 4, 500.0));

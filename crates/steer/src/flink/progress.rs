@@ -10,6 +10,9 @@
 //! | records that wait | buffers, times the records in a buffer of the input so far |
 //!
 //! All of these are estimates, as fine as Flink's interval between two collections of metrics.
+//!
+//! Bounds: [`WAITED_MAX`], and a [`Stream`] of 13 KiB for each subtask of a source, of which there are at most
+//! [`SUBTASKS_MAX`](super::jobs::SUBTASKS_MAX).
 
 use std::time::Duration;
 

@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use thalweg_model::{ProcessingTime, Span};
-use thalweg_scheduling::stream::Stream;
 use thalweg_scheduling::{
-    OperatorId, OperatorState, ProgressMap, QueryId, QueryState, Snapshot, StreamState,
+    DelayStatistics, OperatorId, OperatorState, ProgressMap, QueryId, QueryState, Snapshot, StreamState,
 };
 
 use super::declared::Declared;
@@ -185,7 +184,7 @@ impl<T> Flink<T> {
                 streams.push(match stream {
                     Some(stream) => stream.state(QueryId(0), seen, delay_epochs),
                     // A source has ended, or has not begun.
-                    None => StreamState { is_away: true, ..no_stream() },
+                    None => AWAY,
                 });
             }
         }
@@ -263,10 +262,16 @@ impl<T> Flink<T> {
     }
 }
 
-/// Returns a stream of which nothing is known.
-fn no_stream() -> StreamState {
-    Stream::new().state(QueryId(0), None, 0)
-}
+/// The stream of a source that has ended, or has not begun.
+const AWAY: StreamState = StreamState {
+    query: QueryId(0),
+    next_firing: None,
+    deadline: None,
+    swept: None,
+    delays: DelayStatistics { epochs: 0, mean_ns: 0.0, variance_ns2: 0.0 },
+    progress: None,
+    is_away: true,
+};
 
 /// Returns the lines from event time to processing time of the streams that have not ended; none while one is not known.
 fn lines(streams: &[StreamState]) -> Vec<ProgressMap> {
