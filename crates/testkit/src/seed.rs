@@ -53,6 +53,13 @@ impl Seeds {
         Seeds { count: (self.count / share).max(1), ..self }
     }
 
+    /// Divides the number of seeds by `share` under CI, where they are others for each commit: for tests that take long.
+    /// A number that the environment asks for stays.
+    pub fn one_in_under_ci(self, share: u64) -> Self {
+        let is_divided = std::env::var_os("CI").is_some() && number("THALWEG_SEEDS").is_none();
+        if is_divided { self.one_in(share) } else { self }
+    }
+
     /// Multiplies the number of seeds by `factor`, unless a single seed is asked for. This is for small tests
     /// that must not depend on chance.
     pub fn times(self, factor: u64) -> Self {

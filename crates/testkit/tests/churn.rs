@@ -76,32 +76,43 @@ fn count(folder: &str) -> usize {
     std::fs::read_dir(folder).expect("the test runs on Linux").count()
 }
 
-/// Counts the threads and the open files of this process.
-fn threads_and_files() -> (usize, usize) {
+/// Number of threads and of open files of this process.
+type Counts = (usize, usize);
+
+fn threads_and_files() -> Counts {
     (count("/proc/self/task"), count("/proc/self/fd"))
+}
+
+/// Waits until this process has one thread more than `idle`, which is the calling one, and as many files. The kernel
+/// lists a thread for a moment more after it was joined, so `idle` is counted before the first thread is started: a
+/// count between two engines may contain a thread of the first one, and would never be reached again.
+fn wait_for_the_end_of_threads((threads, files): Counts) {
+    while threads_and_files() != (threads + 1, files) {
+        thread::yield_now();
+    }
 }
 
 #[test]
 fn queries_come_and_go_and_leave_nothing_behind() {
     // The shared generator is made once before the measurement; its memory does not count for the engine.
     drop(shared_ysb_generator());
+    let idle = threads_and_files();
     Seeds::from_env("churn").one_in(u64::MAX).each(|seed| {
         let (first, others) = (names()[0], &names()[1..]);
         for workers in [2, 3] {
-            churn(seed + workers, first, workers, QUERIES);
+            churn(idle, seed + workers, first, workers, QUERIES);
         }
         for place in sampled(others.len(), SAMPLED) {
             let other_seed = seed + place as u64;
-            churn(other_seed, others[place], 2 + other_seed % 2, QUERIES_OF_OTHERS);
+            churn(idle, other_seed, others[place], 2 + other_seed % 2, QUERIES_OF_OTHERS);
         }
     });
-    places_are_used_again();
+    places_are_used_again(idle);
 }
 
-fn churn(seed: u64, policy: &'static str, workers: u64, queries: u64) {
+fn churn(idle: Counts, seed: u64, policy: &'static str, workers: u64, queries: u64) {
     let _told = OnPanic(format!("{policy}, {workers} workers"));
     within_bounds("an engine whose queries come and go", move || {
-        let before = threads_and_files();
         let clock = SystemClock::default();
         let builder = Engine::builder().workers(workers).edges(EDGES).clock(Arc::new(clock));
         let engine = builder.policy(by_name(policy).expect("it is one of the names")).build();
@@ -127,10 +138,7 @@ fn churn(seed: u64, policy: &'static str, workers: u64, queries: u64) {
         drop(engine);
         assert_eq!(budget.used_bytes(), 0, "bytes were not given back");
         assert!(cases.iter().all(|case| case.leaked_count() == 0), "values were never dropped");
-        // The kernel lists a thread for a moment more after it was joined.
-        while threads_and_files() != before {
-            thread::yield_now();
-        }
+        wait_for_the_end_of_threads(idle);
     });
 }
 
@@ -208,9 +216,8 @@ fn long_query() -> Graph {
 }
 
 /// Over time an engine runs more tasks than it may run at once, because the slots of ended tasks are reused.
-fn places_are_used_again() {
-    within_bounds("a long query", || {
-        let before = threads_and_files();
+fn places_are_used_again(idle: Counts) {
+    within_bounds("a long query", move || {
         let edges = EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 2, marks_max: 4 };
         let engine = Engine::builder().workers(2).edges(edges).build().expect("settings lie in their range");
         let rounds = limits::TASKS.max * 3 / 2 / limits::TASKS_PER_QUERY.max;
@@ -231,8 +238,6 @@ fn places_are_used_again() {
         let budget = Arc::clone(engine.budget());
         drop(engine);
         assert_eq!(budget.used_bytes(), 0, "bytes were not given back");
-        while threads_and_files() != before {
-            thread::yield_now();
-        }
+        wait_for_the_end_of_threads(idle);
     });
 }
