@@ -211,6 +211,7 @@ pub(crate) fn run(plan: &Plan) -> Result<()> {
         evidence.trials.push(Trial { repetition: *repetition, order: *order, figures });
         report::write(&evidence, &out)?;
     }
+    bench.host.note_success();
     drop(bench);
     print!("{}", report::page(&evidence));
     println!("\nAll figures: {}", out.join("comparison.json").display());

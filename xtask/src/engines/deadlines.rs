@@ -257,7 +257,8 @@ pub(crate) fn run(plan: &Plan) -> Result<()> {
     let mut runs = over_flink(plan, &program, &file, &out)?;
     for repetition in 1..=plan.repeat {
         for policy in OWN {
-            let figures = in_own_engine(plan, &program, &file, policy, &out)?;
+            let name = format!("{repetition}-own-{policy}");
+            let figures = in_own_engine(plan, &program, &file, policy, &out.join(name))?;
             let system = System {
                 is_own: true,
                 policy: policy.to_owned(),
@@ -327,9 +328,11 @@ fn over_flink(plan: &Plan, program: &Path, file: &Path, out: &Path) -> Result<Ve
     Ok(runs.collect())
 }
 
-/// Runs the file in our own engine, on one core with one worker.
-fn in_own_engine(plan: &Plan, program: &Path, file: &Path, policy: &str, out: &Path) -> Result<Figures> {
-    let (rows_file, log) = (out.join(format!("own-{policy}.out")), out.join(format!("own-{policy}.log")));
+/// Runs the file in our own engine, on one core with one worker. `output` is the path of its output and its log, without their
+/// endings.
+fn in_own_engine(plan: &Plan, program: &Path, file: &Path, policy: &str, output: &Path) -> Result<Figures> {
+    let with_ending = |ending: &str| PathBuf::from(format!("{}.{ending}", output.display()));
+    let (rows_file, log) = (with_ending("out"), with_ending("log"));
     let length = format!("{}s", plan.warmup_s + plan.seconds + 1);
     let core = process::UNDER_TEST.to_string();
     // `timeout` of coreutils, since a wait for an engine that hangs would never end.

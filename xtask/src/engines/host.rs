@@ -51,17 +51,25 @@ pub(super) enum Host {
         flink: Flink,
         /// Directory of Flink's jars.
         jars: PathBuf,
-        /// It is removed after Flink has ended.
-        _files: Files,
+        /// Directory of Flink's logs, which is left after Flink has ended.
+        files: Files,
     },
 }
 
-/// A directory that is removed when this value is dropped.
-pub(super) struct Files(PathBuf);
+/// The directory of an engine's logs. When this value is dropped, it is removed if the runs have succeeded, and told
+/// otherwise.
+pub(super) struct Files {
+    directory: PathBuf,
+    has_succeeded: bool,
+}
 
 impl Drop for Files {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        if self.has_succeeded {
+            let _ = fs::remove_dir_all(&self.directory);
+        } else {
+            eprintln!("the engine's logs are in {}", self.directory.display());
+        }
     }
 }
 
@@ -86,9 +94,16 @@ impl Host {
                 Ok(Host::Flink {
                     flink,
                     jars: cache.join(format!("flink-{VERSION}")),
-                    _files: Files(directory),
+                    files: Files { directory, has_succeeded: false },
                 })
             }
+        }
+    }
+
+    /// Lets the logs of the engine be removed when it ends: all runs have succeeded.
+    pub(super) fn note_success(&mut self) {
+        if let Host::Flink { files, .. } = self {
+            files.has_succeeded = true;
         }
     }
 

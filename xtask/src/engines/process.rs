@@ -58,15 +58,16 @@ pub(super) fn family_cpu_s(process: u32) -> Option<f64> {
     Some(times(&own) + children)
 }
 
-/// Returns the threads of a process whose scheduling policy is not that of new threads or whose nice value is not 0, as text;
-/// empty if there are none.
+/// Returns the threads of a process that this one has started whose scheduling policy is not that of new threads, or whose
+/// nice value is not that of this process, as text; empty if there are none.
 pub(super) fn changed_threads(process: u32) -> Vec<String> {
+    let inherited = Stat::of(std::process::id()).map_or(0, |Stat(fields)| fields[NICE]);
     let threads = numbers(&format!("/proc/{process}/task"));
     let told = threads.filter_map(|thread| {
         let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
         let Stat(fields) = Stat::parsed(&text)?;
         let (nice, policy) = (fields[NICE], fields[POLICY]);
-        (nice != 0 || policy != 0)
+        (nice != inherited || policy != 0)
             .then(|| format!("thread {thread} has nice value {nice} and policy {policy}"))
     });
     told.collect()
