@@ -398,7 +398,9 @@ fn short(priority: Priority) -> String {
 /// Returns a line of text for each thread whose priority a round has changed.
 fn changes(rows: &[Row], applied: &Applied) -> String {
     let line = |Change { key, from, to }: &Change| {
-        let name = rows.iter().find(|row| row.thread.key == *key).map_or("", |row| row.thread.name.as_str());
+        // Of the threads of a round, only those that tell metrics have no row.
+        let row = rows.iter().find(|row| row.thread.key == *key);
+        let name = row.map_or("(tells metrics)", |row| row.thread.name.as_str());
         let from = from.map_or("none".to_owned(), short);
         format!("{} {from} -> {} {}\n", key.thread, short(*to), plain(name))
     };

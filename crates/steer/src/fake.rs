@@ -323,5 +323,5 @@ pub(crate) fn engine(threads: &[(ThreadKey, u64)]) -> Result<Observation, Unobse
         operator: OperatorId(place),
         name: format!("operator {place}"),
     };
-    Ok(Observation { snapshot, threads: (0..).zip(threads).map(steered).collect() })
+    Ok(Observation { snapshot, threads: (0..).zip(threads).map(steered).collect(), ..Observation::default() })
 }

@@ -16,6 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::time::{Duration, Instant};
 
+use crate::bounds::STEERED_MAX;
 use crate::steering::Unobserved;
 use crate::threads::{Processes, ThreadKey};
 
@@ -82,6 +83,12 @@ impl JavaProcess {
     /// Returns all names of threads in Java, each with its threads in the order of their starts.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &[ThreadKey])> {
         self.names.iter().map(|(name, threads)| (&**name, &**threads))
+    }
+
+    /// Returns the threads whose names in Java begin with `prefix`, up to [`STEERED_MAX`].
+    pub(crate) fn beginning_with(&self, prefix: &str) -> impl Iterator<Item = ThreadKey> {
+        let named = self.names().filter(move |(name, _)| name.starts_with(prefix));
+        named.flat_map(|(_, threads)| threads.iter().copied()).take(STEERED_MAX)
     }
 
     /// Looks at the threads again, `now` after the driver began, and returns true if one has begun or ended that matters.

@@ -31,6 +31,7 @@ pub mod groups;
 mod jvm;
 pub mod kernel;
 mod numbers;
+pub mod queue_means;
 pub mod rest;
 pub mod setting;
 pub mod shares;

@@ -53,6 +53,10 @@ pub struct Observation {
     pub snapshot: Snapshot,
     /// The threads that are to be steered.
     pub threads: Vec<Steered>,
+    /// Threads by which the engine tells what this observation was made of. On a core that steered threads fill they would
+    /// get no time, and later observations would be like this one for ever. So they become as urgent as the steering loop,
+    /// unless the form is a control group. The papers leave them alone.
+    pub telling: Vec<ThreadKey>,
 }
 
 impl Observation {
@@ -124,6 +128,18 @@ impl Translator {
     /// Returns true if the threads of an operator get a control group.
     pub const fn needs_groups(self) -> bool {
         matches!(self, Translator::Shares(_) | Translator::Limits)
+    }
+
+    /// Returns the setting of threads that must not wait for the steered ones: above all real-time priorities of steered
+    /// threads, and as good as the best nice value. A real-time thread gives way to the watchdog, which has the same, after a
+    /// time slice.
+    pub(crate) const fn above(self) -> Setting {
+        match self {
+            Translator::RoundRobin(_) | Translator::Fifo(_) => {
+                Setting::real_time(Class::RoundRobin, RealTime::MOST as u32 + 1)
+            }
+            Translator::Nice(_) | Translator::Shares(_) | Translator::Limits => Setting::nice(-20),
+        }
     }
 
     /// Returns the priority of each thread. The applier is asked about control groups, if the form needs them.
@@ -252,7 +268,7 @@ impl<D: Driver, K: Kernel> Steering<D, K> {
             Ok(observation) => observation,
             Err(error) => return self.skip(error.to_string()),
         };
-        let Observation { snapshot, threads } = observation;
+        let Observation { snapshot, threads, telling } = observation;
         self.policy.prepare(&snapshot);
         let ranks: Vec<Option<Rank>> =
             threads.iter().map(|thread| self.policy.rank(&snapshot, thread.operator)).collect();
@@ -283,13 +299,18 @@ impl<D: Driver, K: Kernel> Steering<D, K> {
             Row { pending: pending(thread.operator), rank, priority, thread }
         };
         let rows: Vec<Row> = threads.into_iter().zip(ranks).map(row).collect();
-        let applied = self.apply(&wanted);
+        let applied = self.apply(&wanted, &telling);
         self.used = Instant::now();
         Round::Applied { rows, applied, notes: self.driver.notes() }
     }
 
-    /// Gives each thread its priority: by itself, or by the control group of its operator.
-    fn apply(&mut self, wanted: &BTreeMap<ThreadKey, (OperatorId, Priority)>) -> Applied {
+    /// Gives each thread its priority: by itself, or by the control group of its operator. Threads of `telling` that are not
+    /// steered are above all of them.
+    fn apply(
+        &mut self,
+        wanted: &BTreeMap<ThreadKey, (OperatorId, Priority)>,
+        telling: &[ThreadKey],
+    ) -> Applied {
         if self.translator.needs_groups() {
             let member = |(key, (operator, priority)): (&ThreadKey, &(OperatorId, Priority))| match priority {
                 Priority::Group(time) => Some((*key, Member { operator: *operator, time: *time })),
@@ -300,14 +321,15 @@ impl<D: Driver, K: Kernel> Steering<D, K> {
             let setting = |(key, (_, priority)): (&ThreadKey, &(OperatorId, Priority))| {
                 Some((*key, priority.setting()?))
             };
-            self.applier.apply(&wanted.iter().filter_map(setting).collect())
+            let above = telling.iter().map(|key| (*key, self.translator.above()));
+            self.applier.apply(&above.chain(wanted.iter().filter_map(setting)).collect())
         }
     }
 
     fn skip(&mut self, reason: String) -> Round {
         self.skipped += 1;
         if self.used.elapsed() > STALE_AFTER {
-            self.apply(&BTreeMap::new());
+            self.apply(&BTreeMap::new(), &[]);
         }
         Round::Skipped(reason)
     }
@@ -388,6 +410,32 @@ mod tests {
             assert!(matches!(steering.round(), Round::Applied { .. }));
             let expected = [98, 1].map(|priority| Some(Setting::real_time(class, priority)));
             assert_eq!(machine.kernel.of(&keys), expected);
+        }
+    }
+
+    /// Threads that tell metrics are as urgent as the steering loop, unless they are steered themselves, and get back what they
+    /// had. Control groups leave them alone.
+    #[test]
+    fn threads_that_tell_metrics_do_not_wait_for_steered_ones() {
+        for (translator, expected) in [
+            (Translator::Nice(Nice::default()), Some(Setting::nice(-20))),
+            (Translator::Fifo(RealTime::default()), Some(Setting::real_time(Class::RoundRobin, 99))),
+            (Translator::Shares(Curve::Logarithmic), None),
+        ] {
+            let machine = Machine::new();
+            let keys = [71, 72, 73].map(|thread| machine.begin(70, thread, 1));
+            let _home = machine.mount(Version::One, 70);
+            let told = |telling: &[ThreadKey]| {
+                let observation = engine(&[(keys[0], 7), (keys[1], 0)]);
+                observation.map(|observation| Observation { telling: telling.to_vec(), ..observation })
+            };
+            let mut steering = steering(&machine, translator, vec![told(&keys[1..]), told(&[])]);
+            assert!(matches!(steering.round(), Round::Applied { .. }));
+            let found = machine.kernel.of(&keys);
+            assert_eq!(found[2], Some(expected.unwrap_or(Setting::DEFAULT)), "{translator:?}");
+            assert_ne!(found[1], expected, "it is steered");
+            assert!(matches!(steering.round(), Round::Applied { .. }));
+            assert_eq!(machine.kernel.of(&keys)[2], Some(Setting::DEFAULT), "{translator:?}");
         }
     }
 

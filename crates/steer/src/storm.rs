@@ -13,8 +13,8 @@
 //!
 //! Each executor of a topology that reports is an operator, and its main thread gets its rank. In Storm 1.x each executor
 //! has a thread that sends its output. That is an operator of its own, since the output may be full while the input is
-//! empty (Frasca et al., Computing Frontiers 2023, section 4.1.1). Executors of Storm itself, such as ackers, and all other
-//! threads are left alone.
+//! empty (Frasca et al., Computing Frontiers 2023, section 4.1.1). The thread of a worker that sends its metrics is [above all
+//! of them](Observation::telling). Executors of Storm itself, such as ackers, and all other threads are left alone.
 //!
 //! | operator | pending: the mean of the last 10 s, rounded up, in records |
 //! |---|---|
@@ -59,6 +59,9 @@ mod notes;
 mod placing;
 mod snapshot;
 mod workers;
+
+/// Begin of the names of threads that send metrics, such as `metrics-graphite-reporter-1-thread-1`.
+const TELLING: &str = "metrics-graphite-reporter";
 
 /// How the driver looks at Storm.
 #[derive(Clone, Debug, Default)]
@@ -145,6 +148,8 @@ impl<L: Lines> Storm<L> {
         if self.send_queue == SendQueue::Receive {
             observation.let_no_source_be_empty();
         }
+        let workers = self.workers.found().iter();
+        observation.telling = workers.flat_map(|worker| worker.process().beginning_with(TELLING)).collect();
         Ok(observation)
     }
 

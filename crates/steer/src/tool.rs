@@ -32,7 +32,6 @@ use crate::setting::{Class, Setting};
 use crate::state_file::{self, Restored, StateError, StateFile};
 use crate::steering::{Driver, Round, Steering, Translator, Unfit};
 use crate::threads::{Processes, ThreadKey, is_gone};
-use crate::translate::RealTime;
 use crate::watchdog::Watchdog;
 use checked::Checked;
 
@@ -40,9 +39,6 @@ mod checked;
 
 /// Least and greatest time between the starts of two rounds of steering.
 pub const PERIODS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(60)];
-
-/// Scheduling of the steering loop where threads get nice values or control groups.
-const OWN_NICE: Setting = Setting::nice(-20);
 
 /// Longest time for which the loop sleeps before it asks whether it is over. It is shorter than the time between two
 /// signs of life.
@@ -163,8 +159,7 @@ impl<D: Driver, K: Kernel + Clone> Tool<D, K> {
     ) -> Result<Self, CannotSteer> {
         let Plan { translator, period, states, urgent } = plan;
         let [least, most] = PERIODS;
-        let is_real_time = matches!(translator, Translator::RoundRobin(_) | Translator::Fifo(_));
-        let own = if is_real_time { OWN_REAL_TIME } else { OWN_NICE };
+        let own = translator.above();
         let mut driver = Checked::new(driver, &*policy);
         if translator.needs_groups() && states.is_some() {
             driver.check_groups(processes.clone()).map_err(CannotSteer::NoGroups)?;
@@ -339,10 +334,6 @@ impl Begun {
         Ok(state_file)
     }
 }
-
-/// Scheduling of the loop where the threads that it steers are real-time: above all of them. Like the watchdog it has
-/// the greatest priority, and it gives way to it after a time slice.
-const OWN_REAL_TIME: Setting = Setting::real_time(Class::RoundRobin, RealTime::MOST as u32 + 1);
 
 #[cfg(test)]
 mod tests;

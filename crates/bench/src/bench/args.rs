@@ -86,6 +86,9 @@ pub struct BenchArgs {
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span_within(steering::PERIODS))]
     #[arg(default_value = "100ms", requires = "steer")]
     pub period: Span,
+    /// With --steer: take the mean length of a queue over the last 10 s for its length, as the paper does.
+    #[arg(long, requires = "steer")]
+    pub steer_mean: bool,
     /// Write figures.csv, series.csv, queues.csv, comparison.json and a page with plots, index.html, into this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -512,7 +515,8 @@ impl BenchArgs {
     /// Returns how the threads of the run are steered; `None` if the operating system alone schedules them.
     pub fn steer_plan(&self) -> Option<SteerPlan> {
         let option = self.steer.clone()?;
-        Some(SteerPlan { option, period: self.period, settings: self.policy_settings() })
+        let (period, takes_means) = (self.period, self.steer_mean);
+        Some(SteerPlan { option, period, takes_means, settings: self.policy_settings() })
     }
 
     /// Returns the builder of an engine with all settings of the options.

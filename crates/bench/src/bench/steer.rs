@@ -19,6 +19,7 @@ use thalweg_memory::sync::{AtomicBool, Ordering};
 use thalweg_scheduling::policy::congestion;
 use thalweg_scheduling::{Fields, OperatorId, Settings, policy};
 use thalweg_steer::kernel::Linux;
+use thalweg_steer::queue_means::QueueMeans;
 use thalweg_steer::setting::Setting;
 use thalweg_steer::steering::Steered as SteeredThread;
 use thalweg_steer::steering::{Driver, Observation, Round, Row, Translator, Unobserved};
@@ -60,6 +61,8 @@ pub struct SteerPlan {
     pub option: SteerOption,
     /// Time between two rounds.
     pub period: Span,
+    /// True if the policy takes the mean length of a queue over the last 10 s for its length.
+    pub takes_means: bool,
     /// Parameters of the policy.
     pub settings: Settings,
 }
@@ -72,6 +75,8 @@ pub struct Steered {
     pub form: String,
     /// Time between two rounds in seconds.
     pub period_s: f64,
+    /// True if the policy took the mean length of a queue over the last 10 s for its length.
+    pub takes_means: bool,
     /// Number of rounds in which priorities were set.
     pub rounds: u64,
     /// Number of rounds that were skipped, because threads or queues could not be read.
@@ -127,6 +132,8 @@ struct OwnThreads<'a> {
     processes: Processes,
     /// True if the queue of a source counts as never empty, as in the earlier Lachesis (section 5.2.1 of the paper).
     is_earlier: bool,
+    /// The time of the first round and the mean lengths of queues, if the policy takes them.
+    means: Option<(Instant, QueueMeans)>,
     /// The threads that the last round has found, by the query and the operator of each.
     keys: BTreeMap<(u64, OperatorId), ThreadKey>,
 }
@@ -160,7 +167,10 @@ impl Driver for OwnThreads<'_> {
                 steered.push(SteeredThread { key, operator: thread.operator, name: thread.name });
             }
         }
-        let mut observation = Observation { snapshot, threads: steered };
+        let mut observation = Observation { snapshot, threads: steered, ..Observation::default() };
+        if let Some((began, means)) = &mut self.means {
+            means.apply(began.elapsed(), &mut observation);
+        }
         if self.is_earlier {
             observation.let_no_source_be_empty();
         }
@@ -255,7 +265,9 @@ fn steer(engine: &Engine, plan: &SteerPlan, is_over: &AtomicBool, begun: Sender<
     let policy =
         policy::configured(option.policy(), settings).map_err(|error| anyhow!("--steer: {error}"))?;
     let is_earlier = option.policy() == congestion::V1_NAME;
-    let driver = OwnThreads { engine, processes: processes.clone(), is_earlier, keys: BTreeMap::new() };
+    let means = plan.takes_means.then(|| (Instant::now(), QueueMeans::default()));
+    let driver =
+        OwnThreads { engine, processes: processes.clone(), is_earlier, means, keys: BTreeMap::new() };
     let process = std::process::id();
     // The thread that makes memory for edges must not wait for the tasks that wait for it. The main thread stays as it is:
     // it reads counters that a task may be writing, and would wait for ever for a task that it keeps from its core.
@@ -293,6 +305,7 @@ fn steer(engine: &Engine, plan: &SteerPlan, is_over: &AtomicBool, begun: Sender<
         policy: option.policy.clone(),
         form: option.form.clone(),
         period_s: steering::duration(plan.period).as_secs_f64(),
+        takes_means: plan.takes_means,
         rounds,
         skipped,
         changes,
@@ -332,6 +345,7 @@ mod tests {
             policy: "congestion".to_owned(),
             form: "rt".to_owned(),
             period_s: 0.1,
+            takes_means: false,
             rounds: 49,
             skipped: 0,
             changes: 1_312,

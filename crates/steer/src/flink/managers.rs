@@ -36,6 +36,10 @@ const MAIN_CLASSES: [&str; 4] = [
     "org.apache.flink.mesos.entrypoint.MesosTaskExecutorRunner",
 ];
 
+/// Begin of the names of threads that tell metrics and give signs of life: those of the actor systems `flink` and
+/// `flink-metrics`, such as `flink-8`, and those of their dispatchers, such as `flink-pekko.actor.default-dispatcher-4`.
+const TELLING: &str = "flink-";
+
 /// A process of this machine that is a TaskManager.
 #[derive(Debug)]
 pub(super) struct Local {
@@ -48,6 +52,11 @@ impl Local {
     /// Returns true if the process may be this TaskManager. One without a name may be any.
     pub(super) fn may_be(&self, manager: Option<&str>) -> bool {
         manager.is_none_or(|manager| self.managers.contains(manager))
+    }
+
+    /// Returns the threads by which the process tells its metrics: those of its actor systems.
+    pub(super) fn telling(&self) -> impl Iterator<Item = ThreadKey> {
+        self.process.beginning_with(TELLING)
     }
 
     /// Returns the threads of a name, in the order of their starts.

@@ -258,7 +258,7 @@ impl<T> Flink<T> {
             Some(Steered { key: *thread, operator, name: name.clone() })
         };
         let threads = places.iter().filter_map(steered).collect();
-        Observation { snapshot, threads }
+        Observation { snapshot, threads, ..Observation::default() }
     }
 }
 

@@ -163,6 +163,8 @@ fn threads_of_subtasks_are_found_and_no_others() {
     let expected: BTreeMap<&str, u32> = expected.map(|(name, inner)| (name, inner + Jvm::OUTER)).into();
     assert_eq!(threads(&observation), expected);
     assert_eq!(observation.threads.len(), expected.len());
+    let telling: Vec<u32> = observation.telling.iter().map(|key| key.thread).collect();
+    assert_eq!(telling, [0x140 + Jvm::OUTER], "`flink-8` tells metrics");
 }
 
 /// The main thread has the input queue, the output flusher the output queue, and the fetcher is of the source.
@@ -206,7 +208,7 @@ fn the_graph_and_the_costs_are_told() {
     {
         world.set(&fs, &format!("0.{id}"), &json!(value));
     }
-    let Observation { snapshot, threads } = world.look().unwrap();
+    let Observation { snapshot, threads, .. } = world.look().unwrap();
     let operator = |name: &str| threads.iter().find(|thread| thread.name == name).unwrap().operator;
     let groups = [1, 2].map(|n| operator(&format!("GroupAggregate[4] -> out_t[5]: Writer ({n}/2)#0")));
     for prefix in ["", "OutputFlusher for "] {
@@ -243,7 +245,7 @@ fn a_forward_edge_joins_subtasks_of_one_number() {
             }
         }
     });
-    let Observation { snapshot, threads } = world.look().unwrap();
+    let Observation { snapshot, threads, .. } = world.look().unwrap();
     let operator = |name: &str| threads.iter().find(|thread| thread.name == name).unwrap().operator;
     for n in [1, 2] {
         let reader = operator(&format!("GroupAggregate[4] -> out_t[5]: Writer ({n}/2)#0"));

@@ -120,7 +120,7 @@ impl<L: Lines> Storm<L> {
             Some(Steered { key: place.thread, operator, name: place.name.clone() })
         };
         let threads = places.iter().filter_map(steered).collect();
-        Observation { snapshot, threads }
+        Observation { snapshot, threads, ..Observation::default() }
     }
 }
 

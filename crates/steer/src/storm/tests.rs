@@ -118,6 +118,8 @@ fn threads_of_executors_are_found_and_no_others() {
     let expected: BTreeMap<&str, u32> = expected.map(|(name, inner)| (name, inner + Jvm::OUTER)).into();
     assert_eq!(threads(&observation), expected);
     assert_eq!((observation.threads.len(), world.jvm.dumps()), (5, 1));
+    let telling: Vec<u32> = observation.telling.iter().map(|key| key.thread).collect();
+    assert_eq!(telling, [0x3dcf + Jvm::OUTER], "its reporter tells metrics");
 }
 
 /// Each bolt has its receive queue, and the spout the gauge that the options name.
@@ -142,7 +144,7 @@ fn each_thread_has_its_own_queue() {
 /// The graph comes from what executors have taken, and costs from the share of time at work.
 #[test]
 fn the_graph_and_the_costs_are_told() {
-    let Observation { snapshot, threads } = World::new().look_with("").unwrap();
+    let Observation { snapshot, threads, .. } = World::new().look_with("").unwrap();
     let operator = |name: &str| threads.iter().find(|thread| thread.name.contains(name)).unwrap().operator;
     let [source, parse, sink] = ["source", "parse.x", "sink"].map(operator);
     let filters = ["range_filter-executor[2, 2]", "range_filter-executor[3, 3]"].map(operator);
@@ -278,7 +280,7 @@ fn tasks_elsewhere_are_operators_without_a_thread() {
          storm.worker.{TOPOLOGY}.b.sink.default.4.16700-__execute-count-far:default.m1_rate 5.00 1\n\
          storm.worker.{TOPOLOGY}.b.far.default.8.16700-__execute-count-gone:default.m1_rate 5.00 1\n"
     );
-    let Observation { snapshot, threads } = World::new().look_with(&elsewhere).unwrap();
+    let Observation { snapshot, threads, .. } = World::new().look_with(&elsewhere).unwrap();
     assert_eq!((snapshot.order.len(), threads.len()), (6, 5));
     let is_steered = |operator| threads.iter().any(|thread| thread.operator == operator);
     let far = *snapshot.order.iter().find(|operator| !is_steered(**operator)).unwrap();
@@ -379,7 +381,7 @@ fn cycles_have_an_order() {
         "storm.worker.{TOPOLOGY}.b.parse_x.late.1.16700-__execute-count-sink:late.m1_rate 5.00 1\n\
          storm.worker.{TOPOLOGY}.b.sink.late.4.16700-__execute-count-sink:late.m1_rate 5.00 1\n"
     );
-    let Observation { snapshot, threads } = World::new().look_with(&cycle).unwrap();
+    let Observation { snapshot, threads, .. } = World::new().look_with(&cycle).unwrap();
     assert_eq!(snapshot.order.iter().collect::<BTreeSet<_>>().len(), 5);
     let sink = threads.iter().find(|thread| thread.name.contains("sink")).unwrap().operator;
     assert!(snapshot.readers(sink).contains(&sink) && !snapshot.operator(sink).unwrap().is_sink);

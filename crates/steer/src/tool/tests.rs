@@ -11,7 +11,7 @@ use crate::groups::Version;
 use crate::steering::Observation;
 use crate::steering::Unobserved;
 use crate::threads::ThreadKey;
-use crate::translate::{Curve, Nice};
+use crate::translate::{Curve, Nice, RealTime};
 use crate::watchdog::PATIENCE;
 
 const PERIOD: Duration = Duration::from_millis(1);
@@ -99,8 +99,8 @@ fn everything_is_given_and_put_back() {
     let real_time = |class, priority| Setting::real_time(class, priority);
     let cases = [
         (nice, Setting::nice(-20), Setting::nice(-20), ["100", "0"]),
-        (round_robin, OWN_REAL_TIME, real_time(Class::RoundRobin, 98), ["25", "1"]),
-        (fifo, OWN_REAL_TIME, real_time(Class::Fifo, 98), ["100", "1"]),
+        (round_robin, real_time(Class::RoundRobin, 99), real_time(Class::RoundRobin, 98), ["25", "1"]),
+        (fifo, real_time(Class::RoundRobin, 99), real_time(Class::Fifo, 98), ["100", "1"]),
     ];
     for (translator, own, most_urgent, set) in cases {
         let (machine, keys, seen) = machine();

@@ -20,8 +20,8 @@
 //! not delivered at the end counted with its age. Throughput is the rate at which records reach the sink; it cannot rise
 //! beyond the capacity of the core, so below a load of 1 it is what is offered.
 //!
-//! Two things differ from the paper's system: a policy takes the length of a queue at the instant of a round, where the paper
-//! takes its mean over the last ten seconds; and records that are due but not read count as the queue of the source.
+//! As in the paper a policy takes the mean length of a queue over the last ten seconds. What differs from the paper's system:
+//! records that are due but not read count as the queue of the source.
 //!
 //! Source: Frasca et al., "Accelerating Stream Processing Queries with Congestion-aware Scheduling and Real-time Linux
 //! Threads", CF 2023, section 5.
@@ -192,6 +192,7 @@ impl Panel {
         let option = STEERED.iter().find(|(known, _)| *known == label).map(|(_, option)| *option);
         run.steer = option.map(|option| SteerOption::parsed(option).expect("a test parses each option"));
         run.period = Span::from_micros((self.period_s(at) * 1e6) as i64);
+        run.steer_mean = option.is_some();
     }
 
     /// Returns the claims of the paper about this figure of it, with their verdicts. Claims about saturation are judged

@@ -165,6 +165,7 @@ fn steered() -> Steered {
         policy: "congestion".to_owned(),
         form: "rt".to_owned(),
         period_s: 1.0,
+        takes_means: false,
         rounds: 31,
         skipped: 0,
         changes: 60,
