@@ -30,7 +30,7 @@ use thalweg_steer::kernel::Linux;
 use thalweg_steer::rest::Http;
 use thalweg_steer::setting::{Class, CpuTime, Priority, Setting};
 use thalweg_steer::state_file;
-use thalweg_steer::steering::{Driver, Round, Row};
+use thalweg_steer::steering::{Driver, Round, Row, Telling};
 use thalweg_steer::storm::{self, Receiver, SendQueue, Storm};
 use thalweg_steer::threads::Processes;
 use thalweg_steer::tool::{CannotSteer, Ended, Plan, Tool};
@@ -326,8 +326,8 @@ impl<'a> Shown<'a> {
     }
 
     fn show(&mut self, round: Round) -> Result<()> {
-        let (rows, applied, notes) = match round {
-            Round::Applied { rows, applied, notes } => (rows, applied, notes),
+        let (rows, applied, telling, notes) = match round {
+            Round::Applied { rows, applied, telling, notes } => (rows, applied, telling, notes),
             Round::Skipped(reason) => {
                 self.skipped += 1;
                 self.gauge(&[])?;
@@ -348,8 +348,8 @@ impl<'a> Shown<'a> {
         self.failures += applied.failures.len() as u64;
         self.gauge(&rows)?;
         match self.args.output {
-            Format::Json => console::out(&format!("{}\n", as_json(&rows, &applied)))?,
-            Format::Text if self.args.verbose => console::out(&changes(&rows, &applied))?,
+            Format::Json => console::out(&format!("{}\n", as_json(&rows, &telling, &applied)))?,
+            Format::Text if self.args.verbose => console::out(&changes(&rows, &telling, &applied))?,
             Format::Text => console::out(&self.table.draw(&rows))?,
         }
         if let Some((key, error)) = applied.failures.first() {
@@ -396,18 +396,19 @@ fn short(priority: Priority) -> String {
 }
 
 /// Returns a line of text for each thread whose priority a round has changed.
-fn changes(rows: &[Row], applied: &Applied) -> String {
+fn changes(rows: &[Row], telling: &[Telling], applied: &Applied) -> String {
     let line = |Change { key, from, to }: &Change| {
-        // Of the threads of a round, only those that tell metrics have no row.
-        let row = rows.iter().find(|row| row.thread.key == *key);
-        let name = row.map_or("(tells metrics)", |row| row.thread.name.as_str());
+        let steered = rows.iter().map(|row| (row.thread.key, row.thread.name.as_str()));
+        let told = telling.iter().map(|thread| (thread.key, thread.name.as_str()));
+        let name = steered.chain(told).find(|(known, _)| known == key).map_or("", |(_, name)| name);
         let from = from.map_or("none".to_owned(), short);
         format!("{} {from} -> {} {}\n", key.thread, short(*to), plain(name))
     };
     applied.changes.iter().map(line).collect()
 }
 
-fn as_json(rows: &[Row], applied: &Applied) -> serde_json::Value {
+fn as_json(rows: &[Row], telling: &[Telling], applied: &Applied) -> serde_json::Value {
+    let told = |Telling { key, name }: &Telling| json!({ "process": key.process, "thread": key.thread, "name": name });
     let thread = |Row { thread, pending, rank, priority }: &Row| {
         let setting = priority.setting();
         json!({
@@ -425,6 +426,7 @@ fn as_json(rows: &[Row], applied: &Applied) -> serde_json::Value {
     };
     json!({
         "threads": rows.iter().map(thread).collect::<Vec<_>>(),
+        "telling": telling.iter().map(told).collect::<Vec<_>>(),
         "changes": applied.changes.len(),
         "put_back": applied.put_back,
         "ended": applied.ended,

@@ -15,7 +15,7 @@
 //! Each subtask of a running job is an operator. Its main thread and the data fetchers of a source get its rank. Its
 //! output flusher is an operator of its own, since the output may be full while the input is empty (Frasca et al.,
 //! Computing Frontiers 2023, section 4.1.1). Threads of Flink's actor systems, which tell metrics and give signs of life, are
-//! [above all of them](Observation::telling); others are left alone.
+//! [as urgent as the steering loop](Observation::telling); others are left alone.
 //!
 //! | operator | pending: the mean of the last 10 s, rounded up |
 //! |---|---|

@@ -16,8 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::bounds::STEERED_MAX;
-use crate::steering::Unobserved;
+use crate::steering::{Telling, Unobserved};
 use crate::threads::{Processes, ThreadKey};
 
 pub(crate) mod attach;
@@ -85,10 +84,12 @@ impl JavaProcess {
         self.names.iter().map(|(name, threads)| (&**name, &**threads))
     }
 
-    /// Returns the threads whose names in Java begin with `prefix`, up to [`STEERED_MAX`].
-    pub(crate) fn beginning_with(&self, prefix: &str) -> impl Iterator<Item = ThreadKey> {
-        let named = self.names().filter(move |(name, _)| name.starts_with(prefix));
-        named.flat_map(|(_, threads)| threads.iter().copied()).take(STEERED_MAX)
+    /// Returns the threads by which the process tells its metrics: those of whose names in Java `is_telling` is true.
+    pub(crate) fn chosen(&self, is_telling: impl Fn(&str) -> bool) -> impl Iterator<Item = Telling> {
+        let named = self.names().filter(move |(name, _)| is_telling(name));
+        named.flat_map(|(name, threads)| {
+            threads.iter().map(move |key| Telling { key: *key, name: name.to_owned() })
+        })
     }
 
     /// Looks at the threads again, `now` after the driver began, and returns true if one has begun or ended that matters.

@@ -9,6 +9,7 @@
 //!
 //! - [`steering`]: one round, from a driver's look at its engine to the change of priorities;
 //! - [`declared_first`]: a policy for the queries of which enough is known, and `congestion` for all others;
+//! - [`queue_means`]: mean lengths of queues, for an engine that tells lengths as they are now;
 //! - [`translate`]: ranks become nice values, real-time priorities or CPU shares;
 //! - [`apply`]: threads get them, and only what differs is changed;
 //! - [`shares`]: control groups of operators get CPU time, and threads are moved into them;

@@ -8,17 +8,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use thalweg_scheduling::OperatorId;
+
 use crate::steering::Observation;
 use crate::threads::ThreadKey;
 use crate::window::Window;
 
-/// The lengths of the queues of steered threads over the last 10 s, for an engine that tells lengths as they are now.
+/// The lengths of the queues of steered threads at the rounds of the last 10 s, for an engine that tells lengths as they are
+/// now.
 #[derive(Clone, Debug, Default)]
-pub struct QueueMeans(BTreeMap<ThreadKey, Window>);
+pub struct QueueMeans(BTreeMap<(ThreadKey, OperatorId), Window>);
 
 impl QueueMeans {
-    /// Adds the length of each thread's queue to its values, and replaces it in the snapshot by their mean. Means are
-    /// rounded up: a queue in which a record waited at any time of the last 10 s is not empty. Threads that are not
+    /// Adds the length of each operator's queue to its values, and replaces it in the snapshot by their mean. Means are
+    /// rounded up: a queue in which a record waited at a round of the last 10 s is not empty. Threads that are not
     /// observed any more are forgotten. `now` is the time since the first observation.
     pub fn apply(&mut self, now: Duration, Observation { snapshot, threads, .. }: &mut Observation) {
         let mut averaged = BTreeSet::new();
@@ -28,19 +31,20 @@ impl QueueMeans {
             if let Some(state) = place.and_then(Option::as_mut)
                 && averaged.insert(thread.operator)
             {
-                let window = self.0.entry(thread.key).or_default();
+                let window = self.0.entry((thread.key, thread.operator)).or_default();
                 window.add(now, Some(state.pending as f64));
                 state.pending = window.mean().map_or(state.pending, |mean| mean.ceil() as u64);
             }
         }
-        let observed: BTreeSet<ThreadKey> = threads.iter().map(|thread| thread.key).collect();
+        let observed: BTreeSet<(ThreadKey, OperatorId)> =
+            threads.iter().map(|thread| (thread.key, thread.operator)).collect();
         self.0.retain(|key, _| observed.contains(key));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use thalweg_scheduling::{OperatorId, OperatorState, Snapshot};
+    use thalweg_scheduling::{OperatorState, Snapshot};
 
     use super::*;
     use crate::steering::Steered;
@@ -71,6 +75,13 @@ mod tests {
         assert_eq!(after(&mut means, 1, [0, 200, 9], None), [4, 150, 9], "nobody steers the third");
         assert_eq!(after(&mut means, 9, [0, 0, 0], None), [3, 100, 0], "rounded up");
         assert_eq!(after(&mut means, 12, [0, 20, 0], None), [0, 10, 0], "the first two rounds are over");
+    }
+
+    #[test]
+    fn two_operators_of_a_thread_have_a_mean_each() {
+        let mut means = QueueMeans::default();
+        assert_eq!(after(&mut means, 0, [8, 0, 20], Some(thread(10, 2))), [8, 0, 20]);
+        assert_eq!(after(&mut means, 1, [0, 0, 40], Some(thread(10, 2))), [4, 0, 30]);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! A round that cannot be used is skipped and counted, and the priorities of the round before remain: the driver has no
 //! answer, or a score is no number. When no round could be used for [`STALE_AFTER`], threads get back what they had.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
@@ -54,9 +54,9 @@ pub struct Observation {
     /// The threads that are to be steered.
     pub threads: Vec<Steered>,
     /// Threads by which the engine tells what this observation was made of. On a core that steered threads fill they would
-    /// get no time, and later observations would be like this one for ever. So they become as urgent as the steering loop,
-    /// unless the form is a control group. The papers leave them alone.
-    pub telling: Vec<ThreadKey>,
+    /// get no time, and later observations would be like this one for ever. So those of processes with a steered thread become
+    /// as urgent as the steering loop, unless the form is a control group. The papers leave them alone.
+    pub telling: Vec<Telling>,
 }
 
 impl Observation {
@@ -66,6 +66,15 @@ impl Observation {
         let sources = self.snapshot.operators.iter_mut().flatten().filter(|state| state.is_source);
         sources.for_each(|source| source.pending = source.pending.max(1));
     }
+}
+
+/// A thread by which an engine tells its metrics.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Telling {
+    /// The thread.
+    pub key: ThreadKey,
+    /// Name of the thread for people.
+    pub name: String,
 }
 
 /// A thread and the operator whose rank it gets.
@@ -130,10 +139,10 @@ impl Translator {
         matches!(self, Translator::Shares(_) | Translator::Limits)
     }
 
-    /// Returns the setting of threads that must not wait for the steered ones: above all real-time priorities of steered
-    /// threads, and as good as the best nice value. A real-time thread gives way to the watchdog, which has the same, after a
-    /// time slice.
-    pub(crate) const fn above(self) -> Setting {
+    /// Returns the setting of the steering loop, and of threads that tell it metrics: a real-time priority above all that are
+    /// steered, or the best nice value, which steered threads may have, too. A real-time thread gives way to the watchdog, which
+    /// has the same priority, after a time slice.
+    pub const fn of_loop(self) -> Setting {
         match self {
             Translator::RoundRobin(_) | Translator::Fifo(_) => {
                 Setting::real_time(Class::RoundRobin, RealTime::MOST as u32 + 1)
@@ -225,6 +234,8 @@ pub enum Round {
         rows: Vec<Row>,
         /// The changes.
         applied: Applied,
+        /// The threads that tell metrics and are as urgent as the steering loop.
+        telling: Vec<Telling>,
         /// Texts for users: see [`Driver::notes`].
         notes: Vec<String>,
     },
@@ -299,17 +310,24 @@ impl<D: Driver, K: Kernel> Steering<D, K> {
             Row { pending: pending(thread.operator), rank, priority, thread }
         };
         let rows: Vec<Row> = threads.into_iter().zip(ranks).map(row).collect();
+        let mut telling = telling;
+        let steered: BTreeSet<u32> = wanted.keys().map(|key| key.process).collect();
+        telling.retain(|thread| {
+            !self.translator.needs_groups()
+                && steered.contains(&thread.key.process)
+                && !wanted.contains_key(&thread.key)
+        });
         let applied = self.apply(&wanted, &telling);
         self.used = Instant::now();
-        Round::Applied { rows, applied, notes: self.driver.notes() }
+        Round::Applied { rows, applied, telling, notes: self.driver.notes() }
     }
 
-    /// Gives each thread its priority: by itself, or by the control group of its operator. Threads of `telling` that are not
-    /// steered are above all of them.
+    /// Gives each thread its priority: by itself, or by the control group of its operator. Threads of `telling` become as
+    /// urgent as the steering loop.
     fn apply(
         &mut self,
         wanted: &BTreeMap<ThreadKey, (OperatorId, Priority)>,
-        telling: &[ThreadKey],
+        telling: &[Telling],
     ) -> Applied {
         if self.translator.needs_groups() {
             let member = |(key, (operator, priority)): (&ThreadKey, &(OperatorId, Priority))| match priority {
@@ -321,8 +339,8 @@ impl<D: Driver, K: Kernel> Steering<D, K> {
             let setting = |(key, (_, priority)): (&ThreadKey, &(OperatorId, Priority))| {
                 Some((*key, priority.setting()?))
             };
-            let above = telling.iter().map(|key| (*key, self.translator.above()));
-            self.applier.apply(&above.chain(wanted.iter().filter_map(setting)).collect())
+            let told = telling.iter().map(|thread| (thread.key, self.translator.of_loop()));
+            self.applier.apply(&told.chain(wanted.iter().filter_map(setting)).collect())
         }
     }
 
@@ -413,28 +431,38 @@ mod tests {
         }
     }
 
-    /// Threads that tell metrics are as urgent as the steering loop, unless they are steered themselves, and get back what they
-    /// had. Control groups leave them alone.
+    /// Threads that tell metrics are as urgent as the steering loop, unless they are steered themselves or nothing of their
+    /// process is, and get back what they had. With control groups they stay where they are.
     #[test]
     fn threads_that_tell_metrics_do_not_wait_for_steered_ones() {
         for (translator, expected) in [
             (Translator::Nice(Nice::default()), Some(Setting::nice(-20))),
+            (Translator::RoundRobin(RealTime::default()), Some(Setting::real_time(Class::RoundRobin, 99))),
             (Translator::Fifo(RealTime::default()), Some(Setting::real_time(Class::RoundRobin, 99))),
             (Translator::Shares(Curve::Logarithmic), None),
         ] {
             let machine = Machine::new();
-            let keys = [71, 72, 73].map(|thread| machine.begin(70, thread, 1));
-            let _home = machine.mount(Version::One, 70);
-            let told = |telling: &[ThreadKey]| {
-                let observation = engine(&[(keys[0], 7), (keys[1], 0)]);
-                observation.map(|observation| Observation { telling: telling.to_vec(), ..observation })
+            let mut keys = [71, 72, 73].map(|thread| machine.begin(70, thread, 1)).to_vec();
+            keys.push(machine.begin(80, 81, 1));
+            let steered = [keys[0], keys[1]];
+            let home = machine.mount(Version::One, 70);
+            let told = |keys: &[ThreadKey]| {
+                let telling =
+                    keys.iter().map(|key| Telling { key: *key, name: "metrics".to_owned() }).collect();
+                let observation = engine(&[(steered[0], 7), (steered[1], 0)]);
+                observation.map(|observation| Observation { telling, ..observation })
             };
             let mut steering = steering(&machine, translator, vec![told(&keys[1..]), told(&[])]);
-            assert!(matches!(steering.round(), Round::Applied { .. }));
+            let Round::Applied { telling, .. } = steering.round() else { panic!("it was skipped") };
+            let raised: Vec<ThreadKey> = telling.iter().map(|thread| thread.key).collect();
+            assert_eq!(raised, expected.map_or(vec![], |_| vec![keys[2]]), "{translator:?}");
             let found = machine.kernel.of(&keys);
             assert_eq!(found[2], Some(expected.unwrap_or(Setting::DEFAULT)), "{translator:?}");
-            assert_ne!(found[1], expected, "it is steered");
-            assert!(matches!(steering.round(), Round::Applied { .. }));
+            assert_eq!(found[3], Some(Setting::DEFAULT), "nothing of its process is steered");
+            assert!(expected.is_none() || found[1] != expected, "it is steered");
+            let stays = fs::read_to_string(home.list()).unwrap().contains("73");
+            assert!(expected.is_some() || stays, "it stays in its group");
+            let Round::Applied { .. } = steering.round() else { panic!("it was skipped") };
             assert_eq!(machine.kernel.of(&keys)[2], Some(Setting::DEFAULT), "{translator:?}");
         }
     }

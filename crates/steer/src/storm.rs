@@ -13,8 +13,8 @@
 //!
 //! Each executor of a topology that reports is an operator, and its main thread gets its rank. In Storm 1.x each executor
 //! has a thread that sends its output. That is an operator of its own, since the output may be full while the input is
-//! empty (Frasca et al., Computing Frontiers 2023, section 4.1.1). The thread of a worker that sends its metrics is [above all
-//! of them](Observation::telling). Executors of Storm itself, such as ackers, and all other threads are left alone.
+//! empty (Frasca et al., Computing Frontiers 2023, section 4.1.1). The thread of a worker that sends its metrics is
+//! [as urgent as the steering loop](Observation::telling). Executors of Storm itself, such as ackers, and all other threads are left alone.
 //!
 //! | operator | pending: the mean of the last 10 s, rounded up, in records |
 //! |---|---|
@@ -149,7 +149,8 @@ impl<L: Lines> Storm<L> {
             observation.let_no_source_be_empty();
         }
         let workers = self.workers.found().iter();
-        observation.telling = workers.flat_map(|worker| worker.process().beginning_with(TELLING)).collect();
+        observation.telling =
+            workers.flat_map(|worker| worker.process().chosen(|name| name.starts_with(TELLING))).collect();
         Ok(observation)
     }
 

@@ -159,7 +159,7 @@ impl<D: Driver, K: Kernel + Clone> Tool<D, K> {
     ) -> Result<Self, CannotSteer> {
         let Plan { translator, period, states, urgent } = plan;
         let [least, most] = PERIODS;
-        let own = translator.above();
+        let own = translator.of_loop();
         let mut driver = Checked::new(driver, &*policy);
         if translator.needs_groups() && states.is_some() {
             driver.check_groups(processes.clone()).map_err(CannotSteer::NoGroups)?;

@@ -3,7 +3,7 @@
 //! | variable            | meaning                                                              |
 //! |---------------------|----------------------------------------------------------------------|
 //! | `THALWEG_SEED`      | run this seed and no other                                           |
-//! | `THALWEG_SEEDS`     | how many seeds to run; 100 unless set                                |
+//! | `THALWEG_SEEDS`     | how many seeds to run; 100 unless set, under CI fewer in long tests  |
 //! | `THALWEG_SEED_BASE` | the first one; unless set, under CI the commit's hash, else 0        |
 //! | `THALWEG_FULL`      | under CI: run all cases of the tests that take samples of a list     |
 //!
@@ -54,9 +54,9 @@ impl Seeds {
     }
 
     /// Divides the number of seeds by `share` under CI, where they are others for each commit: for tests that take long.
-    /// A number that the environment asks for stays.
+    /// A number that the environment asks for stays, and with `THALWEG_FULL` there are as many as elsewhere.
     pub fn one_in_under_ci(self, share: u64) -> Self {
-        let is_divided = std::env::var_os("CI").is_some() && number("THALWEG_SEEDS").is_none();
+        let is_divided = is_sampled() && number("THALWEG_SEEDS").is_none();
         if is_divided { self.one_in(share) } else { self }
     }
 
@@ -86,9 +86,13 @@ impl Seeds {
 /// If `share` is 0.
 pub fn sampled(length: usize, share: usize) -> impl Iterator<Item = usize> {
     assert!(share > 0, "a share of nothing");
-    let is_sampled = std::env::var_os("CI").is_some() && std::env::var_os("THALWEG_FULL").is_none();
     let base = number("THALWEG_SEED_BASE").or_else(|| Some(commit_seed()?.0)).unwrap_or(0);
-    one_in(length, if is_sampled { share } else { 1 }, base)
+    one_in(length, if is_sampled() { share } else { 1 }, base)
+}
+
+/// Returns true under CI, unless the environment asks for all cases.
+fn is_sampled() -> bool {
+    std::env::var_os("CI").is_some() && std::env::var_os("THALWEG_FULL").is_none()
 }
 
 /// Returns every position below `length` that leaves the same remainder as `base` when divided by `share`.

@@ -74,8 +74,10 @@ mod tests {
     use super::{threads, within};
 
     #[test]
-    fn a_list_of_threads_names_this_one() {
-        assert!(threads().contains("a_list_of_threa"), "{}", threads());
+    fn a_list_of_threads_has_names_and_states() {
+        let named = std::thread::Builder::new().name("a listed one".to_owned());
+        let list = named.spawn(threads).unwrap().join().unwrap();
+        assert!(list.contains("a listed one: state R"), "{list}");
     }
 
     #[test]

@@ -51,12 +51,12 @@ pub(super) enum Host {
         flink: Flink,
         /// Directory of Flink's jars.
         jars: PathBuf,
-        /// Directory of Flink's logs, which is left after Flink has ended.
+        /// Files of Flink: its configuration, logs and temporary ones.
         files: Files,
     },
 }
 
-/// The directory of an engine's logs. When this value is dropped, it is removed if the runs have succeeded, and told
+/// The directory of an engine's files. When this value is dropped, it is removed if the runs have succeeded, and told
 /// otherwise.
 pub(super) struct Files {
     directory: PathBuf,
@@ -160,10 +160,12 @@ impl Host {
             let left = match (self, self.process()) {
                 (_, None) => return Ok(()),
                 (Host::Storm { .. }, Some(worker)) => format!("worker {worker} of the last run does not end"),
-                (Host::Flink { .. }, Some(manager)) => match process::changed_threads(manager).first() {
-                    None => return Ok(()),
-                    Some(told) => format!("priorities were not put back: {told}"),
-                },
+                (Host::Flink { .. }, Some(manager)) => {
+                    match process::changed_threads(manager, process::own_nice()).first() {
+                        None => return Ok(()),
+                        Some(told) => format!("priorities were not put back: {told}"),
+                    }
+                }
             };
             if SETTLED_MAX < begin.elapsed() {
                 bail!("{left} within {} s", SETTLED_MAX.as_secs());

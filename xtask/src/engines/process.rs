@@ -58,10 +58,14 @@ pub(super) fn family_cpu_s(process: u32) -> Option<f64> {
     Some(times(&own) + children)
 }
 
-/// Returns the threads of a process that this one has started whose scheduling policy is not that of new threads, or whose
-/// nice value is not that of this process, as text; empty if there are none.
-pub(super) fn changed_threads(process: u32) -> Vec<String> {
-    let inherited = Stat::of(std::process::id()).map_or(0, |Stat(fields)| fields[NICE]);
+/// Returns the nice value of this process, which the processes that it starts inherit; 0 if it is not known.
+pub(super) fn own_nice() -> i64 {
+    Stat::of(std::process::id()).map_or(0, |Stat(fields)| fields[NICE])
+}
+
+/// Returns the threads of a process whose scheduling policy is not that of new threads, or whose nice value is not the
+/// `inherited` one, as text; empty if there are none.
+pub(super) fn changed_threads(process: u32, inherited: i64) -> Vec<String> {
     let threads = numbers(&format!("/proc/{process}/task"));
     let told = threads.filter_map(|thread| {
         let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
@@ -125,9 +129,6 @@ pub(super) fn seconds_of(time: SystemTime) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-    use std::time::{Duration, Instant};
-
     use super::*;
 
     /// A line of `/proc/PID/stat` whose name has a blank and a parenthesis: parent 1, CPU times 150, 50, 10 and 20, nice value
@@ -152,13 +153,9 @@ mod tests {
 
     #[test]
     fn changed_threads_are_told() {
-        let mut child = Command::new("nice").args(["-n", "5", "sleep", "600"]).spawn().unwrap();
-        let begin = Instant::now();
-        // The program sets its nice value a moment after it has started.
-        while changed_threads(child.id()).is_empty() && begin.elapsed() < Duration::from_secs(60) {
-            thread::sleep(Duration::from_millis(10));
-        }
-        let told = changed_threads(child.id());
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        assert_eq!(changed_threads(child.id(), own_nice()), Vec::<String>::new());
+        let told = changed_threads(child.id(), own_nice() - 1);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(told[0].contains("has nice value") && told[0].ends_with("and policy 0"), "{told:?}");

@@ -86,7 +86,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span_within(steering::PERIODS))]
     #[arg(default_value = "100ms", requires = "steer")]
     pub period: Span,
-    /// With --steer: take the mean length of a queue over the last 10 s for its length, as the paper does.
+    /// With --steer: take the mean of a queue's lengths at the rounds of the last 10 s (256 at most) for its length.
+    /// For policies that read nothing but lengths, costs and selectivities.
     #[arg(long, requires = "steer")]
     pub steer_mean: bool,
     /// Write figures.csv, series.csv, queues.csv, comparison.json and a page with plots, index.html, into this folder.

@@ -112,8 +112,9 @@ impl Steered {
     /// Returns the figures of the steering (rounds, changes, CPU time) as a line of text.
     pub fn text(&self) -> String {
         let Steered { policy, form, period_s, rounds, skipped, changes, failures, cpu_share, .. } = self;
+        let means = if self.takes_means { " by means of 10 s" } else { "" };
         let mut text = format!(
-            "  steering    {policy}:{form} every {}; {} rounds, {} changes, {:.1} % of a core\n",
+            "  steering    {policy}:{form} every {}{means}; {} rounds, {} changes, {:.1} % of a core\n",
             show::latency(period_s * 1e9),
             show::count(*rounds),
             show::count(*changes),
@@ -144,7 +145,9 @@ impl Driver for OwnThreads<'_> {
     }
 
     fn supplies(&self) -> Fields {
-        TASK_THREAD_FIELDS
+        // With means an empty queue may count as one where something waits, of which nothing else is known.
+        let of_means = Fields::PENDING | Fields::COST_AND_SELECTIVITY | Fields::TOPOLOGY;
+        if self.means.is_some() { of_means } else { TASK_THREAD_FIELDS }
     }
 
     fn observe(&mut self) -> Result<Observation, Unobserved> {

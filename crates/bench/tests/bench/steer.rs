@@ -168,9 +168,10 @@ fn results_are_right_under_every_form() {
     }
     let of_groups: &[&str] = if may_group() { &["shares", "shares-linear", "limit"] } else { &[] };
     for form in ["nice", "nice-linear", "rt", "fifo"].iter().chain(of_groups) {
+        let means = if *form == "nice" { "--steer-mean" } else { "" };
         let line = format!(
             "bench ysb --execution threads --chain none --workers 2 --queries 2 --steer congestion:{form} \
-             --period 5ms --seconds 1 --warmup 0 --output json"
+             --period 5ms --seconds 1 --warmup 0 --output json {means}"
         );
         let output = command(&folder, &line).output().unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -180,6 +181,7 @@ fn results_are_right_under_every_form() {
         assert_eq!((&steer["policy"], &steer["form"]), (&"congestion".into(), &(*form).into()), "{steer}");
         let told = ["period_s", "skipped", "failures"].map(|field| steer[field].as_f64());
         assert_eq!(told, [0.005, 0.0, 0.0].map(Some), "{steer}");
+        assert_eq!(steer["takes_means"], !means.is_empty(), "{steer}");
         // Of 200 rounds, a busy machine may leave few.
         assert!(steer["rounds"].as_u64() > Some(4) && steer["changes"].as_u64() > Some(4), "{steer}");
         let operators = steer["operators"].as_array().unwrap();
@@ -317,6 +319,23 @@ fn engine_and_tool_are_in_one_group() {
         assert_eq!(["cpu.cfs_quota_us", "cpu.rt_runtime_us"].map(number), ["100000", "0"]);
     }
     wait_until("an empty group", || fs::remove_dir(&container.folder).is_ok());
+}
+
+/// With mean lengths an empty queue may count as one where records wait, so policies that ask when they came are refused.
+#[test]
+fn policies_that_read_more_than_lengths_take_no_means() {
+    let _machine = machine();
+    let folder = Folder::new("steer_means");
+    if !may_steer() {
+        return;
+    }
+    let line = "bench ysb --execution threads --steer fcfs:nice --seconds 0.1 --warmup 0";
+    assert!(command(&folder, line).output().unwrap().status.success(), "without means it goes");
+    let refused = command(&folder, &format!("{line} --steer-mean")).output().unwrap();
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{stderr}");
+    let expected = "error: --steer: policy `fcfs` needs what --execution threads does not tell: oldest pending records\n";
+    assert!(stderr.ends_with(expected), "{stderr}");
 }
 
 /// A second tool is refused while one steers.

@@ -2,7 +2,7 @@
 
 use clap::{Command, FromArgMatches};
 use thalweg::scheduling::{OperatorId, Rank};
-use thalweg_steer::steering::Steered;
+use thalweg_steer::steering::{Steered, Telling};
 use thalweg_steer::threads::ThreadKey;
 
 use super::*;
@@ -50,30 +50,34 @@ fn round() -> Round {
     let rank = Some(Rank { class: 0, score: 5.0, tie: 0 });
     let rows = vec![Row { thread, pending: 5, rank, priority: to }];
     let changes = vec![Change { key, from: Some(Setting::DEFAULT.into()), to }];
-    Round::Applied { rows, applied: Applied { changes, ..Applied::default() }, notes: Vec::new() }
+    let telling = vec![Telling { key: ThreadKey { thread: 72, ..key }, name: "flink-8".to_owned() }];
+    Round::Applied { rows, applied: Applied { changes, ..Applied::default() }, telling, notes: Vec::new() }
 }
 
 #[test]
 fn a_change_is_a_line_and_a_round_an_object() {
-    let Round::Applied { rows, applied, .. } = round() else { unreachable!("it was applied") };
-    assert_eq!(changes(&rows, &applied), "71 nice 0 -> nice -20 map (1/2)#0\n");
+    let Round::Applied { rows, applied, telling, .. } = round() else { unreachable!("it was applied") };
+    assert_eq!(changes(&rows, &telling, &applied), "71 nice 0 -> nice -20 map (1/2)#0\n");
     let expected = json!({
         "threads": [{
             "process": 7, "thread": 71, "name": "map (1/2)#0", "pending": 5, "score": 5.0, "class": 0,
             "nice": -20, "priority": 0, "shares": null, "limit_us": null,
         }],
+        "telling": [{ "process": 7, "thread": 72, "name": "flink-8" }],
         "changes": 1, "put_back": 0, "ended": 0, "postponed": 0, "failures": 0,
     });
-    assert_eq!(as_json(&rows, &applied), expected);
+    assert_eq!(as_json(&rows, &telling, &applied), expected);
     let settings =
         [Setting::nice(3), Setting::real_time(Class::RoundRobin, 9), Setting::real_time(Class::Fifo, 1)];
     assert_eq!(settings.map(|setting| short(setting.into())), ["nice 3", "rr 9", "fifo 1"]);
     let times = [CpuTime::Shares(2), CpuTime::LimitUs(1_000)];
     assert_eq!(times.map(|time| short(Priority::Group(time))), ["shares 2", "limit 1000 us"]);
     // A thread that was in no control group of the tool.
-    let Round::Applied { rows, mut applied, .. } = round() else { unreachable!("it was applied") };
+    let Round::Applied { rows, mut applied, telling, .. } = round() else { unreachable!("it was applied") };
     applied.changes[0].from = None;
-    assert_eq!(changes(&rows, &applied), "71 none -> nice -20 map (1/2)#0\n");
+    assert_eq!(changes(&rows, &telling, &applied), "71 none -> nice -20 map (1/2)#0\n");
+    applied.changes[0].key.thread = 72;
+    assert_eq!(changes(&rows, &telling, &applied), "72 none -> nice -20 flink-8\n");
 }
 
 #[test]

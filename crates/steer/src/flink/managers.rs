@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::jobs::Manager;
 use crate::jvm::{JavaProcess, attach, in_time};
-use crate::steering::Unobserved;
+use crate::steering::{Telling, Unobserved};
 use crate::threads::{Processes, ThreadKey, is_gone};
 
 /// Greatest number of processes that are steered.
@@ -36,10 +36,6 @@ const MAIN_CLASSES: [&str; 4] = [
     "org.apache.flink.mesos.entrypoint.MesosTaskExecutorRunner",
 ];
 
-/// Begin of the names of threads that tell metrics and give signs of life: those of the actor systems `flink` and
-/// `flink-metrics`, such as `flink-8`, and those of their dispatchers, such as `flink-pekko.actor.default-dispatcher-4`.
-const TELLING: &str = "flink-";
-
 /// A process of this machine that is a TaskManager.
 #[derive(Debug)]
 pub(super) struct Local {
@@ -55,14 +51,31 @@ impl Local {
     }
 
     /// Returns the threads by which the process tells its metrics: those of its actor systems.
-    pub(super) fn telling(&self) -> impl Iterator<Item = ThreadKey> {
-        self.process.beginning_with(TELLING)
+    pub(super) fn telling(&self) -> impl Iterator<Item = Telling> {
+        self.process.chosen(is_telling)
     }
 
     /// Returns the threads of a name, in the order of their starts.
     pub(super) fn named(&self, name: &str) -> &[ThreadKey] {
         self.process.named(name)
     }
+}
+
+/// Returns true for the name of the thread that computes rates, and for those of threads of the actor systems `flink` and
+/// `flink-metrics`, which tell metrics and give signs of life: `flink-8`, `flink-metrics-5`, `flink-scheduler-1`, `flink-pekko.actor.default-dispatcher-4`. Other names may begin
+/// so as well, such as `flink-taskexecutor-io-thread-1`, and names of users' operators.
+fn is_telling(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if name.strip_prefix("Flink-Metric-View-Updater-thread-").is_some_and(is_number) {
+        return true;
+    }
+    let Some(rest) = name.strip_prefix("flink-") else { return false };
+    let rest = rest.strip_prefix("metrics-").unwrap_or(rest);
+    let of_dispatcher = ["pekko.", "akka."].iter().any(|system| {
+        let name = rest.strip_prefix(system).and_then(|name| name.rsplit_once('-'));
+        name.is_some_and(|(name, number)| name.ends_with("dispatcher") && is_number(number))
+    });
+    of_dispatcher || is_number(rest.strip_prefix("scheduler-").unwrap_or(rest))
 }
 
 /// All TaskManagers of one Flink on this machine.

@@ -163,7 +163,7 @@ fn threads_of_subtasks_are_found_and_no_others() {
     let expected: BTreeMap<&str, u32> = expected.map(|(name, inner)| (name, inner + Jvm::OUTER)).into();
     assert_eq!(threads(&observation), expected);
     assert_eq!(observation.threads.len(), expected.len());
-    let telling: Vec<u32> = observation.telling.iter().map(|key| key.thread).collect();
+    let telling: Vec<u32> = observation.telling.iter().map(|thread| thread.key.thread).collect();
     assert_eq!(telling, [0x140 + Jvm::OUTER], "`flink-8` tells metrics");
 }
 

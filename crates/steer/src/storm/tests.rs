@@ -118,7 +118,7 @@ fn threads_of_executors_are_found_and_no_others() {
     let expected: BTreeMap<&str, u32> = expected.map(|(name, inner)| (name, inner + Jvm::OUTER)).into();
     assert_eq!(threads(&observation), expected);
     assert_eq!((observation.threads.len(), world.jvm.dumps()), (5, 1));
-    let telling: Vec<u32> = observation.telling.iter().map(|key| key.thread).collect();
+    let telling: Vec<u32> = observation.telling.iter().map(|thread| thread.key.thread).collect();
     assert_eq!(telling, [0x3dcf + Jvm::OUTER], "its reporter tells metrics");
 }
 

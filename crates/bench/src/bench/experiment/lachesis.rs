@@ -20,8 +20,9 @@
 //! not delivered at the end counted with its age. Throughput is the rate at which records reach the sink; it cannot rise
 //! beyond the capacity of the core, so below a load of 1 it is what is offered.
 //!
-//! As in the paper a policy takes the mean length of a queue over the last ten seconds. What differs from the paper's system:
-//! records that are due but not read count as the queue of the source.
+//! Two things differ from the paper's system: a policy takes the mean of a queue's lengths at the rounds of the last ten seconds,
+//! which are two at a period of 5 s, where the paper has ten; and records that are due but not read count as the queue of the
+//! source.
 //!
 //! Source: Frasca et al., "Accelerating Stream Processing Queries with Congestion-aware Scheduling and Real-time Linux
 //! Threads", CF 2023, section 5.

@@ -37,6 +37,19 @@ fn plans_name_what_there_is() {
     assert!(POLICIES.iter().chain(&tenants::POLICIES).all(|(_, policy)| known.contains(policy)));
 }
 
+/// As in the paper, what is steered is steered by mean lengths of queues.
+#[test]
+fn steered_systems_of_lachesis_take_mean_lengths() {
+    let given =
+        BenchArgs::augment_args(clap::Command::new("bench")).get_matches_from(["bench", "lachesis-fig10"]);
+    let args = <BenchArgs as clap::FromArgMatches>::from_arg_matches(&given).unwrap();
+    for label in lachesis::SYSTEMS {
+        let mut run = args.clone();
+        lachesis::Panel::EtlRealTime.choose(&mut run, label, 1.0);
+        assert_eq!(run.steer_mean, run.steer.is_some(), "{label}");
+    }
+}
+
 /// `cameo-fig8c` runs with two workers and one, also if another number is given, and says so. The other
 /// experiments take the given number.
 #[test]

@@ -202,3 +202,25 @@ fn own_process_is_seen() {
     assert!(!processes.handles(own, 0) && !processes.handles(own, 65) && !processes.handles(u32::MAX, 11));
     assert!(processes.arguments(u32::MAX).is_empty() && processes.effective_user(u32::MAX).is_none());
 }
+
+#[test]
+fn threads_of_actor_systems_tell_metrics_and_no_others() {
+    for (name, expected) in [
+        ("flink-8", true),
+        ("flink-metrics-5", true),
+        ("Flink-Metric-View-Updater-thread-1", true),
+        ("flink-metrics-scheduler-1", true),
+        ("flink-scheduler-1", true),
+        ("flink-pekko.actor.default-dispatcher-4", true),
+        ("flink-metrics-akka.remote.default-remote-dispatcher-6", true),
+        ("flink-", false),
+        ("flink-metrics-", false),
+        ("flink-taskexecutor-io-thread-1", false),
+        ("flink-orders (1/2)#0", false),
+        ("flink-pekko.actor.default-dispatcher (1/1)#0", false),
+        ("flink-snapshot-rate-limiter", false),
+        ("Source: flink-8 (1/1)#0", false),
+    ] {
+        assert_eq!(is_telling(name), expected, "{name}");
+    }
+}
