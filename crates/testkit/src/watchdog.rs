@@ -84,7 +84,7 @@ mod tests {
     #[should_panic(expected = "ticks in user mode")]
     fn a_test_that_hangs_fails_and_lists_its_threads() {
         within(Duration::from_millis(1), "a body that sleeps", || {
-            std::thread::sleep(Duration::from_millis(300))
+            std::thread::sleep(Duration::from_millis(300));
         });
     }
 }
