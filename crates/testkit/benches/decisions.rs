@@ -33,14 +33,34 @@ use thalweg_scheduling::policy::{by_name, names};
 
 const BLOCK_RECORDS: u32 = 384;
 
-/// Number of engine steps between two readings of the clock by the benchmark.
-const STEPS_PER_LOOK: u64 = 256;
-
 /// Rounds of arithmetic per record. They take about 10 ns, with the copy of the record.
 const ROUNDS: u64 = 28;
 
-/// Number of spans of time that are measured for each figure.
-const SPANS: usize = 9;
+/// How long is measured for each figure.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Time for which the engine runs before anything is measured.
+    warm: Duration,
+    /// Number of spans of time that are measured; the middle one counts.
+    spans: usize,
+    /// Length of one of these spans.
+    span: Duration,
+    /// Number of engine steps between two readings of the clock by the benchmark.
+    steps_per_look: u64,
+}
+
+impl Effort {
+    const BENCH: Effort = Effort {
+        warm: Duration::from_millis(300),
+        spans: 9,
+        span: Duration::from_millis(78),
+        steps_per_look: 256,
+    };
+
+    /// A few steps, which show that the benchmark runs. Without optimisation a step of 25 blocks takes some 5 ms.
+    const TEST: Effort =
+        Effort { warm: Duration::from_nanos(1), spans: 1, span: Duration::from_nanos(1), steps_per_look: 4 };
+}
 
 type Value = [u64; 6];
 
@@ -129,7 +149,7 @@ fn graphs(Setting { shape, tasks, records, .. }: Setting) -> Vec<Graph> {
     graphs
 }
 
-fn measure(setting: Setting, warm: Duration, time: Duration) -> Figures {
+fn measure(setting: Setting, Effort { warm, spans: count, span, steps_per_look }: Effort) -> Figures {
     let clock = SystemClock::default();
     // A source that writes to an edge makes no more records in one run than fit into the edge.
     let edges = EdgeLimits { block_records: BLOCK_RECORDS, chunk_blocks: 1, chunks_max: 2, marks_max: 8 };
@@ -142,7 +162,7 @@ fn measure(setting: Setting, warm: Duration, time: Duration) -> Figures {
     let mut run = |time: Duration| {
         let (started, mut steps) = (Instant::now(), 0u64);
         while started.elapsed() < time {
-            for _ in 0..STEPS_PER_LOOK {
+            for _ in 0..steps_per_look {
                 if let Step::Idle(_) = workers[0].step(&clock) {
                     // The source was polled at this very instant of the clock, so it is not due again yet.
                     // The step did nothing and is not counted.
@@ -155,17 +175,17 @@ fn measure(setting: Setting, warm: Duration, time: Duration) -> Figures {
         (started.elapsed().as_nanos() as f64, steps.max(1) as f64)
     };
     run(warm);
-    let mut spans: Vec<(f64, f64)> = (0..SPANS)
+    let mut spans: Vec<(f64, f64)> = (0..count)
         .map(|_| {
             let before_ns = engine.scheduling_ns();
-            let (wall_ns, steps) = run(time / SPANS as u32);
+            let (wall_ns, steps) = run(span);
             ((engine.scheduling_ns() - before_ns) as f64 / steps, wall_ns / steps)
         })
         .collect();
     spans.sort_by(|a, b| f64::total_cmp(&a.0, &b.0));
-    let (decision_ns, _) = spans[SPANS / 2];
+    let (decision_ns, _) = spans[count / 2];
     spans.sort_by(|a, b| f64::total_cmp(&a.1, &b.1));
-    let (_, step_ns) = spans[SPANS / 2];
+    let (_, step_ns) = spans[count / 2];
     assert!(queries.iter().all(|query| query.state() == QueryState::Running), "a query has ended");
     Figures { decision_ns, step_ns }
 }
@@ -184,11 +204,7 @@ fn main() {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     // Arguments that begin with `-`, such as cargo's own, do not name a row of the table.
     let row: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let (warm, time) = if is_bench {
-        (Duration::from_millis(300), Duration::from_millis(700))
-    } else {
-        (Duration::from_millis(2), Duration::from_millis(5))
-    };
+    let effort = if is_bench { Effort::BENCH } else { Effort::TEST };
     let sizes: &[u64] = if is_bench { &[10, 100, 1_000, 10_000] } else { &[10, 100] };
     let block = u64::from(BLOCK_RECORDS);
     println!("a reading of the clock: {:.0} ns", clock_ns());
@@ -211,7 +227,7 @@ fn main() {
                         continue;
                     }
                     let setting = Setting { policy, shape, tasks, records };
-                    let Figures { decision_ns, step_ns } = measure(setting, warm, time);
+                    let Figures { decision_ns, step_ns } = measure(setting, effort);
                     let share = 100.0 * decision_ns / step_ns;
                     print!("  {decision_ns:>11.0} {:>9.2} {share:>6.2}%", step_ns / 1e3);
                 }
