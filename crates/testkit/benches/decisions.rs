@@ -58,8 +58,12 @@ impl Effort {
     };
 
     /// A few steps, which show that the benchmark runs. Without optimisation a step of 25 blocks takes some 5 ms.
-    const TEST: Effort =
-        Effort { warm: Duration::from_nanos(1), spans: 1, span: Duration::from_nanos(1), steps_per_look: 4 };
+    const TEST: Effort = Effort {
+        warm: Duration::from_micros(100),
+        spans: 1,
+        span: Duration::from_millis(1),
+        steps_per_look: 4,
+    };
 }
 
 type Value = [u64; 6];
