@@ -229,7 +229,8 @@ fn figures(rows: &[Row], [begin_s, end_s]: [f64; 2]) -> Figures {
         found.max_ms = latencies_ms.iter().copied().fold(0.0, f64::max);
     }
     let bulk = rows.iter().filter(|row| row.table.starts_with(BULK)).filter(is_in_time);
-    found.bulk_per_s = bulk.map(|row| row.count as f64).sum::<f64>() / (end_s - begin_s);
+    // A sum of no numbers is -0.0.
+    found.bulk_per_s = (0.0 + bulk.map(|row| row.count as f64).sum::<f64>()) / (end_s - begin_s);
     found
 }
 
@@ -464,6 +465,7 @@ mod tests {
         // A query of which nothing is shown is missing altogether.
         let found = figures(&[], [0.0, 2.0]);
         assert_eq!((found.due, found.overdue, found.mean_ms), (4, 4, 500.0));
+        assert!(found.bulk_per_s.is_sign_positive(), "it is shown as 0, not -0");
     }
 
     #[test]
