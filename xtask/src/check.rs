@@ -1,7 +1,10 @@
 //! `cargo xtask check`: every check that a change must pass before it is merged, in one command.
 //!
-//! The steps run in the order of the cost of a failure, the cheapest first. The first failure ends the run. This module
-//! lists the steps; [`crate::steps`] runs and reports them.
+//! The steps run in the order of their cost, the cheapest first, and the first failure ends the run. Continuous
+//! integration runs this command through `.ci/run`.
+//!
+//! This module lists the steps; [`crate::steps`] runs and reports them. [`crate::deep`] runs the loom models with more
+//! preemptions.
 
 use anyhow::Result;
 
@@ -10,32 +13,40 @@ use crate::steps::{self, StepCommand};
 use crate::tidy;
 use crate::workspace::Workspace;
 
-/// Runs format, clippy, tests, loom models, packages and tidy.
+/// A step of `check`.
+enum Step {
+    /// A command of cargo.
+    Cargo(StepCommand),
+    /// A check that this program makes itself, with its name.
+    Own(&'static str, fn(&Workspace) -> Result<()>),
+}
+
+/// Runs format, tidy, packages, clippy, tests and the loom models.
 ///
 /// # Errors
 ///
 /// The first step that failed, with the command that failed in it.
 pub(crate) fn run() -> Result<()> {
     let workspace = Workspace::open()?;
-    for step in cargo_steps(&workspace) {
-        steps::run(&step)?;
+    for step in steps_of(&workspace) {
+        match step {
+            Step::Cargo(command) => steps::run(&command)?,
+            Step::Own(name, check) => steps::timed(name, || check(&workspace))?,
+        }
     }
-    steps::timed("packages", || packages::check(&workspace))?;
-    steps::timed("tidy", || tidy::check(&workspace))
+    Ok(())
 }
 
-/// Returns those steps of `check` that are commands. `cargo test` without `--all-targets` includes the
-/// doctests.
-fn cargo_steps(workspace: &Workspace) -> Vec<StepCommand> {
+/// Returns the steps of `check` in their order. `cargo test` without `--all-targets` includes the doctests.
+fn steps_of(workspace: &Workspace) -> Vec<Step> {
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     vec![
-        StepCommand::cargo("format", workspace, &["fmt", "--all", "--check"]),
-        StepCommand::cargo(
-            "clippy",
-            workspace,
-            &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-        ),
-        StepCommand::cargo("tests", workspace, &["test", "--workspace"]),
-        loom_models("loom models", workspace, "2"),
+        Step::Cargo(StepCommand::cargo("format", workspace, &["fmt", "--all", "--check"])),
+        Step::Own("tidy", tidy::check),
+        Step::Own("packages", packages::check),
+        Step::Cargo(StepCommand::cargo("clippy", workspace, &clippy)),
+        Step::Cargo(StepCommand::cargo("tests", workspace, &["test", "--workspace"])),
+        Step::Cargo(loom_models("loom models", workspace, "2")),
     ]
 }
 

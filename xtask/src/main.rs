@@ -37,7 +37,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
 commands:
-  check            format, clippy, tests and doctests, loom models, packages, tidy; stops at the first failure
+  check            format, tidy, packages, clippy, tests and doctests, loom models; stops at the first failure
   tidy             checks of the tree alone: arrows between rooms, outside dependencies, module heads,
                    unsafe, atomics, dead files, links, words, file sizes, equal runs of lines, cards of operators
   tidy --clones    lists equal runs of 12 lines or more in the sources of the rooms, longest first

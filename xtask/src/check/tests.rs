@@ -4,16 +4,22 @@ use super::*;
 
 #[test]
 fn steps_are_the_promised_commands_in_order() {
-    let lines: Vec<String> = cargo_steps(&Workspace::fake()).iter().map(ToString::to_string).collect();
+    let line = |step: &Step| match step {
+        Step::Cargo(command) => command.to_string(),
+        Step::Own(name, _) => (*name).to_owned(),
+    };
+    let lines: Vec<String> = steps_of(&Workspace::fake()).iter().map(line).collect();
     assert_eq!(
-        lines[..3],
+        lines[..5],
         [
             "cargo fmt --all --check",
+            "tidy",
+            "packages",
             "cargo clippy --workspace --all-targets -- -D warnings",
             "cargo test --workspace",
         ]
     );
-    assert!(lines[3].contains(" --test loom ") && lines.len() == 4, "{lines:?}");
+    assert!(lines[5].contains(" --test loom ") && lines.len() == 6, "{lines:?}");
 }
 
 /// The loom models have a target directory of their own. If they shared that of the other steps, those would

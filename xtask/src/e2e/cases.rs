@@ -1,7 +1,12 @@
-//! The files of queries, `crates/sql/tests/queries/*.test.sql`, as far as another engine needs them.
+//! The files of queries, `crates/sql/tests/queries/*.test.sql`, as far as `cargo xtask e2e flink` needs them, which
+//! sends the queries to Flink.
 //!
-//! The README beside the files describes their form. xtask has a reader of its own, because it imports no room. The
-//! tests of `thalweg-sql` compute the digest of each question again, so a difference between the two readers is found.
+//! The README beside the files describes their form. xtask has a reader of its own, because it imports no room. A
+//! digest of each question is stored beside Flink's answer. The test `crates/sql/tests/flink.rs` computes it again, so
+//! it finds where the two readers understand a question differently. Expected answers are not part of a digest.
+//!
+//! This reader refuses less than that of `thalweg test`. For example, a query without an answer is not refused but
+//! left out.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,7 +60,7 @@ impl CaseFile {
     ///
     /// # Errors
     ///
-    /// A form that `thalweg test` refuses as well, with the line.
+    /// An unknown section, an answer without a query, or a second query with the same name, with the line.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, String> {
         let mut sections: Vec<(usize, String, Vec<String>)> = vec![(0, String::new(), Vec::new())];
         for (number, line) in (1..).zip(text.lines()) {

@@ -4,7 +4,7 @@
 //! Two queries that must answer soon run beside six that want more than one core. All of it is one file of SQL, which Flink
 //! and our own engine run as it is. Flink's task manager has core 0, and everything else core 1. Its jobs run from the begin to the
 //! end, and `thalweg steer flink --sql FILE` steers them by one policy, form and period after the other. Then our own
-//! engine runs the file on core 0 alone, with one worker.
+//! engine runs the file on core 0 alone, with one worker. `--systems os,klink:rt,own:klink` runs some of them.
 //!
 //! | figure | meaning |
 //! |---|---|
@@ -65,6 +65,8 @@ pub(crate) struct Plan {
     warmup_s: u32,
     repeat: u32,
     periods: Vec<String>,
+    /// Names of the systems that run: some of [`names`].
+    systems: Vec<String>,
     /// Directory of the report; `None` for one below the target directory.
     out: Option<PathBuf>,
 }
@@ -76,7 +78,8 @@ pub(crate) struct Plan {
 /// Returns a message that shows the word that is wrong, and the words that are allowed in its place.
 pub(crate) fn planned(words: &[&str]) -> Result<Plan, String> {
     let periods = PERIODS.map(str::to_owned).to_vec();
-    let mut plan = Plan { seconds: SECONDS, warmup_s: WARMUP_S, repeat: REPEAT, periods, out: None };
+    let mut plan =
+        Plan { seconds: SECONDS, warmup_s: WARMUP_S, repeat: REPEAT, periods, systems: names(), out: None };
     let mut options = words.iter();
     while let Some(&option) = options.next() {
         let value = *options.next().ok_or(format!("{option} needs a value"))?;
@@ -90,15 +93,33 @@ pub(crate) fn planned(words: &[&str]) -> Result<Plan, String> {
                     return Err(format!("--periods takes up to {PERIODS_MAX} spans, such as 100ms,1s"));
                 }
             }
+            "--systems" => plan.systems = systems(value)?,
             "--out" => plan.out = Some(value.into()),
             other => {
                 return Err(format!(
-                    "unknown option `{other}`: choose from --seconds, --warmup, --repeat, --periods, --out"
+                    "unknown option `{other}`: choose from --seconds, --warmup, --repeat, --periods, --systems, --out"
                 ));
             }
         }
     }
     Ok(plan)
+}
+
+/// Returns the names of all systems on the command line: `os` for Flink alone, `POLICY:FORM` for a policy over Flink, and
+/// `own:POLICY` for one in our own engine.
+fn names() -> Vec<String> {
+    let over_flink = POLICIES.iter().flat_map(|policy| FORMS.map(|form| format!("{policy}:{form}")));
+    let own = OWN.map(|policy| format!("own:{policy}"));
+    ["os".to_owned()].into_iter().chain(over_flink).chain(own).collect()
+}
+
+/// Reads a list of systems.
+fn systems(value: &str) -> Result<Vec<String>, String> {
+    let (known, chosen): (_, Vec<String>) = (names(), value.split(',').map(str::to_owned).collect());
+    match chosen.iter().find(|name| !known.contains(name)) {
+        Some(name) => Err(format!("unknown system `{name}`: choose from {}", known.join(", "))),
+        None => Ok(chosen),
+    }
 }
 
 /// A system whose figures are compared.
@@ -114,6 +135,16 @@ struct System {
 }
 
 impl System {
+    /// Returns its name on the command line, which leaves out the period.
+    fn short_name(&self) -> String {
+        let System { is_own, policy, form, .. } = self;
+        match (is_own, form.is_empty()) {
+            (true, _) => format!("own:{policy}"),
+            (false, true) => "os".to_owned(),
+            (false, false) => format!("{policy}:{form}"),
+        }
+    }
+
     fn name(&self) -> String {
         let System { is_own, policy, form, period } = self;
         match (is_own, form.is_empty()) {
@@ -137,8 +168,8 @@ impl System {
     }
 }
 
-/// Returns the systems over Flink in their order.
-fn steered(periods: &[String]) -> Vec<System> {
+/// Returns the systems over Flink that run, in their order.
+fn steered(plan: &Plan) -> Vec<System> {
     let system = |policy: &str, form: &str, period: &str| System {
         is_own: false,
         policy: policy.to_owned(),
@@ -148,9 +179,10 @@ fn steered(periods: &[String]) -> Vec<System> {
     let mut systems = vec![system("os", "", "")];
     for policy in POLICIES {
         for form in FORMS {
-            systems.extend(periods.iter().map(|period| system(policy, form, period)));
+            systems.extend(plan.periods.iter().map(|period| system(policy, form, period)));
         }
     }
+    systems.retain(|system| plan.systems.contains(&system.short_name()));
     systems
 }
 
@@ -255,9 +287,13 @@ pub(crate) fn run(plan: &Plan) -> Result<()> {
     let out = out.canonicalize()?;
     process::pin(std::process::id(), process::OTHERS).context("Flink and the tool need a core each")?;
     host::restore(&program)?;
-    let mut runs = over_flink(plan, &program, &file, &out)?;
+    let mut runs =
+        if steered(plan).is_empty() { Vec::new() } else { over_flink(plan, &program, &file, &out)? };
     for repetition in 1..=plan.repeat {
         for policy in OWN {
+            if !plan.systems.contains(&format!("own:{policy}")) {
+                continue;
+            }
             let name = format!("{repetition}-own-{policy}");
             let figures = in_own_engine(plan, &program, &file, policy, &out.join(name))?;
             let system = System {
@@ -294,7 +330,7 @@ fn over_flink(plan: &Plan, program: &Path, file: &Path, out: &Path) -> Result<Ve
     let output = fs::read_link(format!("/proc/{manager}/fd/1")).context("the task manager has no output")?;
     let mut windows = Vec::new();
     for repetition in 1..=plan.repeat {
-        let mut systems = steered(&plan.periods);
+        let mut systems = steered(plan);
         let turn = (repetition as usize - 1) * systems.len() / plan.repeat as usize;
         systems.rotate_left(turn);
         for system in systems {
@@ -472,14 +508,24 @@ mod tests {
     fn lines_and_systems_are_what_they_say() {
         let plan = planned(&["--seconds", "9", "--periods", "1s,5s", "--repeat", "1"]).unwrap();
         assert_eq!((plan.seconds, plan.periods.len(), plan.warmup_s), (9, 2, WARMUP_S));
-        assert_eq!(steered(&plan.periods).len(), 1 + 3 * 2 * 2);
-        for words in [&["--seconds"][..], &["--seconds", "1"], &["--periods", "1s,"], &["--rates", "3"]] {
+        assert_eq!(steered(&plan).len(), 1 + 3 * 2 * 2);
+        let some = planned(&["--systems", "klink:rt,own:fcfs,os", "--periods", "1s"]).unwrap();
+        let found: Vec<String> = steered(&some).iter().map(System::short_name).collect();
+        assert_eq!(found, ["os", "klink:rt"]);
+        assert!(steered(&planned(&["--systems", "own:klink"]).unwrap()).is_empty());
+        let bad = [
+            &["--seconds"][..],
+            &["--seconds", "1"],
+            &["--periods", "1s,"],
+            &["--rates", "3"],
+            &["--systems", "os,"],
+            &["--systems", "own:rt"],
+        ];
+        for words in bad {
             assert!(planned(words).is_err(), "{words:?}");
         }
-        let options: Vec<String> = steered(&plan.periods)
-            .iter()
-            .map(|system| system.options("R", Path::new("F")).join(" "))
-            .collect();
+        let options: Vec<String> =
+            steered(&plan).iter().map(|system| system.options("R", Path::new("F")).join(" ")).collect();
         assert!(options[0].ends_with("--dry-run") && options[0].contains("--sql F"), "{options:?}");
         assert!(options[1].ends_with("--policy congestion --translator nice --period 1s"), "{options:?}");
     }

@@ -5,6 +5,9 @@
 //! the parts is missing. Watermarks are emitted after every row (`pipeline.auto-watermark-interval`), so that answers
 //! do not depend on the machine. Metrics are at most a second old (`metrics.fetcher.update-interval`), since
 //! `thalweg steer` goes by them.
+//!
+//! `cargo xtask services`, [`crate::e2e`] and [`crate::engines`] start Flink through this module. The tests here read
+//! texts only. Whether Flink starts and answers is seen by `cargo xtask e2e flink`, which is no part of `check`.
 
 use std::fs;
 use std::net::TcpListener;
@@ -59,7 +62,7 @@ pub(crate) struct Flink {
     ports: Ports,
 }
 
-/// TCP ports on which Flink listens.
+/// TCP ports of Flink that its configuration names. Flink chooses its other ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ports {
     /// Port of the job manager, to which the task manager and the gateway connect.

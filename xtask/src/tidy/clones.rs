@@ -9,7 +9,8 @@
 //! maximal: neither the lines before the two places are equal nor those behind. Equal lines in three places are three
 //! runs, one for each pair. The two places of a run do not overlap; where they would, the run ends.
 //!
-//! Only the sources of rooms are read. Tests state one case beside the other, and equal lines are welcome there.
+//! Only files below `crates/*/src` are read, so xtask itself is not. Tests state one case beside the other, and equal
+//! lines are welcome there.
 //!
 //! The number of runs may not exceed [`RUNS_MAX`]. The constant is lowered in two ways. A change that removes runs may
 //! lower it at once. It must be lowered when more than [`RUNS_SLACK`] runs are missing. To demand the exact number was

@@ -1,6 +1,10 @@
 //! Every source file is compiled: a `mod` declares each file below a `src`, step by step from a crate root.
 //!
-//! A file without a declaration reads like a part of the program, and no compiler contradicts it.
+//! A file without a declaration reads like a part of the program, and no compiler contradicts it. The walk along the
+//! declarations, and which files are crate roots, are in [`super::modules`]. The rule also refuses two layouts that
+//! hide where a module is: `mod.rs` and `#[path]`.
+//!
+//! Only files below a `src` are checked. A forgotten file below `tests`, `benches` or `examples` is not found.
 
 use super::Finding;
 use super::modules::reached_files;

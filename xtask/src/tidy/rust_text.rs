@@ -1,9 +1,10 @@
 //! Rust source with code and comments separated, so that a rule about one does not read the other or the contents of
 //! strings.
 //!
-//! Both copies have the length of the text, with blanks for omitted bytes. So an offset means the same place in all
-//! three. This is a scanner of a hundred lines and no parser. It knows strings, characters and comments as the language
-//! reference ("Tokens", "Comments") defines them, and the items under `#[cfg(test)]`. Macros are read as plain code.
+//! [`super::tree`] makes a [`RustText`] of each Rust file, and the rules read it. Both copies have the length of the
+//! text, with blanks for omitted bytes. So an offset means the same place in all three. This is a scanner of a hundred
+//! lines and no parser. It knows strings, characters and comments as the language reference ("Tokens", "Comments")
+//! defines them, and the items under `#[cfg(test)]`. Macros are read as plain code.
 
 use std::ops::Range;
 
@@ -227,7 +228,8 @@ fn is_character(rest: &str) -> bool {
 }
 
 /// Returns the ranges of the items under an attribute such as `#[cfg(test)]` or `#[cfg(all(test, loom))]`,
-/// with the attribute. An inner attribute (`#![cfg(test)]`) makes the whole file one item.
+/// with the attribute. An inner attribute (`#![cfg(test)]`) makes the whole file one item. A condition such as
+/// `any(test, loom)` counts as well, although the item is also compiled without tests.
 fn test_spans(code: &str) -> Vec<Range<usize>> {
     let mut spans: Vec<Range<usize>> = Vec::new();
     for (start, _) in code.match_indices("#[cfg(").chain(code.match_indices("#![cfg(")) {
