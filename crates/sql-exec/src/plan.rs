@@ -15,6 +15,7 @@ use arrow::record_batch::RecordBatch;
 use thalweg_sql_functions::aggregates::{BoundAggregate, aggregate};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::error::Place;
 use thalweg_sql_tables::table::Table;
 
 mod join;
@@ -130,6 +131,9 @@ pub struct Plan {
     pub columns: Vec<Column>,
     /// The operator of the plan that makes the rows, with its inputs.
     pub node: Node,
+    /// Place in the text to which errors about the operator point: the first column that its keys, its
+    /// condition or its call name. `None` if it is not known.
+    pub at: Option<Place>,
 }
 
 /// An operator of a plan and its inputs.
@@ -394,6 +398,19 @@ pub struct SortKey {
 }
 
 impl Plan {
+    /// Creates a plan without a place in the text.
+    pub fn new(columns: Vec<Column>, node: Node) -> Self {
+        Plan { columns, node, at: None }
+    }
+
+    /// Returns the plan with a place in the text for its outermost operator. If the operator already has a
+    /// place, this place is kept.
+    #[must_use]
+    pub fn at(mut self, place: Option<Place>) -> Self {
+        self.at = self.at.or(place);
+        self
+    }
+
     /// Returns the inputs of the outermost operator of the plan.
     pub fn inputs(&self) -> Vec<&Plan> {
         match &self.node {
@@ -413,6 +430,49 @@ impl Plan {
         }
     }
 
+    fn inputs_mut(&mut self) -> Vec<&mut Plan> {
+        match &mut self.node {
+            Node::Scan { .. } | Node::Values(_) => Vec::new(),
+            Node::Calc { input, .. }
+            | Node::Expand { input, .. }
+            | Node::AssignWindows { input, .. }
+            | Node::WindowAggregate { input, .. }
+            | Node::Limit { input, .. }
+            | Node::Sort { input, .. }
+            | Node::WindowTopN { input, .. }
+            | Node::Over { input, .. }
+            | Node::Group { input, .. }
+            | Node::Rank { input, .. } => vec![input],
+            Node::Union(inputs) => inputs.iter_mut().collect(),
+            Node::Join { left, right, .. } => vec![left, right],
+        }
+    }
+
+    /// Iterates over the plan and all plans below it. Each plan comes before its inputs, and the inputs come
+    /// from left to right, which is the order of the lines of EXPLAIN.
+    pub fn walk(&self) -> impl Iterator<Item = &Plan> {
+        let mut open = vec![self];
+        std::iter::from_fn(move || {
+            let plan = open.pop()?;
+            open.extend(plan.inputs().into_iter().rev());
+            Some(plan)
+        })
+    }
+
+    /// Returns the plan with each input of its outermost operator replaced by what `map` makes of it, from
+    /// left to right. All else of the operator stays.
+    ///
+    /// # Errors
+    /// The first error of `map`.
+    pub fn map_inputs<E>(mut self, mut map: impl FnMut(Plan) -> Result<Plan, E>) -> Result<Plan, E> {
+        for input in self.inputs_mut() {
+            // A union of nothing stands in for the input while `map` owns it.
+            let taken = std::mem::replace(input, Plan::new(Vec::new(), Node::Union(Vec::new())));
+            *input = map(taken)?;
+        }
+        Ok(self)
+    }
+
     /// Returns the index of the event time column, if exactly one column has that role.
     pub fn rowtime(&self) -> Option<usize> {
         let mut places = (0..self.columns.len()).filter(|place| self.columns[*place].role == Role::Rowtime);
@@ -424,15 +484,16 @@ impl Plan {
     /// their results. Two adjacent projections become one where `can_merge` allows it.
     #[must_use]
     pub fn project(self, outputs: Vec<Typed>, columns: Vec<Column>) -> Plan {
+        let at = self.at;
         match self.node {
             Node::Calc { input, conditions, outputs: inner } if can_merge(&outputs, &inner) => {
                 let outputs =
                     outputs.iter().map(|output| output.replaced(&|place| inner[place].clone())).collect();
-                Plan { columns, node: Node::Calc { input, conditions, outputs } }
+                Plan { columns, node: Node::Calc { input, conditions, outputs }, at }
             }
             node => {
-                let input = Box::new(Plan { columns: self.columns, node });
-                Plan { columns, node: Node::Calc { input, conditions: Vec::new(), outputs } }
+                let input = Box::new(Plan { columns: self.columns, node, at });
+                Plan::new(columns, Node::Calc { input, conditions: Vec::new(), outputs })
             }
         }
     }
@@ -441,12 +502,13 @@ impl Plan {
     /// holds.
     #[must_use]
     pub fn filter(self, condition: Typed) -> Plan {
+        let at = self.at;
         match self.node {
             Node::Calc { input, mut conditions, outputs }
                 if can_merge(std::slice::from_ref(&condition), &outputs) =>
             {
                 conditions.push(condition.replaced(&|place| outputs[place].clone()));
-                Plan { columns: self.columns, node: Node::Calc { input, conditions, outputs } }
+                Plan { columns: self.columns, node: Node::Calc { input, conditions, outputs }, at }
             }
             node => {
                 let columns = self.columns.clone();
@@ -454,8 +516,8 @@ impl Plan {
                     Typed::column(place, column.of.clone(), column.is_nullable)
                 };
                 let outputs = columns.iter().enumerate().map(output).collect();
-                let input = Box::new(Plan { columns: self.columns, node });
-                Plan { columns, node: Node::Calc { input, conditions: vec![condition], outputs } }
+                let input = Box::new(Plan { columns: self.columns, node, at });
+                Plan::new(columns, Node::Calc { input, conditions: vec![condition], outputs })
             }
         }
     }

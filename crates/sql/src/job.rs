@@ -84,12 +84,14 @@ pub fn check(job: &Job, world: &World) -> Result<(), SqlError> {
 }
 
 fn check_scans(plan: &Plan, world: &World) -> Result<(), SqlError> {
-    if let Node::Scan { table, .. } = &plan.node
-        && !world.given.contains_key(&table.name)
-    {
-        connect::check_source(table)?;
+    for part in plan.walk() {
+        if let Node::Scan { table, .. } = &part.node
+            && !world.given.contains_key(&table.name)
+        {
+            connect::check_source(table)?;
+        }
     }
-    plan.inputs().into_iter().try_for_each(|input| check_scans(input, world))
+    Ok(())
 }
 
 /// Assembles a job of SQL as a query of the engine. The rows of a query without a target table go to the sink

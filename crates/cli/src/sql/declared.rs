@@ -90,7 +90,12 @@ fn find_sources(plan: &Plan, found: &mut BTreeSet<String>) {
 /// Returns the event times at which the windows of a plan emit results; `None` if any instant may be one, as with sessions
 /// and with rows that wait for a watermark. `is_utc` is true if the time zone of the session is UTC.
 fn horizon(plan: &Plan, is_utc: bool) -> Option<Horizon> {
-    let own = match &plan.node {
+    plan.walk().try_fold(Horizon::NONE, |all, part| Some(all.and(own_horizon(part, is_utc)?)))
+}
+
+/// Returns the event times at which the outermost operator of a plan emits results, as [`horizon`] does for all.
+fn own_horizon(plan: &Plan, is_utc: bool) -> Option<Horizon> {
+    Some(match &plan.node {
         Node::WindowAggregate { input, windows: Windowing::Cut { spec, time }, .. }
         | Node::AssignWindows { input, spec, time } => {
             let is_local = matches!(input.columns.get(*time)?.of, SqlType::TimestampLtz(_));
@@ -103,8 +108,7 @@ fn horizon(plan: &Plan, is_utc: bool) -> Option<Horizon> {
             JoinMethod::Window { .. } | JoinMethod::Lookup | JoinMethod::Regular { .. } => Horizon::NONE,
         },
         _ => Horizon::NONE,
-    };
-    plan.inputs().into_iter().try_fold(own, |all, input| Some(all.and(horizon(input, is_utc)?)))
+    })
 }
 
 /// Returns the ends of windows, which are cut by the time of UTC or by that of another zone; `None` if they are not known

@@ -561,7 +561,7 @@ fn progress(Sums { rows_in, rows_out, late, bad }: Sums, elapsed: Duration) -> S
 
 /// Returns whether rows or windows of a plan wait for a watermark before they come out.
 fn waits_for_watermarks(plan: &Plan) -> bool {
-    let waits = match &plan.node {
+    plan.walk().any(|part| match &part.node {
         Node::AssignWindows { .. }
         | Node::WindowAggregate { .. }
         | Node::WindowTopN { .. }
@@ -576,8 +576,7 @@ fn waits_for_watermarks(plan: &Plan) -> bool {
             JoinMethod::Lookup | JoinMethod::Regular { .. } => false,
         },
         _ => false,
-    };
-    waits || plan.inputs().into_iter().any(waits_for_watermarks)
+    })
 }
 
 /// Returns the files to which the tables of a job divert bad records.

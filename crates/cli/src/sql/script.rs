@@ -306,8 +306,8 @@ fn tell(together: &mut Together<'_>, number: usize, job: &Job) -> Result<(), Sql
 
 /// Calls `of` with each table that a plan reads, as often as the plan reads it. Stops at the first error.
 pub fn for_each_table<E>(plan: &Plan, of: &mut dyn FnMut(&Table) -> Result<(), E>) -> Result<(), E> {
-    if let Node::Scan { table, .. } = &plan.node {
-        of(table)?;
-    }
-    plan.inputs().into_iter().try_for_each(|input| for_each_table(input, of))
+    plan.walk().try_for_each(|part| match &part.node {
+        Node::Scan { table, .. } => of(table),
+        _ => Ok(()),
+    })
 }

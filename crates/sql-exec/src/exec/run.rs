@@ -296,12 +296,12 @@ impl<'a> Assembly<'a> {
     /// Returns the number of sources that a plan reads: one for each split of a table, and one for each list
     /// of literal rows.
     fn sources_of(&self, plan: &Plan) -> usize {
-        let own = match &plan.node {
+        let own = |plan: &Plan| match &plan.node {
             Node::Scan { table, .. } => self.splits.get(&table.name).copied().unwrap_or(1),
             Node::Values(_) => 1,
             _ => 0,
         };
-        own + plan.inputs().into_iter().map(|input| self.sources_of(input)).sum::<usize>()
+        plan.walk().map(own).sum()
     }
 
     fn now(&self) -> Now {
@@ -457,14 +457,15 @@ impl<'p> Read<'p> {
 
 /// Counts how often a plan reads each table, and collects the indexes of the columns read.
 fn note_scans(plan: &Plan, read: &mut BTreeMap<String, (usize, Vec<usize>)>) {
-    if let Node::Scan { table, places } = &plan.node {
-        let (times, known) = read.entry(table.name.clone()).or_default();
-        *times += 1;
-        known.extend(places);
-        known.sort_unstable();
-        known.dedup();
+    for part in plan.walk() {
+        if let Node::Scan { table, places } = &part.node {
+            let (times, known) = read.entry(table.name.clone()).or_default();
+            *times += 1;
+            known.extend(places);
+            known.sort_unstable();
+            known.dedup();
+        }
     }
-    plan.inputs().into_iter().for_each(|input| note_scans(input, read));
 }
 
 /// Source of the literal rows that stand in a query (VALUES).

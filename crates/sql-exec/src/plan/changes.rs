@@ -263,16 +263,21 @@ fn kept_by_time(plan: &Plan, is_retracting: bool) -> Option<Keep> {
     }
 }
 
+/// Returns the part of a plan whose outermost operator causes its changes of rows.
+pub fn changing(plan: &Plan) -> &Plan {
+    let mut cause = plan;
+    // If an operator emits changes although its inputs have none, it is the cause of the changes itself.
+    while !matches!(cause.node, Node::Group { .. } | Node::Rank { .. })
+        && let Some(input) = cause.inputs().into_iter().find(|input| !changes(input).is_none())
+    {
+        cause = input;
+    }
+    cause
+}
+
 /// Returns the name of the operator in a plan that causes changes of rows, for error messages.
 pub fn source_of_changes(plan: &Plan) -> String {
-    let inputs: Vec<Changes> = plan.inputs().into_iter().map(changes).collect();
-    // If an operator emits changes although its inputs have none, it is the cause of the changes itself.
-    if let Some(at) = inputs.iter().position(|input| !input.is_none())
-        && !matches!(plan.node, Node::Group { .. } | Node::Rank { .. })
-    {
-        return source_of_changes(plan.inputs()[at]);
-    }
-    match &plan.node {
+    match &changing(plan).node {
         Node::Scan { table, .. } => format!("the table `{}` of 'format' = 'debezium-json'", table.name),
         Node::Group { keys, .. } if keys.is_empty() => "an aggregate without a window".to_owned(),
         Node::Group { .. } => "GROUP BY without a window".to_owned(),

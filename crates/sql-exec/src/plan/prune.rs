@@ -49,15 +49,21 @@ fn need(wanted: &mut [bool], expressions: &[Typed]) {
 
 /// Prunes a plan to the wanted columns, and possibly more; returns the plan and the new index of each column.
 fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
-    let Plan { columns, node } = plan;
+    let Plan { columns, node, at } = plan;
+    let (columns, node, moves) = pruned_node(columns, node, wanted);
+    (Plan { columns, node, at }, moves)
+}
+
+/// Prunes an operator and its inputs; returns its columns, the operator, and the new index of each column.
+fn pruned_node(columns: Vec<Column>, node: Node, wanted: &[bool]) -> (Vec<Column>, Node, Moves) {
     let all = |node, columns: Vec<_>| {
         let same = (0..columns.len()).map(Some).collect();
-        (Plan { columns, node }, same)
+        (columns, node, same)
     };
     match node {
         Node::Scan { table, places } => {
             let node = Node::Scan { table, places: keep(places, wanted) };
-            (Plan { columns: keep(columns, wanted), node }, moves(wanted))
+            (keep(columns, wanted), node, moves(wanted))
         }
         Node::Values(batch) => all(Node::Values(batch), columns),
         Node::Calc { input, conditions, outputs } => {
@@ -69,7 +75,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             let conditions = conditions.iter().map(|condition| moved(condition, &input_moves)).collect();
             let outputs = outputs.iter().map(|output| moved(output, &input_moves)).collect();
             let node = Node::Calc { input: Box::new(input), conditions, outputs };
-            (Plan { columns: keep(columns, wanted), node }, moves(wanted))
+            (keep(columns, wanted), node, moves(wanted))
         }
         Node::Expand { input, forms } => {
             let forms: Vec<Vec<Typed>> = forms.into_iter().map(|form| keep(form, wanted)).collect();
@@ -80,10 +86,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
                 .iter()
                 .map(|form| form.iter().map(|output| moved(output, &input_moves)).collect())
                 .collect();
-            (
-                Plan { columns: keep(columns, wanted), node: Node::Expand { input: Box::new(input), forms } },
-                moves(wanted),
-            )
+            (keep(columns, wanted), Node::Expand { input: Box::new(input), forms }, moves(wanted))
         }
         Node::AssignWindows { input, spec, time } => {
             let width = input.columns.len();
@@ -115,13 +118,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
                 .map(|(column, _)| column)
                 .collect();
             new_columns.extend(columns.into_iter().skip(width));
-            (
-                Plan {
-                    columns: new_columns,
-                    node: Node::AssignWindows { input: Box::new(input), spec, time },
-                },
-                all_moves,
-            )
+            (new_columns, Node::AssignWindows { input: Box::new(input), spec, time }, all_moves)
         }
         Node::WindowAggregate { input, windows, keys, calls } => {
             let mut below = vec![false; input.columns.len()];
@@ -146,12 +143,12 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             // Each input of a union may keep more columns than wanted, in its own order. A projection after
             // each input gives all of them the same columns.
             let inputs = inputs.into_iter().map(|input| narrowed(input, wanted)).collect();
-            (Plan { columns: keep(columns, wanted), node: Node::Union(inputs) }, moves(wanted))
+            (keep(columns, wanted), Node::Union(inputs), moves(wanted))
         }
         Node::Limit { input, skip, fetch } => {
             let (input, moves) = pruned(*input, wanted);
             let columns = input.columns.clone();
-            (Plan { columns, node: Node::Limit { input: Box::new(input), skip, fetch } }, moves)
+            (columns, Node::Limit { input: Box::new(input), skip, fetch }, moves)
         }
         Node::Sort { input, time, keys } => {
             let mut below = wanted.to_vec();
@@ -161,7 +158,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             let keys = sort_keys(&keys, &moves);
             let time = at(&moves, time);
             let columns = input.columns.clone();
-            (Plan { columns, node: Node::Sort { input: Box::new(input), time, keys } }, moves)
+            (columns, Node::Sort { input: Box::new(input), time, keys }, moves)
         }
         Node::Over { input, keys, time, frame, calls, ttl_ms } => {
             let width = input.columns.len();
@@ -182,7 +179,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
                 ttl_ms,
                 input: Box::new(input),
             };
-            (Plan { columns, node }, moves)
+            (columns, node, moves)
         }
         Node::Group { input, keys, calls, is_retracting, ttl_ms } => {
             let mut below = vec![false; input.columns.len()];
@@ -222,7 +219,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
                 is_retracting,
                 ttl_ms,
             };
-            (Plan { columns, node }, moves)
+            (columns, node, moves)
         }
         Node::Join { left, right, join } => join_pruned(*left, *right, join, columns, wanted),
         Node::WindowTopN { input, window_end, is_local, keys, order, from, to } => {
@@ -244,7 +241,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
                 to,
                 input: Box::new(input),
             };
-            (Plan { columns, node }, moves)
+            (columns, node, moves)
         }
     }
 }
@@ -275,7 +272,13 @@ fn keep_one(wanted: &mut [bool]) {
 
 /// Prunes the inputs of a join to the columns that are wanted in its output or used by its condition or its
 /// method.
-fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted: &[bool]) -> (Plan, Moves) {
+fn join_pruned(
+    left: Plan,
+    right: Plan,
+    join: Join,
+    columns: Vec<Column>,
+    wanted: &[bool],
+) -> (Vec<Column>, Node, Moves) {
     let width = left.columns.len();
     let right_width = right.columns.len();
     let is_wanted = |place: usize| wanted.get(place).copied().unwrap_or_default();
@@ -351,7 +354,7 @@ fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted
     let moves: Moves = both.into_iter().take(columns.len()).collect();
     let columns = moved_columns(columns, &moves);
     let join = Join { kind: join.kind, method, keys, condition };
-    (Plan { columns, node: Node::Join { left: Box::new(left), right: Box::new(right), join } }, moves)
+    (columns, Node::Join { left: Box::new(left), right: Box::new(right), join }, moves)
 }
 
 /// Returns those of `columns` that are left after pruning, which have a new index in `moves`.

@@ -24,7 +24,8 @@ use super::{Join, JoinMethod, Node, Plan};
 /// RAND().
 ///
 /// # Errors
-/// [`Code::Unsupported`]; the message names the operator, the column and the operator that changes rows.
+/// [`Code::Unsupported`], at the place of the operator if it is known; the message names the operator, the
+/// column and the operator that changes rows.
 pub fn check(plan: &Plan) -> Result<(), SqlError> {
     unsteady(plan).map(|_| ())
 }
@@ -42,7 +43,8 @@ fn unsteady(plan: &Plan) -> Result<(Changes, Vec<bool>), SqlError> {
     if emits.is_none() && given.iter().all(|input| input.is_none()) {
         return Ok((emits, vec![false; plan.columns.len()]));
     }
-    Ok((emits, columns_of(plan, &inputs)?))
+    let columns = columns_of(plan, &inputs).map_err(|error| error.at(plan.at))?;
+    Ok((emits, columns))
 }
 
 fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> {

@@ -11,7 +11,7 @@
 
 use datafusion_common::ScalarValue;
 pub use thalweg_sql_exec::plan::changes::{Changes, Keep, changes, deduplication};
-use thalweg_sql_exec::plan::changes::{Rule, source_of_changes};
+use thalweg_sql_exec::plan::changes::{Rule, changing, source_of_changes};
 use thalweg_sql_exec::plan::{Frame, Join, JoinMethod, Node, Plan, RankFunction};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
@@ -38,7 +38,8 @@ pub enum Accepts {
 /// plan emits.
 ///
 /// # Errors
-/// [`Code::Unsupported`] if it cannot; the message names the operator that emits the changes.
+/// [`Code::Unsupported`] if it cannot; the message names the operator that emits the changes, and the error points at
+/// it if its place is known.
 pub fn check_sink(plan: &Plan, accepts: Accepts, table: &str) -> Result<()> {
     let is_taken = match accepts {
         Accepts::All => true,
@@ -52,6 +53,7 @@ pub fn check_sink(plan: &Plan, accepts: Accepts, table: &str) -> Result<()> {
         source_of_changes(plan)
     );
     Err(SqlError::new(Code::Unsupported, message)
+        .at(changing(plan).at)
         .help("aggregate or rank within windows, or write 'format' = 'debezium-json'"))
 }
 
@@ -81,66 +83,32 @@ pub fn remembered_for_ever(plan: &Plan) -> Vec<String> {
 ///
 /// # Errors
 /// [`Code::UnboundedState`] for an operator that would keep rows forever, and [`Code::Unsupported`] for one that does
-/// not accept the changes of its input.
+/// not accept the changes of its input. The error points at the operator if its place is known.
 pub(super) fn settle(plan: Plan, ttl_ms: Option<i64>) -> Result<Plan> {
     settled(plan, ttl_ms.filter(|ttl| *ttl > 0)).map(|(plan, _)| plan)
 }
 
 /// Completes a plan, and returns it with the kinds of changes that it emits.
 fn settled(plan: Plan, ttl_ms: Option<i64>) -> Result<(Plan, Changes)> {
-    let (plan, inputs) = with_settled_inputs(without_rank(plan), ttl_ms)?;
-    bounded(&plan, ttl_ms)?;
-    for (at, accepts) in Rule::of(&plan, &inputs).accepts.iter().enumerate() {
-        let given = inputs.get(at).copied().unwrap_or_default();
-        if let (Some(refusal), Some(input)) = (accepts.refusal(given), plan.inputs().get(at)) {
+    let mut inputs = Vec::new();
+    let plan = without_rank(plan).map_inputs(|input| -> Result<Plan> {
+        let (input, emits) = settled(input, ttl_ms)?;
+        inputs.push(emits);
+        Ok(input)
+    })?;
+    let at = plan.at;
+    bounded(&plan, ttl_ms).map_err(|error| error.at(at))?;
+    for (number, accepts) in Rule::of(&plan, &inputs).accepts.iter().enumerate() {
+        let given = inputs.get(number).copied().unwrap_or_default();
+        if let (Some(refusal), Some(input)) = (accepts.refusal(given), plan.inputs().get(number)) {
             let message = format!("{}, and {} changes them", refusal.message, source_of_changes(input));
-            return Err(SqlError::new(Code::Unsupported, message).help(refusal.help));
+            return Err(SqlError::new(Code::Unsupported, message).at(at).help(refusal.help));
         }
     }
-    let plan = finished(plan, &inputs, ttl_ms)?;
+    let plan = finished(plan, &inputs, ttl_ms).map_err(|error| error.at(at))?;
     // A ranking may have become an OVER aggregate over the same input, so its rule is read again.
     let emits = Rule::of(&plan, &inputs).emits;
     Ok((plan, emits))
-}
-
-/// Completes the inputs of a plan's outermost operator, and returns the kinds of changes that each of them emits.
-fn with_settled_inputs(plan: Plan, ttl_ms: Option<i64>) -> Result<(Plan, Vec<Changes>)> {
-    let Plan { columns, node } = plan;
-    let mut inputs = Vec::new();
-    let mut one = |input: Box<Plan>| -> Result<Box<Plan>> {
-        let (input, emits) = settled(*input, ttl_ms)?;
-        inputs.push(emits);
-        Ok(Box::new(input))
-    };
-    let node = match node {
-        node @ (Node::Scan { .. } | Node::Values(_)) => node,
-        Node::Calc { input, conditions, outputs } => Node::Calc { input: one(input)?, conditions, outputs },
-        Node::Expand { input, forms } => Node::Expand { input: one(input)?, forms },
-        Node::AssignWindows { input, spec, time } => Node::AssignWindows { input: one(input)?, spec, time },
-        Node::WindowAggregate { input, windows, keys, calls } => {
-            Node::WindowAggregate { input: one(input)?, windows, keys, calls }
-        }
-        Node::Union(all) => Node::Union(
-            all.into_iter().map(|input| one(Box::new(input)).map(|input| *input)).collect::<Result<_>>()?,
-        ),
-        Node::Limit { input, skip, fetch } => Node::Limit { input: one(input)?, skip, fetch },
-        Node::Sort { input, time, keys } => Node::Sort { input: one(input)?, time, keys },
-        Node::WindowTopN { input, window_end, is_local, keys, order, from, to } => {
-            Node::WindowTopN { input: one(input)?, window_end, is_local, keys, order, from, to }
-        }
-        Node::Join { left, right, join } => Node::Join { left: one(left)?, right: one(right)?, join },
-        Node::Over { input, keys, time, frame, calls, ttl_ms } => {
-            Node::Over { input: one(input)?, keys, time, frame, calls, ttl_ms }
-        }
-        Node::Group { input, keys, calls, is_retracting, ttl_ms } => {
-            Node::Group { input: one(input)?, keys, calls, is_retracting, ttl_ms }
-        }
-        Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms } => {
-            let input = one(input)?;
-            Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms }
-        }
-    };
-    Ok((Plan { columns, node }, inputs))
 }
 
 /// Checks that the state of an operator has a bound, and that its ranking function is supported.
@@ -168,7 +136,7 @@ fn bounded(plan: &Plan, ttl_ms: Option<i64>) -> Result<()> {
 
 /// Returns an operator with the fields that depend on the changes of its inputs and on the time to live.
 fn finished(plan: Plan, inputs: &[Changes], ttl: Option<i64>) -> Result<Plan> {
-    let Plan { columns, node } = plan;
+    let Plan { columns, node, at } = plan;
     let is_retracting = inputs.iter().any(|input| !input.is_none());
     let node = match node {
         Node::Over { input, keys, time, frame, calls, .. } => {
@@ -178,7 +146,7 @@ fn finished(plan: Plan, inputs: &[Changes], ttl: Option<i64>) -> Result<Plan> {
             Node::Group { input, keys, calls, is_retracting, ttl_ms: ttl }
         }
         Node::Rank { input, keys, order, function, from: 1, to: u64::MAX, .. } => {
-            return rank_as_over(*input, keys, &order, function, ttl, columns);
+            return Ok(rank_as_over(*input, keys, &order, function, ttl, columns)?.at(at));
         }
         Node::Rank { input, keys, order, function, from, to, has_rank, .. } => {
             Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms: ttl }
@@ -202,15 +170,15 @@ fn finished(plan: Plan, inputs: &[Changes], ttl: Option<i64>) -> Result<Plan> {
         }
         node => node,
     };
-    Ok(Plan { columns, node })
+    Ok(Plan { columns, node, at })
 }
 
 /// Returns whether all tables that a plan reads come to an end.
 pub(crate) fn ends(plan: &Plan) -> bool {
-    match &plan.node {
+    plan.walk().all(|part| match &part.node {
         Node::Scan { table, .. } => check_source(table).is_ok_and(|abilities| abilities.is_bounded),
-        _ => plan.inputs().into_iter().all(ends),
-    }
+        _ => true,
+    })
 }
 
 /// Returns the error for an operator that would keep rows forever. `what` names the operator, `help` another way to
@@ -224,9 +192,9 @@ pub(super) fn unbounded(what: &str, help: &str) -> SqlError {
 /// Leaves out the rank of a top-N if the projection over it does not read the rank, or if the top-N has one rank
 /// only, which is known. Then a row that only changes its rank is no change.
 fn without_rank(plan: Plan) -> Plan {
-    let Plan { columns, node } = plan;
+    let Plan { columns, node, at } = plan;
     let Node::Calc { mut input, mut conditions, mut outputs } = node else {
-        return Plan { columns, node };
+        return Plan { columns, node, at };
     };
     let place = input.columns.len().saturating_sub(1);
     if let Node::Rank { from, to, has_rank, .. } = &mut input.node
@@ -254,5 +222,5 @@ fn without_rank(plan: Plan) -> Plan {
             input.columns.truncate(place);
         }
     }
-    Plan { columns, node: Node::Calc { input, conditions, outputs } }
+    Plan { columns, node: Node::Calc { input, conditions, outputs }, at }
 }

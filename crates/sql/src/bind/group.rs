@@ -84,7 +84,7 @@ pub(super) fn expand(
         form
     };
     let forms = sets.iter().map(&mut form).collect();
-    Ok((Plan { columns, node: Node::Expand { input: Box::new(input), forms } }, grouping))
+    Ok((Plan::new(columns, Node::Expand { input: Box::new(input), forms }), grouping))
 }
 
 /// Plans an aggregate per key without windows. Its columns are the keys and the results, named by `names`.
@@ -104,7 +104,7 @@ pub(super) fn group(
         .map(|((of, is_nullable), field)| Column::plain(without_mark(field.name()), of, is_nullable))
         .collect();
     let calls = calls.into_iter().map(|(call, _)| call).collect();
-    Plan { columns, node: Node::Group { input: Box::new(input), keys, calls, is_retracting: false, ttl_ms } }
+    Plan::new(columns, Node::Group { input: Box::new(input), keys, calls, is_retracting: false, ttl_ms })
 }
 
 /// Plans an aggregate per key and window. If its rows come directly from a window function, the aggregate cuts the
@@ -135,19 +135,19 @@ pub(super) fn window_aggregate(
     columns.push(time("window_start", SqlType::Timestamp(3), Role::WindowStart(of.clone())));
     columns.push(time("window_end", SqlType::Timestamp(3), Role::WindowEnd(of.clone())));
     columns.push(time("window_time", time_type, Role::Rowtime));
-    Plan { columns, node: Node::WindowAggregate { input: Box::new(input), windows, keys, calls } }
+    Plan::new(columns, Node::WindowAggregate { input: Box::new(input), windows, keys, calls })
 }
 
 /// Removes the window function from the input of an aggregate if only the aggregate reads its columns; the aggregate
 /// then cuts the windows itself.
 #[allow(clippy::needless_pass_by_value, reason = "it goes on in what comes back")]
 fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateCall]) -> (Plan, Windowing) {
-    let Plan { columns, node } = input;
-    let given = |columns, node| (Plan { columns, node }, windows.clone());
+    let Plan { columns, node, at } = input;
+    let given = |columns, node| (Plan { columns, node, at }, windows.clone());
     let Node::Calc { input: below, conditions, outputs } = node else { return given(columns, node) };
-    let Plan { columns: below_columns, node: below_node } = *below;
+    let Plan { columns: below_columns, node: below_node, at: below_at } = *below;
     let Node::AssignWindows { input: source, spec, time } = below_node else {
-        let input = Box::new(Plan { columns: below_columns, node: below_node });
+        let input = Box::new(Plan { columns: below_columns, node: below_node, at: below_at });
         return given(columns, Node::Calc { input, conditions, outputs });
     };
     let width = source.columns.len();
@@ -168,6 +168,7 @@ fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateC
         let input = Box::new(Plan {
             columns: below_columns,
             node: Node::AssignWindows { input: source, spec, time },
+            at: below_at,
         });
         return given(columns, Node::Calc { input, conditions, outputs });
     }
@@ -183,7 +184,7 @@ fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateC
     columns.push(Column { role: Role::Rowtime, ..time_column.clone() });
     let mut plan = *source;
     for condition in conditions {
-        plan = plan.filter(condition);
+        plan = plan.filter(condition).at(at);
     }
     (plan.project(outputs, columns), Windowing::Cut { spec, time: time_place })
 }

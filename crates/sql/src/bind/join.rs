@@ -77,7 +77,8 @@ impl Lowering<'_> {
         let scope = Scope::new(schema, &plan.columns);
         let bound = conditions.iter().map(|condition| self.expressions.bind_condition(condition, &scope));
         let bound: Vec<Typed> = bound.collect::<Result<_>>()?;
-        Ok(bound.into_iter().fold(plan, ranked))
+        let places = conditions.iter().map(place_of);
+        Ok(bound.into_iter().zip(places).fold(plan, |plan, (condition, at)| ranked(plan, condition, at)))
     }
 
     /// Plans a join; `above` are the conditions of WHERE on its rows.
@@ -132,7 +133,8 @@ impl Lowering<'_> {
                 _ => behind.push(condition),
             }
         }
-        let place = of_both.iter().find_map(place_of);
+        let place = of_both.iter().chain(&membership).find_map(place_of);
+        let at = version.and_then(|version| version.place).or(place);
 
         let left_plan = self.under(left, of_left)?;
         let versions = match version {
@@ -174,10 +176,8 @@ impl Lowering<'_> {
         let names = join.schema.fields().iter().map(|field| field.name().clone());
         let columns = results(kind, &method, [&left_plan.columns, &right_plan.columns], names);
         let join = Join { kind, method, keys, condition };
-        let plan = Plan {
-            columns,
-            node: Node::Join { left: Box::new(left_plan), right: Box::new(right_plan), join },
-        };
+        let node = Node::Join { left: Box::new(left_plan), right: Box::new(right_plan), join };
+        let plan = Plan::new(columns, node).at(at);
         if behind.is_empty() {
             return Ok(plan);
         }

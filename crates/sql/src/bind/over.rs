@@ -81,13 +81,14 @@ impl Lowering<'_> {
             calls.iter().map(|call| function_of(call)).collect::<Result<_>>()?;
         let mut step = Step::over(&input);
         let width = input.columns.len();
+        let at = calls.iter().copied().find_map(place_of);
         let plan = match &functions[..] {
             [function] if let Some(rank) = rank_of(function) => {
                 let node = self.rank_node(rank, &function.params, &scope, &mut step)?;
                 let input = step.apply(input.clone());
                 let mut columns = input.columns.clone();
                 columns.push(Column::plain("row_number", SqlType::BigInt, false));
-                Plan { columns, node: node.over(input) }
+                Plan::new(columns, node.over(input)).at(at)
             }
             _ => {
                 let (keys, time, frame) = self.window_of(&calls, &functions, &scope, &mut step)?;
@@ -115,10 +116,8 @@ impl Lowering<'_> {
                     )
                 }));
                 let ttl_ms = self.binder.state_ttl_ms;
-                Plan {
-                    columns,
-                    node: Node::Over { input: Box::new(input), keys, time, frame, calls: made, ttl_ms },
-                }
+                let node = Node::Over { input: Box::new(input), keys, time, frame, calls: made, ttl_ms };
+                Plan::new(columns, node).at(at)
             }
         };
         // The columns that were appended for the window are dropped again.
@@ -375,7 +374,7 @@ pub(super) fn rank_as_over(
     let is_by_rows = time.is_none() || function == RankFunction::RowNumber;
     let frame = if is_by_rows { Frame::Rows(None) } else { Frame::Range(None) };
     let calls = vec![rank_call(function, time, &input.columns)];
-    Ok(Plan { columns, node: Node::Over { input: Box::new(input), keys, time, frame, calls, ttl_ms } })
+    Ok(Plan::new(columns, Node::Over { input: Box::new(input), keys, time, frame, calls, ttl_ms }))
 }
 
 fn rank_call(function: RankFunction, time: Option<usize>, columns: &[Column]) -> AggregateCall {

@@ -24,7 +24,7 @@ use thalweg_sql_functions::aggregates::aggregates;
 use thalweg_sql_functions::expression::{Expression, Typed};
 use thalweg_sql_functions::keys::process_seed;
 use thalweg_sql_functions::types::{SqlType, common_type, relabelled};
-use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumnKind};
 
 use super::Binder;
@@ -76,7 +76,7 @@ impl Lowering<'_> {
                 let batch =
                     RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options);
                 let batch = batch.map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
-                Plan { columns: Vec::new(), node: Node::Values(batch) }
+                Plan::new(Vec::new(), Node::Values(batch))
             }
             LogicalPlan::Limit(limit) => self.limit(limit)?,
             LogicalPlan::Sort(sort) => self.sort(sort)?,
@@ -86,6 +86,7 @@ impl Lowering<'_> {
                 let groups =
                     Aggregate::try_new(Arc::clone(input), columns, Vec::new()).map_err(super::sql_error)?;
                 let plan = self.aggregate(&groups)?;
+                let at = first_result(input);
                 // A DISTINCT whose columns include those of a window is an aggregate per window, which needs no time
                 // to live.
                 if matches!(plan.node, Node::Group { .. }) && self.binder.state_ttl_ms.is_none() {
@@ -95,9 +96,9 @@ impl Lowering<'_> {
                         true => "write UNION ALL, or select window_start and window_end of a window function",
                         false => "select window_start and window_end of a window function",
                     };
-                    return Err(unbounded(what, help));
+                    return Err(unbounded(what, help).at(at));
                 }
-                plan
+                if matches!(plan.node, Node::Group { .. }) { plan.at(at) } else { plan }
             }
             LogicalPlan::Join(_) => self.under(logical, Vec::new())?,
             LogicalPlan::Extension(Extension { node }) => {
@@ -160,7 +161,7 @@ impl Lowering<'_> {
         let input = self.plan(&filter.input)?;
         let condition =
             self.expressions.bind_condition(&filter.predicate, &self.scope(&filter.input, &input))?;
-        Ok(ranked(input, condition))
+        Ok(ranked(input, condition, place_of(&filter.predicate)))
     }
 
     fn union(&self, union: &Union) -> Result<Plan> {
@@ -192,10 +193,10 @@ impl Lowering<'_> {
             // A union of unions becomes one union, so that a long chain of them is no deep tree.
             match widened.node {
                 Node::Union(inner) => flat.extend(inner),
-                node => flat.push(Plan { columns: widened.columns, node }),
+                node => flat.push(Plan { node, ..widened }),
             }
         }
-        Ok(Plan { columns, node: Node::Union(flat) })
+        Ok(Plan::new(columns, Node::Union(flat)))
     }
 
     /// Returns a plan whose columns are cast to the types of `columns`.
@@ -214,9 +215,8 @@ impl Lowering<'_> {
     }
 
     fn values(&self, values: &Values) -> Result<Plan> {
-        let no_columns = Plan { columns: Vec::new(), node: Node::Union(Vec::new()) };
         let empty = datafusion_common::DFSchema::empty();
-        let scope = Scope::new(&empty, &no_columns.columns);
+        let scope = Scope::new(&empty, &[]);
         let rows: Vec<Vec<Typed>> = values
             .values
             .iter()
@@ -261,7 +261,7 @@ impl Lowering<'_> {
         let fields: Vec<_> = columns.iter().map(|column| column.of.field(&column.name, true)).collect();
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
             .map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
-        Ok(Plan { columns, node: Node::Values(batch) })
+        Ok(Plan::new(columns, Node::Values(batch)))
     }
 
     /// Returns a value of VALUES; NULL has no type here, and gets the type of the other values of its column later.
@@ -290,33 +290,31 @@ impl Lowering<'_> {
             SqlError::new(Code::Unsupported, "OFFSET without LIMIT is not supported").help("add LIMIT")
         })?;
         let columns = input.columns.clone();
-        Ok(Plan { columns, node: Node::Limit { input: Box::new(input), skip, fetch } })
+        Ok(Plan::new(columns, Node::Limit { input: Box::new(input), skip, fetch }))
     }
 
     fn sort(&self, sort: &Sort) -> Result<Plan> {
         let input = self.plan(&sort.input)?;
         let scope = self.scope(&sort.input, &input);
         let mut keys = self.sort_keys(&sort.expr, &scope)?;
+        let at = sort.expr.first().and_then(|key| place_of(&key.expr));
         let is_by_time = keys
             .first()
             .is_some_and(|key| input.columns[key.place].role == Role::Rowtime && !key.is_descending);
         if !is_by_time {
             let message = "ORDER BY of an endless stream begins with event time, ascending";
-            let error = SqlError::new(Code::Unsupported, message)
-                .at(sort.expr.first().and_then(|key| place_of(&key.expr)));
+            let error = SqlError::new(Code::Unsupported, message).at(at);
             return Err(error.help("rank rows within windows instead: ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ..)"));
         }
         let time = keys.remove(0).place;
         let columns = input.columns.clone();
-        let sorted = Plan { columns, node: Node::Sort { input: Box::new(input), time, keys } };
+        let sorted = Plan::new(columns, Node::Sort { input: Box::new(input), time, keys }).at(at);
         match sort.fetch {
             None => Ok(sorted),
             Some(fetch) => {
                 let columns = sorted.columns.clone();
-                Ok(Plan {
-                    columns,
-                    node: Node::Limit { input: Box::new(sorted), skip: 0, fetch: fetch as u64 },
-                })
+                let node = Node::Limit { input: Box::new(sorted), skip: 0, fetch: fetch as u64 };
+                Ok(Plan::new(columns, node))
             }
         }
     }
@@ -384,7 +382,8 @@ impl Lowering<'_> {
         // `window_time` is the event time from here on, so the time column of the row loses this role.
         columns[node.time].role = Role::Plain;
         columns.push(Column { name: "window_time".into(), of: time_type, is_nullable: false, role });
-        Ok(Plan { columns, node: Node::AssignWindows { input: Box::new(input), spec, time: node.time } })
+        let made = Node::AssignWindows { input: Box::new(input), spec, time: node.time };
+        Ok(Plan::new(columns, made).at(node.place))
     }
 
     fn aggregate(&self, aggregate: &Aggregate) -> Result<Plan> {
@@ -406,6 +405,7 @@ impl Lowering<'_> {
             grouping_set_to_exprlist(&aggregate.group_expr).map_err(super::sql_error)?;
         let keys: Vec<Typed> =
             expressions.iter().map(|key| self.expressions.bind(key, &scope)).collect::<Result<_>>()?;
+        let at = expressions.iter().copied().chain(&aggregate.aggr_expr).find_map(place_of);
         let sets = grouping_sets(&aggregate.group_expr, &expressions)?;
         let is_grouped = aggregate.group_expr.iter().any(|key| matches!(key, Expr::GroupingSet(_)));
         // The input of the aggregate has the keys first, then the arguments of the calls.
@@ -442,7 +442,8 @@ impl Lowering<'_> {
                 places.push(grouping);
                 grouped = expanded;
             }
-            return Ok(group(grouped, places, calls, aggregate.schema.fields(), self.binder.state_ttl_ms));
+            let ttl_ms = self.binder.state_ttl_ms;
+            return Ok(group(grouped, places, calls, aggregate.schema.fields(), ttl_ms).at(at));
         };
         let Role::WindowEnd(windows) = columns[end].role.clone() else {
             return Err(SqlError::new(Code::Invalid, "a window has an end"));
@@ -468,7 +469,7 @@ impl Lowering<'_> {
         }
         let windowing = Windowing::Given { windows, start, end };
         let calls_only: Vec<AggregateCall> = calls.iter().map(|(call, _)| call.clone()).collect();
-        aggregated = window_aggregate(aggregated, windowing, key_places.clone(), calls_only, &calls);
+        aggregated = window_aggregate(aggregated, windowing, key_places.clone(), calls_only, &calls).at(at);
         // The output columns are in the order of the planner's tree: keys, the number of the grouping set, results.
         let window_at = key_places.len() + calls.len();
         let mut order: Vec<usize> = Vec::new();
@@ -641,11 +642,20 @@ fn scan_of(table: Arc<Table>, places: Vec<usize>) -> Plan {
         Column { name: column.name.clone(), of: column.of.clone(), is_nullable, role }
     };
     let columns = places.iter().map(column).collect();
-    Plan { columns, node: Node::Scan { table, places } }
+    Plan::new(columns, Node::Scan { table, places })
 }
 
-/// Adds a filter to a plan. A condition on the rank of a top-N limits the ranks that the top-N keeps instead.
-pub(super) fn ranked(input: Plan, condition: Typed) -> Plan {
+/// Returns the place of the first result of a SELECT that has one.
+fn first_result(logical: &LogicalPlan) -> Option<Place> {
+    match logical {
+        LogicalPlan::Projection(projection) => projection.expr.iter().find_map(place_of),
+        _ => None,
+    }
+}
+
+/// Adds a filter to a plan. A condition on the rank of a top-N limits the ranks that the top-N keeps instead. `at` is
+/// the place of the condition.
+pub(super) fn ranked(input: Plan, condition: Typed, at: Option<Place>) -> Plan {
     let mut terms = Vec::new();
     let mut rest = vec![condition];
     while let Some(condition) = rest.pop() {
@@ -666,7 +676,7 @@ pub(super) fn ranked(input: Plan, condition: Typed) -> Plan {
     }
     for (term, bound) in terms.into_iter().zip(bounds) {
         if !has_end || bound.is_none() {
-            plan = plan.filter(term);
+            plan = plan.filter(term).at(at);
         }
     }
     plan
@@ -725,7 +735,7 @@ fn rank_bound(plan: &Plan, condition: &Typed) -> Option<(u64, u64)> {
 }
 
 fn bounded(plan: Plan, least: u64, most: u64) -> Plan {
-    let Plan { columns, node } = plan;
+    let Plan { columns, node, at } = plan;
     let node = match node {
         Node::Calc { input, conditions, outputs } => {
             Node::Calc { input: Box::new(bounded(*input, least, most)), conditions, outputs }
@@ -740,5 +750,5 @@ fn bounded(plan: Plan, least: u64, most: u64) -> Plan {
         }
         other => other,
     };
-    Plan { columns, node }
+    Plan { columns, node, at }
 }
