@@ -7,6 +7,7 @@
 pub mod changes;
 pub mod explain;
 pub mod prune;
+pub mod same;
 pub mod steady;
 
 use std::sync::Arc;

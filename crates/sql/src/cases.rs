@@ -303,18 +303,40 @@ impl Cases {
         })
     }
 
+    /// Returns a session that has declared the tables of this test file, under `settings`.
+    fn session(&self, settings: &[String], clock: &Arc<VirtualClock>) -> Result<Session, String> {
+        let mut session = Session::new(Arc::clone(clock) as _);
+        declare(&mut session, &self.setup, "the setup")?;
+        for setting in settings {
+            declare(&mut session, setting, setting)?;
+        }
+        session.context().map_err(|error| format!("the settings: {error}"))?;
+        Ok(session)
+    }
+
+    /// Plans the query of a test case without running it.
+    ///
+    /// # Errors
+    /// A fault of the setup or the settings. The inner error is the one with which planning refused the query.
+    pub fn plan(&self, case: &Case) -> Result<Result<Job, SqlError>, String> {
+        let clock = Arc::new(VirtualClock::starting_at(BEGIN));
+        let actions = match self.session(&case.settings, &clock)?.read(&case.query) {
+            Ok(actions) => actions,
+            Err(error) => return Ok(Err(error)),
+        };
+        match <[Action; 1]>::try_from(actions) {
+            Ok([Action::Run(job)]) => Ok(Ok(job)),
+            _ => Err("a case has one query".to_owned()),
+        }
+    }
+
     /// Runs a query over the tables and the rows of this test file, under `settings`.
     ///
     /// # Errors
     /// A fault of the setup, the settings or the input.
     pub fn answer(&self, settings: &[String], query: &str, manner: Manner) -> Result<Answer, String> {
         let clock = Arc::new(VirtualClock::starting_at(BEGIN));
-        let mut session = Session::new(Arc::clone(&clock) as _);
-        declare(&mut session, &self.setup, "the setup")?;
-        for setting in settings {
-            declare(&mut session, setting, setting)?;
-        }
-        session.context().map_err(|error| format!("the settings: {error}"))?;
+        let mut session = self.session(settings, &clock)?;
         let (given, given_kinds) = self.given(&session, manner)?;
         let world =
             World { seed: manner.seed, hash_seed: manner.seed, given, given_kinds, ..World::default() };

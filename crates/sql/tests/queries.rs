@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use thalweg::scheduling::policy::{enjima, names};
 use thalweg_model::{Entropy, SeededEntropy};
 use thalweg_sql::cases::{Cases, Manner, Verdict};
+use thalweg_sql::plan::same::difference;
+use thalweg_sql::session::Job;
 
 /// Returns the files of test queries, sorted by name.
 fn paths() -> Vec<PathBuf> {
@@ -69,6 +71,40 @@ fn rows_do_not_depend_on_how_they_are_run() {
         }
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// A query that is planned twice has equal plans. Two queries of a file with equal plans give the same rows, so
+/// the comparison of plans sees every difference that decides about rows.
+#[test]
+fn equal_plans_give_equal_rows() {
+    let (mut twice, mut equal, mut different) = (0, 0, 0);
+    for path in paths() {
+        let cases =
+            Cases::parse(&fs::read_to_string(&path).expect("a file of cases")).expect("the form of a file");
+        let mut planned: Vec<(usize, Job)> = Vec::new();
+        for (number, case) in cases.cases.iter().enumerate() {
+            let plan = || cases.plan(case).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let (Ok(job), Ok(again)) = (plan(), plan()) else { continue };
+            let place = format!("{}: {}", path.display(), case.name);
+            assert_eq!(difference(&job.parts[0].plan, &again.parts[0].plan), None, "{place}");
+            twice += 1;
+            for (other, before) in &planned {
+                if difference(&before.parts[0].plan, &job.parts[0].plan).is_some() {
+                    different += 1;
+                } else if before.settings == job.settings {
+                    let other = &cases.cases[*other];
+                    let rows = |case| cases.outcome(case, Manner::default());
+                    assert_eq!(rows(other), rows(case), "{place}, and {}", other.name);
+                    equal += 1;
+                }
+            }
+            planned.push((number, job));
+        }
+    }
+    assert!(
+        twice > 400 && different > 2_000 && equal > 0,
+        "{twice} planned, {equal} equal, {different} different"
+    );
 }
 
 /// Changes the text of a file of test queries so that its times become instants, read as local time of a
