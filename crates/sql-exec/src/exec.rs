@@ -12,6 +12,7 @@ mod bed;
 pub mod calc;
 mod calls;
 mod emission;
+pub mod final_rows;
 pub mod group;
 pub mod join;
 pub mod kept;

@@ -202,6 +202,21 @@ pub enum Node {
         /// Greatest number of rows that are passed on after those dropped (LIMIT).
         fetch: u64,
     },
+    /// The rows that are left of the input when it has ended, in an order, without the first ones (OFFSET), and at
+    /// most a number of them (LIMIT). The rows that this operator emits are never changed.
+    Final {
+        /// Input that ends, and whose last state is wanted.
+        input: Box<Plan>,
+        /// Columns by which the rows are sorted. Rows that are equal in them are sorted by all columns, from left to
+        /// right.
+        order: Vec<SortKey>,
+        /// Number of rows at the start of the order that are left out (OFFSET).
+        skip: u64,
+        /// Greatest number of rows that are emitted after them (LIMIT); [`u64::MAX`] for all.
+        fetch: u64,
+        /// Whether the input may retract rows.
+        is_retracting: bool,
+    },
     /// Rows in the order of event time, and rows of the same event time in the order of further columns.
     Sort {
         /// Input whose rows are sorted.
@@ -264,8 +279,8 @@ pub enum Node {
         calls: Vec<AggregateCall>,
         /// Whether the input may retract rows, so that the aggregates must be able to subtract.
         is_retracting: bool,
-        /// How long the state of a key is kept after its last row, in milliseconds of processing time; `Some`
-        /// in every plan that may run.
+        /// How long the state of a key is kept after its last row, in milliseconds of processing time. `None`,
+        /// which a plan may have whose input ends, keeps it until then.
         ttl_ms: Option<i64>,
     },
     /// Top-N without a window: the first rows of each key by an order; the result may change with every row.
@@ -287,8 +302,9 @@ pub enum Node {
         has_rank: bool,
         /// Whether the input may retract rows.
         is_retracting: bool,
-        /// How long the state of a key is kept after its last row, in milliseconds of processing time; `Some`
-        /// in every plan that may run.
+        /// How long the state of a key is kept after its last row, in milliseconds of processing time. `None`,
+        /// which a plan may have whose input ends, or that ranks rows of one key that are only added, keeps it
+        /// until the input ends.
         ttl_ms: Option<i64>,
     },
 }
@@ -421,6 +437,7 @@ impl Plan {
             | Node::AssignWindows { input, .. }
             | Node::WindowAggregate { input, .. }
             | Node::Limit { input, .. }
+            | Node::Final { input, .. }
             | Node::Sort { input, .. }
             | Node::WindowTopN { input, .. }
             | Node::Over { input, .. }
@@ -439,6 +456,7 @@ impl Plan {
             | Node::AssignWindows { input, .. }
             | Node::WindowAggregate { input, .. }
             | Node::Limit { input, .. }
+            | Node::Final { input, .. }
             | Node::Sort { input, .. }
             | Node::WindowTopN { input, .. }
             | Node::Over { input, .. }

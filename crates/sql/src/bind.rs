@@ -12,6 +12,7 @@
 
 pub mod changelog;
 mod expression;
+mod final_rows;
 mod group;
 mod join;
 mod locate;
@@ -51,6 +52,17 @@ use crate::text::plain;
 use names::Names;
 pub use tables::declare;
 
+/// The form of the answer to a query.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answers {
+    /// Rows and their changes come out as they are found.
+    Changes,
+    /// As [`Final`](Self::Final) if all tables of the query come to an end, else as [`Changes`](Self::Changes).
+    FinalIfEnding,
+    /// Changes stay inside, and the rows that are left come out when the input ends. ORDER BY may name any columns.
+    Final,
+}
+
 /// Context in which queries become plans: the catalog, the settings, and the resolved views.
 pub struct Binder<'a> {
     /// Tables and views of the session.
@@ -58,8 +70,11 @@ pub struct Binder<'a> {
     /// Time zone and clock for functions.
     pub context: &'a Context,
     /// How long operators without a window keep state after it was last written, in milliseconds of processing time.
-    /// If it is `None`, such operators are refused, except for OVER, which then keeps state forever.
+    /// If it is `None`, such operators are refused unless their input ends, except for OVER, which then keeps state
+    /// forever.
     pub state_ttl_ms: Option<i64>,
+    /// The form of the answer: changes as they come, or final rows.
+    pub answers: Answers,
     /// Views whose names were resolved already.
     pub views: &'a Views,
 }
@@ -83,6 +98,11 @@ pub const PLAN_NODES_MAX: usize = 10_000;
 pub const PLAN_DEPTH_MAX: usize = 1_000;
 
 impl Binder<'_> {
+    /// Returns whether the input of a plan ends. In batch mode each input must.
+    fn ends(&self, plan: &Plan) -> bool {
+        self.answers == Answers::Final || changelog::ends(plan)
+    }
+
     /// Returns the plan of a query.
     ///
     /// # Errors

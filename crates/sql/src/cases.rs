@@ -54,7 +54,7 @@ use thalweg_sql_tables::table::{Table, TableColumnKind};
 
 use crate::catalog::Entry;
 use crate::job::write_row;
-use crate::session::{Action, Job, Session};
+use crate::session::{Action, Job, RuntimeMode, Session};
 
 /// Processing time at which every run of a test case begins. The clock stands still, so that no result
 /// depends on it.
@@ -661,7 +661,8 @@ fn run_job(
         );
         plans.push((&part.plan, Ending { name: "result".to_owned(), sink }));
     }
-    if let Err(error) = Assembly::assemble(&query, &context, world, &Tally::default(), plans) {
+    let is_batch = job.settings.mode == RuntimeMode::Batch;
+    if let Err(error) = Assembly::assemble(&query, &context, world, &Tally::default(), is_batch, plans) {
         return Ok(Err(told(&error)));
     }
     let mut builder = Engine::builder()

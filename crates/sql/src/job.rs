@@ -11,7 +11,7 @@ use chrono_tz::Tz;
 use thalweg::{EdgeLimits, Query};
 use thalweg_connectors::SinkError;
 use thalweg_model::{Clock, Fault};
-use thalweg_sql_exec::exec::run::{Assembly, Ending};
+use thalweg_sql_exec::exec::run::{Assembly, Ending, has_limit};
 use thalweg_sql_exec::plan::{Column, Node, Plan};
 use thalweg_sql_formats::{Encoder, Format, FormatColumn, FormatError, RowKind};
 use thalweg_sql_functions::functions::Context;
@@ -24,7 +24,7 @@ use thalweg_sql_tables::deliver::{TableSink, Tally};
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use crate::bind::changelog::{self, Accepts, Changes, changes};
-use crate::session::Job;
+use crate::session::{Job, RuntimeMode};
 
 /// Limits of an edge that carries batches of rows: at most 32 batches of up to 4,096 rows and, unless one row
 /// is larger, 256 KiB each.
@@ -107,7 +107,9 @@ pub fn assemble(
 ) -> Result<Assembled, SqlError> {
     check(job, world)?;
     let rooted = world.of_roots(job.settings.file_roots.as_deref())?;
-    let world = &World { end: JobEnd::new(is_bounded(job)), ..rooted };
+    let are_limited = job.parts.iter().all(|part| has_limit(&part.plan));
+    let limits = if are_limited { job.parts.len() } else { 0 };
+    let world = &World { end: JobEnd::new(is_bounded(job)).of_limits(limits), ..rooted };
     let context = Context { zone: job.settings.zone, clock: Arc::clone(clock) };
     let mut query = Query::new(job.name.clone());
     if let Some(target) = job.settings.latency_target {
@@ -136,7 +138,8 @@ pub fn assemble(
         let name = if part.into.is_some() { format!("{name}-sink") } else { name };
         plans.push((&part.plan, Ending { name, sink }));
     }
-    Assembly::assemble(&query, &context, world, &tally, plans)?;
+    let is_batch = job.settings.mode == RuntimeMode::Batch;
+    Assembly::assemble(&query, &context, world, &tally, is_batch, plans)?;
     Ok(Assembled { query, tally, end: world.end.clone() })
 }
 

@@ -13,18 +13,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono_tz::Tz;
+use sqlparser::ast;
 use thalweg::scheduling::policy;
 use thalweg_model::Clock;
-use thalweg_sql_exec::plan::{Column, Plan, Role, prune::prune, steady};
+use thalweg_sql_exec::plan::{Column, Node, Plan, Role, prune::prune, steady};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::functions::cast;
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumn};
 
-use crate::bind::{Binder, Views, declare};
+use crate::bind::{Answers, Binder, Views, declare};
 use crate::catalog::{Catalog, Entry, View, check_parts};
 use crate::text::plain::result_place;
 use crate::text::script::{self, Insert, Placed, Statement};
@@ -100,6 +102,8 @@ pub struct Settings {
     /// Processing time for which operators without a window keep the state of a key after its last row: the
     /// setting `table.exec.state.ttl`. `None` keeps state forever.
     pub state_ttl: Option<Duration>,
+    /// Whether answers come out while input comes or at its end: the setting `execution.runtime-mode`.
+    pub mode: RuntimeMode,
     /// Name of the scheduling policy: the setting `thalweg.policy`.
     pub policy: Option<String>,
     /// Number of worker threads: the setting `thalweg.workers`.
@@ -112,9 +116,37 @@ pub struct Settings {
     pub file_roots: Option<Vec<PathBuf>>,
 }
 
+/// Whether the answers of a job come out while its input comes, or at the end of the input.
+///
+/// Source: Flink, "Execution Mode (Batch/Streaming)".
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum RuntimeMode {
+    /// A query whose tables all end shows its final rows, and each other job is streamed. This is the default; it is ours.
+    #[default]
+    Automatic,
+    /// Rows and their changes come out as they are found.
+    Streaming,
+    /// All tables must end. No row is late, state has no time to live, and each job gives its final rows, also to tables.
+    Batch,
+}
+
+impl RuntimeMode {
+    /// Names of the modes as `execution.runtime-mode` takes them, in any case.
+    const NAMES: [(&str, RuntimeMode); 3] = [
+        ("automatic", RuntimeMode::Automatic),
+        ("streaming", RuntimeMode::Streaming),
+        ("batch", RuntimeMode::Batch),
+    ];
+
+    fn of(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, mode)| *mode)
+    }
+}
+
 /// Setting keys that have a meaning in this crate. Other keys of Flink are ignored silently, as Flink ignores
 /// the keys that begin with `thalweg`.
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
+    "execution.runtime-mode",
     "table.local-time-zone",
     "table.exec.state.ttl",
     "pipeline.name",
@@ -215,7 +247,7 @@ impl Session {
             }
             Statement::CreateTable(create) => {
                 let context = self.context()?;
-                let table = declare(&self.binder(&context)?, &create)?;
+                let table = declare(&self.binder(&context, Answers::Changes)?, &create)?;
                 self.catalog.add(&create.name, Entry::Table(Arc::new(table)), create.if_not_exists)?;
                 Ok(None)
             }
@@ -223,7 +255,8 @@ impl Session {
                 // The query of a new view is planned here, so that errors in the query are reported at CREATE
                 // VIEW and not later.
                 let context = self.context()?;
-                let plan = match self.binder(&context)?.query(&query) {
+                let binder = self.binder(&context, self.answers(false)?)?;
+                let plan = match binder.query(&query) {
                     Ok(plan) => Some(plan),
                     // State without a bound is not an error of the view: the query that reads the view may
                     // supply the bound. For example, a temporal join with the view's rows as versions needs
@@ -255,8 +288,7 @@ impl Session {
             Statement::Insert(inserts) => Ok(Some(Action::Run(self.inserts(&inserts, place)?))),
             Statement::Query(query) => {
                 let context = self.context()?;
-                let plan = pruned(self.binder(&context)?.query(&query)?);
-                steady::check(&plan).map_err(|error| error.at(place))?;
+                let plan = self.shown(&query, &context)?;
                 Ok(Some(Action::Run(self.job("query", vec![Part { plan, into: None, place }], place)?)))
             }
             Statement::Explain(explained) => match self.statement(*explained, place)? {
@@ -278,7 +310,7 @@ impl Session {
                             .collect(),
                         Entry::View(view) => {
                             let context = self.context()?;
-                            let plan = self.binder(&context)?.query(&view.query)?;
+                            let plan = self.binder(&context, self.answers(false)?)?.query(&view.query)?;
                             let names = view.columns.iter().map(Some).chain(std::iter::repeat(None));
                             let column = |(column, name): (&Column, Option<&String>)| {
                                 described(
@@ -295,10 +327,52 @@ impl Session {
         }
     }
 
-    fn binder<'a>(&'a self, context: &'a Context) -> Result<Binder<'a>, SqlError> {
-        let ttl = self.known_settings()?.state_ttl;
+    fn binder<'a>(&'a self, context: &'a Context, answers: Answers) -> Result<Binder<'a>, SqlError> {
+        let Settings { state_ttl, mode, .. } = self.known_settings()?;
+        // State of a job in batch mode ends with the job.
+        let ttl = state_ttl.filter(|_| mode != RuntimeMode::Batch);
         let state_ttl_ms = ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
-        Ok(Binder { catalog: &self.catalog, context, state_ttl_ms, views: &self.views })
+        Ok(Binder { catalog: &self.catalog, context, state_ttl_ms, answers, views: &self.views })
+    }
+
+    /// Returns the form in which an INSERT or a query gives its answer.
+    fn answers(&self, is_insert: bool) -> Result<Answers, SqlError> {
+        Ok(match self.known_settings()?.mode {
+            RuntimeMode::Batch => Answers::Final,
+            RuntimeMode::Automatic if !is_insert => Answers::FinalIfEnding,
+            RuntimeMode::Automatic | RuntimeMode::Streaming => Answers::Changes,
+        })
+    }
+
+    /// Refuses a plan in batch mode that reads a table without an end.
+    fn check_mode(&self, plan: &Plan) -> Result<(), SqlError> {
+        let is_batch = self.known_settings()?.mode == RuntimeMode::Batch;
+        match endless_table(plan).filter(|_| is_batch) {
+            None => Ok(()),
+            Some(table) => {
+                let message =
+                    format!("'execution.runtime-mode' is 'batch', and the table `{table}` has no end");
+                Err(SqlError::new(Code::Unsupported, message)
+                    .help("SET 'execution.runtime-mode' = 'streaming'"))
+            }
+        }
+    }
+
+    /// Returns the plan of a query whose rows are shown. If its final rows cannot be told, because rows differ from their
+    /// retractions, changes are shown unless batch mode demands final rows.
+    fn shown(&self, query: &ast::Query, context: &Context) -> Result<Plan, SqlError> {
+        let planned = |answers| Ok(pruned(self.binder(context, answers)?.query(query)?));
+        let answers = self.answers(false)?;
+        let mut plan = planned(answers)?;
+        if let Err(error) = steady::check(&plan) {
+            plan = match answers {
+                Answers::FinalIfEnding => planned(Answers::Changes).map_err(|_: SqlError| error)?,
+                Answers::Changes | Answers::Final => return Err(error),
+            };
+            steady::check(&plan)?;
+        }
+        self.check_mode(&plan)?;
+        Ok(plan)
     }
 
     fn job(&self, kind: &str, parts: Vec<Part>, place: Place) -> Result<Job, SqlError> {
@@ -311,7 +385,7 @@ impl Session {
 
     fn inserts(&self, inserts: &[Insert], place: Place) -> Result<Job, SqlError> {
         let context = self.context()?;
-        let binder = self.binder(&context)?;
+        let binder = self.binder(&context, self.answers(true)?)?;
         let part = |insert: &Insert| {
             check_parts(&insert.table)?;
             let table =
@@ -324,6 +398,7 @@ impl Session {
                     }
                 };
             let plan = binder.query(&insert.query).map_err(|error| error.at(insert.place))?;
+            self.check_mode(&plan).map_err(|error| error.at(insert.place))?;
             let plan = fitted(plan, &table, insert, &context).map_err(|error| error.at(insert.place))?;
             let plan = prune(plan);
             steady::check(&plan).map_err(|error| error.at(insert.place))?;
@@ -365,6 +440,13 @@ impl Settings {
                 _ => return Err(wrong("thalweg.workers", text, "a number from 1 to 1024")),
             },
         };
+        let mode = match get("execution.runtime-mode") {
+            None => RuntimeMode::default(),
+            Some(name) => RuntimeMode::of(name).ok_or_else(|| {
+                let names = RuntimeMode::NAMES.map(|(name, _)| name).join(", ");
+                wrong("execution.runtime-mode", name, &format!("one of {names}"))
+            })?,
+        };
         let latency_target = span("thalweg.latency-target")?;
         if latency_target.is_some_and(|target| !LATENCY_TARGETS.contains(&target)) {
             let text = get("thalweg.latency-target").unwrap_or_default();
@@ -381,11 +463,22 @@ impl Settings {
             zone,
             // A time to live of 0 ms keeps state forever, as in Flink.
             state_ttl: span("table.exec.state.ttl")?.filter(|ttl| !ttl.is_zero()),
+            mode,
             policy,
             workers,
             latency_target,
             file_roots: get("thalweg.file-roots").map(file_roots).transpose()?,
         })
+    }
+}
+
+/// Returns the name of a table in a plan that is known to have no end.
+fn endless_table(plan: &Plan) -> Option<&str> {
+    match &plan.node {
+        Node::Scan { table, .. } => {
+            check_source(table).is_ok_and(|abilities| !abilities.is_bounded).then_some(&*table.name)
+        }
+        _ => plan.inputs().into_iter().find_map(endless_table),
     }
 }
 

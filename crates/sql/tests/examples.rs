@@ -145,6 +145,7 @@ fn small_examples_have_the_rows_that_they_say() {
         "06_joins",
         "07_views_and_statement_sets",
         "08_json",
+        "09_final_rows",
         "lrb_windows",
         "nyt",
         "ysb_json",

@@ -157,6 +157,54 @@ fn windows_over_instants_hold_as_many_rows() {
     assert!(compared > 4 * refused && compared > 150, "{compared} were compared, {refused} refused");
 }
 
+/// In batch mode, a query has the rows with which it ends in streaming mode, unless some of its rows are late.
+#[test]
+fn batch_has_the_rows_with_which_streaming_ends() {
+    /// Cases with a row that is late for one of its windows or sessions only, and so is not counted as late.
+    const PARTLY_LATE: [&str; 2] =
+        ["windows before and across 1970", "a longer gap, with a row that joins two sessions"];
+    /// An aggregate without keys over no rows has a row in batch mode only, as in Flink.
+    const OF_NO_ROWS: &str = "of no rows nothing";
+    let (mut compared, mut late, mut failures) = (0, 0, Vec::new());
+    for path in paths() {
+        let text = fs::read_to_string(&path).expect("a file of cases");
+        let (declared, rest) = text.split_once("\n--- ").expect("declarations and sections");
+        let in_batch = format!("{declared}\n--- set 'execution.runtime-mode' = 'batch'\n\n--- {rest}");
+        let streamed = Cases::parse(&text).expect("the form of a file");
+        let batched = Cases::parse(&in_batch).expect("the form of a file");
+        for (case, of_batch) in streamed.cases.iter().zip(&batched.cases) {
+            let Ok(Ok(mut rows)) = streamed.outcome(case, Manner::default()) else { continue };
+            let is_late = |name: &str| name.contains("late") || PARTLY_LATE.contains(&name);
+            if streamed.run_counted(case, Manner::default()).1 > 0 || is_late(&case.name) {
+                late += 1;
+                continue;
+            }
+            if case.name == OF_NO_ROWS {
+                assert_eq!(batched.outcome(of_batch, Manner::default()), Ok(Ok(vec!["0".to_owned()])));
+                continue;
+            }
+            compared += 1;
+            let manner = Manner { workers: 2, batch_rows: 3, ..Manner::default() };
+            match batched.outcome(of_batch, manner) {
+                Ok(Ok(mut found)) => {
+                    rows.sort();
+                    found.sort();
+                    if found != rows {
+                        failures.push(format!(
+                            "{}: {}: {found:?}, and not {rows:?}",
+                            path.display(),
+                            case.name
+                        ));
+                    }
+                }
+                other => failures.push(format!("{}: {}: {other:?}", path.display(), case.name)),
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} of {compared} differ\n{}", failures.len(), failures.join("\n"));
+    assert!(compared > 400 && late > 5, "{compared} were compared, {late} have late rows");
+}
+
 /// Returns the value of an environment variable as a number, if it is set.
 fn number(key: &str) -> Option<u64> {
     let text = std::env::var(key).ok()?;

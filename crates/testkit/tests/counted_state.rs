@@ -49,9 +49,10 @@ struct Held {
     allocated: i64,
 }
 
-/// Runs a query, and returns its bytes when its state is small and when the state has grown.
-fn run(select: &str) -> (Held, Held) {
-    let sql = format!("SET 'table.exec.state.ttl' = '100 d';\n{}{}{select};", table("t"), table("u"));
+/// Runs a query in a runtime mode, and returns its bytes when its state is small and when the state has grown.
+fn run(mode: &str, select: &str) -> (Held, Held) {
+    let sets = format!("SET 'table.exec.state.ttl' = '100 d'; SET 'execution.runtime-mode' = '{mode}';");
+    let sql = format!("{sets}\n{}{}{select};", table("t"), table("u"));
     let clock = Arc::new(VirtualClock::default());
     let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
     let actions = Session::new(Arc::clone(&shared)).read(&sql).unwrap_or_else(|error| panic!("{error}"));
@@ -95,7 +96,11 @@ fn run(select: &str) -> (Held, Held) {
 }
 
 fn check(select: &str) {
-    let (begin, end) = run(select);
+    check_in("streaming", select);
+}
+
+fn check_in(mode: &str, select: &str) {
+    let (begin, end) = run(mode, select);
     let (counted, allocated) = (end.counted - begin.counted, end.allocated - begin.allocated);
     let ratio = counted as f64 / allocated as f64;
     println!("{ratio:.3} of {allocated} bytes: {select}");
@@ -110,6 +115,13 @@ const DAY: &str = "DESCRIPTOR(ts), INTERVAL '1000' DAY";
 #[test]
 fn groups() {
     check("SELECT n, COUNT(*), SUM(n) FROM t GROUP BY n");
+}
+
+#[test]
+fn final_rows() {
+    check_in("batch", "SELECT s, n FROM t ORDER BY s");
+    check_in("batch", "SELECT n, s FROM t ORDER BY n");
+    check_in("batch", "SELECT n, COUNT(*) FROM t GROUP BY n");
 }
 
 #[test]

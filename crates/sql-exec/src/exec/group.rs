@@ -11,12 +11,13 @@
 //!
 //! A key is kept for the time to live after its last row, even if that row changed nothing. As in Flink with a time
 //! to live, a change comes out even if the result is the same, so that downstream operators keep the result alive,
-//! too. A retraction for an unknown key is ignored. SELECT DISTINCT is this operator without aggregates.
+//! too. In batch mode, an aggregate without keys has a row at the end also if it has no rows, as in SQL. A retraction for an unknown key is ignored. SELECT DISTINCT is this operator without aggregates.
 
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
@@ -47,12 +48,15 @@ pub struct GroupCalls {
     pub is_retracting: bool,
     /// How long a key is kept after its last row, in milliseconds of processing time.
     pub ttl_ms: i64,
+    /// Whether an aggregate without keys has a result if it has no rows at the end of its input, as in batch mode.
+    pub is_of_none: bool,
 }
 
 /// Operator that computes aggregates per key without a window.
 pub struct Group {
     places: Vec<usize>,
     is_retracting: bool,
+    is_of_none: bool,
     output: SchemaRef,
     now: Now,
     keys: Keyed,
@@ -119,6 +123,7 @@ impl Group {
         Ok(Group {
             places: group.keys.clone(),
             is_retracting: group.is_retracting,
+            is_of_none: group.is_of_none && group.keys.is_empty(),
             output: schema_of(columns),
             now,
             keys: Keyed::new(group.keys, input, Some(group.ttl_ms), hash_seed)?,
@@ -278,6 +283,22 @@ impl Group {
         Ok(())
     }
 
+    /// Sets the aggregates of no rows as the next output, if the only key has no rows.
+    fn finish_without_rows(&mut self) -> Outcome<()> {
+        if self.keys.live().next().is_some() {
+            return Ok(());
+        }
+        self.calls.reset(&self.keys.recycle(true));
+        let none = self.keys.rows(&RecordBatch::new_empty(Arc::new(Schema::empty())))?;
+        let (slot, _) = self.keys.find_or_add(&none, 0);
+        self.calls.resize(self.keys.slots());
+        self.rows.resize(self.keys.slots(), 0);
+        let columns = self.calls.results_of(&[slot])?;
+        self.out.put(batch_of(&self.output, columns, 1)?, None);
+        self.note_bytes();
+        Ok(())
+    }
+
     fn note_bytes(&mut self) {
         let bytes = self.keys.bytes()
             + self.calls.bytes()
@@ -295,6 +316,13 @@ impl BatchOperator for Group {
     fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
         self.accounts.counts.read += batch.len() as u64;
         self.left = Some(batch);
+        Ok(())
+    }
+
+    fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
+        if self.is_of_none && watermark == EventTime::MAX {
+            self.finish_without_rows()?;
+        }
         Ok(())
     }
 

@@ -176,9 +176,11 @@ pub fn operator(
             Box::new(temporal::TemporalJoin::new(shape, [left_time, right_time], counts, is_single, met)?)
         }
         JoinMethod::Lookup => Box::new(lookup::LookupJoin::new(shape, right_sources)),
-        JoinMethod::Regular { ttl_ms } => {
-            Box::new(regular::RegularJoin::new(shape, ttl_ms, Arc::clone(&context.clock))?)
-        }
+        JoinMethod::Regular { ttl_ms } => Box::new(regular::RegularJoin::new(
+            shape,
+            ttl_ms.unwrap_or(i64::MAX),
+            Arc::clone(&context.clock),
+        )?),
     })
 }
 

@@ -3,6 +3,7 @@
 //! Input      batches
 //! Output     the same rows, until `fetch` rows are out; none afterwards
 //! State      two counts
+//! End        tells the sources when all rows are out, if all tables of the plan stand below it
 //! Emits      at once
 //! Late       ignores event time
 //! Watermark  forwarded unchanged
@@ -10,6 +11,7 @@
 
 use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_tables::batch::Batch;
+use thalweg_sql_tables::connect::job_end::Full;
 
 use super::accounts::Accounts;
 use super::operator::{BatchOperator, Outcome};
@@ -18,14 +20,23 @@ use super::operator::{BatchOperator, Outcome};
 pub struct Limit {
     skip: u64,
     fetch: u64,
+    full: Option<Full>,
     accounts: Accounts,
     out: Option<Batch>,
 }
 
 impl Limit {
-    /// Creates a limit that drops the first `skip` rows, then passes `fetch` rows.
-    pub fn new(skip: u64, fetch: u64) -> Self {
-        Limit { skip, fetch, accounts: Accounts::default(), out: None }
+    /// Creates a limit that drops the first `skip` rows, then passes `fetch` rows. When they are out, it tells so by `full`.
+    pub fn new(skip: u64, fetch: u64, full: Option<Full>) -> Self {
+        let limit = Limit { skip, fetch, full, accounts: Accounts::default(), out: None };
+        limit.tell_if_full();
+        limit
+    }
+
+    fn tell_if_full(&self) {
+        if let Some(full) = self.full.as_ref().filter(|_| self.fetch == 0) {
+            full.tell();
+        }
     }
 }
 
@@ -47,6 +58,7 @@ impl BatchOperator for Limit {
             let (from, count) = (skipped as usize, taken as usize);
             let kinds = batch.kinds.as_ref().map(|kinds| kinds[from..from + count].into());
             self.out = Some(Batch { rows: batch.rows.slice(from, count), kinds, ..batch });
+            self.tell_if_full();
         }
         Ok(())
     }
@@ -69,6 +81,7 @@ impl BatchOperator for Limit {
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         (self.skip, self.fetch) = state.take()?;
+        self.tell_if_full();
         Ok(())
     }
 }

@@ -26,6 +26,7 @@ use thalweg_sql_tables::table::Table;
 
 use super::Now;
 use super::calc::{Calc, schema_of};
+use super::final_rows::FinalRows;
 use super::group::{Group, GroupCalls};
 use super::join::{self, JoinStage};
 use super::limit::Limit;
@@ -47,6 +48,10 @@ pub struct Assembly<'a> {
     context: &'a Context,
     world: &'a World,
     tally: Tally,
+    /// Whether tables give no watermark before their end, so that no row is late.
+    is_batch: bool,
+    /// Index of the plan that is being assembled, until its LIMIT is found that stands over all of its tables.
+    ending: Option<usize>,
     /// Number of operators created so far for each kind, such as `calc`, by which the operators of a kind are
     /// numbered in their names.
     named: BTreeMap<String, usize>,
@@ -72,7 +77,8 @@ fn mark_of(record: &Record<Batch>) -> Option<EventTime> {
 type MarkOf = fn(&Record<Batch>) -> Option<EventTime>;
 
 impl<'a> Assembly<'a> {
-    /// Assembles the plans of a job, each with the sink in which it ends.
+    /// Assembles the plans of a job, each with the sink in which it ends. If `is_batch` is true, tables give no
+    /// watermark before their end, so that no row is late.
     ///
     /// # Errors
     /// [`SqlError`] if a table cannot be opened.
@@ -81,6 +87,7 @@ impl<'a> Assembly<'a> {
         context: &'a Context,
         world: &'a World,
         tally: &Tally,
+        is_batch: bool,
         plans: Vec<(&Plan, Ending)>,
     ) -> Result<()> {
         let mut read: BTreeMap<String, (usize, Vec<usize>)> = BTreeMap::new();
@@ -97,11 +104,14 @@ impl<'a> Assembly<'a> {
             context,
             world,
             tally: tally.clone(),
+            is_batch,
+            ending: None,
             named: BTreeMap::new(),
             shared,
             splits: BTreeMap::new(),
         };
-        for (plan, ending) in plans {
+        for (number, (plan, ending)) in plans.into_iter().enumerate() {
+            assembly.ending = has_limit(plan).then_some(number);
             let stream = assembly.stream(plan)?;
             let name = assembly.name(&ending.name);
             stream.sink(&name, ending.sink);
@@ -204,7 +214,14 @@ impl<'a> Assembly<'a> {
                     Some(first) => Ok(first.union_all(streams).boxed()),
                 }
             }
-            Node::Limit { input, skip, fetch } => self.in_turn(input, Box::new(Limit::new(*skip, *fetch))),
+            Node::Final { input, order, skip, fetch, is_retracting } => {
+                let rows = FinalRows::new(order, *skip, *fetch, *is_retracting, &plan.columns);
+                self.in_turn(input, Box::new(rows.map_err(refused)?))
+            }
+            Node::Limit { input, skip, fetch } => {
+                let full = self.ending.take().map(|part| self.world.end.full(part));
+                self.in_turn(input, Box::new(Limit::new(*skip, *fetch, full)))
+            }
             Node::Sort { input, time, keys } => {
                 self.in_turn(input, Box::new(Sort::new(*time, keys.clone(), &plan.columns)))
             }
@@ -229,6 +246,7 @@ impl<'a> Assembly<'a> {
                     calls: calls.clone(),
                     is_retracting: *is_retracting,
                     ttl_ms: ttl_ms.unwrap_or(i64::MAX),
+                    is_of_none: self.is_batch,
                 };
                 let group =
                     Group::new(group, self.now(), &input.columns, &plan.columns, self.world.hash_seed);
@@ -397,7 +415,8 @@ impl<'a> Assembly<'a> {
         places: &[usize],
         columns: &[Column],
     ) -> Result<Vec<TableSource>> {
-        let reading = Arc::new(Reading::new(table, places, schema_of(columns)));
+        let reading = Reading::new(table, places, schema_of(columns));
+        let reading = Arc::new(if self.is_batch { reading.in_batch() } else { reading });
         let splits = bind_source(table, &reading.from_records, self.world)?;
         self.splits.insert(table.name.clone(), splits.len());
         let source = |rows| {
@@ -405,6 +424,15 @@ impl<'a> Assembly<'a> {
             TableSource::new(reading, rows, clock, self.tally.clone(), self.world.end.clone())
         };
         Ok(splits.into_iter().map(source).collect())
+    }
+}
+
+/// Returns whether a LIMIT of rows stands over all tables of a plan, so that no more rows are needed when it is full.
+pub fn has_limit(plan: &Plan) -> bool {
+    match (&plan.node, &plan.inputs()[..]) {
+        (Node::Limit { .. }, _) => true,
+        (_, [input]) => has_limit(input),
+        _ => false,
     }
 }
 

@@ -17,6 +17,7 @@
 //! | a join without a bound in time | all kinds | inner and semi: as its inputs; others: all kinds |
 //! | a temporal join | left: all kinds; right: whole updates of a table, or rows | as its left input |
 //! | a lookup join | left: all kinds; right: rows | as its left input |
+//! | the final rows of an input that ends | all kinds | rows |
 //! | windows, OVER, LIMIT, ORDER BY, window and interval joins | rows | rows |
 //!
 //! Source: Flink, `FlinkChangelogModeInferenceProgram`; "Dynamic Tables" for the meaning of the kinds; `RankProcessStrategy`.
@@ -142,6 +143,7 @@ impl Rule {
             Node::WindowAggregate { .. } => {
                 Rule::inserts("an aggregate of a window takes rows that are only added")
             }
+            Node::Final { .. } => Rule { accepts: vec![Accepts::All], emits: Changes::NONE },
             Node::Limit { .. } => Rule::inserts("LIMIT takes rows that are only added"),
             Node::Sort { .. } => Rule::inserts("ORDER BY takes rows that are only added"),
             Node::WindowTopN { .. } => Rule::inserts("ROW_NUMBER of a window takes rows that are only added"),
@@ -296,6 +298,7 @@ pub fn source_of_changes(plan: &Plan) -> String {
         | Node::AssignWindows { .. }
         | Node::WindowAggregate { .. }
         | Node::Union(_)
+        | Node::Final { .. }
         | Node::Limit { .. }
         | Node::Sort { .. }
         | Node::WindowTopN { .. }

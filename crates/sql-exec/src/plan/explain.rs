@@ -53,6 +53,9 @@ pub fn shown(plan: &Plan) -> Shown {
     let lived = |ttl_ms: &Option<i64>| {
         ttl_ms.map_or_else(|| "for ever".to_owned(), |ttl| format!("for {}", span(ttl)))
     };
+    let until_end = |ttl_ms: &Option<i64>| {
+        ttl_ms.map_or_else(|| "until the input ends".to_owned(), |ttl| format!("for {}", span(ttl)))
+    };
     let mut details: Vec<(&'static str, String)> = Vec::new();
     let mut state = None;
     let name = match &plan.node {
@@ -125,6 +128,19 @@ pub fn shown(plan: &Plan) -> Shown {
             state = Some("a count".to_owned());
             "Limit"
         }
+        Node::Final { order: by, skip, fetch, .. } => {
+            if !by.is_empty() {
+                details.push(("by", order(by)));
+            }
+            match (*skip, *fetch) {
+                (0, u64::MAX) => {}
+                (0, fetch) => details.push(("rows", fetch.to_string())),
+                (skip, u64::MAX) => details.push(("rows", format!("all behind {skip}"))),
+                (skip, fetch) => details.push(("rows", format!("{fetch} behind {skip}"))),
+            }
+            state = Some("rows until the input ends".to_owned());
+            "Final"
+        }
         Node::Sort { time, keys, .. } => {
             let by: Vec<String> =
                 [name_of(*time)].into_iter().chain(Some(order(keys)).filter(|by| !by.is_empty())).collect();
@@ -156,14 +172,18 @@ pub fn shown(plan: &Plan) -> Shown {
             if !calls.is_empty() {
                 details.push(("calls", shown_calls(calls)));
             }
-            state = Some(format!("accumulators, by key, {}", lived(ttl_ms)));
+            state = Some(format!("accumulators, by key, {}", until_end(ttl_ms)));
             "Group"
         }
         Node::Rank { keys, order: by, from, to, ttl_ms, .. } => {
             details.push(("keys", names(keys)));
             details.push(("by", order(by)));
             details.push(("ranks", format!("{from} to {to}")));
-            state = Some(format!("the first rows, by key, {}", lived(ttl_ms)));
+            // Of one key without a time to live, a top-N holds no more rows than are asked for.
+            state = Some(match ttl_ms {
+                None if keys.is_empty() => "the first rows".to_owned(),
+                ttl_ms => format!("the first rows, by key, {}", until_end(ttl_ms)),
+            });
             "Rank"
         }
         Node::Join { left, right, join } => {
@@ -197,6 +217,9 @@ pub fn shown(plan: &Plan) -> Shown {
                 JoinMethod::Temporal { ttl_ms: None, .. } => {
                     ("TemporalJoin", "versions that may still be asked for, and rows that wait for theirs")
                 }
+                JoinMethod::Temporal { ttl_ms: Some(i64::MAX), .. } => {
+                    ("TemporalJoin", "versions that may still be asked for, and all rows of the left")
+                }
                 JoinMethod::Temporal { ttl_ms: Some(ttl_ms), .. } => {
                     details.push(("ttl", span(*ttl_ms)));
                     let remembers = "versions that may still be asked for, rows that wait for theirs, and rows that were joined, \
@@ -204,7 +227,8 @@ pub fn shown(plan: &Plan) -> Shown {
                     ("TemporalJoin", remembers)
                 }
                 JoinMethod::Lookup => ("LookupJoin", "the table on the right"),
-                JoinMethod::Regular { ttl_ms } => {
+                JoinMethod::Regular { ttl_ms: None } => ("Join", "rows of both sides"),
+                JoinMethod::Regular { ttl_ms: Some(ttl_ms) } => {
                     details.push(("ttl", span(*ttl_ms)));
                     ("Join", "rows of both sides, for the time to live")
                 }

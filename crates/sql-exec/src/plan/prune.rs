@@ -150,6 +150,17 @@ fn pruned_node(columns: Vec<Column>, node: Node, wanted: &[bool]) -> (Vec<Column
             let columns = input.columns.clone();
             (columns, Node::Limit { input: Box::new(input), skip, fetch }, moves)
         }
+        // As with a top-N, rows with equal values in all columns that are read are the same row.
+        Node::Final { input, order, skip, fetch, is_retracting } => {
+            let mut below = wanted.to_vec();
+            order.iter().for_each(|key| below[key.place] = true);
+            keep_one(&mut below);
+            let (input, moves) = pruned(*input, &below);
+            let columns = input.columns.clone();
+            let order = sort_keys(&order, &moves);
+            let node = Node::Final { input: Box::new(input), order, skip, fetch, is_retracting };
+            (columns, node, moves)
+        }
         Node::Sort { input, time, keys } => {
             let mut below = wanted.to_vec();
             below[time] = true;

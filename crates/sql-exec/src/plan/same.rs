@@ -123,6 +123,13 @@ fn facts(plan: &Plan, is_root: bool) -> (&'static str, Facts) {
             facts.add("the greatest number of rows", fetch);
             "Limit"
         }
+        Node::Final { input: _, order, skip, fetch, is_retracting } => {
+            facts.list("sort key", order, sort_text);
+            facts.add("the number of skipped rows", skip);
+            facts.add("the greatest number of rows", fetch);
+            facts.add("the mark for retractions", is_retracting);
+            "Final"
+        }
         Node::Sort { input: _, time, keys } => {
             facts.add("the time column", time);
             facts.list("sort key", keys, sort_text);

@@ -83,6 +83,11 @@ fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> 
             refuse("ROW_NUMBER", input, (0..first.len()).filter(|place| first[*place]))?;
             steady
         }
+        Node::Final { input, .. } => {
+            let places = (0..first.len()).filter(|place| first[*place]);
+            refuse("the answer to a query whose input ends", input, places)?;
+            steady
+        }
         Node::Join { left, right, join } => {
             let second = inputs.get(1).map(Vec::as_slice).unwrap_or_default();
             join_unsteady(join, [(left, first), (right, second)], plan.columns.len())?

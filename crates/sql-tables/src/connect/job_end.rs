@@ -5,23 +5,62 @@
 //! only a part of the result. An unbounded job ends only by being stopped, so a stop does not make it
 //! incomplete.
 //!
+//! A job also ends when no further row can change its result, because the LIMIT of each of its plans has passed all of its
+//! rows. Then the sources end their streams as at the end of their inputs, and the job is complete.
+//!
 //! A source records the cut before it ends its stream. A sink checks for it after the end of that stream, so
 //! the sink sees it.
 
 use std::sync::{Arc, OnceLock};
 
-/// Tells how one job ends: whether it is bounded, and whether a source was asked to end early. Clones share
-/// the state.
+/// Tells how one job ends: whether it is bounded, whether a source was asked to end early, and whether the job needs more
+/// rows. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub struct JobEnd {
     is_bounded: bool,
     is_cut: Arc<OnceLock<()>>,
+    /// Marks of the plans whose LIMIT is full, one for each plan of the job; empty if a plan has no LIMIT over all of its
+    /// tables.
+    are_full: Arc<[OnceLock<()>]>,
+}
+
+/// Tells the sources of a job that the LIMIT of one of its plans is full.
+#[derive(Clone, Debug)]
+pub struct Full {
+    are_full: Arc<[OnceLock<()>]>,
+    plan: usize,
+}
+
+impl Full {
+    /// Records that the LIMIT of the plan has passed all of its rows.
+    pub fn tell(&self) {
+        if let Some(mark) = self.are_full.get(self.plan) {
+            mark.get_or_init(|| ());
+        }
+    }
 }
 
 impl JobEnd {
     /// Creates the state of a job that has not ended. `is_bounded` says whether all of its inputs end.
     pub fn new(is_bounded: bool) -> Self {
-        JobEnd { is_bounded, is_cut: Arc::default() }
+        JobEnd { is_bounded, ..JobEnd::default() }
+    }
+
+    /// Returns the state of a job with `plans` plans, each of which has a LIMIT over all of its tables. So the job ends when
+    /// all of them are full.
+    #[must_use]
+    pub fn of_limits(self, plans: usize) -> Self {
+        JobEnd { are_full: (0..plans).map(|_| OnceLock::new()).collect(), ..self }
+    }
+
+    /// Returns how the LIMIT of the plan with this index, counted from 0, tells that it is full.
+    pub fn full(&self, plan: usize) -> Full {
+        Full { are_full: Arc::clone(&self.are_full), plan }
+    }
+
+    /// Returns whether no further row of any table can change the result of the job.
+    pub(crate) fn has_enough(&self) -> bool {
+        !self.are_full.is_empty() && self.are_full.iter().all(|mark| mark.get().is_some())
     }
 
     /// Returns whether all inputs of the job end.

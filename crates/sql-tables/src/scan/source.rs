@@ -40,6 +40,8 @@ pub struct Reading {
     /// The event time column and the watermark expression. Both refer to the columns that come from the
     /// records, followed by the computed columns.
     time: Option<Timing>,
+    /// Whether the only watermark is that of the end of the table, so that no row is late.
+    is_batch: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -102,7 +104,15 @@ impl Reading {
                 name: table.columns[rowtime.column].name.clone(),
             }),
             from_records,
+            is_batch: false,
         }
+    }
+
+    /// Returns the reading of a table whose only watermark is that of its end, so that none of its rows is late.
+    #[must_use]
+    pub fn in_batch(mut self) -> Self {
+        self.is_batch = true;
+        self
     }
 }
 
@@ -252,6 +262,10 @@ impl TableSource {
                 ScanError::NoTime { table: reading.table.clone(), column: timing.name.clone() }.into()
             );
         }
+        if reading.is_batch {
+            let times = times.as_primitive::<TimestampMillisecondType>().values();
+            return self.cut(&all, &kinds, 0, count, times);
+        }
         let fields: Vec<_> = columns
             .iter()
             .map(|column| arrow::datatypes::Field::new("", column.data_type().clone(), true))
@@ -331,6 +345,10 @@ impl Source for TableSource {
         limit: usize,
         output: &mut O,
     ) -> Result<Polled, Fault> {
+        if self.status != SourceStatus::Ended && self.end.has_enough() {
+            self.status = SourceStatus::Ended;
+            self.unread.clear();
+        }
         let mut left = limit;
         loop {
             while output.room() > 0

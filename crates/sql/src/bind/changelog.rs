@@ -18,6 +18,8 @@ use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, SqlError};
 
+use super::Answers;
+use super::final_rows::{with_final_answer, with_final_rows, with_live_rows};
 use super::over::rank_as_over;
 
 #[cfg(test)]
@@ -64,6 +66,7 @@ pub fn remembered_for_ever(plan: &Plan) -> Vec<String> {
     if let Node::Over { input, keys, frame, ttl_ms: None, .. } = &plan.node
         && !keys.is_empty()
         && !matches!(frame, Frame::Range(Some(_)))
+        && !ends(input)
     {
         let keys: Vec<&str> = keys.iter().map(|place| input.columns[*place].name.as_str()).collect();
         let what = match frame {
@@ -79,25 +82,55 @@ pub fn remembered_for_ever(plan: &Plan) -> Vec<String> {
 }
 
 /// Completes a plan: its operators without windows keep state for `ttl_ms` milliseconds after it was last written.
-/// `None`, and 0 or less, set no time to live.
+/// `None`, and 0 or less, set no time to live. `answers` tells whether changes come out.
 ///
 /// # Errors
 /// [`Code::UnboundedState`] for an operator that would keep rows forever, and [`Code::Unsupported`] for one that does
-/// not accept the changes of its input. The error points at the operator if its place is known.
-pub(super) fn settle(plan: Plan, ttl_ms: Option<i64>) -> Result<Plan> {
-    settled(plan, ttl_ms.filter(|ttl| *ttl > 0)).map(|(plan, _)| plan)
+/// not accept the changes of its input, or for an order that is only known at an end that does not come. The error points
+/// at the operator if its place is known.
+pub(super) fn settle(plan: Plan, ttl_ms: Option<i64>, answers: Answers) -> Result<Plan> {
+    let is_batch = answers == Answers::Final;
+    let is_ending = is_batch || ends(&plan);
+    let is_final = is_ending && answers != Answers::Changes;
+    let settling = Settling { ttl_ms: ttl_ms.filter(|ttl| *ttl > 0), is_final, is_ending };
+    let (plan, emits) = settled(plan, settling)?;
+    Ok(if is_final && !emits.is_none() { with_final_answer(plan) } else { plan })
+}
+
+/// How a plan is completed.
+#[derive(Clone, Copy, Debug)]
+struct Settling {
+    /// How long operators without windows keep state after it was last written, in milliseconds.
+    ttl_ms: Option<i64>,
+    /// Whether ORDER BY and LIMIT of rows that change wait for the end of the input.
+    is_final: bool,
+    /// Whether all tables of the query come to an end.
+    is_ending: bool,
+}
+
+impl Settling {
+    /// Returns whether the state of an operator without a window has a bound: its time to live, or the end of its input.
+    fn bounds(self, plan: &Plan) -> bool {
+        self.ttl_ms.is_some() || self.is_ending || ends(plan)
+    }
 }
 
 /// Completes a plan, and returns it with the kinds of changes that it emits.
-fn settled(plan: Plan, ttl_ms: Option<i64>) -> Result<(Plan, Changes)> {
+fn settled(plan: Plan, settling: Settling) -> Result<(Plan, Changes)> {
     let mut inputs = Vec::new();
     let plan = without_rank(plan).map_inputs(|input| -> Result<Plan> {
-        let (input, emits) = settled(input, ttl_ms)?;
+        let (input, emits) = settled(input, settling)?;
         inputs.push(emits);
         Ok(input)
     })?;
     let at = plan.at;
-    bounded(&plan, ttl_ms).map_err(|error| error.at(at))?;
+    let is_changing = inputs.iter().any(|input: &Changes| !input.is_none());
+    let plan = if settling.is_final {
+        with_final_rows(plan, is_changing)
+    } else {
+        with_live_rows(plan, settling.is_ending)?
+    };
+    bounded(&plan, is_changing, settling).map_err(|error| error.at(at))?;
     for (number, accepts) in Rule::of(&plan, &inputs).accepts.iter().enumerate() {
         let given = inputs.get(number).copied().unwrap_or_default();
         if let (Some(refusal), Some(input)) = (accepts.refusal(given), plan.inputs().get(number)) {
@@ -105,28 +138,28 @@ fn settled(plan: Plan, ttl_ms: Option<i64>) -> Result<(Plan, Changes)> {
             return Err(SqlError::new(Code::Unsupported, message).at(at).help(refusal.help));
         }
     }
-    let plan = finished(plan, &inputs, ttl_ms).map_err(|error| error.at(at))?;
+    let plan = finished(plan, &inputs, settling).map_err(|error| error.at(at))?;
     // A ranking may have become an OVER aggregate over the same input, so its rule is read again.
     let emits = Rule::of(&plan, &inputs).emits;
     Ok((plan, emits))
 }
 
-/// Checks that the state of an operator has a bound, and that its ranking function is supported.
-fn bounded(plan: &Plan, ttl_ms: Option<i64>) -> Result<()> {
+/// Checks that the state of an operator has a bound, and that its ranking function is supported. What an input that ends
+/// leaves behind ends with it, and is bounded by the memory budget. `is_changing` tells whether rows of the input change.
+fn bounded(plan: &Plan, is_changing: bool, settling: Settling) -> Result<()> {
     match &plan.node {
-        // A GROUP BY without keys has one row of state, which ends with its input.
-        Node::Group { input, keys, .. } if ttl_ms.is_none() && !(keys.is_empty() && ends(input)) => {
-            Err(unbounded(
-                "GROUP BY without a window",
-                "group by window_start and window_end of a window function",
-            ))
-        }
+        Node::Group { .. } if !settling.bounds(plan) => Err(unbounded(
+            "GROUP BY without a window",
+            "group by window_start and window_end of a window function",
+        )),
         Node::Rank { from: 1, to: u64::MAX, .. } => Ok(()),
         Node::Rank { function, .. } if *function != RankFunction::RowNumber => {
             let message = format!("the first rows by {} are not supported", function.name());
             Err(SqlError::new(Code::Unsupported, message).help("use ROW_NUMBER"))
         }
-        Node::Rank { .. } if ttl_ms.is_none() => Err(unbounded(
+        // Of rows of one key that are only added, a top-N holds the first ones alone.
+        Node::Rank { keys, .. } if keys.is_empty() && !is_changing => Ok(()),
+        Node::Rank { .. } if !settling.bounds(plan) => Err(unbounded(
             "ROW_NUMBER without a window",
             "partition by window_start and window_end of a window function",
         )),
@@ -135,7 +168,8 @@ fn bounded(plan: &Plan, ttl_ms: Option<i64>) -> Result<()> {
 }
 
 /// Returns an operator with the fields that depend on the changes of its inputs and on the time to live.
-fn finished(plan: Plan, inputs: &[Changes], ttl: Option<i64>) -> Result<Plan> {
+fn finished(plan: Plan, inputs: &[Changes], settling: Settling) -> Result<Plan> {
+    let ttl = settling.ttl_ms;
     let Plan { columns, node, at } = plan;
     let is_retracting = inputs.iter().any(|input| !input.is_none());
     let node = match node {
@@ -144,6 +178,9 @@ fn finished(plan: Plan, inputs: &[Changes], ttl: Option<i64>) -> Result<Plan> {
         }
         Node::Group { input, keys, calls, .. } => {
             Node::Group { input, keys, calls, is_retracting, ttl_ms: ttl }
+        }
+        Node::Final { input, order, skip, fetch, .. } => {
+            Node::Final { input, order, skip, fetch, is_retracting }
         }
         Node::Rank { input, keys, order, function, from: 1, to: u64::MAX, .. } => {
             return Ok(rank_as_over(*input, keys, &order, function, ttl, columns)?.at(at));
@@ -156,13 +193,14 @@ fn finished(plan: Plan, inputs: &[Changes], ttl: Option<i64>) -> Result<Plan> {
             let Join { kind, method, keys, condition } = join;
             let method = match method {
                 JoinMethod::Temporal { left_time, right_time, counts, .. } if left_changes => {
-                    if ttl.is_none() {
+                    if !(settling.bounds(&left) && settling.bounds(&right)) {
                         return Err(unbounded(
                             &format!("a temporal join of rows that {} changes", source_of_changes(&left)),
                             "join rows that are only added",
                         ));
                     }
-                    JoinMethod::Temporal { left_time, right_time, counts, ttl_ms: ttl }
+                    let ttl_ms = ttl.or(Some(i64::MAX));
+                    JoinMethod::Temporal { left_time, right_time, counts, ttl_ms }
                 }
                 method => method,
             };

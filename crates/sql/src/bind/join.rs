@@ -198,7 +198,10 @@ impl Lowering<'_> {
             return Ok(JoinMethod::Interval { left_time, right_time, lower_ms, upper_ms });
         }
         match self.binder.state_ttl_ms {
-            Some(ttl_ms) => Ok(JoinMethod::Regular { ttl_ms }),
+            Some(ttl_ms) => Ok(JoinMethod::Regular { ttl_ms: Some(ttl_ms) }),
+            None if inputs.into_iter().all(|input| self.binder.ends(input)) => {
+                Ok(JoinMethod::Regular { ttl_ms: None })
+            }
             None => {
                 let message = format!("{what} without a bound in time remembers rows without bound");
                 let error = SqlError::new(Code::UnboundedState, message);

@@ -7,6 +7,7 @@
 //!
 //! Source: Flink's documentation, "Window Aggregation", "Window Top-N", "Time Attributes".
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, new_empty_array};
@@ -27,12 +28,13 @@ use thalweg_sql_functions::types::{SqlType, common_type, relabelled};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumnKind};
 
-use super::Binder;
 use super::changelog::{settle, unbounded};
 use super::expression::{Expressions, Scope, argument, is_cast, place_of};
+use super::final_rows::{limited, never_sorted};
 use super::group::{expand, group, grouping_sets, window_aggregate};
 use super::relations::{VersionNode, WindowNode};
 use super::said::said;
+use super::{Answers, Binder};
 use crate::text::plain::{CELL, without_mark};
 use crate::text::script::NESTING_MAX;
 
@@ -43,13 +45,16 @@ type Result<T> = std::result::Result<T, SqlError>;
 /// # Errors
 /// [`SqlError`] for the first fault, or for an operator whose state has no bound.
 pub(super) fn lower(binder: &Binder<'_>, logical: &LogicalPlan) -> Result<Plan> {
-    let lowering = Lowering { binder, expressions: Expressions::new(binder.context) };
-    settle(lowering.plan(logical)?, binder.state_ttl_ms)
+    let expressions = Expressions::new(binder.context);
+    let lowering = Lowering { binder, expressions, is_limited: Cell::new(false) };
+    settle(lowering.plan(logical)?, binder.state_ttl_ms, binder.answers)
 }
 
 pub(super) struct Lowering<'a> {
     pub(super) binder: &'a Binder<'a>,
     pub(super) expressions: Expressions<'a>,
+    /// Whether the plan that is made next stands below a LIMIT, so that an ORDER BY there asks for the first rows.
+    is_limited: Cell<bool>,
 }
 
 impl Lowering<'_> {
@@ -89,7 +94,10 @@ impl Lowering<'_> {
                 let at = first_result(input);
                 // A DISTINCT whose columns include those of a window is an aggregate per window, which needs no time
                 // to live.
-                if matches!(plan.node, Node::Group { .. }) && self.binder.state_ttl_ms.is_none() {
+                if matches!(plan.node, Node::Group { .. })
+                    && self.binder.state_ttl_ms.is_none()
+                    && !self.binder.ends(&plan)
+                {
                     let is_union = matches!(&**input, LogicalPlan::Union(_));
                     let what = if is_union { "UNION without ALL" } else { "DISTINCT without a window" };
                     let help = match is_union {
@@ -273,7 +281,6 @@ impl Lowering<'_> {
     }
 
     fn limit(&self, limit: &Limit) -> Result<Plan> {
-        let input = self.plan(&limit.input)?;
         let number = |expression: &Option<Box<Expr>>| match expression.as_deref() {
             None => Ok(None),
             Some(Expr::Literal(ScalarValue::Int64(Some(number)), _)) if *number >= 0 => {
@@ -289,49 +296,54 @@ impl Lowering<'_> {
         let fetch = fetch.ok_or_else(|| {
             SqlError::new(Code::Unsupported, "OFFSET without LIMIT is not supported").help("add LIMIT")
         })?;
-        let columns = input.columns.clone();
-        Ok(Plan::new(columns, Node::Limit { input: Box::new(input), skip, fetch }))
+        self.is_limited.set(true);
+        let input = self.plan(&limit.input);
+        self.is_limited.set(false);
+        Ok(limited(input?, skip, fetch))
     }
 
+    /// Returns the rows of a query in an order. By event time they can be sorted while they come. By other columns that
+    /// takes an end of the input, or a LIMIT.
     fn sort(&self, sort: &Sort) -> Result<Plan> {
+        let is_limited = self.is_limited.take() || sort.fetch.is_some();
         let input = self.plan(&sort.input)?;
         let scope = self.scope(&sort.input, &input);
-        let mut keys = self.sort_keys(&sort.expr, &scope)?;
+        let width = input.columns.len();
+        let (mut step, mut columns) = (input.identity(), input.columns.clone());
+        let mut keys = Vec::new();
+        for key in &sort.expr {
+            let bound = self.expressions.bind(&key.expr, &scope)?;
+            let place = bound.as_column().unwrap_or_else(|| {
+                columns.push(Column::plain(said(&key.expr), bound.of.clone(), bound.is_nullable));
+                step.push(bound);
+                step.len() - 1
+            });
+            keys.push(SortKey { place, is_descending: !key.asc, is_null_first: key.nulls_first });
+        }
         let at = sort.expr.first().and_then(|key| place_of(&key.expr));
-        let is_by_time = keys
-            .first()
-            .is_some_and(|key| input.columns[key.place].role == Role::Rowtime && !key.is_descending);
-        if !is_by_time {
-            let message = "ORDER BY of an endless stream begins with event time, ascending";
-            let error = SqlError::new(Code::Unsupported, message).at(at);
-            return Err(error.help("rank rows within windows instead: ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ..)"));
+        let is_by_time =
+            keys.first().is_some_and(|key| columns[key.place].role == Role::Rowtime && !key.is_descending);
+        let is_ending = self.binder.ends(&input);
+        let may_be_final = is_ending && self.binder.answers != Answers::Changes;
+        if !is_by_time && !is_limited && !may_be_final {
+            return Err(never_sorted(is_ending).at(at));
         }
-        let time = keys.remove(0).place;
-        let columns = input.columns.clone();
-        let sorted = Plan::new(columns, Node::Sort { input: Box::new(input), time, keys }).at(at);
-        match sort.fetch {
-            None => Ok(sorted),
-            Some(fetch) => {
-                let columns = sorted.columns.clone();
-                let node = Node::Limit { input: Box::new(sorted), skip: 0, fetch: fetch as u64 };
-                Ok(Plan::new(columns, node))
-            }
-        }
-    }
-
-    fn sort_keys(&self, keys: &[datafusion_expr::SortExpr], scope: &Scope<'_>) -> Result<Vec<SortKey>> {
-        let key = |key: &datafusion_expr::SortExpr| {
-            let bound = self.expressions.bind(&key.expr, scope)?;
-            let place = bound.as_column().ok_or_else(|| {
-                let error = SqlError::new(
-                    Code::Unsupported,
-                    format!("ORDER BY takes columns, and {} is an expression", said(&key.expr)),
-                );
-                error.at(place_of(&key.expr)).help("compute it in a sub-query")
-            })?;
-            Ok(SortKey { place, is_descending: !key.asc, is_null_first: key.nulls_first })
+        let is_wider = step.len() > width;
+        let kept: Vec<Typed> = step[..width].to_vec();
+        let names = columns[..width].to_vec();
+        let input = Box::new(if is_wider { input.project(step, columns.clone()) } else { input });
+        let node = if is_by_time {
+            let time = keys.remove(0).place;
+            Node::Sort { input, time, keys }
+        } else {
+            Node::Final { input, order: keys, skip: 0, fetch: u64::MAX, is_retracting: false }
         };
-        keys.iter().map(key).collect()
+        let sorted = Plan::new(columns, node).at(at);
+        let sorted = if is_wider { sorted.project(kept, names) } else { sorted };
+        Ok(match sort.fetch {
+            None => sorted,
+            Some(fetch) => limited(sorted, 0, fetch as u64),
+        })
     }
 
     fn windows(&self, node: &WindowNode) -> Result<Plan> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use thalweg_model::VirtualClock;
+use thalweg_sql::cases::Answer;
 use thalweg_sql::connect::World;
 use thalweg_sql::job;
 use thalweg_sql::session::{Action, Session};
@@ -563,6 +564,64 @@ fn operators_over_inputs() {
         }
     }
     assert_none(&failures, count);
+}
+
+/// Queries with final rows over the view `X`, and references for their rows, in order.
+const FINAL: [(&str, fn(Vec<Row>) -> Rows); 5] = [
+    ("SELECT id, v FROM X ORDER BY v DESC, id LIMIT 3", |mut rows| {
+        rows.sort_by_key(|row| (std::cmp::Reverse(row.v), row.id));
+        rows.iter().take(3).map(|row| text(&[Some(row.id), row.v])).collect()
+    }),
+    ("SELECT id FROM X ORDER BY ts DESC, id LIMIT 4 OFFSET 1", |mut rows| {
+        rows.sort_by_key(|row| (std::cmp::Reverse(row.ts), row.id));
+        rows.iter().skip(1).take(4).map(|row| text(&[Some(row.id)])).collect()
+    }),
+    ("SELECT k, COUNT(*) AS n, SUM(v) FROM X GROUP BY k ORDER BY n, k DESC", |rows| {
+        let mut found: Vec<(Value, Vec<Row>)> = groups(&rows, |row| row.k).into_iter().collect();
+        found.sort_by_key(|(k, rows)| (rows.len(), std::cmp::Reverse(*k)));
+        found.iter().map(|(k, rows)| text(&[*k, count(rows.len()), sum(rows)])).collect()
+    }),
+    ("SELECT DISTINCT k FROM X ORDER BY k", |rows| {
+        groups(&rows, |row| row.k).into_keys().map(|k| text(&[k])).collect()
+    }),
+    ("SELECT * FROM (SELECT v, id FROM X ORDER BY id, v LIMIT 3) AS first ORDER BY v, id", |mut rows| {
+        rows.sort_by_key(|row| (row.id, row.v));
+        rows.truncate(3);
+        rows.sort_by_key(|row| (row.v, row.id));
+        rows.iter().map(|row| text(&[row.v, Some(row.id)])).collect()
+    }),
+];
+
+/// In batch mode, ORDER BY and LIMIT over inputs of any kind give rows that are never changed, in their order.
+#[test]
+fn final_rows_over_inputs() {
+    let mut failures = Vec::new();
+    let mut runs = 0;
+    for seed in seeds() {
+        for (input, (query, reference)) in INPUTS.iter().flat_map(|input| FINAL.map(|case| (input, case))) {
+            runs += 1;
+            let data = Data::new(seed.wrapping_add(runs * 1_000_003));
+            let manner = Draw::new(seed ^ runs).manner();
+            let view = format!("CREATE VIEW X AS {};\n\n--- input I\n", input.query);
+            let cases = tables(&data.text.replacen("\n--- input I\n", &view, 1));
+            let batch = "SET 'execution.runtime-mode' = 'batch';".to_owned();
+            let answer = cases.answer(&[batch], query, manner);
+            let expected = reference((input.rows)(&data));
+            let found = match &answer {
+                Ok(Answer::Rows { rows, planned, .. }) if planned.is_none() => {
+                    Ok(rows.iter().map(|(_, row)| row.clone()).collect::<Rows>())
+                }
+                other => Err(other),
+            };
+            if found.as_ref() != Ok(&expected) {
+                failures.push(format!(
+                    "{}: {query}\nX: {}\n{manner:?}: expected {expected:?}, found {found:?}\n{}",
+                    input.name, input.query, data.text
+                ));
+            }
+        }
+    }
+    assert_none(&failures, runs as usize);
 }
 
 /// All inputs give right results as versions of a temporal join, for which the order of rows matters.

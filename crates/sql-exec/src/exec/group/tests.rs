@@ -17,7 +17,13 @@ fn group(
 ) -> impl Fn(Now) -> Box<dyn BatchOperator> {
     move |now| {
         let columns_out = with_results(&keys, &calls);
-        let group = GroupCalls { keys: keys.clone(), calls: calls.clone(), is_retracting, ttl_ms: TTL_MS };
+        let group = GroupCalls {
+            keys: keys.clone(),
+            calls: calls.clone(),
+            is_retracting,
+            ttl_ms: TTL_MS,
+            is_of_none: false,
+        };
         Box::new(Group::new(group, now, &columns(), &columns_out, 7).unwrap())
     }
 }
@@ -217,4 +223,32 @@ fn state_is_dropped() {
     }
     let bytes = bed.operator.state_bytes();
     assert!(bytes < 2 * most, "{bytes} bytes are held, and {most} were");
+}
+
+/// In batch mode, an aggregate without keys over no rows has a row at the end, also if all of its rows were taken back.
+#[test]
+fn an_aggregate_of_no_rows_has_a_result_in_batch_mode() {
+    let group = |keys: Vec<usize>| {
+        move |now| -> Box<dyn BatchOperator> {
+            let calls = vec![call("COUNT", &[], false), call("SUM", &[V], false)];
+            let columns_out = with_results(&keys, &calls);
+            let keys = keys.clone();
+            let group = GroupCalls { keys, calls, is_retracting: true, ttl_ms: i64::MAX, is_of_none: true };
+            Box::new(Group::new(group, now, &columns(), &columns_out, 7).unwrap())
+        }
+    };
+    let row = In { id: 1, k: None, v: Some(5), ts: 0 };
+    let mut bed = Bed::new(group(Vec::new()));
+    assert!(bed.advance(7).is_empty());
+    assert_eq!(bed.advance(i64::MAX), ["+I 0 NULL"]);
+    let mut bed = Bed::new(group(Vec::new()));
+    assert_eq!(bed.take(&[row], None), ["+I 1 5"]);
+    assert!(bed.advance(i64::MAX).is_empty());
+    let mut bed = Bed::new(group(Vec::new()));
+    let kinds = [RowKind::Insert, RowKind::Delete];
+    assert_eq!(bed.take(&[row, row], Some(&kinds)), ["+I 1 5", "-D 1 5"]);
+    bed.reload(group(Vec::new()));
+    assert_eq!(bed.advance(i64::MAX), ["+I 0 NULL"]);
+    let mut bed = Bed::new(group(vec![K]));
+    assert!(bed.advance(i64::MAX).is_empty(), "there is no key");
 }

@@ -472,6 +472,21 @@ fn operators_without_windows_differ() {
         Node::Limit { input: input(), skip: 0, fetch: 2 },
         "operator 1, Limit: the greatest number of rows is 1, and 2 in the other plan",
     );
+    let last = |order: Vec<SortKey>, skip, fetch, is_retracting| Node::Final {
+        input: input(),
+        order,
+        skip,
+        fetch,
+        is_retracting,
+    };
+    let differ = |other: Node, expected: &str| {
+        let expected = format!("operator 1, Final: {expected} in the other plan");
+        check_node(last(vec![sort_key(0)], 0, 1, true), other, &expected);
+    };
+    differ(last(vec![sort_key(1)], 0, 1, true), "sort key 1 is 0 NULLS FIRST, and 1 NULLS FIRST");
+    differ(last(vec![sort_key(0)], 2, 1, true), "the number of skipped rows is 0, and 2");
+    differ(last(vec![sort_key(0)], 0, 3, true), "the greatest number of rows is 1, and 3");
+    differ(last(vec![sort_key(0)], 0, 1, false), "the mark for retractions is true, and false");
     check_node(
         Node::Sort { input: input(), time: 0, keys: Vec::new() },
         Node::Sort { input: input(), time: 1, keys: Vec::new() },
@@ -488,7 +503,7 @@ fn operators_without_windows_differ() {
 fn joins_differ() {
     let regular = || Join {
         kind: JoinKind::Inner,
-        method: JoinMethod::Regular { ttl_ms: 1 },
+        method: JoinMethod::Regular { ttl_ms: Some(1) },
         keys: vec![JoinKey { left: int(0), right: int(1), is_null_equal: false }],
         condition: None,
     };
@@ -501,10 +516,10 @@ fn joins_differ() {
     };
     differ(&|join| join.kind = JoinKind::Left, "the kind is Inner, and Left");
     differ(
-        &|join| join.method = JoinMethod::Regular { ttl_ms: 2 },
-        "the method is Regular { ttl_ms: 1 }, and Regular { ttl_ms: 2 }",
+        &|join| join.method = JoinMethod::Regular { ttl_ms: Some(2) },
+        "the method is Regular { ttl_ms: Some(1) }, and Regular { ttl_ms: Some(2) }",
     );
-    differ(&|join| join.method = JoinMethod::Lookup, "the method is Regular { ttl_ms: 1 }, and Lookup");
+    differ(&|join| join.method = JoinMethod::Lookup, "the method is Regular { ttl_ms: Some(1) }, and Lookup");
     differ(&|join| join.keys.clear(), "the number of keys is 1, and 0");
     differ(&|join| join.keys[0].left = int(1), "key 1 is $0: INT = $1: INT, and $1: INT = $1: INT");
     differ(

@@ -9,7 +9,7 @@ use thalweg_sql_functions::expression::Named;
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_tables::error::SqlError;
 
-use crate::bind::{Binder, Views, declare};
+use crate::bind::{Answers, Binder, Views, declare};
 use crate::catalog::{Catalog, Entry, View};
 use crate::text::script::{Statement, parse};
 
@@ -36,7 +36,13 @@ fn planned(query: &str, state_ttl_ms: Option<i64>) -> Result<Plan, SqlError> {
     let mut catalog = Catalog::default();
     let views = Views::default();
     for placed in parse(&format!("{TABLES}{query}")).unwrap() {
-        let binder = Binder { catalog: &catalog, context: &context, state_ttl_ms, views: &views };
+        let binder = Binder {
+            catalog: &catalog,
+            context: &context,
+            state_ttl_ms,
+            answers: Answers::Changes,
+            views: &views,
+        };
         match placed.statement {
             Statement::CreateTable(create) => {
                 let table = declare(&binder, &create).unwrap();
@@ -73,7 +79,8 @@ fn shown((left, right, join): &(&[Column], &[Column], &Join)) -> String {
             format!("temporal{counts}")
         }
         JoinMethod::Lookup => "lookup".to_owned(),
-        JoinMethod::Regular { ttl_ms } => format!("regular {ttl_ms}"),
+        JoinMethod::Regular { ttl_ms: Some(ttl_ms) } => format!("regular {ttl_ms}"),
+        JoinMethod::Regular { ttl_ms: None } => "regular".to_owned(),
     };
     let of_left = |place: usize| format!("l.{}", left[place].name);
     let of_right = |place: usize| format!("r.{}", right[place].name);

@@ -9,7 +9,7 @@ use thalweg_sql_functions::expression::Named;
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_tables::error::SqlError;
 
-use crate::bind::{Binder, Views, declare};
+use crate::bind::{Answers, Binder, Views, declare};
 use crate::catalog::{Catalog, Entry};
 use crate::text::script::{self, Statement};
 
@@ -27,16 +27,27 @@ pub(in crate::bind) fn planned(query: &str, ttl_ms: Option<i64>) -> Result<Plan,
     let mut catalog = Catalog::default();
     for statement in script::parse(TABLES).unwrap() {
         let Statement::CreateTable(create) = &statement.statement else { panic!("no table") };
-        let binder =
-            Binder { catalog: &catalog, context: &context, state_ttl_ms: None, views: &Views::default() };
+        let binder = Binder {
+            catalog: &catalog,
+            context: &context,
+            state_ttl_ms: None,
+            answers: Answers::Changes,
+            views: &Views::default(),
+        };
         let table = declare(&binder, create).unwrap();
         catalog.add(&create.name, Entry::Table(Arc::new(table)), false).unwrap();
     }
     let statements = script::parse(query).unwrap();
     let [statement] = &statements[..] else { panic!("{query} is no single statement") };
     let Statement::Query(query) = &statement.statement else { panic!("no query") };
-    Binder { catalog: &catalog, context: &context, state_ttl_ms: ttl_ms, views: &Views::default() }
-        .query(query)
+    Binder {
+        catalog: &catalog,
+        context: &context,
+        state_ttl_ms: ttl_ms,
+        answers: Answers::Changes,
+        views: &Views::default(),
+    }
+    .query(query)
 }
 
 /// A plan on one line, from the result back: what each operator is asked for, with the names of its columns.

@@ -8,7 +8,7 @@ use super::*;
 const TTL_MS: i64 = 100;
 
 fn make(kind: JoinKind, on: On, context: &Context) -> Box<dyn JoinOperator> {
-    joined(kind, on, JoinMethod::Regular { ttl_ms: TTL_MS }, context)
+    joined(kind, on, JoinMethod::Regular { ttl_ms: Some(TTL_MS) }, context)
 }
 
 /// Generates changes of both inputs: rows that are added, and retractions of present rows.

@@ -1,0 +1,277 @@
+//! Final rows: the rows that are left of the input when it has ended, sorted, and a part of them.
+//!
+//! Input      batches of rows, or of changes
+//! Output     rows that are never changed, in the requested order
+//! State      the rows that are there so far; if rows are only added, at most as many as are requested
+//! Emits      at the end of the input
+//! Late       ignores event time
+//! Watermark  held back until the last one, since rows of any event time come out at the end
+//! Cost       per row a search in a tree of the rows
+//! Source     Flink, "Execution Mode (Batch/Streaming)", "ORDER BY clause", "LIMIT clause"
+//!
+//! Rows that are equal by the order are sorted by all columns from left to right. So the output, and the part of it that
+//! LIMIT passes, do not depend on the order in which rows arrive.
+//!
+//! A retraction takes away an equal row. It may come before the row itself, for example from another input of a union;
+//! then both cancel each other.
+
+use std::collections::BTreeMap;
+
+use arrow::array::ArrayRef;
+use arrow::compute::SortOptions;
+use arrow::datatypes::SchemaRef;
+use arrow::row::{RowConverter, Rows, SortField};
+use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
+
+use super::accounts::Accounts;
+use super::calc::schema_of;
+use super::operator::{BatchOperator, Outcome};
+use crate::plan::{Column, SortKey};
+
+#[cfg(test)]
+mod tests;
+
+/// Operator that emits the rows that are left when its input has ended.
+pub struct FinalRows {
+    /// Indexes of the columns by which rows are sorted.
+    order: Vec<usize>,
+    /// Converts a row to bytes that sort as the row does: first the columns of the order, then all columns.
+    converter: RowConverter,
+    schema: SchemaRef,
+    /// Rows as bytes, each with the number of its occurrences. The number is below zero if more equal rows were
+    /// retracted than came so far.
+    rows: BTreeMap<Box<[u8]>, i64>,
+    /// Number of rows that are held, if rows are only added.
+    count: u64,
+    /// Whether the input may retract rows.
+    is_retracting: bool,
+    /// Number of rows that are still to be left out at the start of the output.
+    skip: u64,
+    /// Number of rows that may still be emitted after them.
+    fetch: u64,
+    /// Whether the input has ended, so that rows are emitted.
+    has_ended: bool,
+    bytes: usize,
+    accounts: Accounts,
+}
+
+impl FinalRows {
+    /// Creates an operator for rows with the columns `columns`. It leaves out the first `skip` rows by `order`, and
+    /// emits at most `fetch` rows after them.
+    ///
+    /// # Errors
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type that cannot be
+    /// kept; all SQL types can.
+    pub fn new(
+        order: &[SortKey],
+        skip: u64,
+        fetch: u64,
+        is_retracting: bool,
+        columns: &[Column],
+    ) -> Outcome<Self> {
+        let by_order = order.iter().map(|key| {
+            let options = SortOptions { descending: key.is_descending, nulls_first: key.is_null_first };
+            SortField::new_with_options(columns[key.place].of.arrow(), options)
+        });
+        let whole = columns.iter().map(|column| SortField::new(column.of.arrow()));
+        Ok(FinalRows {
+            order: order.iter().map(|key| key.place).collect(),
+            converter: RowConverter::new(by_order.chain(whole).collect()).map_err(arrow_error)?,
+            schema: schema_of(columns),
+            rows: BTreeMap::new(),
+            count: 0,
+            is_retracting,
+            skip,
+            fetch,
+            has_ended: false,
+            bytes: 0,
+            accounts: Accounts::default(),
+        })
+    }
+
+    /// Adds a row, or takes one away.
+    fn change(&mut self, row: &[u8], by: i64) {
+        let count = self.rows.get_mut(row);
+        let is_new = count.is_none();
+        match count {
+            Some(count) => *count += by,
+            None => {
+                self.bytes += entry_bytes(row);
+                self.rows.insert(row.into(), by);
+            }
+        }
+        if !is_new && self.rows.get(row) == Some(&0) {
+            self.rows.remove(row);
+            self.bytes -= entry_bytes(row);
+        }
+    }
+
+    /// Adds a row of an input whose rows are only added, unless enough rows come before it by the order.
+    fn add(&mut self, row: &[u8]) -> bool {
+        let most = self.skip.saturating_add(self.fetch);
+        let is_full = self.count >= most;
+        if is_full && self.rows.last_key_value().is_none_or(|(last, _)| **last <= *row) {
+            return false;
+        }
+        self.change(row, 1);
+        self.count += 1;
+        if is_full && let Some(mut last) = self.rows.last_entry() {
+            self.count -= 1;
+            *last.get_mut() -= 1;
+            if *last.get() == 0 {
+                let (gone, _) = last.remove_entry();
+                self.bytes -= entry_bytes(&gone);
+            }
+        }
+        true
+    }
+
+    fn note_bytes(&mut self) {
+        self.accounts.hold(self.bytes);
+    }
+
+    /// Takes the next rows of the output out of the state: at most as many as a batch holds.
+    fn take_rows(&mut self) -> Vec<(Box<[u8]>, usize)> {
+        let (mut taken, mut left) = (Vec::new(), BATCH_ROWS_MAX as u64);
+        while left > 0
+            && self.fetch > 0
+            && let Some(mut first) = self.rows.first_entry()
+        {
+            let mut count = u64::try_from(*first.get()).unwrap_or_default();
+            let skipped = count.min(self.skip);
+            self.skip -= skipped;
+            count -= skipped;
+            let passed = count.min(self.fetch).min(left);
+            self.fetch -= passed;
+            left -= passed;
+            count -= passed;
+            let is_done = count == 0 || self.fetch == 0;
+            *first.get_mut() = i64::try_from(count).unwrap_or(i64::MAX);
+            let row = if is_done {
+                let (row, _) = first.remove_entry();
+                self.bytes -= entry_bytes(&row);
+                row
+            } else {
+                first.key().clone()
+            };
+            if passed > 0 {
+                taken.push((row, passed as usize));
+            }
+        }
+        if self.fetch == 0 {
+            self.rows.clear();
+            self.bytes = 0;
+        }
+        taken
+    }
+}
+
+/// Returns the bytes of a held row. The nodes of the tree are half full if rows come in order, and two thirds full if they
+/// do not; a value between both is assumed.
+fn entry_bytes(row: &[u8]) -> usize {
+    size_of::<(Box<[u8]>, i64)>() * 7 / 4 + heap_bytes(row.len())
+}
+
+impl BatchOperator for FinalRows {
+    fn name(&self) -> &str {
+        "final"
+    }
+
+    fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
+        let columns: Vec<ArrayRef> = self
+            .order
+            .iter()
+            .map(|place| batch.rows.column(*place))
+            .chain(batch.rows.columns())
+            .cloned()
+            .collect();
+        let rows: Rows = self.converter.convert_columns(&columns).map_err(arrow_error)?;
+        self.accounts.counts.read += batch.len() as u64;
+        for (at, row) in rows.iter().enumerate() {
+            let is_kept = if self.is_retracting {
+                let comes = matches!(batch.kind(at), RowKind::Insert | RowKind::UpdateAfter);
+                self.change(row.data(), if comes { 1 } else { -1 });
+                true
+            } else {
+                self.add(row.data())
+            };
+            if is_kept {
+                self.accounts.counts.folded += 1;
+            } else {
+                self.accounts.counts.filtered += 1;
+            }
+        }
+        self.note_bytes();
+        Ok(())
+    }
+
+    fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
+        self.has_ended |= watermark == EventTime::MAX;
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        if !self.has_ended {
+            return Ok(None);
+        }
+        let taken = self.take_rows();
+        self.note_bytes();
+        if taken.is_empty() {
+            return Ok(None);
+        }
+        let parser = self.converter.parser();
+        let rows = taken
+            .iter()
+            .flat_map(|(row, count)| std::iter::repeat_n(row, *count))
+            .map(|row| parser.parse(row));
+        let columns = self.converter.convert_rows(rows).map_err(arrow_error)?;
+        let count = taken.iter().map(|(_, count)| count).sum();
+        let columns = columns.into_iter().skip(self.order.len()).collect();
+        batch_of(&self.schema, columns, count).map(|rows| Some(Batch::new(rows)))
+    }
+
+    fn emits_own_times(&self) -> bool {
+        true
+    }
+
+    fn forward(&self, _watermark: EventTime) -> EventTime {
+        EventTime::MIN
+    }
+
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
+    }
+
+    /// Saves the state. Called between batches.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&(ROW_FORMAT, self.skip, self.fetch, self.has_ended, self.rows.len()))?;
+        for (row, count) in &self.rows {
+            state.put(&(row, count))?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        check_row_format(state)?;
+        let rows: usize;
+        (self.skip, self.fetch, self.has_ended, rows) = state.take()?;
+        self.rows.clear();
+        (self.bytes, self.count) = (0, 0);
+        for _ in 0..rows {
+            let (row, count): (Box<[u8]>, i64) = state.take()?;
+            self.bytes += entry_bytes(&row);
+            self.count += u64::try_from(count).unwrap_or_default();
+            self.rows.insert(row, count);
+        }
+        self.note_bytes();
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! Final rows and live rows: what ORDER BY, LIMIT and changing rows become, depending on whether the answer of a query
+//! waits for the end of its input.
+//!
+//! Planning makes a [`Node::Final`] of each ORDER BY that does not begin with event time, and gives it the LIMIT above.
+//! If answers wait for the end, it stays. Else it becomes a top-N, whose rows change, or is refused without a LIMIT.
+//!
+//! Source: Flink, "Execution Mode (Batch/Streaming)"; `StreamExecSortLimit` for the top-N.
+
+use datafusion_common::ScalarValue;
+use thalweg_sql_exec::plan::{Node, Plan, RankFunction, SortKey};
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::error::{Code, SqlError};
+
+/// Returns the rows that are left of a plan when its input has ended. Columns that have another value at each call, such
+/// as RAND(), are computed behind them, since a row would not be equal to its retraction otherwise.
+pub(super) fn with_final_answer(plan: Plan) -> Plan {
+    let Plan { columns, node, at } = plan;
+    match node {
+        Node::Calc { input, conditions, outputs }
+            if !outputs.iter().all(Typed::is_deterministic)
+                && conditions.iter().all(Typed::is_deterministic) =>
+        {
+            let input = Box::new(with_final_answer(*input));
+            Plan { columns, node: Node::Calc { input, conditions, outputs }, at }
+        }
+        node => final_rows(Plan { columns, node, at }, Vec::new(), 0, u64::MAX),
+    }
+}
+
+fn final_rows(input: Plan, order: Vec<SortKey>, skip: u64, fetch: u64) -> Plan {
+    let columns = input.columns.clone();
+    let at = input.at;
+    let node = Node::Final { input: Box::new(input), order, skip, fetch, is_retracting: true };
+    Plan::new(columns, node).at(at)
+}
+
+/// Lets an ORDER BY and a LIMIT wait for the end of their input. `is_changing` tells whether its rows change.
+pub(super) fn with_final_rows(plan: Plan, is_changing: bool) -> Plan {
+    let Plan { columns, node, at } = plan;
+    match node {
+        Node::Sort { input, time, keys } if is_changing => {
+            let by_time = SortKey { place: time, is_descending: false, is_null_first: true };
+            final_rows(*input, [by_time].into_iter().chain(keys).collect(), 0, u64::MAX)
+        }
+        Node::Limit { input, skip, fetch } if is_changing => final_rows(*input, Vec::new(), skip, fetch),
+        Node::Limit { input, skip, fetch } => limited(*input, skip, fetch),
+        node => Plan { columns, node, at },
+    }
+}
+
+/// Returns a LIMIT over a plan. An ORDER BY below it that waits for the end of its input takes it over.
+pub(super) fn limited(plan: Plan, skip: u64, fetch: u64) -> Plan {
+    pushed_down(plan, skip, fetch).unwrap_or_else(|plan| {
+        let columns = plan.columns.clone();
+        Plan::new(columns, Node::Limit { input: plan, skip, fetch })
+    })
+}
+
+/// Gives a LIMIT to the sorted rows at the bottom of projections. Gives the plan back if there are none.
+fn pushed_down(plan: Plan, skip: u64, fetch: u64) -> Result<Plan, Box<Plan>> {
+    let Plan { columns, node, at } = plan;
+    match node {
+        Node::Final { input, order, skip: 0, fetch: u64::MAX, is_retracting } => {
+            Ok(Plan { columns, node: Node::Final { input, order, skip, fetch, is_retracting }, at })
+        }
+        Node::Calc { input, conditions, outputs } if conditions.is_empty() => {
+            let calc = |input| Plan { columns, node: Node::Calc { input, conditions, outputs }, at };
+            match pushed_down(*input, skip, fetch) {
+                Ok(input) => Ok(calc(Box::new(input))),
+                Err(input) => Err(Box::new(calc(input))),
+            }
+        }
+        node => Err(Box::new(Plan { columns, node, at })),
+    }
+}
+
+/// Turns the first rows by an order into a top-N, whose rows change while the input goes on. `is_ending` tells whether all
+/// tables of the query end.
+///
+/// # Errors
+/// [`Code::Unsupported`] for an ORDER BY without LIMIT.
+pub(super) fn with_live_rows(plan: Plan, is_ending: bool) -> Result<Plan, SqlError> {
+    let Plan { columns, node, at } = plan;
+    let node = match node {
+        Node::Final { fetch: u64::MAX, .. } => return Err(never_sorted(is_ending).at(at)),
+        Node::Final { input, fetch: 0, .. } => {
+            let never = Typed::literal(ScalarValue::Boolean(Some(false)), SqlType::Boolean);
+            return Ok(input.filter(never));
+        }
+        Node::Final { input, order, skip, fetch, .. } => Node::Rank {
+            input,
+            keys: Vec::new(),
+            order,
+            function: RankFunction::RowNumber,
+            from: skip.saturating_add(1),
+            to: skip.saturating_add(fetch),
+            has_rank: false,
+            is_retracting: false,
+            ttl_ms: None,
+        },
+        node => node,
+    };
+    Ok(Plan { columns, node, at })
+}
+
+/// Returns the error for an ORDER BY without LIMIT whose answer is not known before the end of the input. `is_ending`
+/// tells whether there is such an end.
+pub(super) fn never_sorted(is_ending: bool) -> SqlError {
+    if is_ending {
+        let message = "ORDER BY of rows that come out as they are found begins with event time, ascending";
+        return SqlError::new(Code::Unsupported, message)
+            .help("add LIMIT, or wait for the end of the input: SET 'execution.runtime-mode' = 'batch'");
+    }
+    SqlError::new(Code::Unsupported, "ORDER BY of an endless stream begins with event time, ascending").help(
+        "add LIMIT, or rank rows within windows: ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ..)",
+    )
+}
