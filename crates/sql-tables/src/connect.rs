@@ -343,8 +343,9 @@ impl Portable {
     }
 }
 
-/// The abilities of a table, by its connector, format and options.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The abilities of a table, by its connector, format and options. Code that treats tables of one connector in a
+/// way of its own asks for an ability, and not for the name of the connector.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Abilities {
     /// Whether a query can read from the table.
     pub reads: bool,
@@ -356,6 +357,21 @@ pub struct Abilities {
     pub gives_changes: bool,
     /// Whether updates and deletes may be written to the table.
     pub takes_changes: bool,
+    /// The standard stream of the process that the table reads or writes; `None` for other tables.
+    pub stream: Option<StandardStream>,
+    /// Whether the rows of a query are written as one file, which the option `path` names.
+    pub writes_one_file: bool,
+}
+
+/// A standard stream of the process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StandardStream {
+    /// The standard input, which one table of a run can read.
+    Input,
+    /// The standard output.
+    Output,
+    /// The standard error output.
+    Error,
 }
 
 /// Opens the splits of a table, the parts that are read in parallel. Each split gives the table columns with
@@ -450,20 +466,22 @@ struct Connector {
     name: &'static str,
     /// True if Flink has a connector of this name.
     is_portable: bool,
+    /// True if tables of the connector may be PARTITIONED BY columns.
+    has_partitions: bool,
     bind: for<'a> fn(&mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError>,
 }
 
 /// All connectors that a table can name in its option `connector`.
 static CONNECTORS: &[Connector] = &[
-    Connector { name: "blackhole", is_portable: true, bind: blackhole::bind },
-    Connector { name: "datagen", is_portable: true, bind: datagen::bind },
-    Connector { name: "filesystem", is_portable: true, bind: filesystem::bind },
-    Connector { name: "nexmark", is_portable: true, bind: nexmark::bind },
-    Connector { name: "print", is_portable: true, bind: print::bind },
-    Connector { name: "socket", is_portable: false, bind: socket::bind },
-    Connector { name: "stdin", is_portable: false, bind: standard::bind_stdin },
-    Connector { name: "stdout", is_portable: false, bind: standard::bind_stdout },
-    Connector { name: "ysb", is_portable: false, bind: ysb::bind },
+    Connector { name: "blackhole", is_portable: true, has_partitions: false, bind: blackhole::bind },
+    Connector { name: "datagen", is_portable: true, has_partitions: false, bind: datagen::bind },
+    Connector { name: "filesystem", is_portable: true, has_partitions: true, bind: filesystem::bind },
+    Connector { name: "nexmark", is_portable: true, has_partitions: false, bind: nexmark::bind },
+    Connector { name: "print", is_portable: true, has_partitions: false, bind: print::bind },
+    Connector { name: "socket", is_portable: false, has_partitions: false, bind: socket::bind },
+    Connector { name: "stdin", is_portable: false, has_partitions: false, bind: standard::bind_stdin },
+    Connector { name: "stdout", is_portable: false, has_partitions: false, bind: standard::bind_stdout },
+    Connector { name: "ysb", is_portable: false, has_partitions: false, bind: ysb::bind },
 ];
 
 /// A table whose options were read and are valid.
@@ -495,7 +513,7 @@ fn connect(table: &Table) -> Result<(Box<dyn Connection + '_>, &str), SqlError> 
     let mut given = Given::new(table);
     let name = given.connector()?;
     let connector = find(name, given.place("connector"))?;
-    if !table.partitioned_by.is_empty() && connector.name != "filesystem" {
+    if !table.partitioned_by.is_empty() && !connector.has_partitions {
         let message = format!("the connector '{name}' has no partitions");
         return Err(SqlError::new(Code::Invalid, message)
             .at(given.place("connector"))

@@ -7,6 +7,7 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use thalweg_memory::sync::{Arc, AtomicBool, Ordering};
+use thalweg_sql::connect::{StandardStream, check_sink};
 use thalweg_sql::session::Job;
 use thalweg_sql::table::Table;
 
@@ -26,7 +27,8 @@ impl Gone {
 
     /// Returns whether the error of a job only means that the reader has closed standard output.
     pub fn is_all(&self, job: &Job, code: &str) -> bool {
-        let is_there = |table: &Option<Arc<Table>>| Stream::of(table.as_deref()) == Stream::Stdout;
+        let is_there =
+            |table: &Option<Arc<Table>>| stream_of(table.as_deref()) == Some(StandardStream::Output);
         code == "SINK_CLOSED"
             && self.0.load(Ordering::Relaxed)
             && job.parts.iter().all(|part| is_there(&part.into))
@@ -54,41 +56,20 @@ impl Write for Stdout {
     }
 }
 
-/// Standard stream to which the rows of a job go.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stream {
-    Stdout,
-    Stderr,
-    Neither,
-}
-
-impl Stream {
-    /// Returns the standard stream to which rows for `table` are written. Without a table, rows are shown on
-    /// standard output.
-    fn of(table: Option<&Table>) -> Stream {
-        let option =
-            |key: &str| table.and_then(|table| table.options.get(key)).map(|option| option.value.as_str());
-        match option("connector") {
-            _ if table.is_none() => Stream::Stdout,
-            Some("stdout") => Stream::Stdout,
-            Some("print") => match option("standard-error") {
-                Some(is) if is.trim().eq_ignore_ascii_case("true") => Stream::Stderr,
-                _ => Stream::Stdout,
-            },
-            _ => Stream::Neither,
-        }
-    }
-
-    fn is_terminal(self) -> bool {
-        match self {
-            Stream::Stdout => io::stdout().is_terminal(),
-            Stream::Stderr => io::stderr().is_terminal(),
-            Stream::Neither => false,
-        }
+/// Returns the standard stream to which rows for `table` are written, if they are written to one. Without a table,
+/// rows are shown on standard output.
+fn stream_of(table: Option<&Table>) -> Option<StandardStream> {
+    match table {
+        None => Some(StandardStream::Output),
+        Some(table) => check_sink(table).ok()?.stream,
     }
 }
 
 /// Returns whether rows of a job go to a terminal, where a line of progress would stand among them.
 pub fn shows_rows_on_terminal(job: &Job) -> bool {
-    job.parts.iter().any(|part| Stream::of(part.into.as_deref()).is_terminal())
+    job.parts.iter().any(|part| match stream_of(part.into.as_deref()) {
+        Some(StandardStream::Output) => io::stdout().is_terminal(),
+        Some(StandardStream::Error) => io::stderr().is_terminal(),
+        Some(StandardStream::Input) | None => false,
+    })
 }

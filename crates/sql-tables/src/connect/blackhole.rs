@@ -21,7 +21,7 @@ struct Blackhole;
 
 impl Connection for Blackhole {
     fn abilities(&self) -> Abilities {
-        Abilities { reads: false, writes: true, is_bounded: false, gives_changes: false, takes_changes: true }
+        Abilities { writes: true, takes_changes: true, ..Abilities::default() }
     }
 
     fn sink(&self, _: &[usize], _: &World) -> Result<Box<dyn RowSink>, SqlError> {

@@ -105,7 +105,7 @@ struct DataGen<'a> {
 impl Connection for DataGen<'_> {
     fn abilities(&self) -> Abilities {
         let is_bounded = self.rows_max.is_some();
-        Abilities { reads: true, writes: false, is_bounded, gives_changes: false, takes_changes: false }
+        Abilities { reads: true, is_bounded, ..Abilities::default() }
     }
 
     fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {

@@ -281,7 +281,15 @@ impl Connection for FileSystem<'_> {
             FileFormat::Parquet(_) => false,
         };
         let is_bounded = self.watch.is_none();
-        Abilities { reads: true, writes: true, is_bounded, gives_changes: changes, takes_changes: changes }
+        Abilities {
+            reads: true,
+            writes: true,
+            is_bounded,
+            gives_changes: changes,
+            takes_changes: changes,
+            writes_one_file: self.is_single,
+            ..Abilities::default()
+        }
     }
 
     fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {

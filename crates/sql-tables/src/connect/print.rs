@@ -22,7 +22,7 @@ use super::java::{JavaText, Use};
 use super::layout::check_metadata;
 use super::options::Given;
 use super::standard::{Shared, failed};
-use super::{Abilities, Connection, Output, RowSink, World};
+use super::{Abilities, Connection, Output, RowSink, StandardStream, World};
 use crate::error::SqlError;
 use crate::table::Table;
 
@@ -45,7 +45,8 @@ struct Print<'a> {
 
 impl Connection for Print<'_> {
     fn abilities(&self) -> Abilities {
-        Abilities { reads: false, writes: true, is_bounded: false, gives_changes: false, takes_changes: true }
+        let stream = Some(if self.is_error { StandardStream::Error } else { StandardStream::Output });
+        Abilities { writes: true, takes_changes: true, stream, ..Abilities::default() }
     }
 
     fn sink(&self, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {

@@ -68,9 +68,9 @@ impl Connection for Socket<'_> {
         Abilities {
             reads: true,
             writes: true,
-            is_bounded: false,
             gives_changes: changes,
             takes_changes: changes,
+            ..Abilities::default()
         }
     }
 

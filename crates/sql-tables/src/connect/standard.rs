@@ -21,7 +21,7 @@ use super::bad::BadOptions;
 use super::feed::{Feed, Stream};
 use super::layout::{bind_format, check_metadata, record_places};
 use super::options::Given;
-use super::{Abilities, Connection, Output, RowSink, World};
+use super::{Abilities, Connection, Output, RowSink, StandardStream, World};
 use crate::error::{Code, SqlError};
 use crate::scan::rows::RowSource;
 
@@ -56,7 +56,8 @@ struct Stdin<'a>(Stream<'a>);
 impl Connection for Stdin<'_> {
     fn abilities(&self) -> Abilities {
         let gives_changes = self.0.format.is_changelog();
-        Abilities { reads: true, writes: false, is_bounded: false, gives_changes, takes_changes: false }
+        let stream = Some(StandardStream::Input);
+        Abilities { reads: true, gives_changes, stream, ..Abilities::default() }
     }
 
     fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
@@ -84,7 +85,8 @@ struct Stdout<'a> {
 impl Connection for Stdout<'_> {
     fn abilities(&self) -> Abilities {
         let takes_changes = self.format.is_changelog();
-        Abilities { reads: false, writes: true, is_bounded: false, gives_changes: false, takes_changes }
+        let stream = Some(StandardStream::Output);
+        Abilities { writes: true, takes_changes, stream, ..Abilities::default() }
     }
 
     fn sink(&self, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {

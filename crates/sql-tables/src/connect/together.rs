@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::World;
 use super::files::{Purpose, absolute};
+use super::{StandardStream, World, check_sink, check_source};
 use crate::error::{Code, Place, SqlError};
 use crate::table::Table;
 
@@ -51,13 +51,15 @@ impl<'a> Together<'a> {
         {
             self.takes(file.trim(), table, option.place, Purpose::BadRecords)?;
         }
-        let Some(connector) = table.options.get("connector").filter(|connector| connector.value == "stdin")
-        else {
+        let reads_stdin =
+            check_source(table).is_ok_and(|abilities| abilities.stream == Some(StandardStream::Input));
+        if !reads_stdin {
             return Ok(());
-        };
+        }
+        let place = table.options.get("connector").map(|connector| connector.place);
         let refused = |why: String, help: &str| {
             let message = format!("the standard input is not `{}`'s to read: {why}", table.name);
-            Err(SqlError::new(Code::Invalid, message).at(connector.place).help(help))
+            Err(SqlError::new(Code::Invalid, message).at(place).help(help))
         };
         match &self.stdin {
             Stdin::Free => {
@@ -85,15 +87,12 @@ impl<'a> Together<'a> {
     /// # Errors
     /// [`Code::Invalid`] if this table and another one write to the same file.
     pub fn writes(&mut self, table: &Table) -> Result<(), SqlError> {
-        let is = |key: &str, value: &str| {
-            table.options.get(key).is_some_and(|option| option.value.trim().eq_ignore_ascii_case(value))
-        };
-        let path = table.options.get("path");
-        let Some(path) = path.filter(|_| is("connector", "filesystem") && is("thalweg.single-file", "true"))
-        else {
-            return Ok(());
-        };
-        self.takes(&path.value, table, path.place, Purpose::Rows)
+        match table.options.get("path") {
+            Some(path) if check_sink(table).is_ok_and(|abilities| abilities.writes_one_file) => {
+                self.takes(&path.value, table, path.place, Purpose::Rows)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Records that a table writes a file, its rows or its bad records. Fails if the file is already written,

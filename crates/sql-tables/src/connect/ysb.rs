@@ -128,7 +128,7 @@ struct Ysb<'a> {
 impl Connection for Ysb<'_> {
     fn abilities(&self) -> Abilities {
         let is_bounded = self.rows_max.is_some();
-        Abilities { reads: true, writes: false, is_bounded, gives_changes: false, takes_changes: false }
+        Abilities { reads: true, is_bounded, ..Abilities::default() }
     }
 
     fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {

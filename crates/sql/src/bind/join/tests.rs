@@ -20,7 +20,7 @@ const TABLES: &str = "
     CREATE TABLE rates (c INT, rate BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts, PRIMARY KEY (c) NOT ENFORCED);
     CREATE TABLE two (a INT, b INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts, PRIMARY KEY (a, b) NOT ENFORCED);
     CREATE TABLE d (k INT, name STRING) WITH ('connector' = 'filesystem', 'path' = 'd.csv', 'format' = 'csv');
-    CREATE TABLE endless (k INT) WITH ('connector' = 'kafka');
+    CREATE TABLE endless (k INT) WITH ('connector' = 'datagen');
     CREATE VIEW last_r AS SELECT k, v, ts FROM (
       SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM r WHERE v > 0) WHERE n = 1;
     CREATE VIEW first_r AS SELECT k, v, ts FROM (

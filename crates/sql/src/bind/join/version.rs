@@ -13,14 +13,16 @@ use datafusion_expr::expr::WindowFunction;
 use datafusion_expr::logical_plan::Window;
 use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
 use thalweg_sql_exec::plan::{Column, Counted, Node, Plan, Role};
-use thalweg_sql_functions::expression::{Expression, Typed};
+use thalweg_sql_functions::expression::{Call, Expression, Typed};
+use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::Table;
 
 use super::terms::Terms;
 use super::{JoinKey, JoinKind, JoinMethod, Result};
-use crate::bind::expression::{Scope, is_cast};
+use crate::bind::expression::Scope;
 use crate::bind::query::Lowering;
 use crate::bind::relations::{VersionNode, unknown_column};
 
@@ -223,11 +225,13 @@ struct Chosen {
 
 /// Returns whether a condition is `rank = 1` or an equal form, such as `rank < 2`. `rank` is the index of the column.
 fn asks_for_first(condition: &Typed, rank: usize) -> bool {
-    let Expression::Call { name, arguments, .. } = &condition.expression else { return false };
+    let Expression::Call { call: Call::Compare(op), arguments, .. } = &condition.expression else {
+        return false;
+    };
     let [left, right] = &arguments[..] else { return false };
     let is_rank = |value: &Typed| match &value.expression {
         Expression::Column(place) => *place == rank,
-        Expression::Call { name, arguments, .. } if is_cast(name) => {
+        Expression::Call { call: Call::Cast { .. }, arguments, .. } => {
             arguments.first().and_then(Typed::as_column) == Some(rank)
         }
         _ => false,
@@ -237,17 +241,12 @@ fn asks_for_first(condition: &Typed, rank: usize) -> bool {
         Some(ScalarValue::Int64(number)) => *number,
         _ => None,
     };
-    let (name, number) = match (is_rank(left), number(right), number(left), is_rank(right)) {
-        (true, Some(number), _, _) => (name.as_str(), number),
-        (_, _, Some(number), true) => match name.as_str() {
-            ">=" => ("<=", number),
-            ">" => ("<", number),
-            "=" => ("=", number),
-            _ => return false,
-        },
+    let (op, number) = match (is_rank(left), number(right), number(left), is_rank(right)) {
+        (true, Some(number), _, _) => (*op, number),
+        (_, _, Some(number), true) => (op.turned(), number),
         _ => return false,
     };
-    matches!((name, number), ("=" | "<=", 1) | ("<", 2))
+    matches!((op, number), (ComparisonOp::Eq | ComparisonOp::LtEq, 1) | (ComparisonOp::Lt, 2))
 }
 
 /// Returns the index of the time column of the left input that FOR SYSTEM_TIME AS OF names.
@@ -316,16 +315,9 @@ fn check_ends(plan: &Plan, place: Option<Place>) -> Result<()> {
             .at(place)
             .help("write its result to a table first"));
     };
-    let option = |name: &str| table.options.get(name).map(|option| option.value.as_str());
-    let ends = match option("connector") {
-        // Tables of tests have no connector, and their rows come to an end.
-        None => true,
-        Some("filesystem") => option("source.monitor-interval").is_none(),
-        Some("datagen") => option("number-of-rows").is_some(),
-        Some("memory" | "values") => true,
-        Some(_) => false,
-    };
-    if ends {
+    // Tables of tests have no connector, and their rows come to an end. Wrong options are reported when the job is
+    // checked.
+    if check_source(table).map_or(true, |abilities| abilities.is_bounded) {
         return Ok(());
     }
     let message = format!("`{}` has no end, so it cannot be read whole to look rows up in it", table.name);
