@@ -13,7 +13,7 @@ pub mod steady;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
-use thalweg_sql_functions::aggregates::{BoundAggregate, aggregate};
+use thalweg_sql_functions::aggregates::{AggregateFunction, BoundAggregate};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::Place;
@@ -372,11 +372,38 @@ pub enum Windowing {
     },
 }
 
+/// Function that an aggregate call computes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Aggregate {
+    /// An aggregate function of SQL.
+    Function(&'static AggregateFunction),
+    /// A ranking function over the rows of an OVER window.
+    Rank(RankFunction),
+    /// LAG: the value of an earlier row of an OVER window.
+    Lag {
+        /// Number of rows by which LAG goes back.
+        rows: u32,
+    },
+}
+
+impl Aggregate {
+    /// Returns the SQL name of the aggregate function.
+    pub fn name(self) -> &'static str {
+        match self {
+            Aggregate::Function(function) => function.name,
+            Aggregate::Rank(function) => function.name(),
+            Aggregate::Lag { .. } => "LAG",
+        }
+    }
+}
+
 /// A call of an aggregate function in a plan.
 #[derive(Clone)]
 pub struct AggregateCall {
-    /// Name of the aggregate function, preceded by DISTINCT if the call is distinct.
-    pub name: String,
+    /// The aggregate function that is called.
+    pub aggregate: Aggregate,
+    /// Whether the call is of distinct values only (DISTINCT).
+    pub is_distinct: bool,
     /// Indexes of the input columns that are the arguments of the aggregate.
     pub arguments: Vec<usize>,
     /// Index of the boolean column of a FILTER clause; only rows for which it is TRUE are aggregated.
@@ -386,20 +413,27 @@ pub struct AggregateCall {
 }
 
 impl AggregateCall {
-    /// Returns whether the result of the aggregate depends on the order of the rows.
+    /// Returns the call as messages and EXPLAIN name it: the function, followed by DISTINCT if the call is of
+    /// distinct values.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.aggregate.name(), if self.is_distinct { " DISTINCT" } else { "" })
+    }
+
+    /// Returns whether one worker must take all rows: the result depends on their order, or the call is of
+    /// distinct values, of which each worker would keep a set of its own.
     pub fn is_ordered(&self) -> bool {
-        let name = self.name.rsplit(' ').next().unwrap_or_default();
+        let Aggregate::Function(function) = self.aggregate else { return true };
         // MIN and MAX of floats depend on the order of rows: they keep the first of equal values, and NaNs
         // and zeros of both signs count as equal.
-        let is_of_floats = matches!(name, "MIN" | "MAX")
+        let is_of_floats = matches!(function.name, "MIN" | "MAX")
             && self.function.arguments.iter().any(|of| matches!(of, SqlType::Float | SqlType::Double));
-        is_of_floats || aggregate(name).is_none_or(|function| function.is_ordered)
+        is_of_floats || self.is_distinct || function.is_ordered
     }
 }
 
 impl std::fmt::Debug for AggregateCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}({:?})", self.name, self.arguments)
+        write!(f, "{}({:?})", self.name(), self.arguments)
     }
 }
 

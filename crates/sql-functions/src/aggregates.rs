@@ -22,6 +22,7 @@
 //!   retraction where none is supported.
 
 use std::any::Any;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -68,6 +69,19 @@ pub struct AggregateFunction {
     pub can_retract: bool,
     /// Binds the aggregate to the types of its arguments.
     pub bind: fn(&[Argument], &Context) -> Result<BoundAggregate, BindError>,
+}
+
+/// Aggregate functions are equal if their names are, because no two of them have one name.
+impl PartialEq for AggregateFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for AggregateFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 /// Function that creates an empty accumulator of one aggregate call.

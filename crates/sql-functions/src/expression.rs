@@ -18,6 +18,12 @@ use crate::scratch;
 use crate::types::SqlType;
 use crate::values::{ColumnarValue, ScalarValue};
 
+mod call;
+#[cfg(test)]
+mod tests;
+
+pub use call::Call;
+
 /// An SQL expression with the type and the nullability of its values.
 #[derive(Clone)]
 pub struct Typed {
@@ -38,8 +44,8 @@ pub enum Expression {
     Literal(ScalarValue),
     /// A call of an SQL function.
     Call {
-        /// Name of the called function as messages and EXPLAIN show it.
-        name: String,
+        /// The operator or function that is called.
+        call: Call,
         /// Implementation of the called function.
         kernel: Arc<dyn Kernel>,
         /// Arguments of the call; they have the types that the kernel takes.
@@ -133,6 +139,48 @@ impl Typed {
         is_deterministic
     }
 
+    /// Returns whether the expression gives equal results as another one for equal rows: both have equal calls,
+    /// columns, literals and types, and are deterministic. Expressions that are equal for another reason, such as
+    /// `a + b` and `b + a`, are not found to be equal.
+    pub fn same(&self, other: &Typed) -> bool {
+        self.is_deterministic() && self.has_form_of(other)
+    }
+
+    fn has_form_of(&self, other: &Typed) -> bool {
+        let all = |terms: &[Typed], others: &[Typed]| {
+            terms.len() == others.len()
+                && terms.iter().zip(others).all(|(term, other)| term.has_form_of(other))
+        };
+        self.of == other.of
+            && match (&self.expression, &other.expression) {
+                (Expression::Column(place), Expression::Column(other)) => place == other,
+                (Expression::Literal(value), Expression::Literal(other)) => value == other,
+                (
+                    Expression::Call { call, arguments, .. },
+                    Expression::Call { call: other, arguments: others, .. },
+                ) => call == other && all(arguments, others),
+                (Expression::And(terms), Expression::And(others))
+                | (Expression::Or(terms), Expression::Or(others)) => all(terms, others),
+                (Expression::Not(inner), Expression::Not(other)) => inner.has_form_of(other),
+                (Expression::Is(inner, state), Expression::Is(other, of_other)) => {
+                    state == of_other && inner.has_form_of(other)
+                }
+                (
+                    Expression::Case { branches, otherwise },
+                    Expression::Case { branches: others, otherwise: other },
+                ) => {
+                    let is_same =
+                        |((when, then), (other_when, other_then)): (&(Typed, Typed), &(Typed, Typed))| {
+                            when.has_form_of(other_when) && then.has_form_of(other_then)
+                        };
+                    branches.len() == others.len()
+                        && branches.iter().zip(others).all(is_same)
+                        && otherwise.has_form_of(other)
+                }
+                _ => false,
+            }
+    }
+
     /// Calls `each` with the indexes of all input columns that the expression reads.
     pub fn columns(&self, each: &mut impl FnMut(usize)) {
         self.visit(&mut |typed| {
@@ -182,8 +230,8 @@ impl Typed {
         let expression = match &self.expression {
             &Expression::Column(place) => return by(place),
             Expression::Literal(value) => Expression::Literal(value.clone()),
-            Expression::Call { name, kernel, arguments, is_total, is_deterministic } => Expression::Call {
-                name: name.clone(),
+            Expression::Call { call, kernel, arguments, is_total, is_deterministic } => Expression::Call {
+                call: call.clone(),
                 kernel: Arc::clone(kernel),
                 arguments: all(arguments),
                 is_total: *is_total,
@@ -515,13 +563,8 @@ impl Typed {
         match &self.expression {
             Expression::And(_) | Expression::Or(_) => 0,
             Expression::Not(_) | Expression::Is(..) => 1,
-            Expression::Call { name, arguments, .. } if is_infix(name, arguments) => match name.as_str() {
-                "+" | "-" => 2,
-                "*" | "/" | "%" => 3,
-                _ => 1,
-            },
-            Expression::Call { name, .. } if name.starts_with(MEMBERS) => 1,
-            _ => 4,
+            Expression::Call { call, .. } => call.strength(),
+            Expression::Column(_) | Expression::Literal(_) | Expression::Case { .. } => 4,
         }
     }
 
@@ -554,26 +597,26 @@ impl Typed {
         match &self.expression {
             &Expression::Column(place) => f.write_str(&name(place)),
             Expression::Literal(value) => show_literal(f, value),
-            Expression::Call { name: function, arguments, .. } => match &arguments[..] {
-                [left, right] if is_infix(function, arguments) => {
+            Expression::Call { call, arguments, .. } => match (call, &arguments[..]) {
+                (_, operands) if let Some([left, right]) = call.infix(operands) => {
                     let strength = self.strength();
                     // A comparison as an operand of a comparison stands in brackets, because SQL has no
                     // chains such as `a < b < c`.
                     left.show_operand(f, name, strength.max(2))?;
-                    write!(f, " {function} ")?;
+                    write!(f, " {call} ")?;
                     right.show_operand(f, name, strength + 1)
                 }
-                [value] if function.starts_with(MEMBERS) => {
+                (Call::In(_), [value]) => {
                     value.show_operand(f, name, 2)?;
-                    write!(f, " {function}")
+                    write!(f, " {call}")
                 }
-                _ if let Some((cast, to)) = function.split_once(" AS ") => {
-                    write!(f, "{cast}(")?;
+                (Call::Cast { to, is_try }, arguments) => {
+                    f.write_str(if *is_try { "TRY_CAST(" } else { "CAST(" })?;
                     list(f, arguments, ", ", 0)?;
                     write!(f, " AS {to})")
                 }
-                _ => {
-                    write!(f, "{function}(")?;
+                (call, arguments) => {
+                    write!(f, "{call}(")?;
                     list(f, arguments, ", ", 0)?;
                     f.write_str(")")
                 }
@@ -610,23 +653,6 @@ impl Typed {
             }
         }
     }
-}
-
-/// Returns whether a call is shown as an operator between its two operands; IS DISTINCT FROM is such an
-/// operator.
-fn is_infix(name: &str, arguments: &[Typed]) -> bool {
-    let is_word = name.starts_with(|first: char| first.is_alphabetic());
-    arguments.len() == 2 && (!is_word || name.starts_with("IS "))
-}
-
-/// Beginning of the name of a call that looks a value up among literals, as in `x IN (1, 2)`.
-const MEMBERS: &str = "IN (";
-
-/// Returns the name of a call that looks a value up among literals, `IN (1, 2)`; it is shown after the
-/// value.
-pub fn members_name(literals: &[ScalarValue]) -> String {
-    let literals: Vec<String> = literals.iter().map(|literal| Literal(literal).to_string()).collect();
-    format!("{MEMBERS}{})", literals.join(", "))
 }
 
 struct Literal<'a>(&'a ScalarValue);

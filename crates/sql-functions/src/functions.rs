@@ -118,6 +118,19 @@ pub struct Function {
     pub bind: fn(&[Argument], &Context) -> Result<Bound, BindError>,
 }
 
+/// Functions are equal if their names are, because no two functions have one name.
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
 /// End of the message for a call with a wrong number of arguments.
 const COUNT_DOES_NOT_FIT: &str = "arguments do not fit";
 
@@ -209,4 +222,9 @@ pub fn all() -> impl Iterator<Item = &'static Function> {
     [math::MATH, conditional::CONDITIONAL, text::TEXT, time::TIME, collections::COLLECTIONS, rows::ROWS]
         .into_iter()
         .flatten()
+}
+
+/// Looks up a scalar function by its name in upper case.
+pub fn function(name: &str) -> Option<&'static Function> {
+    all().find(|function| function.name == name)
 }

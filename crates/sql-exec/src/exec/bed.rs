@@ -16,7 +16,7 @@ use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 use super::Now;
 use super::calc::schema_of;
 use super::operator::BatchOperator;
-use crate::plan::{AggregateCall, Column, Role};
+use crate::plan::{Aggregate, AggregateCall, Column, Role};
 
 /// An input row of the operator tests: its number, a key, a value, and an event time in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -62,17 +62,18 @@ pub(super) fn call(name: &str, arguments: &[usize], is_distinct: bool) -> Aggreg
         .iter()
         .map(|place| Argument { of: columns()[*place].of.clone(), is_nullable: true, literal: None })
         .collect();
-    let bound = (aggregate(name).unwrap().bind)(&given, &context).unwrap();
+    let aggregate = aggregate(name).unwrap();
+    let bound = (aggregate.bind)(&given, &context).unwrap();
     let function = if is_distinct { bound.distinct(7) } else { bound };
-    AggregateCall { name: name.to_owned(), arguments: arguments.to_vec(), filter: None, function }
+    let aggregate = Aggregate::Function(aggregate);
+    AggregateCall { aggregate, is_distinct, arguments: arguments.to_vec(), filter: None, function }
 }
 
 /// Returns the columns of the test rows [`In`] with the indexes `kept`, followed by the result columns of
 /// aggregate calls.
 pub(super) fn with_results(kept: &[usize], calls: &[AggregateCall]) -> Vec<Column> {
     let kept = kept.iter().map(|place| columns()[*place].clone());
-    let results =
-        calls.iter().map(|call| Column::plain(call.name.clone(), call.function.result.clone(), true));
+    let results = calls.iter().map(|call| Column::plain(call.name(), call.function.result.clone(), true));
     kept.chain(results).collect()
 }
 

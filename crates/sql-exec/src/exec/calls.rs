@@ -48,7 +48,7 @@ impl Calls {
                 _ if !must_retract => &call.function.create,
                 Some(create) => create,
                 None => {
-                    let message = format!("{} cannot take rows back", call.name);
+                    let message = format!("{} cannot take rows back", call.name());
                     return Err(EvaluationError { code: "EVALUATION", message });
                 }
             };

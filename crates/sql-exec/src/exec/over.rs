@@ -61,7 +61,7 @@ mod standing;
 mod tests;
 
 pub use lag::lag;
-pub use standing::{Standing, standing};
+pub use standing::standing;
 
 /// Keys, order, frame and aggregate functions of an OVER window.
 #[derive(Clone, Debug)]

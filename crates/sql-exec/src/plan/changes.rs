@@ -152,7 +152,7 @@ impl Rule {
                 let emits = Changes { updates: true, deletes: !all.is_none(), halves: false };
                 let lacking = calls.iter().find(|call| call.function.create_retractable.is_none());
                 let accepts = lacking.map_or(Accepts::All, |call| {
-                    let message = Cow::Owned(format!("{} cannot take rows back", call.name));
+                    let message = Cow::Owned(format!("{} cannot take rows back", call.name()));
                     Accepts::Inserts(Refusal { message, help: "aggregate within windows there" })
                 });
                 Rule { accepts: vec![accepts], emits }

@@ -46,7 +46,7 @@ pub fn shown(plan: &Plan) -> Shown {
     let shown_calls = |calls: &[AggregateCall]| {
         let call = |call: &AggregateCall| {
             let filter = call.filter.map(|place| format!(" FILTER {}", name_of(place))).unwrap_or_default();
-            format!("{}({}){filter}", call.name, names(&call.arguments))
+            format!("{}({}){filter}", call.name(), names(&call.arguments))
         };
         calls.iter().map(call).collect::<Vec<_>>().join(", ")
     };

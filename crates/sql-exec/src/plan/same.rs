@@ -200,11 +200,12 @@ fn sort_text(key: &SortKey) -> String {
 }
 
 fn call_text(call: &AggregateCall) -> String {
-    let AggregateCall { name, arguments, filter, function } = call;
+    let AggregateCall { aggregate, is_distinct, arguments, filter, function } = call;
+    let distinct = if *is_distinct { "DISTINCT " } else { "" };
     let of: Vec<String> = function.arguments.iter().map(ToString::to_string).collect();
     let retracts = if function.create_retractable.is_some() { "can retract" } else { "cannot retract" };
     format!(
-        "{name} of {arguments:?} as ({}) with filter {filter:?}: {}{}, {retracts}, DISTINCT over {}",
+        "{aggregate:?} of {distinct}{arguments:?} as ({}) with filter {filter:?}: {}{}, {retracts}, DISTINCT over {}",
         of.join(", "),
         function.result,
         not_null(function.is_nullable),
@@ -225,10 +226,10 @@ impl fmt::Display for Exact<'_> {
         match expression {
             Expression::Column(place) => write!(f, "${place}")?,
             Expression::Literal(value) => write!(f, "{value:?}")?,
-            Expression::Call { name, kernel: _, arguments, is_total, is_deterministic } => {
+            Expression::Call { call, kernel: _, arguments, is_total, is_deterministic } => {
                 let fails = if *is_total { "" } else { " that may fail" };
                 let varies = if *is_deterministic { "" } else { " that varies" };
-                write_list(f, &format!("{name}{fails}{varies}"), arguments)?;
+                write_list(f, &format!("{call}{fails}{varies}"), arguments)?;
             }
             Expression::And(terms) => write_list(f, "AND", terms)?,
             Expression::Or(terms) => write_list(f, "OR", terms)?,

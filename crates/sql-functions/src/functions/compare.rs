@@ -48,6 +48,23 @@ pub enum ComparisonOp {
     IsNotDistinctFrom,
 }
 
+impl ComparisonOp {
+    /// Returns the operator that gives the same result when both operands change their places: `>` for `<`.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        match self {
+            ComparisonOp::Lt => ComparisonOp::Gt,
+            ComparisonOp::LtEq => ComparisonOp::GtEq,
+            ComparisonOp::Gt => ComparisonOp::Lt,
+            ComparisonOp::GtEq => ComparisonOp::LtEq,
+            symmetric @ (ComparisonOp::Eq
+            | ComparisonOp::NotEq
+            | ComparisonOp::IsDistinctFrom
+            | ComparisonOp::IsNotDistinctFrom) => symmetric,
+        }
+    }
+}
+
 /// Binds a comparison operator to its operands. The context holds the zone in which text is read as an
 /// instant.
 ///

@@ -17,8 +17,8 @@ use datafusion_expr::{ColumnarValue, Expr, Operator};
 use std::cell::Cell;
 use std::sync::Arc;
 use thalweg_sql_exec::plan::{Column, Role};
-use thalweg_sql_functions::aggregates::aggregates;
-use thalweg_sql_functions::expression::{Expression, State, Typed};
+use thalweg_sql_functions::aggregates::aggregate;
+use thalweg_sql_functions::expression::{Call, Expression, State, Typed};
 use thalweg_sql_functions::functions::arithmetic::{self, ArithmeticOp};
 use thalweg_sql_functions::functions::compare::{self, ComparisonOp};
 use thalweg_sql_functions::functions::{self, Argument, BindError, Bound, Context, cast};
@@ -123,10 +123,9 @@ impl<'a> Expressions<'a> {
     pub(super) fn copies(&self, value: &Typed, times: usize) -> Result<()> {
         let mut nodes = 0_usize;
         value.visit(&mut |typed| {
-            // A look-up among literals (IN) has the literals in its name, so a long name counts for several
-            // expressions.
+            // A look-up among literals (IN) is shown with all of them, so a long one counts for several expressions.
             nodes += match &typed.expression {
-                Expression::Call { name, .. } => 1 + name.len() / 16,
+                Expression::Call { call: call @ Call::In(_), .. } => 1 + call.to_string().len() / 16,
                 _ => 1,
             }
         });
@@ -191,7 +190,7 @@ impl<'a> Expressions<'a> {
                 let inner = self.bind(inner, scope)?;
                 let bound =
                     arithmetic::bind_negate(&argument(&inner)).map_err(|error| refused("-", error))?;
-                self.call("-", bound, vec![inner], false, true)
+                self.call(Call::Negate, bound, vec![inner], false, true)
             }
             Expr::Between(Between { expr, negated, low, high }) => {
                 let value = self.bind(expr, scope)?;
@@ -260,7 +259,7 @@ impl<'a> Expressions<'a> {
         };
         let (left_value, right_value) = (self.bind(left, scope)?, self.bind(right, scope)?);
         self.compare(comparison, left_value, right_value).map_err(|error| SqlError {
-            message: format!("{} {} {}: {}", said(left), symbol(comparison), said(right), error.message),
+            message: format!("{} {comparison} {}: {}", said(left), said(right), error.message),
             ..error
         })
     }
@@ -272,7 +271,7 @@ impl<'a> Expressions<'a> {
     pub(super) fn compare(&self, op: ComparisonOp, left: Typed, right: Typed) -> Result<Typed> {
         let bound = compare::bind_comparison(op, &argument(&left), &argument(&right), self.context)
             .map_err(|BindError(reason)| SqlError::new(Code::TypeMismatch, reason))?;
-        self.call(symbol(op), bound, vec![left, right], true, true)
+        self.call(Call::Compare(op), bound, vec![left, right], true, true)
     }
 
     pub(super) fn not(&self, inner: Typed) -> Result<Typed> {
@@ -352,8 +351,7 @@ impl<'a> Expressions<'a> {
             .map_err(|BindError(reason)| SqlError::new(Code::TypeMismatch, reason))?;
         // TRY_CAST gives NULL where a cast fails, and implicit casts have a result for every value.
         let is_total = is_try || cast::implicit(&value.of, to);
-        let name = format!("{}CAST AS {to}", if is_try { "TRY_" } else { "" });
-        self.call(&name, bound, vec![value], is_total, true)
+        self.call(Call::Cast { to: to.clone(), is_try }, bound, vec![value], is_total, true)
     }
 
     /// Returns a value cast to a type, if Flink makes this cast without CAST.
@@ -415,29 +413,28 @@ impl<'a> Expressions<'a> {
             let bound = arithmetic::bind_arithmetic(*op, &argument(left), &argument(right))
                 .map_err(|error| refused(symbol, error))?;
             let is_division = matches!(op, ArithmeticOp::Divide | ArithmeticOp::Modulo);
-            return self.call(symbol, bound, arguments, !is_division, true);
+            return self.call(Call::Arithmetic(*op), bound, arguments, !is_division, true);
         }
         self.named_function(&name.to_uppercase(), arguments)
     }
 
     /// Returns a call of the function whose name, in upper case, is `name`.
     fn named_function(&self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
-        let function = functions::all()
-            .find(|function| function.name == name)
+        let function = functions::function(name)
             .ok_or_else(|| SqlError::new(Code::UnknownFunction, format!("there is no function {name}")))?;
         let given: Vec<Argument> = arguments.iter().map(argument).collect();
         let bound = (function.bind)(&given, self.context).map_err(|error| {
             let code = if error.is_about_count() { Code::Invalid } else { Code::TypeMismatch };
             SqlError::new(code, format!("{name}: {error}")).help(format!("it is called {}", function.usage))
         })?;
-        self.call(name, bound, arguments, false, function.is_deterministic)
+        self.call(Call::Function(function), bound, arguments, false, function.is_deterministic)
     }
 
     /// Returns a call of a kernel, with the arguments cast to the types that the kernel takes. If all arguments are
     /// literals and the function is deterministic, the call is computed at once.
     fn call(
         &self,
-        name: &str,
+        call: Call,
         bound: Bound,
         arguments: Vec<Typed>,
         is_total: bool,
@@ -453,8 +450,7 @@ impl<'a> Expressions<'a> {
             })
             .collect::<Result<_>>()?;
         let is_literal = is_deterministic && arguments.iter().all(|argument| argument.as_literal().is_some());
-        let expression =
-            Expression::Call { name: name.to_owned(), kernel, arguments, is_total, is_deterministic };
+        let expression = Expression::Call { call, kernel, arguments, is_total, is_deterministic };
         let call = Typed { expression, of: result, is_nullable };
         Ok(if is_literal { folded(&call).unwrap_or(call) } else { call })
     }
@@ -467,11 +463,6 @@ fn folded(call: &Typed) -> Option<Typed> {
     let value = scratch::folding(|| call.evaluate_column(&one_row)).ok()?;
     let value = ScalarValue::try_from_array(&value, 0).ok()?;
     Some(Typed::literal(value, call.of.clone()))
-}
-
-/// Returns whether the function of this name is a cast that [`Expressions::cast_to`] made.
-pub(super) fn is_cast(name: &str) -> bool {
-    name.strip_prefix("TRY_").unwrap_or(name).starts_with("CAST AS ")
 }
 
 /// Returns an expression of type BOOLEAN. AND and OR may be NULL if one of their terms may be; all others may be
@@ -506,19 +497,6 @@ fn refused(name: &str, BindError(reason): BindError) -> SqlError {
     SqlError::new(Code::TypeMismatch, format!("{name}: {reason}"))
 }
 
-fn symbol(op: ComparisonOp) -> &'static str {
-    match op {
-        ComparisonOp::Eq => "=",
-        ComparisonOp::NotEq => "<>",
-        ComparisonOp::Lt => "<",
-        ComparisonOp::LtEq => "<=",
-        ComparisonOp::Gt => ">",
-        ComparisonOp::GtEq => ">=",
-        ComparisonOp::IsDistinctFrom => "IS DISTINCT FROM",
-        ComparisonOp::IsNotDistinctFrom => "IS NOT DISTINCT FROM",
-    }
-}
-
 /// Returns a call of GROUPING: a number with a bit for each argument, the first one's bit the highest. The bit is 1
 /// if the grouping set of the row leaves that key out.
 fn grouping(arguments: &[Typed], scope: &Scope<'_>) -> Result<Typed> {
@@ -535,6 +513,8 @@ fn grouping(arguments: &[Typed], scope: &Scope<'_>) -> Result<Typed> {
             .ok_or_else(|| SqlError::new(Code::Invalid, "GROUPING takes keys of the grouping sets"))?;
         bits.push(keys.len() - 1 - key);
     }
+    let bits: Arc<[usize]> = bits.into();
+    let call = Call::Grouping(Arc::clone(&bits));
     let kernel = move |arguments: &[ColumnarValue], rows: usize| {
         let numbers = functions::column(&arguments[0], rows)?;
         let numbers = numbers.as_primitive::<Int64Type>();
@@ -542,7 +522,7 @@ fn grouping(arguments: &[Typed], scope: &Scope<'_>) -> Result<Typed> {
         Ok(ColumnarValue::Array(Arc::new(numbers.unary::<_, Int64Type>(of)) as ArrayRef))
     };
     let expression = Expression::Call {
-        name: "GROUPING".to_owned(),
+        call,
         kernel: Arc::new(kernel),
         arguments: vec![Typed::column(number, SqlType::BigInt, false)],
         is_total: true,
@@ -612,8 +592,7 @@ pub(super) fn guess_function(
     let bound = match (ARITHMETIC.iter().find(|(symbol, _)| *symbol == name), &arguments[..]) {
         (Some((_, op)), [left, right]) => arithmetic::bind_arithmetic(*op, left, right).ok()?,
         _ => {
-            let name = name.to_uppercase();
-            let function = functions::all().find(|function| function.name == name)?;
+            let function = functions::function(&name.to_uppercase())?;
             (function.bind)(&arguments, context).ok()?
         }
     };
@@ -626,8 +605,7 @@ pub(super) fn guess_aggregate(name: &str, fields: &[FieldRef], context: &Context
         Some(Argument { of: SqlType::of_field(field)?, is_nullable: field.is_nullable(), literal: None })
     };
     let arguments: Vec<Argument> = fields.iter().map(argument).collect::<Option<_>>()?;
-    let name = name.to_uppercase();
-    let function = aggregates().iter().find(|function| function.name == name)?;
+    let function = aggregate(&name.to_uppercase())?;
     let bound = (function.bind)(&arguments, context).ok()?;
     Some((bound.result, bound.is_nullable))
 }

@@ -3,7 +3,7 @@
 use arrow::datatypes::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::expr::InList;
-use thalweg_sql_functions::expression::{Expression, Typed, members_name};
+use thalweg_sql_functions::expression::{Call, Expression, Typed};
 use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_functions::functions::compare::members::bind_members;
 use thalweg_sql_tables::error::SqlError;
@@ -74,7 +74,7 @@ fn look_up(of: &DataType, alike: &[Typed]) -> Option<Typed> {
         return None;
     }
     let expression = Expression::Call {
-        name: members_name(&literals),
+        call: Call::In(literals.as_slice().into()),
         kernel: bind_members(of, literals)?,
         arguments: vec![value.clone()],
         is_total: true,
@@ -86,7 +86,7 @@ fn look_up(of: &DataType, alike: &[Typed]) -> Option<Typed> {
 /// Returns both sides of `value = literal`; `None` for other terms.
 fn as_equal(term: &Typed) -> Option<(&Typed, &ScalarValue)> {
     match &term.expression {
-        Expression::Call { name, arguments, .. } if name == "=" => match &arguments[..] {
+        Expression::Call { call: Call::Compare(ComparisonOp::Eq), arguments, .. } => match &arguments[..] {
             [value, literal] => Some((value, literal.as_literal()?)),
             _ => None,
         },

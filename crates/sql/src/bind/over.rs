@@ -15,8 +15,10 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion_expr::logical_plan::Window;
 use datafusion_expr::{Expr, LogicalPlan, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
-use thalweg_sql_exec::exec::over::{Standing, lag, standing};
-use thalweg_sql_exec::plan::{AggregateCall, Column, Frame, Node, Plan, RankFunction, Role, SortKey};
+use thalweg_sql_exec::exec::over::{lag, standing};
+use thalweg_sql_exec::plan::{
+    Aggregate, AggregateCall, Column, Frame, Node, Plan, RankFunction, Role, SortKey,
+};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::{SqlType, common_type};
 use thalweg_sql_tables::error::{Code, SqlError};
@@ -99,7 +101,7 @@ impl Lowering<'_> {
                         let made = self.over_call(function, time, &scope, &mut step);
                         let made = made.map_err(|error| error.at(place_of(call)))?;
                         if frame.is_bounded() && made.function.create_retractable.is_none() {
-                            let message = format!("{} over a bounded frame is not supported", made.name);
+                            let message = format!("{} over a bounded frame is not supported", made.name());
                             let error = SqlError::new(Code::Unsupported, message).at(place_of(call));
                             return Err(error.help("write UNBOUNDED PRECEDING"));
                         }
@@ -110,7 +112,7 @@ impl Lowering<'_> {
                 let mut columns = input.columns.clone();
                 columns.extend(made.iter().map(|call| {
                     Column::plain(
-                        call.name.to_lowercase(),
+                        call.name().to_lowercase(),
                         call.function.result.clone(),
                         call.function.is_nullable,
                     )
@@ -261,7 +263,8 @@ impl Lowering<'_> {
             .map(|value| Ok(step.place(self.expressions.widen(value.clone(), &of)?, Role::Plain)))
             .collect::<Result<_>>()?;
         let function = lag(&of, offset, default.is_some(), is_nullable);
-        Ok(AggregateCall { name: "LAG".to_owned(), arguments: places, filter: None, function })
+        let aggregate = Aggregate::Lag { rows: offset };
+        Ok(AggregateCall { aggregate, is_distinct: false, arguments: places, filter: None, function })
     }
 
     /// Returns the ranking that a ranking function with OVER asks for; its indexes are of the columns of `step`.
@@ -378,16 +381,14 @@ pub(super) fn rank_as_over(
 }
 
 fn rank_call(function: RankFunction, time: Option<usize>, columns: &[Column]) -> AggregateCall {
-    let (which, time) = match function {
-        RankFunction::RowNumber => (Standing::RowNumber, None),
-        RankFunction::Rank => (Standing::Rank, time),
-        RankFunction::DenseRank => (Standing::DenseRank, time),
-    };
+    // ROW_NUMBER counts rows, whatever their times are.
+    let time = time.filter(|_| function != RankFunction::RowNumber);
     AggregateCall {
-        name: function.name().to_owned(),
+        aggregate: Aggregate::Rank(function),
+        is_distinct: false,
         arguments: time.into_iter().collect(),
         filter: None,
-        function: standing(which, time.map(|place| columns[place].of.clone())),
+        function: standing(function, time.map(|place| columns[place].of.clone())),
     }
 }
 

@@ -20,16 +20,19 @@ use datafusion_expr::logical_plan::{
 };
 use datafusion_expr::utils::{grouping_set_to_exprlist, split_conjunction};
 use datafusion_expr::{Expr, LogicalPlan};
-use thalweg_sql_exec::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing, Windows};
-use thalweg_sql_functions::aggregates::aggregates;
-use thalweg_sql_functions::expression::{Expression, Typed};
+use thalweg_sql_exec::plan::{
+    Aggregate, AggregateCall, Column, Node, Plan, Role, SortKey, Windowing, Windows,
+};
+use thalweg_sql_functions::aggregates::aggregate;
+use thalweg_sql_functions::expression::{Call, Expression, Typed};
+use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_functions::keys::process_seed;
 use thalweg_sql_functions::types::{SqlType, common_type, relabelled};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumnKind};
 
 use super::changelog::{settle, unbounded};
-use super::expression::{Expressions, Scope, argument, is_cast, place_of};
+use super::expression::{Expressions, Scope, argument, place_of};
 use super::final_rows::{limited, never_sorted};
 use super::group::{expand, group, grouping_sets, window_aggregate};
 use super::relations::{VersionNode, WindowNode};
@@ -556,9 +559,7 @@ impl Lowering<'_> {
         step: &mut Vec<Typed>,
         columns: &mut Vec<Column>,
     ) -> Result<AggregateCall> {
-        let function = aggregates()
-            .iter()
-            .find(|function| function.name == name)
+        let function = aggregate(&name)
             .ok_or_else(|| SqlError::new(Code::UnknownFunction, format!("there is no aggregate {name}")))?;
         let arguments: Vec<Typed> = arguments
             .iter()
@@ -598,9 +599,9 @@ impl Lowering<'_> {
             None => None,
             Some(filter) => Some(add(self.expressions.bind_condition(filter, scope)?)),
         };
+        let aggregate = thalweg_sql_exec::plan::Aggregate::Function(function);
         let function = if is_distinct { bound.distinct(process_seed()) } else { bound };
-        let name = if is_distinct { format!("{name} DISTINCT") } else { name };
-        Ok(AggregateCall { name, arguments: places, filter, function })
+        Ok(AggregateCall { aggregate, is_distinct, arguments: places, filter, function })
     }
 }
 
@@ -697,11 +698,13 @@ pub(super) fn ranked(input: Plan, condition: Typed, at: Option<Place>) -> Plan {
 /// Returns the first and the last rank that a condition keeps, if it compares the rank of the top-N below with a
 /// number and only a projection of columns stands between; `None` for other conditions.
 fn rank_bound(plan: &Plan, condition: &Typed) -> Option<(u64, u64)> {
-    let Expression::Call { name, arguments, .. } = &condition.expression else { return None };
+    let Expression::Call { call: Call::Compare(op), arguments, .. } = &condition.expression else {
+        return None;
+    };
     let [left, right] = &arguments[..] else { return None };
     let place = |value: &Typed| match &value.expression {
         Expression::Column(place) => Some(*place),
-        Expression::Call { name, arguments, .. } if is_cast(name) => arguments.first()?.as_column(),
+        Expression::Call { call: Call::Cast { .. }, arguments, .. } => arguments.first()?.as_column(),
         _ => None,
     };
     let number = |value: &Typed| match value.as_literal()? {
@@ -709,18 +712,9 @@ fn rank_bound(plan: &Plan, condition: &Typed) -> Option<(u64, u64)> {
         ScalarValue::Int64(number) => *number,
         _ => None,
     };
-    let (place, number, name) = match (place(left), number(right), place(right), number(left)) {
-        (Some(place), Some(number), _, _) => (place, number, name.as_str()),
-        (_, _, Some(place), Some(number)) => {
-            let turned = match name.as_str() {
-                "<" => ">",
-                "<=" => ">=",
-                ">" => "<",
-                ">=" => "<=",
-                other => other,
-            };
-            (place, number, turned)
-        }
+    let (place, number, op) = match (place(left), number(right), place(right), number(left)) {
+        (Some(place), Some(number), _, _) => (place, number, *op),
+        (_, _, Some(place), Some(number)) => (place, number, op.turned()),
         _ => return None,
     };
     let is_rank = |plan: &Plan, place: usize| {
@@ -736,13 +730,13 @@ fn rank_bound(plan: &Plan, condition: &Typed) -> Option<(u64, u64)> {
         return None;
     }
     let number = u64::try_from(number).unwrap_or_default();
-    Some(match name {
-        "<" => (1, number.saturating_sub(1)),
-        "<=" => (1, number),
-        ">" => (number.saturating_add(1), u64::MAX),
-        ">=" => (number.max(1), u64::MAX),
-        "=" => (number, number),
-        _ => return None,
+    Some(match op {
+        ComparisonOp::Lt => (1, number.saturating_sub(1)),
+        ComparisonOp::LtEq => (1, number),
+        ComparisonOp::Gt => (number.saturating_add(1), u64::MAX),
+        ComparisonOp::GtEq => (number.max(1), u64::MAX),
+        ComparisonOp::Eq => (number, number),
+        ComparisonOp::NotEq | ComparisonOp::IsDistinctFrom | ComparisonOp::IsNotDistinctFrom => return None,
     })
 }
 

@@ -5,8 +5,8 @@ use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, Int64Type};
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{Allowance, GrantSource};
-use thalweg_sql_functions::expression::Expression;
-use thalweg_sql_functions::functions::each;
+use thalweg_sql_functions::expression::{Call, Expression};
+use thalweg_sql_functions::functions::{each, function};
 use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::values::ColumnarValue;
@@ -39,7 +39,7 @@ fn repeated() -> Typed {
     };
     Typed {
         expression: Expression::Call {
-            name: "REPEATED".to_owned(),
+            call: Call::Function(function("REPEAT").unwrap()),
             kernel: Arc::new(kernel),
             arguments: vec![Typed::column(0, SqlType::BigInt, true)],
             is_total: false,

@@ -13,7 +13,7 @@ use chrono_tz::Tz;
 use proptest::prelude::*;
 use thalweg_model::{EventTime, StateReader, StateWriter, VirtualClock};
 use thalweg_sql_formats::RowKind;
-use thalweg_sql_functions::expression::{Expression, State, Typed};
+use thalweg_sql_functions::expression::{Call, Expression, State, Typed};
 use thalweg_sql_functions::functions::compare::{ComparisonOp, bind_comparison};
 use thalweg_sql_functions::functions::{Argument, Context};
 use thalweg_sql_functions::types::SqlType;
@@ -148,7 +148,7 @@ fn joined(kind: JoinKind, on: On, method: JoinMethod, context: &Context) -> Box<
         let argument = || Argument { of: SqlType::Int, is_nullable: true, literal: None };
         let bound = bind_comparison(op, &argument(), &argument(), context).unwrap();
         let expression = Expression::Call {
-            name: "compare".to_owned(),
+            call: Call::Compare(op),
             kernel: bound.kernel,
             arguments: sides.into(),
             is_total: true,

@@ -13,20 +13,11 @@ use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::whole_numbers;
 use thalweg_sql_functions::types::SqlType;
 
-/// SQL function that ranks the rows of a key in the order of time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
-    /// ROW_NUMBER: the number of the row, from 1 on.
-    RowNumber,
-    /// RANK: the ROW_NUMBER of the first row with the same time.
-    Rank,
-    /// DENSE_RANK: the number of distinct times up to the row, the time of the row included.
-    DenseRank,
-}
+use crate::plan::RankFunction;
 
 /// Creates a ranking function over rows in the order of time. Its argument is the time of a row; `None` if
 /// each row has a time of its own.
-pub fn standing(which: Standing, time: Option<SqlType>) -> BoundAggregate {
+pub fn standing(which: RankFunction, time: Option<SqlType>) -> BoundAggregate {
     BoundAggregate {
         arguments: time.into_iter().collect(),
         result: SqlType::BigInt,
@@ -38,7 +29,7 @@ pub fn standing(which: Standing, time: Option<SqlType>) -> BoundAggregate {
 }
 
 struct Standings {
-    which: Standing,
+    which: RankFunction,
     groups: Vec<Seen>,
 }
 
@@ -54,9 +45,9 @@ struct Seen {
 impl Standings {
     fn results(&self, groups: impl Iterator<Item = Seen>) -> ArrayRef {
         let number = |seen: Seen| match self.which {
-            Standing::RowNumber => seen.rows,
-            Standing::Rank => seen.rank,
-            Standing::DenseRank => seen.times,
+            RankFunction::RowNumber => seen.rows,
+            RankFunction::Rank => seen.rank,
+            RankFunction::DenseRank => seen.times,
         };
         Arc::new(Int64Array::from_iter_values(groups.map(number)))
     }

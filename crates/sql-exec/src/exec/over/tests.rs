@@ -8,6 +8,7 @@ use thalweg_sql_functions::types::SqlType;
 
 use super::super::bed::{Bed, ID, In, K, TS, V, call, columns, text, with_results};
 use super::*;
+use crate::plan::{Aggregate, RankFunction};
 
 /// Returns the aggregate calls that the OVER tests use with a frame.
 fn calls(frame: Frame) -> Vec<AggregateCall> {
@@ -19,18 +20,20 @@ fn calls(frame: Frame) -> Vec<AggregateCall> {
         call("COUNT", &[V], true),
     ];
     let rank = |which, time: Option<usize>| AggregateCall {
-        name: format!("{which:?}"),
+        aggregate: Aggregate::Rank(which),
+        is_distinct: false,
         arguments: time.into_iter().collect(),
         filter: None,
         function: standing(which, time.map(|_| SqlType::Timestamp(3))),
     };
     match frame {
-        Frame::Rows(None) => calls.push(rank(Standing::RowNumber, None)),
+        Frame::Rows(None) => calls.push(rank(RankFunction::RowNumber, None)),
         Frame::Range(None) => {
-            calls.push(rank(Standing::Rank, Some(TS)));
-            calls.push(rank(Standing::DenseRank, Some(TS)));
+            calls.push(rank(RankFunction::Rank, Some(TS)));
+            calls.push(rank(RankFunction::DenseRank, Some(TS)));
             let function = lag(&SqlType::Int, 1, true, true);
-            calls.push(AggregateCall { name: "LAG".into(), arguments: vec![V, ID], filter: None, function });
+            let (aggregate, arguments) = (Aggregate::Lag { rows: 1 }, vec![V, ID]);
+            calls.push(AggregateCall { aggregate, is_distinct: false, arguments, filter: None, function });
         }
         _ => {}
     }
@@ -320,7 +323,8 @@ fn check(frame: Frame, call: AggregateCall, events: &str, expected: &[(i32, &str
 fn lag_is_flinks() {
     let events = "1 a 1 1 | 2 a 2 5 | 3 a 3 2 | 4 a 4 3 | 5 a 5 3 | W 20 | 6 a 6 21 | 7 a 7 22 | W 30";
     let call = |offset, default: bool| AggregateCall {
-        name: "LAG".into(),
+        aggregate: Aggregate::Lag { rows: offset },
+        is_distinct: false,
         arguments: if default { vec![V, ID] } else { vec![V] },
         filter: None,
         function: lag(&SqlType::Int, offset, default, true),

@@ -8,8 +8,8 @@ use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use thalweg_model::VirtualClock;
 use thalweg_sql_functions::aggregates::aggregate;
-use thalweg_sql_functions::expression::State;
-use thalweg_sql_functions::functions::{Argument, Context, EvaluationError};
+use thalweg_sql_functions::expression::{Call, State};
+use thalweg_sql_functions::functions::{self, Argument, Context, EvaluationError};
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::values::{ColumnarValue, ScalarValue};
 use thalweg_sql_tables::error::Place;
@@ -17,7 +17,8 @@ use thalweg_sql_tables::table::Table;
 
 use super::*;
 use crate::plan::{
-    Counted, Frame, JoinKind, JoinMethod, RankFunction, Role, WindowPlaces, WindowSpec, Windowing, Windows,
+    Aggregate, Counted, Frame, JoinKind, JoinMethod, RankFunction, Role, WindowPlaces, WindowSpec, Windowing,
+    Windows,
 };
 
 /// Literal rows with two INT columns, the input of all other plans.
@@ -44,13 +45,13 @@ fn int(place: usize) -> Typed {
     Typed::column(place, SqlType::Int, true)
 }
 
-/// A call of a function that gives NULL; its name is all that matters here.
+/// A call of a function with a kernel that gives NULL. The name of the function is all that matters here.
 fn function(name: &str, arguments: Vec<Typed>) -> Typed {
     let kernel = |_: &[ColumnarValue], _: usize| -> Result<ColumnarValue, EvaluationError> {
         Ok(ColumnarValue::Scalar(ScalarValue::Null))
     };
     let expression = Expression::Call {
-        name: name.to_owned(),
+        call: Call::Function(functions::function(name).unwrap()),
         kernel: Arc::new(kernel),
         arguments,
         is_total: true,
@@ -63,8 +64,10 @@ fn call(name: &str, arguments: &[usize]) -> AggregateCall {
     let context = Context { zone: Tz::UTC, clock: Arc::new(VirtualClock::default()) };
     let argument = |_: &usize| Argument { of: SqlType::Int, is_nullable: true, literal: None };
     let given: Vec<Argument> = arguments.iter().map(argument).collect();
-    let function = (aggregate(name).unwrap().bind)(&given, &context).unwrap();
-    AggregateCall { name: name.to_owned(), arguments: arguments.to_vec(), filter: None, function }
+    let aggregate = aggregate(name).unwrap();
+    let function = (aggregate.bind)(&given, &context).unwrap();
+    let aggregate = Aggregate::Function(aggregate);
+    AggregateCall { aggregate, is_distinct: false, arguments: arguments.to_vec(), filter: None, function }
 }
 
 fn spec(size_ms: i64) -> Arc<WindowSpec> {
@@ -217,24 +220,28 @@ fn expressions_differ() {
         literal(2, SqlType::Int),
         [&format!("{one}: INT NOT NULL"), &format!("{two}: INT NOT NULL")],
     );
-    differ(function("F", vec![int(0)]), function("G", vec![int(0)]), ["F($0: INT): INT", "G($0: INT): INT"]);
-    differ(function("F", Vec::new()), function("F", vec![int(0)]), ["F(): INT", "F($0: INT): INT"]);
+    differ(
+        function("ABS", vec![int(0)]),
+        function("EXP", vec![int(0)]),
+        ["ABS($0: INT): INT", "EXP($0: INT): INT"],
+    );
+    differ(function("ABS", Vec::new()), function("ABS", vec![int(0)]), ["ABS(): INT", "ABS($0: INT): INT"]);
     // Both are shown alike by EXPLAIN, and the types of their arguments differ.
     differ(
-        function("F", vec![literal(1, SqlType::Int)]),
-        function("F", vec![literal(1, SqlType::SmallInt)]),
-        [&format!("F({one}: INT NOT NULL): INT"), &format!("F({one}: SMALLINT NOT NULL): INT")],
+        function("ABS", vec![literal(1, SqlType::Int)]),
+        function("ABS", vec![literal(1, SqlType::SmallInt)]),
+        [&format!("ABS({one}: INT NOT NULL): INT"), &format!("ABS({one}: SMALLINT NOT NULL): INT")],
     );
     let flagged = |total: bool, deterministic: bool| {
-        let mut typed = function("F", Vec::new());
+        let mut typed = function("ABS", Vec::new());
         let Expression::Call { is_total, is_deterministic, .. } = &mut typed.expression else {
             unreachable!()
         };
         (*is_total, *is_deterministic) = (total, deterministic);
         typed
     };
-    differ(flagged(true, true), flagged(false, true), ["F(): INT", "F that may fail(): INT"]);
-    differ(flagged(true, true), flagged(true, false), ["F(): INT", "F that varies(): INT"]);
+    differ(flagged(true, true), flagged(false, true), ["ABS(): INT", "ABS that may fail(): INT"]);
+    differ(flagged(true, true), flagged(true, false), ["ABS(): INT", "ABS that varies(): INT"]);
     let made = |expression| Typed { expression, of: SqlType::Boolean, is_nullable: true };
     differ(
         made(Expression::And(vec![int(0), int(1)])),
@@ -349,41 +356,53 @@ fn calls_differ() {
         let before = call("MAX", &[0]);
         let mut after = before.clone();
         change(&mut after);
-        let shown = "MAX of [0] as (INT) with filter None: INT, can retract, DISTINCT over 0";
+        let shown = "Function(MAX) of [0] as (INT) with filter None: INT, can retract, DISTINCT over 0";
         let expected = format!("operator 1, Group: call 1 is {shown}, and {expected} in the other plan");
         check_node(grouped(before), grouped(after), &expected);
     };
     differ(
-        &|call| call.name = "MIN".to_owned(),
-        "MIN of [0] as (INT) with filter None: INT, can retract, DISTINCT over 0",
+        &|call| call.aggregate = Aggregate::Function(aggregate("MIN").unwrap()),
+        "Function(MIN) of [0] as (INT) with filter None: INT, can retract, DISTINCT over 0",
+    );
+    differ(
+        &|call| call.aggregate = Aggregate::Lag { rows: 2 },
+        "Lag { rows: 2 } of [0] as (INT) with filter None: INT, can retract, DISTINCT over 0",
+    );
+    differ(
+        &|call| call.aggregate = Aggregate::Rank(RankFunction::Rank),
+        "Rank(Rank) of [0] as (INT) with filter None: INT, can retract, DISTINCT over 0",
+    );
+    differ(
+        &|call| call.is_distinct = true,
+        "Function(MAX) of DISTINCT [0] as (INT) with filter None: INT, can retract, DISTINCT over 0",
     );
     differ(
         &|call| call.arguments = vec![1],
-        "MAX of [1] as (INT) with filter None: INT, can retract, DISTINCT over 0",
+        "Function(MAX) of [1] as (INT) with filter None: INT, can retract, DISTINCT over 0",
     );
     differ(
         &|call| call.filter = Some(1),
-        "MAX of [0] as (INT) with filter Some(1): INT, can retract, DISTINCT over 0",
+        "Function(MAX) of [0] as (INT) with filter Some(1): INT, can retract, DISTINCT over 0",
     );
     differ(
         &|call| call.function.arguments = vec![SqlType::BigInt],
-        "MAX of [0] as (BIGINT) with filter None: INT, can retract, DISTINCT over 0",
+        "Function(MAX) of [0] as (BIGINT) with filter None: INT, can retract, DISTINCT over 0",
     );
     differ(
         &|call| call.function.result = SqlType::BigInt,
-        "MAX of [0] as (INT) with filter None: BIGINT, can retract, DISTINCT over 0",
+        "Function(MAX) of [0] as (INT) with filter None: BIGINT, can retract, DISTINCT over 0",
     );
     differ(
         &|call| call.function.is_nullable = false,
-        "MAX of [0] as (INT) with filter None: INT NOT NULL, can retract, DISTINCT over 0",
+        "Function(MAX) of [0] as (INT) with filter None: INT NOT NULL, can retract, DISTINCT over 0",
     );
     differ(
         &|call| call.function.create_retractable = None,
-        "MAX of [0] as (INT) with filter None: INT, cannot retract, DISTINCT over 0",
+        "Function(MAX) of [0] as (INT) with filter None: INT, cannot retract, DISTINCT over 0",
     );
     differ(
         &|call| call.function.distinct_over = 1,
-        "MAX of [0] as (INT) with filter None: INT, can retract, DISTINCT over 1",
+        "Function(MAX) of [0] as (INT) with filter None: INT, can retract, DISTINCT over 1",
     );
 }
 

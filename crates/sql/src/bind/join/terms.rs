@@ -6,10 +6,11 @@ use std::cmp::Ordering;
 use datafusion_common::ScalarValue;
 use thalweg_sql_exec::exec::join::Side;
 use thalweg_sql_exec::plan::Column;
-use thalweg_sql_functions::expression::{Expression, Typed};
+use thalweg_sql_functions::expression::{Call, Expression, Typed};
+use thalweg_sql_functions::functions::arithmetic::ArithmeticOp;
+use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_functions::types::{SqlType, common_type};
 
-use super::super::expression::is_cast;
 use super::{JoinKey, Role, WindowPlaces, are_alike};
 
 /// Terms of a join's condition, which must all hold. They read the columns of the left input, then those of the right
@@ -140,7 +141,7 @@ impl<'a> Terms<'a> {
     }
 
     fn constant_key(&self, term: &Typed) -> Option<JoinKey> {
-        let ("=", one, other) = call(term)? else { return None };
+        let (Call::Compare(ComparisonOp::Eq), one, other) = call(term)? else { return None };
         let is_constant = |value: &Typed| value.as_literal().is_some();
         let (constant, right) = match (is_constant(one), is_constant(other)) {
             (true, false) => (one, other),
@@ -185,7 +186,7 @@ impl<'a> Terms<'a> {
 
     /// Returns the indexes of a left and a right column if the term says that they are equal.
     fn equal_columns(&self, term: &Typed) -> Option<(usize, usize)> {
-        let ("=", left, right) = call(term)? else { return None };
+        let (Call::Compare(ComparisonOp::Eq), left, right) = call(term)? else { return None };
         let (left, right) = (left.as_column()?, right.as_column()?);
         let (left, right) = (left.min(right), left.max(right));
         (left < self.width && self.width <= right).then_some((left, right))
@@ -194,10 +195,10 @@ impl<'a> Terms<'a> {
     /// Returns the pair of values, one of each input, that the term says are equal; `None` if it is no such term.
     /// Both must have the same Arrow type, because rows are found by hashes of the values' bits.
     fn key(&self, term: &Typed) -> Option<JoinKey> {
-        let (name, one, other) = call(term)?;
-        let is_null_equal = match name {
-            "=" => false,
-            "IS NOT DISTINCT FROM" => true,
+        let (call, one, other) = call(term)?;
+        let is_null_equal = match call {
+            Call::Compare(ComparisonOp::Eq) => false,
+            Call::Compare(ComparisonOp::IsNotDistinctFrom) => true,
             _ => return None,
         };
         let (left, right) = match (self.side(one)?, self.side(other)?) {
@@ -214,25 +215,27 @@ impl<'a> Terms<'a> {
     /// Returns the bound that a comparison of event times of both inputs sets on `right - left`; `None` for other
     /// terms.
     fn bound(&self, term: &Typed) -> Option<Bound> {
-        let (name, one, other) = call(term)?;
+        let (Call::Compare(op), one, other) = call(term)? else { return None };
         let ((one, one_ms), (other, other_ms)) = (linear(one)?, linear(other)?);
         let (one, other) = (one?, other?);
         let is_time = |place: usize| self.columns[place].role == Role::Rowtime;
         if !is_time(one) || !is_time(other) {
             return None;
         }
-        let (times, span_ms, name) = match (one < self.width, other < self.width) {
-            (true, false) => ((one, other), one_ms.checked_sub(other_ms)?, name),
-            (false, true) => ((other, one), other_ms.checked_sub(one_ms)?, turned(name)),
+        let (times, span_ms, op) = match (one < self.width, other < self.width) {
+            (true, false) => ((one, other), one_ms.checked_sub(other_ms)?, *op),
+            (false, true) => ((other, one), other_ms.checked_sub(one_ms)?, op.turned()),
             _ => return None,
         };
-        let (lower_ms, upper_ms) = match name {
-            "=" => (Some(span_ms), Some(span_ms)),
-            "<=" => (Some(span_ms), None),
-            "<" => (Some(span_ms.checked_add(1)?), None),
-            ">=" => (None, Some(span_ms)),
-            ">" => (None, Some(span_ms.checked_sub(1)?)),
-            _ => return None,
+        let (lower_ms, upper_ms) = match op {
+            ComparisonOp::Eq => (Some(span_ms), Some(span_ms)),
+            ComparisonOp::LtEq => (Some(span_ms), None),
+            ComparisonOp::Lt => (Some(span_ms.checked_add(1)?), None),
+            ComparisonOp::GtEq => (None, Some(span_ms)),
+            ComparisonOp::Gt => (None, Some(span_ms.checked_sub(1)?)),
+            ComparisonOp::NotEq | ComparisonOp::IsDistinctFrom | ComparisonOp::IsNotDistinctFrom => {
+                return None;
+            }
         };
         Some(Bound { times, lower_ms, upper_ms })
     }
@@ -247,10 +250,11 @@ struct Bound {
     upper_ms: Option<i64>,
 }
 
-fn call(term: &Typed) -> Option<(&str, &Typed, &Typed)> {
+/// Returns a call of two arguments; `None` for other expressions.
+fn call(term: &Typed) -> Option<(&Call, &Typed, &Typed)> {
     match &term.expression {
-        Expression::Call { name, arguments, .. } => match &arguments[..] {
-            [left, right] => Some((name, left, right)),
+        Expression::Call { call, arguments, .. } => match &arguments[..] {
+            [left, right] => Some((call, left, right)),
             _ => None,
         },
         _ => None,
@@ -261,22 +265,12 @@ fn call(term: &Typed) -> Option<(&str, &Typed, &Typed)> {
 /// are equal if and only if the columns are.
 fn widened_column(value: &Typed) -> Option<usize> {
     match &value.expression {
-        Expression::Call { name, arguments, .. } if is_cast(name) && value.of.is_integer() => {
+        Expression::Call { call: Call::Cast { .. }, arguments, .. } if value.of.is_integer() => {
             let inner = arguments.first().filter(|inner| inner.of.is_integer())?;
             let is_widened = common_type(&inner.of, &value.of).as_ref() == Some(&value.of);
             inner.as_column().filter(|_| is_widened)
         }
         _ => value.as_column(),
-    }
-}
-
-fn turned(name: &str) -> &str {
-    match name {
-        "<" => ">",
-        "<=" => ">=",
-        ">" => "<",
-        ">=" => "<=",
-        other => other,
     }
 }
 
@@ -289,13 +283,13 @@ fn linear(value: &Typed) -> Option<(Option<usize>, i64)> {
     if let Some(ScalarValue::DurationMillisecond(Some(span_ms))) = value.as_literal() {
         return Some((None, *span_ms));
     }
-    let (name, left, right) = call(value)?;
+    let (Call::Arithmetic(op), left, right) = call(value)? else { return None };
     let ((left, left_ms), (right, right_ms)) = (linear(left)?, linear(right)?);
-    match (name, right) {
-        ("+", right) if left.is_none() || right.is_none() => {
+    match (op, right) {
+        (ArithmeticOp::Add, right) if left.is_none() || right.is_none() => {
             Some((left.or(right), left_ms.checked_add(right_ms)?))
         }
-        ("-", None) => Some((left, left_ms.checked_sub(right_ms)?)),
+        (ArithmeticOp::Subtract, None) => Some((left, left_ms.checked_sub(right_ms)?)),
         _ => None,
     }
 }

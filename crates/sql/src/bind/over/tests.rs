@@ -69,7 +69,7 @@ pub(in crate::bind) fn shown(plan: &Plan) -> String {
             let calls: Vec<String> = calls
                 .iter()
                 .map(|call| {
-                    format!("{}({}): {}", call.name, names(input, &call.arguments), call.function.result)
+                    format!("{}({}): {}", call.name(), names(input, &call.arguments), call.function.result)
                 })
                 .collect();
             let time = time.map_or("arrival".to_owned(), |time| name(input, &time));
@@ -78,7 +78,7 @@ pub(in crate::bind) fn shown(plan: &Plan) -> String {
         Node::Group { input, keys, calls, is_retracting, ttl_ms } => {
             let calls: Vec<String> = calls
                 .iter()
-                .map(|call| format!("{}({})", call.name, names(input, &call.arguments)))
+                .map(|call| format!("{}({})", call.name(), names(input, &call.arguments)))
                 .collect();
             format!("group [{}] {} {is_retracting} {ttl_ms:?}", names(input, keys), calls.join("; "))
         }
