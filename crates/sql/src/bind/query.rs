@@ -20,9 +20,7 @@ use datafusion_expr::logical_plan::{
 };
 use datafusion_expr::utils::{grouping_set_to_exprlist, split_conjunction};
 use datafusion_expr::{Expr, LogicalPlan};
-use thalweg_sql_exec::plan::{
-    Aggregate, AggregateCall, Column, Node, Plan, Role, SortKey, Windowing, Windows,
-};
+use thalweg_sql_exec::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing, Windows};
 use thalweg_sql_functions::aggregates::aggregate;
 use thalweg_sql_functions::expression::{Call, Expression, Typed};
 use thalweg_sql_functions::functions::compare::ComparisonOp;
