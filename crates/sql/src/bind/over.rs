@@ -219,7 +219,7 @@ impl Lowering<'_> {
         }
         if is_aggregate(function) {
             let Step { outputs, columns } = step;
-            return self.aggregate_of(name, &params.args, params.distinct, None, scope, 0, outputs, columns);
+            return self.aggregate_of(&name, &params.args, params.distinct, None, scope, 0, outputs, columns);
         }
         if params.distinct {
             return Err(SqlError::new(Code::Invalid, format!("{name} takes no DISTINCT")));

@@ -539,7 +539,7 @@ impl Lowering<'_> {
             return Err(SqlError::new(Code::Unsupported, message));
         }
         let filter = params.filter.as_deref();
-        self.aggregate_of(name, &params.args, params.distinct, filter, scope, own_from, step, columns)
+        self.aggregate_of(&name, &params.args, params.distinct, filter, scope, own_from, step, columns)
             .map_err(|error| error.at(place_of(call)))
     }
 
@@ -548,7 +548,7 @@ impl Lowering<'_> {
     #[expect(clippy::too_many_arguments, reason = "they are the parts of a call, and where it stands")]
     pub(super) fn aggregate_of(
         &self,
-        name: String,
+        name: &str,
         arguments: &[Expr],
         is_distinct: bool,
         filter: Option<&Expr>,
@@ -557,7 +557,7 @@ impl Lowering<'_> {
         step: &mut Vec<Typed>,
         columns: &mut Vec<Column>,
     ) -> Result<AggregateCall> {
-        let function = aggregate(&name)
+        let function = aggregate(name)
             .ok_or_else(|| SqlError::new(Code::UnknownFunction, format!("there is no aggregate {name}")))?;
         let arguments: Vec<Typed> = arguments
             .iter()
