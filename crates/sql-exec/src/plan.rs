@@ -448,6 +448,29 @@ pub struct SortKey {
     pub is_null_first: bool,
 }
 
+/// Lists the inputs of an operator, borrowed as the operator is. `$iterate` is the method that iterates over the inputs of
+/// a union.
+macro_rules! inputs_of {
+    ($node:expr, $iterate:ident) => {
+        match $node {
+            Node::Scan { .. } | Node::Values(_) => Vec::new(),
+            Node::Calc { input, .. }
+            | Node::Expand { input, .. }
+            | Node::AssignWindows { input, .. }
+            | Node::WindowAggregate { input, .. }
+            | Node::Limit { input, .. }
+            | Node::Final { input, .. }
+            | Node::Sort { input, .. }
+            | Node::WindowTopN { input, .. }
+            | Node::Over { input, .. }
+            | Node::Group { input, .. }
+            | Node::Rank { input, .. } => vec![input],
+            Node::Union(inputs) => inputs.$iterate().collect(),
+            Node::Join { left, right, .. } => vec![left, right],
+        }
+    };
+}
+
 impl Plan {
     /// Creates a plan without a place in the text.
     pub fn new(columns: Vec<Column>, node: Node) -> Self {
@@ -464,41 +487,11 @@ impl Plan {
 
     /// Returns the inputs of the outermost operator of the plan.
     pub fn inputs(&self) -> Vec<&Plan> {
-        match &self.node {
-            Node::Scan { .. } | Node::Values(_) => Vec::new(),
-            Node::Calc { input, .. }
-            | Node::Expand { input, .. }
-            | Node::AssignWindows { input, .. }
-            | Node::WindowAggregate { input, .. }
-            | Node::Limit { input, .. }
-            | Node::Final { input, .. }
-            | Node::Sort { input, .. }
-            | Node::WindowTopN { input, .. }
-            | Node::Over { input, .. }
-            | Node::Group { input, .. }
-            | Node::Rank { input, .. } => vec![input],
-            Node::Union(inputs) => inputs.iter().collect(),
-            Node::Join { left, right, .. } => vec![left, right],
-        }
+        inputs_of!(&self.node, iter)
     }
 
     fn inputs_mut(&mut self) -> Vec<&mut Plan> {
-        match &mut self.node {
-            Node::Scan { .. } | Node::Values(_) => Vec::new(),
-            Node::Calc { input, .. }
-            | Node::Expand { input, .. }
-            | Node::AssignWindows { input, .. }
-            | Node::WindowAggregate { input, .. }
-            | Node::Limit { input, .. }
-            | Node::Final { input, .. }
-            | Node::Sort { input, .. }
-            | Node::WindowTopN { input, .. }
-            | Node::Over { input, .. }
-            | Node::Group { input, .. }
-            | Node::Rank { input, .. } => vec![input],
-            Node::Union(inputs) => inputs.iter_mut().collect(),
-            Node::Join { left, right, .. } => vec![left, right],
-        }
+        inputs_of!(&mut self.node, iter_mut)
     }
 
     /// Iterates over the plan and all plans below it. Each plan comes before its inputs, and the inputs come

@@ -121,7 +121,7 @@ proptest! {
     }
 }
 
-/// Of rows that are only added, no more are held than LIMIT and OFFSET ask for.
+/// No more rows are held than LIMIT and OFFSET ask for, if rows are only added.
 #[test]
 fn a_limit_bounds_the_state() {
     let order = vec![SortKey { place: V, is_descending: true, is_null_first: false }];
