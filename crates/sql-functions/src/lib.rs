@@ -8,8 +8,7 @@
 //! 4. [`keys`]: groups of rows by key; [`aggregates`]: folds over the rows of groups.
 //! 5. [`suggestion`]: the known name which a wrong name most likely means.
 //!
-//! No value causes a panic: a row without a result is an error with a stable code. Literals are
-//! DataFusion's values; nothing else of DataFusion is used.
+//! No value causes a panic: a row without a result is an error with a stable code.
 #![forbid(unsafe_code)]
 
 pub mod aggregates;

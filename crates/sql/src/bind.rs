@@ -13,6 +13,7 @@
 pub mod changelog;
 mod expression;
 mod final_rows;
+mod foreign;
 mod group;
 mod join;
 mod locate;

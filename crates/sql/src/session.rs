@@ -22,6 +22,7 @@ use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::functions::cast;
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumn};
@@ -605,8 +606,7 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
                     .map_err(|error| error.at(result_place(&insert.query, from)))?
             }
             None if column.is_nullable => {
-                let null = datafusion_common::ScalarValue::try_from(&column.of.arrow())
-                    .unwrap_or(datafusion_common::ScalarValue::Null);
+                let null = ScalarValue::try_from(&column.of.arrow()).unwrap_or(ScalarValue::Null);
                 Typed::literal(null, column.of.clone())
             }
             None => {

@@ -399,7 +399,7 @@ pub fn shaped(
     scalar.map(ColumnarValue::Scalar).map_err(|error| failure(&error))
 }
 
-/// Converts an error of Arrow or DataFusion that only a fault of this crate can cause.
+/// Converts an error of Arrow or of a value that only a fault of this crate can cause.
 pub fn failure(error: &dyn std::fmt::Display) -> EvaluationError {
     EvaluationError { code: "EVALUATION", message: error.to_string() }
 }

@@ -6,7 +6,10 @@
 //! is small by default.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
+use arrow::array::{Array, ListArray, new_empty_array};
+use arrow::buffer::OffsetBuffer;
 use chrono_tz::Tz;
 use thalweg_model::{Entropy, SeededEntropy};
 
@@ -140,15 +143,14 @@ fn values() -> Vec<(SqlType, Vec<ScalarValue>)> {
     let list = |of: SqlType, items: &[ScalarValue], lengths: &[usize]| {
         let lists = lengths.iter().map(|length| {
             let items: Vec<ScalarValue> = items.iter().cloned().cycle().take(*length).collect();
-            ScalarValue::List(ScalarValue::new_list(&items, &of.arrow(), true))
+            let items = match items.is_empty() {
+                true => new_empty_array(&of.arrow()),
+                false => ScalarValue::iter_to_array(items).expect("items of one type"),
+            };
+            let offsets = OffsetBuffer::from_lengths([items.len()]);
+            ScalarValue::List(Arc::new(ListArray::new(of.field("item", true), offsets, items, None)))
         });
-        let lists: Vec<ScalarValue> = lists.collect();
-        let of = SqlType::Array(Box::new(of));
-        let lists = lists
-            .iter()
-            .map(|list| list.cast_to(&of.arrow()).expect("a list of the type"))
-            .collect::<Vec<_>>();
-        (of, lists)
+        (SqlType::Array(Box::new(of.clone())), lists.collect::<Vec<_>>())
     };
     let numbers = [Some(i32::MIN), None, Some(0), Some(0), Some(i32::MAX), Some(-1)].map(ScalarValue::Int32);
     let words = ["a", "", "ä", "a"].map(|word| ScalarValue::Utf8(Some(word.to_owned())));

@@ -9,12 +9,12 @@
 //!
 //! Source: Flink, `FlinkChangelogModeInferenceProgram`; `RankProcessStrategy`.
 
-use datafusion_common::ScalarValue;
 pub use thalweg_sql_exec::plan::changes::{Changes, Keep, changes, deduplication};
 use thalweg_sql_exec::plan::changes::{Rule, changing, source_of_changes};
 use thalweg_sql_exec::plan::{Frame, Join, JoinMethod, Node, Plan, RankFunction};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, SqlError};
 

@@ -11,9 +11,9 @@
 use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{FieldRef, Int64Type, Schema};
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion_common::{DFSchema, ScalarValue, Span};
+use datafusion_common::{DFSchema, Span};
 use datafusion_expr::expr::{Between, BinaryExpr, Case, Cast, Like, ScalarFunction, TryCast};
-use datafusion_expr::{ColumnarValue, Expr, Operator};
+use datafusion_expr::{Expr, Operator};
 use std::cell::Cell;
 use std::sync::Arc;
 use thalweg_sql_exec::plan::{Column, Role};
@@ -24,8 +24,10 @@ use thalweg_sql_functions::functions::compare::{self, ComparisonOp};
 use thalweg_sql_functions::functions::{self, Argument, BindError, Bound, Context, cast};
 use thalweg_sql_functions::scratch;
 use thalweg_sql_functions::types::{SqlType, common_type};
+use thalweg_sql_functions::values::{ColumnarValue, ScalarValue};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
+use super::foreign::{Foreign, ours};
 use super::said::said;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::CELL;
@@ -535,32 +537,32 @@ fn grouping(arguments: &[Typed], scope: &Scope<'_>) -> Result<Typed> {
 const GROUPING_ID: &str = "__grouping_id";
 
 /// Returns a literal with the type that Flink gives it: INT if the number fits, text as CHAR of its length.
-fn literal(value: &ScalarValue) -> Result<Typed> {
+fn literal(value: &Foreign) -> Result<Typed> {
     let typed = |value, of| Ok(Typed::literal(value, of));
     match value {
-        ScalarValue::Null => typed(ScalarValue::Null, SqlType::Null),
-        ScalarValue::Int64(Some(number)) => match i32::try_from(*number) {
+        Foreign::Null => typed(ScalarValue::Null, SqlType::Null),
+        Foreign::Int64(Some(number)) => match i32::try_from(*number) {
             Ok(number) => typed(ScalarValue::Int32(Some(number)), SqlType::Int),
             Err(_) => typed(ScalarValue::Int64(Some(*number)), SqlType::BigInt),
         },
-        ScalarValue::UInt64(Some(number)) => {
+        Foreign::UInt64(Some(number)) => {
             let precision = number.to_string().len() as u8;
             let of = SqlType::Decimal { precision, scale: 0 };
             typed(ScalarValue::Decimal128(Some(i128::from(*number)), precision, 0), of)
         }
-        ScalarValue::Utf8(Some(text)) => {
+        Foreign::Utf8(Some(text)) => {
             let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
             typed(ScalarValue::Utf8(Some(text.clone())), SqlType::Char(length))
         }
-        ScalarValue::Decimal128(Some(number), precision, scale) if *scale >= 0 => {
+        Foreign::Decimal128(Some(number), precision, scale) if *scale >= 0 => {
             // The literal `0.5` has a digit before the point, so it is a DECIMAL(2, 1).
             let precision = (*precision).max(*scale as u8 + 1).min(38);
             let of = SqlType::Decimal { precision, scale: *scale as u8 };
             typed(ScalarValue::Decimal128(Some(*number), precision, *scale), of)
         }
-        other => match SqlType::of_arrow(&other.data_type()) {
-            Some(of) => typed(other.clone(), of),
-            None => Err(SqlError::new(
+        other => match (ours(other), SqlType::of_arrow(&other.data_type())) {
+            (Some(value), Some(of)) => typed(value, of),
+            _ => Err(SqlError::new(
                 Code::Unsupported,
                 format!("a literal of {} is not supported", other.data_type()),
             )),
@@ -573,7 +575,7 @@ fn literal(value: &ScalarValue) -> Result<Typed> {
 pub(super) fn guess_function(
     name: &str,
     fields: &[FieldRef],
-    literals: &[Option<ScalarValue>],
+    literals: &[Option<Foreign>],
     context: &Context,
 ) -> Option<(SqlType, bool)> {
     let arguments = fields.iter().zip(literals).map(|(field, given)| match given.as_ref().map(literal) {

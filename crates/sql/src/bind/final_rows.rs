@@ -6,10 +6,10 @@
 //!
 //! Source: Flink, "Execution Mode (Batch/Streaming)"; `StreamExecSortLimit` for the top-N.
 
-use datafusion_common::ScalarValue;
 use thalweg_sql_exec::plan::{Node, Plan, RankFunction, SortKey};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 /// Returns the rows that are left of a plan when its input has ended. Columns that have another value at each call, such

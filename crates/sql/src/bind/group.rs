@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 
 use arrow::datatypes::Fields;
-use datafusion_common::ScalarValue;
 use datafusion_expr::Expr;
 use datafusion_expr::expr::GroupingSet;
 use datafusion_expr::utils::enumerate_grouping_sets;
 use thalweg_sql_exec::plan::{AggregateCall, Column, Node, Plan, Role, WindowSpec, Windowing};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use crate::text::plain::without_mark;

@@ -1,11 +1,11 @@
 //! `x IN (a, b, ..)`: an OR of comparisons. Many literals of the type of `x` become a look-up in a set instead.
 
 use arrow::datatypes::DataType;
-use datafusion_common::ScalarValue;
 use datafusion_expr::expr::InList;
 use thalweg_sql_functions::expression::{Call, Expression, Typed};
 use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_functions::functions::compare::members::bind_members;
+use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::SqlError;
 
 use super::expression::{Expressions, Scope, boolean};

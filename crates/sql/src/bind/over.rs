@@ -11,7 +11,6 @@
 //! Differs from Flink: rows are not ordered by columns that are no time. FILTER is refused; whether Flink has it here is not
 //! documented.
 
-use datafusion_common::ScalarValue;
 use datafusion_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion_expr::logical_plan::Window;
 use datafusion_expr::{Expr, LogicalPlan, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition};
@@ -21,9 +20,11 @@ use thalweg_sql_exec::plan::{
 };
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::{SqlType, common_type};
+use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::expression::{Scope, place_of};
+use super::foreign::Foreign;
 use super::query::{Lowering, is_proctime};
 
 #[cfg(test)]
@@ -448,10 +449,10 @@ fn frame_of(function: &WindowFunction, time: Option<usize>) -> Result<Frame> {
     if frame.end_bound != WindowFrameBound::CurrentRow {
         return unsupported("a frame that does not end at CURRENT ROW");
     }
-    let number = |value: &ScalarValue| match value {
+    let number = |value: &Foreign| match value {
         value if value.is_null() => Ok(None),
-        ScalarValue::UInt64(Some(number)) => Ok(Some(*number)),
-        ScalarValue::Utf8(Some(number)) => match number.parse::<u64>() {
+        Foreign::UInt64(Some(number)) => Ok(Some(*number)),
+        Foreign::Utf8(Some(number)) => match number.parse::<u64>() {
             Ok(number) => Ok(Some(number)),
             Err(_) => {
                 Err(SqlError::new(Code::Invalid, format!("a frame does not begin {number} before its row")))

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, new_empty_array};
 use arrow::datatypes::Schema;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion_common::ScalarValue;
 use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::logical_plan::{
     Aggregate, Distinct, Extension, Filter, Limit, Projection, Sort, Union, Values,
@@ -26,12 +25,14 @@ use thalweg_sql_functions::expression::{Call, Expression, Typed};
 use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_functions::keys::process_seed;
 use thalweg_sql_functions::types::{SqlType, common_type, relabelled};
+use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumnKind};
 
 use super::changelog::{settle, unbounded};
 use super::expression::{Expressions, Scope, argument, place_of};
 use super::final_rows::{limited, never_sorted};
+use super::foreign::Foreign;
 use super::group::{expand, group, grouping_sets, window_aggregate};
 use super::relations::{VersionNode, WindowNode};
 use super::said::said;
@@ -259,7 +260,7 @@ impl Lowering<'_> {
             };
             // The column gets the Arrow type of the whole column: the metadata of text in arrays holds the greatest
             // length, which differs between single rows.
-            let array = array.map_err(super::sql_error)?;
+            let array = array.map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
             arrays.push(relabelled(array, &of.arrow()).map_err(|error| {
                 let message = format!("column {} of VALUES cannot be held as {of}: {error}", place + 1);
                 SqlError::new(Code::Invalid, message)
@@ -284,9 +285,7 @@ impl Lowering<'_> {
     fn limit(&self, limit: &Limit) -> Result<Plan> {
         let number = |expression: &Option<Box<Expr>>| match expression.as_deref() {
             None => Ok(None),
-            Some(Expr::Literal(ScalarValue::Int64(Some(number)), _)) if *number >= 0 => {
-                Ok(Some(*number as u64))
-            }
+            Some(Expr::Literal(Foreign::Int64(Some(number)), _)) if *number >= 0 => Ok(Some(*number as u64)),
             Some(other) => {
                 let message =
                     format!("LIMIT and OFFSET take whole numbers from 0 on, and this is {}", said(other));

@@ -185,16 +185,32 @@ fn settings_are_checked_where_they_are_set() {
     check("SET 'thalweg.policy' = 'fcfs'; SET 'table.local-time-zone' = 'GMT-03:00'; SELECT 1 AS a", "a INT");
 }
 
+/// Checks how EXPLAIN shows an expression over the columns of `t`.
+fn shown(expression: &str, expected: &str) {
+    let mut session = Session::new(Arc::new(VirtualClock::default()));
+    let actions = session.read(&format!("{TABLES}SELECT {expression} AS x FROM t")).unwrap();
+    let Some(Action::Run(job)) = actions.last() else { panic!("a query") };
+    let text = explain::shown(&job.parts[0].plan).text();
+    assert!(text.contains(&format!("select=[{expected} AS x]")), "{expected}: {text}");
+}
+
+/// A literal with digits that the type of the value lacks is not looked up: its digits alone would be another number.
+#[test]
+fn decimals_of_several_scales_are_not_looked_up() {
+    let value = "CAST(a AS DECIMAL(5, 2))";
+    shown(&format!("{value} IN (1.5, 2.5, 3.5, 4.5)"), &format!("{value} IN (1.50, 2.50, 3.50, 4.50)"));
+    let value = "CAST(a AS DECIMAL(38, 10))";
+    shown(
+        &format!("{value} IN (1.5, 0.0000000000015, 2.5, 3.5)"),
+        &format!(
+            "{value} = 1.5000000000 OR {value} = 0.0000000000015 OR {value} = 2.5000000000 OR {value} = 3.5000000000"
+        ),
+    );
+}
+
 /// What EXPLAIN shows is what is computed.
 #[test]
 fn expressions_are_shown_with_their_brackets() {
-    let shown = |expression: &str, expected: &str| {
-        let mut session = Session::new(Arc::new(VirtualClock::default()));
-        let actions = session.read(&format!("{TABLES}SELECT {expression} AS x FROM t")).unwrap();
-        let Some(Action::Run(job)) = actions.last() else { panic!("a query") };
-        let text = explain::shown(&job.parts[0].plan).text();
-        assert!(text.contains(&format!("select=[{expected} AS x]")), "{expected}: {text}");
-    };
     shown("(a - 1) * a", "(a - 1) * a");
     shown("a - 1 * a", "a - 1 * a");
     shown("a - (1 - a) - 2", "a - (1 - a) - 2");

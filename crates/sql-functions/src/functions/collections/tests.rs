@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray};
+use arrow::datatypes::Int32Type;
 
 use super::COLLECTIONS;
 use crate::functions::each::bed;
@@ -166,25 +167,18 @@ fn sliced_columns_are_read_where_they_begin() {
         result
     };
     let of = SqlType::Array(Box::new(SqlType::Int));
-    let scalar = |numbers: &[i32]| {
-        let numbers: Vec<ScalarValue> = numbers.iter().map(|number| ScalarValue::from(*number)).collect();
-        let list = ScalarValue::List(ScalarValue::new_list(&numbers, &SqlType::Int.arrow(), true));
-        list.cast_to(&of.arrow()).expect("one type").to_array().expect("an array")
-    };
-    let rows = [scalar(&[1, 2]), scalar(&[4, 3]), scalar(&[]), scalar(&[5])];
-    let rows: Vec<&dyn Array> = rows.iter().map(AsRef::as_ref).collect();
-    let sliced = arrow::compute::concat(&rows).expect("a column").slice(1, 3);
+    let rows = [vec![1, 2], vec![4, 3], vec![], vec![5]];
+    let rows = rows.map(|row| Some(row.into_iter().map(Some)));
+    let column: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(rows));
+    let sliced = column.slice(1, 3);
     let lengths = call("CARDINALITY", &sliced, of.clone());
-    assert_eq!(lengths.as_primitive::<arrow::datatypes::Int32Type>().values(), &[2, 0, 1]);
+    assert_eq!(lengths.as_primitive::<Int32Type>().values(), &[2, 0, 1]);
     let reversed = call("ARRAY_REVERSE", &sliced, of.clone());
     let shown =
         |row: usize| arrow::util::display::array_value_to_string(reversed.as_ref(), row).expect("text");
     assert_eq!([shown(0), shown(1), shown(2)], ["[3, 4]", "[]", "[5]"]);
     let greatest = call("ARRAY_MAX", &sliced, of);
-    assert_eq!(
-        greatest.as_primitive::<arrow::datatypes::Int32Type>().iter().collect::<Vec<_>>(),
-        [Some(4), None, Some(5)]
-    );
+    assert_eq!(greatest.as_primitive::<Int32Type>().iter().collect::<Vec<_>>(), [Some(4), None, Some(5)]);
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn run(zone: &str, functions: &[Function], call: &str) -> Result<String, String>
             .enumerate()
             .map(|(place, scalar)| {
                 let value = scalar.to_array().expect("an array of a scalar");
-                let absent = ScalarValue::try_from(scalar.data_type()).expect("a null");
+                let absent = ScalarValue::try_from(&scalar.data_type()).expect("a null");
                 let first = if place == null { absent.to_array().expect("an array") } else { value.clone() };
                 ColumnarValue::Array(concat(&[first.as_ref(), value.as_ref()]).expect("two rows"))
             })
@@ -144,8 +144,8 @@ impl Reader<'_> {
         match word {
             "" => (ScalarValue::from(self.text().as_str()), SqlType::STRING),
             "NULL" => (ScalarValue::Null, SqlType::Null),
-            "TRUE" => (ScalarValue::from(true), SqlType::Boolean),
-            "FALSE" => (ScalarValue::from(false), SqlType::Boolean),
+            "TRUE" => (ScalarValue::Boolean(Some(true)), SqlType::Boolean),
+            "FALSE" => (ScalarValue::Boolean(Some(false)), SqlType::Boolean),
             "X" => {
                 let digits = self.text();
                 let pairs = digits.as_bytes().chunks(2);
@@ -225,7 +225,7 @@ impl Reader<'_> {
         let of = SqlType::Array(Box::new(item.clone()));
         let typed = items.iter().map(|(scalar, _)| scalar.cast_to(&item.arrow()).expect("one type"));
         let values =
-            ScalarValue::iter_to_array(typed.chain([ScalarValue::try_from(item.arrow()).expect("a null")]));
+            ScalarValue::iter_to_array(typed.chain([ScalarValue::try_from(&item.arrow()).expect("a null")]));
         let values = values.expect("a column").slice(0, items.len());
         let DataType::List(field) = of.arrow() else { unreachable!("an array is a list") };
         let list = ListArray::new(field, OffsetBuffer::from_lengths([items.len()]), values, None);

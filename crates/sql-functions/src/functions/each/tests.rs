@@ -124,7 +124,7 @@ proptest! {
                 for (place, kind) in shape.iter().enumerate() {
                     scalars.push(match kind {
                         b't' => ScalarValue::from(values[place.min(2)].as_str()),
-                        _ => ScalarValue::from(number),
+                        _ => ScalarValue::Int64(Some(number)),
                     });
                 }
                 let of = |kind: &u8| if *kind == b't' { SqlType::STRING } else { SqlType::BigInt };

@@ -3,13 +3,13 @@
 
 use std::cmp::Ordering;
 
-use datafusion_common::ScalarValue;
 use thalweg_sql_exec::exec::join::Side;
 use thalweg_sql_exec::plan::Column;
 use thalweg_sql_functions::expression::{Call, Expression, Typed};
 use thalweg_sql_functions::functions::arithmetic::ArithmeticOp;
 use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_functions::types::{SqlType, common_type};
+use thalweg_sql_functions::values::ScalarValue;
 
 use super::{JoinKey, Role, WindowPlaces, are_alike};
 

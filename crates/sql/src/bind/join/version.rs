@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use datafusion_common::{DFSchema, ScalarValue, TableReference};
+use datafusion_common::{DFSchema, TableReference};
 use datafusion_expr::expr::WindowFunction;
 use datafusion_expr::logical_plan::Window;
 use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
@@ -16,6 +16,7 @@ use thalweg_sql_exec::plan::{Column, Counted, Node, Plan, Role};
 use thalweg_sql_functions::expression::{Call, Expression, Typed};
 use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::Table;
