@@ -362,15 +362,16 @@ impl Session {
     /// Returns the plan of a query whose rows are shown. If its final rows cannot be told, because rows differ from their
     /// retractions, changes are shown unless batch mode demands final rows.
     fn shown(&self, query: &ast::Query, context: &Context) -> Result<Plan, SqlError> {
-        let planned = |answers| Ok(pruned(self.binder(context, answers)?.query(query)?));
+        let planned =
+            |answers| -> Result<Plan, SqlError> { Ok(pruned(self.binder(context, answers)?.query(query)?)) };
         let answers = self.answers(false)?;
         let mut plan = planned(answers)?;
         if let Err(error) = steady::check(&plan) {
-            plan = match answers {
-                Answers::FinalIfEnding => planned(Answers::Changes).map_err(|_: SqlError| error)?,
-                Answers::Changes | Answers::Final => return Err(error),
-            };
-            steady::check(&plan)?;
+            let other = (answers == Answers::FinalIfEnding)
+                .then(|| planned(Answers::Changes))
+                .and_then(Result::ok)
+                .filter(|plan| steady::check(plan).is_ok());
+            plan = other.ok_or(error)?;
         }
         self.check_mode(&plan)?;
         Ok(plan)

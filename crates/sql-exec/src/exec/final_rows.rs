@@ -12,7 +12,7 @@
 //! Rows that are equal by the order are sorted by all columns from left to right. So the output, and the part of it that
 //! LIMIT passes, do not depend on the order in which rows arrive.
 //!
-//! A retraction takes away an equal row. It may come before the row itself, for example from another input of a union;
+//! A retraction takes away an equal row: 0.0 and -0.0 differ, and so do maps whose entries are in another order. It may come before the row itself, for example from another input of a union;
 //! then both cancel each other.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
-use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
+use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::accounts::Accounts;
 use super::calc::schema_of;
@@ -134,10 +134,11 @@ impl FinalRows {
         self.accounts.hold(self.bytes);
     }
 
-    /// Takes the next rows of the output out of the state: at most as many as a batch holds.
+    /// Takes the next rows of the output out of the state: at most as many, and about as many bytes, as a batch holds.
     fn take_rows(&mut self) -> Vec<(Box<[u8]>, usize)> {
-        let (mut taken, mut left) = (Vec::new(), BATCH_ROWS_MAX as u64);
+        let (mut taken, mut left, mut bytes) = (Vec::new(), BATCH_ROWS_MAX as u64, 0);
         while left > 0
+            && bytes < BATCH_BYTES_MAX
             && self.fetch > 0
             && let Some(mut first) = self.rows.first_entry()
         {
@@ -145,7 +146,10 @@ impl FinalRows {
             let skipped = count.min(self.skip);
             self.skip -= skipped;
             count -= skipped;
-            let passed = count.min(self.fetch).min(left);
+            let length = first.key().len().max(1);
+            let fits = (BATCH_BYTES_MAX - bytes).div_ceil(length) as u64;
+            let passed = count.min(self.fetch).min(left).min(fits);
+            bytes += length * passed as usize;
             self.fetch -= passed;
             left -= passed;
             count -= passed;
@@ -219,8 +223,8 @@ impl BatchOperator for FinalRows {
             return Ok(None);
         }
         let taken = self.take_rows();
-        self.note_bytes();
         if taken.is_empty() {
+            self.note_bytes();
             return Ok(None);
         }
         let parser = self.converter.parser();
@@ -228,8 +232,10 @@ impl BatchOperator for FinalRows {
             .iter()
             .flat_map(|(row, count)| std::iter::repeat_n(row, *count))
             .map(|row| parser.parse(row));
-        let columns = self.converter.convert_rows(rows).map_err(arrow_error)?;
         let count = taken.iter().map(|(_, count)| count).sum();
+        let columns = self.converter.convert_rows(rows).map_err(arrow_error)?;
+        drop(taken);
+        self.note_bytes();
         let columns = columns.into_iter().skip(self.order.len()).collect();
         batch_of(&self.schema, columns, count).map(|rows| Some(Batch::new(rows)))
     }
@@ -238,6 +244,7 @@ impl BatchOperator for FinalRows {
         true
     }
 
+    /// Holds all watermarks back but the last, which is always forwarded.
     fn forward(&self, _watermark: EventTime) -> EventTime {
         EventTime::MIN
     }

@@ -3,7 +3,7 @@
 //! Input      batches of changes: rows that are added, and rows that are retracted
 //! Output     changes: `+I` for a new key, `-U` and `+U` for a key that has changed, `-D` for a key without rows
 //! State      per key its accumulators, and its row count where rows can be retracted
-//! Emits      at once: a change for every row, in their order
+//! Emits      at once: a change for every row, in their order; in batch mode also a row at the end, as below
 //! Late       ignores event time
 //! Watermark  forwarded unchanged
 //! Cost       one look-up per row; results are computed after every row, for many keys at once where there are many
@@ -11,7 +11,10 @@
 //!
 //! A key is kept for the time to live after its last row, even if that row changed nothing. As in Flink with a time
 //! to live, a change comes out even if the result is the same, so that downstream operators keep the result alive,
-//! too. In batch mode, an aggregate without keys has a row at the end also if it has no rows, as in SQL. A retraction for an unknown key is ignored. SELECT DISTINCT is this operator without aggregates.
+//! too. A retraction for an unknown key is ignored. SELECT DISTINCT is this operator without aggregates.
+//!
+//! In batch mode, an aggregate without keys that has no rows when its input ends has a row all the same: the aggregates
+//! of nothing, as in SQL.
 
 use std::sync::Arc;
 
@@ -49,14 +52,14 @@ pub struct GroupCalls {
     /// How long a key is kept after its last row, in milliseconds of processing time.
     pub ttl_ms: i64,
     /// Whether an aggregate without keys has a result if it has no rows at the end of its input, as in batch mode.
-    pub is_of_none: bool,
+    pub has_row_without_input: bool,
 }
 
 /// Operator that computes aggregates per key without a window.
 pub struct Group {
     places: Vec<usize>,
     is_retracting: bool,
-    is_of_none: bool,
+    has_row_without_input: bool,
     output: SchemaRef,
     now: Now,
     keys: Keyed,
@@ -123,7 +126,7 @@ impl Group {
         Ok(Group {
             places: group.keys.clone(),
             is_retracting: group.is_retracting,
-            is_of_none: group.is_of_none && group.keys.is_empty(),
+            has_row_without_input: group.has_row_without_input && group.keys.is_empty(),
             output: schema_of(columns),
             now,
             keys: Keyed::new(group.keys, input, Some(group.ttl_ms), hash_seed)?,
@@ -320,7 +323,7 @@ impl BatchOperator for Group {
     }
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
-        if self.is_of_none && watermark == EventTime::MAX {
+        if self.has_row_without_input && watermark == EventTime::MAX {
             self.finish_without_rows()?;
         }
         Ok(())

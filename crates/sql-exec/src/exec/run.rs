@@ -50,8 +50,8 @@ pub struct Assembly<'a> {
     tally: Tally,
     /// Whether tables give no watermark before their end, so that no row is late.
     is_batch: bool,
-    /// Index of the plan that is being assembled, until its LIMIT is found that stands over all of its tables.
-    ending: Option<usize>,
+    /// Index of the plan that is being assembled, while each LIMIT that is met stands over all of its tables.
+    limited_part: Option<usize>,
     /// Number of operators created so far for each kind, such as `calc`, by which the operators of a kind are
     /// numbered in their names.
     named: BTreeMap<String, usize>,
@@ -105,13 +105,13 @@ impl<'a> Assembly<'a> {
             world,
             tally: tally.clone(),
             is_batch,
-            ending: None,
+            limited_part: None,
             named: BTreeMap::new(),
             shared,
             splits: BTreeMap::new(),
         };
         for (number, (plan, ending)) in plans.into_iter().enumerate() {
-            assembly.ending = has_limit(plan).then_some(number);
+            assembly.limited_part = has_limit(plan).then_some(number);
             let stream = assembly.stream(plan)?;
             let name = assembly.name(&ending.name);
             stream.sink(&name, ending.sink);
@@ -204,6 +204,7 @@ impl<'a> Assembly<'a> {
                 }
             }
             Node::Union(inputs) => {
+                self.limited_part = None;
                 let mut streams = Vec::new();
                 for input in inputs {
                     streams.push(self.stream(input)?);
@@ -219,7 +220,7 @@ impl<'a> Assembly<'a> {
                 self.in_turn(input, Box::new(rows.map_err(refused)?))
             }
             Node::Limit { input, skip, fetch } => {
-                let full = self.ending.take().map(|part| self.world.end.full(part));
+                let full = self.limited_part.map(|part| self.world.end.full(part));
                 self.in_turn(input, Box::new(Limit::new(*skip, *fetch, full)))
             }
             Node::Sort { input, time, keys } => {
@@ -246,7 +247,7 @@ impl<'a> Assembly<'a> {
                     calls: calls.clone(),
                     is_retracting: *is_retracting,
                     ttl_ms: ttl_ms.unwrap_or(i64::MAX),
-                    is_of_none: self.is_batch,
+                    has_row_without_input: self.is_batch,
                 };
                 let group =
                     Group::new(group, self.now(), &input.columns, &plan.columns, self.world.hash_seed);
@@ -277,6 +278,7 @@ impl<'a> Assembly<'a> {
                 self.in_turn(input, operator)
             }
             Node::Join { left, right, join } => {
+                self.limited_part = None;
                 let left_stream = self.stream(left)?;
                 let right_stream = self.stream(right)?;
                 let sources = self.sources_of(right);

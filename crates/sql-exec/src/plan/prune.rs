@@ -150,9 +150,11 @@ fn pruned_node(columns: Vec<Column>, node: Node, wanted: &[bool]) -> (Vec<Column
             let columns = input.columns.clone();
             (columns, Node::Limit { input: Box::new(input), skip, fetch }, moves)
         }
-        // As with a top-N, rows with equal values in all columns that are read are the same row.
+        // As with a top-N, rows with equal values in all columns that are read are the same row. A part of the rows
+        // keeps all columns: rows that are equal by the order are told apart by them, and each reader must get the same part.
         Node::Final { input, order, skip, fetch, is_retracting } => {
-            let mut below = wanted.to_vec();
+            let is_part = (skip, fetch) != (0, u64::MAX);
+            let mut below: Vec<bool> = wanted.iter().map(|is_wanted| *is_wanted || is_part).collect();
             order.iter().for_each(|key| below[key.place] = true);
             keep_one(&mut below);
             let (input, moves) = pruned(*input, &below);

@@ -54,9 +54,13 @@ pub fn check_sink(plan: &Plan, accepts: Accepts, table: &str) -> Result<()> {
         "the table `{table}` takes rows that are only added, and {} changes them",
         source_of_changes(plan)
     );
-    Err(SqlError::new(Code::Unsupported, message)
-        .at(changing(plan).at)
-        .help("aggregate or rank within windows, or write 'format' = 'debezium-json'"))
+    let help = match ends(plan) {
+        true => {
+            "wait for the end of the input: SET 'execution.runtime-mode' = 'batch'; or write 'format' = 'debezium-json'"
+        }
+        false => "aggregate or rank within windows, or write 'format' = 'debezium-json'",
+    };
+    Err(SqlError::new(Code::Unsupported, message).at(changing(plan).at).help(help))
 }
 
 /// Returns a sentence for each operator of a completed plan that keeps rows forever, for EXPLAIN. Only OVER does, if
@@ -92,7 +96,7 @@ pub(super) fn settle(plan: Plan, ttl_ms: Option<i64>, answers: Answers) -> Resul
     let is_batch = answers == Answers::Final;
     let is_ending = is_batch || ends(&plan);
     let is_final = is_ending && answers != Answers::Changes;
-    let settling = Settling { ttl_ms: ttl_ms.filter(|ttl| *ttl > 0), is_final, is_ending };
+    let settling = Settling { ttl_ms: ttl_ms.filter(|ttl| *ttl > 0), is_final, is_ending, is_batch };
     let (plan, emits) = settled(plan, settling)?;
     Ok(if is_final && !emits.is_none() { with_final_answer(plan) } else { plan })
 }
@@ -106,6 +110,8 @@ struct Settling {
     is_final: bool,
     /// Whether all tables of the query come to an end.
     is_ending: bool,
+    /// Whether no row may come out before the end of the input.
+    is_batch: bool,
 }
 
 impl Settling {
@@ -126,7 +132,7 @@ fn settled(plan: Plan, settling: Settling) -> Result<(Plan, Changes)> {
     let at = plan.at;
     let is_changing = inputs.iter().any(|input: &Changes| !input.is_none());
     let plan = if settling.is_final {
-        with_final_rows(plan, is_changing)
+        with_final_rows(plan, is_changing, settling.is_batch)
     } else {
         with_live_rows(plan, settling.is_ending)?
     };

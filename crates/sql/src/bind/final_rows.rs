@@ -6,10 +6,12 @@
 //!
 //! Source: Flink, "Execution Mode (Batch/Streaming)"; `StreamExecSortLimit` for the top-N.
 
-use thalweg_sql_exec::plan::{Node, Plan, RankFunction, SortKey};
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use arrow::record_batch::RecordBatch;
+use thalweg_sql_exec::plan::{Column, Node, Plan, RankFunction, SortKey};
 use thalweg_sql_functions::expression::Typed;
-use thalweg_sql_functions::types::SqlType;
-use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 /// Returns the rows that are left of a plan when its input has ended. Columns that have another value at each call, such
@@ -35,18 +37,48 @@ fn final_rows(input: Plan, order: Vec<SortKey>, skip: u64, fetch: u64) -> Plan {
     Plan::new(columns, node).at(at)
 }
 
-/// Lets an ORDER BY and a LIMIT wait for the end of their input. `is_changing` tells whether its rows change.
-pub(super) fn with_final_rows(plan: Plan, is_changing: bool) -> Plan {
+/// Lets an ORDER BY and a LIMIT wait for the end of their input. Only an ORDER BY that begins with event time, has no LIMIT
+/// and reads rows that are only added stays as it is, since its rows can come out while input comes; in batch mode it
+/// waits, too. `is_changing` tells whether rows of the input change.
+pub(super) fn with_final_rows(plan: Plan, is_changing: bool, is_batch: bool) -> Plan {
     let Plan { columns, node, at } = plan;
     match node {
-        Node::Sort { input, time, keys } if is_changing => {
-            let by_time = SortKey { place: time, is_descending: false, is_null_first: true };
-            final_rows(*input, [by_time].into_iter().chain(keys).collect(), 0, u64::MAX)
+        Node::Sort { input, time, keys } if is_changing || is_batch => {
+            final_rows(*input, order_by_time(time, keys), 0, u64::MAX)
         }
+        Node::Final { fetch: 0, .. } => none(columns),
         Node::Limit { input, skip, fetch } if is_changing => final_rows(*input, Vec::new(), skip, fetch),
-        Node::Limit { input, skip, fetch } => limited(*input, skip, fetch),
+        Node::Limit { input, skip, fetch } => limited(at_the_end(*input), skip, fetch),
         node => Plan { columns, node, at },
     }
+}
+
+fn order_by_time(time: usize, keys: Vec<SortKey>) -> Vec<SortKey> {
+    let by_time = SortKey { place: time, is_descending: false, is_null_first: true };
+    [by_time].into_iter().chain(keys).collect()
+}
+
+/// Lets an ORDER BY by event time at the bottom of projections wait for the end of its input.
+fn at_the_end(plan: Plan) -> Plan {
+    let Plan { columns, node, at } = plan;
+    match node {
+        Node::Sort { input, time, keys } => {
+            let order = order_by_time(time, keys);
+            let node = Node::Final { input, order, skip: 0, fetch: u64::MAX, is_retracting: false };
+            Plan { columns, node, at }
+        }
+        Node::Calc { input, conditions, outputs } if conditions.is_empty() => {
+            let input = Box::new(at_the_end(*input));
+            Plan { columns, node: Node::Calc { input, conditions, outputs }, at }
+        }
+        node => Plan { columns, node, at },
+    }
+}
+
+/// Returns a plan without rows.
+fn none(columns: Vec<Column>) -> Plan {
+    let fields: Vec<_> = columns.iter().map(|column| column.of.field(&column.name, true)).collect();
+    Plan::new(columns, Node::Values(RecordBatch::new_empty(Arc::new(Schema::new(fields)))))
 }
 
 /// Returns a LIMIT over a plan. An ORDER BY below it that waits for the end of its input takes it over.
@@ -84,10 +116,7 @@ pub(super) fn with_live_rows(plan: Plan, is_ending: bool) -> Result<Plan, SqlErr
     let Plan { columns, node, at } = plan;
     let node = match node {
         Node::Final { fetch: u64::MAX, .. } => return Err(never_sorted(is_ending).at(at)),
-        Node::Final { input, fetch: 0, .. } => {
-            let never = Typed::literal(ScalarValue::Boolean(Some(false)), SqlType::Boolean);
-            return Ok(input.filter(never));
-        }
+        Node::Final { fetch: 0, .. } => return Ok(none(columns)),
         Node::Final { input, order, skip, fetch, .. } => Node::Rank {
             input,
             keys: Vec::new(),

@@ -114,6 +114,16 @@ fn a_query_whose_tables_end_has_final_rows() {
     // Rows that are only added come out at once.
     runs("SELECT k FROM ending WHERE v > 1 LIMIT 5", "Limit < Scan");
     runs("SELECT k, ts FROM ending ORDER BY ts, k", "Sort < Scan");
+    runs("SELECT k, ts FROM ending ORDER BY ts LIMIT 5", "Final(Some(\"ts\"), Some(\"5\")) < Scan");
+    runs(
+        &format!("{BATCH}SELECT k, ts FROM ending ORDER BY ts, v"),
+        "Calc < Final(Some(\"ts, v\"), None) < Scan",
+    );
+    runs("SELECT k FROM ending ORDER BY v LIMIT 0", "Values");
+    // Each reader of the first rows gets the same ones, so their columns are kept.
+    let first = "CREATE VIEW first AS SELECT k, v, ts FROM ending ORDER BY ts DESC LIMIT 1;";
+    let columns = |query: &str| operators(&format!("{TABLES}{first}{query}")).unwrap();
+    assert_eq!(columns("SELECT v FROM first"), "Calc < Final(Some(\"ts DESC\"), Some(\"1\")) < Scan");
     // The order is by a column that is not selected, or by an expression.
     runs("SELECT k FROM ending ORDER BY v + 1 LIMIT 3", "Calc < Final(Some(\"v + 1\"), Some(\"3\")) < Scan");
     runs("SELECT DISTINCT k FROM ending", "Final(None, None) < Group < Scan");
@@ -135,7 +145,7 @@ fn a_table_without_an_end_has_changes() {
         &format!("{STREAMING}SELECT k FROM ending ORDER BY v LIMIT 3"),
         "Calc < Rank(Some(\"v\"), Some(\"1 to 3\")) < Scan",
     );
-    runs("SELECT k, v FROM endless ORDER BY v DESC LIMIT 0", "Calc < Scan");
+    runs("SELECT k, v FROM endless ORDER BY v DESC LIMIT 0", "Values");
     refused("SELECT k, v FROM endless ORDER BY v", "ORDER BY of an endless stream begins with event time");
     refused(&format!("{STREAMING}SELECT v FROM ending ORDER BY v"), "SET 'execution.runtime-mode' = 'batch'");
     refused("SELECT k, COUNT(*) FROM endless GROUP BY k", "UNBOUNDED_STATE GROUP BY without a window");

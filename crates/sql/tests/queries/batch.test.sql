@@ -88,6 +88,12 @@ SELECT path FROM visits ORDER BY took_ms LIMIT 0;
 
 --- rows
 
+--- query first by time
+SELECT path, visitor FROM visits ORDER BY seen LIMIT 1;
+
+--- rows ordered
+/c,NULL
+
 --- query distinct values
 SELECT DISTINCT path FROM visits ORDER BY path DESC;
 

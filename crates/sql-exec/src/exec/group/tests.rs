@@ -22,7 +22,7 @@ fn group(
             calls: calls.clone(),
             is_retracting,
             ttl_ms: TTL_MS,
-            is_of_none: false,
+            has_row_without_input: false,
         };
         Box::new(Group::new(group, now, &columns(), &columns_out, 7).unwrap())
     }
@@ -233,7 +233,13 @@ fn an_aggregate_of_no_rows_has_a_result_in_batch_mode() {
             let calls = vec![call("COUNT", &[], false), call("SUM", &[V], false)];
             let columns_out = with_results(&keys, &calls);
             let keys = keys.clone();
-            let group = GroupCalls { keys, calls, is_retracting: true, ttl_ms: i64::MAX, is_of_none: true };
+            let group = GroupCalls {
+                keys,
+                calls,
+                is_retracting: true,
+                ttl_ms: i64::MAX,
+                has_row_without_input: true,
+            };
             Box::new(Group::new(group, now, &columns(), &columns_out, 7).unwrap())
         }
     };
