@@ -30,6 +30,7 @@
 //! One source reads the rows in the order of the file. Values of results are written as a cast to STRING
 //! writes them.
 
+mod codes;
 pub mod head;
 
 use std::collections::BTreeMap;
@@ -55,6 +56,7 @@ use thalweg_sql_tables::table::{Table, TableColumnKind};
 use crate::catalog::Entry;
 use crate::job::write_row;
 use crate::session::{Action, Job, RuntimeMode, Session};
+use codes::CODES;
 
 /// Processing time at which every run of a test case begins. The clock stands still, so that no result
 /// depends on it.
@@ -419,61 +421,6 @@ fn told(error: &SqlError) -> (String, String) {
 fn unanswered(line: usize, name: &str) -> String {
     format!("line {line}: the query `{name}` has no `--- rows`, `--- changelog` or `--- error` behind it")
 }
-
-/// Error codes that a test case may expect, in the order in which the manual lists them.
-const CODES: [&str; 51] = [
-    "SYNTAX",
-    "UNKNOWN_TABLE",
-    "UNKNOWN_COLUMN",
-    "UNKNOWN_FUNCTION",
-    "UNKNOWN_OPTION",
-    "TYPE_MISMATCH",
-    "UNSUPPORTED",
-    "UNBOUNDED_STATE",
-    "INVALID",
-    "DIVISION_BY_ZERO",
-    "BAD_CAST",
-    "OUT_OF_RANGE",
-    "RESULT_TOO_LONG",
-    "BAD_BASE64",
-    "BAD_PATH",
-    "BAD_PATTERN",
-    "UNSUPPORTED_PATTERN",
-    "BAD_BOUND",
-    "BAD_ARGUMENT",
-    "NOT_ONE_ELEMENT",
-    "NOT_ONE_ROW",
-    "UNKNOWN_CHARSET",
-    "TOO_LONG",
-    "RESULT_TOO_LARGE",
-    "EVALUATION",
-    "STOPPED_EARLY",
-    "DRAIN_TIMEOUT",
-    "NO_EVENT_TIME",
-    "NULL_IN_NOT_NULL",
-    "BAD_RECORD",
-    "TOO_MANY_BAD",
-    "DIVERT_FAILED",
-    "SOURCE_UNREADABLE",
-    "SOURCE_CHANGED",
-    "SOURCE_CORRUPT",
-    "PAGE_TOO_LARGE",
-    "SOURCE_MISMATCH",
-    "UNWRITABLE",
-    "SINK_FAILED",
-    "SINK_CLOSED",
-    "ROWS_NOT_MADE",
-    "UNKNOWN_FORMAT",
-    "BAD_OPTION",
-    "BAD_COLUMN",
-    "STATE_LIMIT",
-    "BUDGET_TOO_SMALL",
-    "CANCELLED",
-    "NO_THREAD",
-    "OPERATOR_PANICKED",
-    "STUCK",
-    "WORKER_DIED",
-];
 
 /// Returns the rows of the section of a test file that begins after line `head`, the line with `--- `; lines
 /// are counted from 1. A row is one line, unless a quote is open at its end. A blank line ends the rows. Text

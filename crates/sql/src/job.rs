@@ -109,7 +109,7 @@ pub fn assemble(
     let rooted = world.of_roots(job.settings.file_roots.as_deref())?;
     let are_limited = job.parts.iter().all(|part| has_limit(&part.plan));
     let limits = if are_limited { job.parts.len() } else { 0 };
-    let world = &World { end: JobEnd::new(is_bounded(job)).of_limits(limits), ..rooted };
+    let world = &World { end: JobEnd::new(is_bounded(job)).with_limits(limits), ..rooted };
     let context = Context { zone: job.settings.zone, clock: Arc::clone(clock) };
     let mut query = Query::new(job.name.clone());
     if let Some(target) = job.settings.latency_target {

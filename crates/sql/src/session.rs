@@ -476,12 +476,12 @@ impl Settings {
 
 /// Returns the name of a table in a plan that is known to have no end.
 fn endless_table(plan: &Plan) -> Option<&str> {
-    match &plan.node {
+    plan.walk().find_map(|part| match &part.node {
         Node::Scan { table, .. } => {
             check_source(table).is_ok_and(|abilities| !abilities.is_bounded).then_some(&*table.name)
         }
-        _ => plan.inputs().into_iter().find_map(endless_table),
-    }
+        _ => None,
+    })
 }
 
 /// Parses the setting `thalweg.file-roots`: directories separated by `;`.

@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
@@ -28,6 +29,44 @@ fn objects(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
         .collect()
+}
+
+/// A job ends when each of its queries has a full LIMIT over all of its tables, also one within another, and goes on if one of
+/// them lacks it.
+#[test]
+fn a_full_limit_ends_a_job() {
+    let folder = Folder::new("sql_limit");
+    let tables = "CREATE TABLE n (x INT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000');
+        CREATE TABLE a (x INT) WITH ('connector' = 'print'); CREATE TABLE b (x INT) WITH ('connector' = 'print');";
+    // Returns the lines of the output, and the time that the run took.
+    let timed = |query: &str, span: &str| {
+        folder.write("q.sql", format!("{tables}{query};"));
+        let begin = Instant::now();
+        let ran = run(&folder, "run q.sql --for", &[span], "");
+        assert_eq!(ran.code, 0, "{query}: {ran:?}");
+        (ran.stdout.lines().count(), begin.elapsed())
+    };
+    let ends = |query: &str, lines: usize| {
+        let (found, elapsed) = timed(query, "60s");
+        assert_eq!(found, lines, "{query}");
+        assert!(elapsed < Duration::from_secs(30), "{query} took {elapsed:?}");
+    };
+    let goes_on = |query: &str| {
+        let (_, elapsed) = timed(query, "500ms");
+        assert!(elapsed >= Duration::from_millis(500), "{query} took {elapsed:?}");
+    };
+    ends("SELECT x FROM n LIMIT 3", 4);
+    ends("SELECT x FROM n LIMIT 0", 1);
+    ends("SELECT x FROM (SELECT x FROM n LIMIT 2) LIMIT 5", 3);
+    ends("SELECT x FROM (SELECT x FROM n UNION ALL SELECT x FROM n) LIMIT 2", 3);
+    let set = |second: &str| {
+        format!(
+            "EXECUTE STATEMENT SET BEGIN INSERT INTO a SELECT x FROM n LIMIT 2; INSERT INTO b {second}; END"
+        )
+    };
+    ends(&set("SELECT x + 1 FROM n LIMIT 3"), 5);
+    goes_on(&set("SELECT x FROM n WHERE x IS NULL"));
+    goes_on("SELECT x FROM (SELECT x FROM n LIMIT 2) UNION ALL SELECT x FROM n WHERE x IS NULL");
 }
 
 /// Only one job may read the standard input, because two jobs would each get a part of it.

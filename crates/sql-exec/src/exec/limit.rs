@@ -11,7 +11,7 @@
 
 use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_tables::batch::Batch;
-use thalweg_sql_tables::connect::job_end::Full;
+use thalweg_sql_tables::connect::job_end::LimitMark;
 
 use super::accounts::Accounts;
 use super::operator::{BatchOperator, Outcome};
@@ -20,22 +20,22 @@ use super::operator::{BatchOperator, Outcome};
 pub struct Limit {
     skip: u64,
     fetch: u64,
-    full: Option<Full>,
+    mark: Option<LimitMark>,
     accounts: Accounts,
     out: Option<Batch>,
 }
 
 impl Limit {
-    /// Creates a limit that drops the first `skip` rows, then passes `fetch` rows. When they are out, it tells so by `full`.
-    pub fn new(skip: u64, fetch: u64, full: Option<Full>) -> Self {
-        let limit = Limit { skip, fetch, full, accounts: Accounts::default(), out: None };
-        limit.tell_if_full();
+    /// Creates a limit that drops the first `skip` rows, then passes `fetch` rows. When they are out, it sets `mark`.
+    pub fn new(skip: u64, fetch: u64, mark: Option<LimitMark>) -> Self {
+        let limit = Limit { skip, fetch, mark, accounts: Accounts::default(), out: None };
+        limit.set_mark_if_full();
         limit
     }
 
-    fn tell_if_full(&self) {
-        if let Some(full) = self.full.as_ref().filter(|_| self.fetch == 0) {
-            full.tell();
+    fn set_mark_if_full(&self) {
+        if let Some(mark) = self.mark.as_ref().filter(|_| self.fetch == 0) {
+            mark.set();
         }
     }
 }
@@ -58,7 +58,7 @@ impl BatchOperator for Limit {
             let (from, count) = (skipped as usize, taken as usize);
             let kinds = batch.kinds.as_ref().map(|kinds| kinds[from..from + count].into());
             self.out = Some(Batch { rows: batch.rows.slice(from, count), kinds, ..batch });
-            self.tell_if_full();
+            self.set_mark_if_full();
         }
         Ok(())
     }
@@ -81,7 +81,7 @@ impl BatchOperator for Limit {
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         (self.skip, self.fetch) = state.take()?;
-        self.tell_if_full();
+        self.set_mark_if_full();
         Ok(())
     }
 }

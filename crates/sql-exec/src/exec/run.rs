@@ -220,8 +220,8 @@ impl<'a> Assembly<'a> {
                 self.in_turn(input, Box::new(rows.map_err(refused)?))
             }
             Node::Limit { input, skip, fetch } => {
-                let full = self.limited_part.map(|part| self.world.end.full(part));
-                self.in_turn(input, Box::new(Limit::new(*skip, *fetch, full)))
+                let mark = self.limited_part.map(|part| self.world.end.limit_mark(part));
+                self.in_turn(input, Box::new(Limit::new(*skip, *fetch, mark)))
             }
             Node::Sort { input, time, keys } => {
                 self.in_turn(input, Box::new(Sort::new(*time, keys.clone(), &plan.columns)))

@@ -21,20 +21,20 @@ pub struct JobEnd {
     is_cut: Arc<OnceLock<()>>,
     /// Marks of the plans whose LIMIT is full, one for each plan of the job; empty if a plan has no LIMIT over all of its
     /// tables.
-    are_full: Arc<[OnceLock<()>]>,
+    limit_marks: Arc<[OnceLock<()>]>,
 }
 
-/// Tells the sources of a job that the LIMIT of one of its plans is full.
+/// Mark by which the LIMIT of one plan of a job tells the sources of the job that it is full.
 #[derive(Clone, Debug)]
-pub struct Full {
-    are_full: Arc<[OnceLock<()>]>,
+pub struct LimitMark {
+    limit_marks: Arc<[OnceLock<()>]>,
     plan: usize,
 }
 
-impl Full {
+impl LimitMark {
     /// Records that the LIMIT of the plan has passed all of its rows.
-    pub fn tell(&self) {
-        if let Some(mark) = self.are_full.get(self.plan) {
+    pub fn set(&self) {
+        if let Some(mark) = self.limit_marks.get(self.plan) {
             mark.get_or_init(|| ());
         }
     }
@@ -49,18 +49,18 @@ impl JobEnd {
     /// Returns the state of a job with `plans` plans, each of which has a LIMIT over all of its tables. So the job ends when
     /// all of them are full.
     #[must_use]
-    pub fn of_limits(self, plans: usize) -> Self {
-        JobEnd { are_full: (0..plans).map(|_| OnceLock::new()).collect(), ..self }
+    pub fn with_limits(self, plans: usize) -> Self {
+        JobEnd { limit_marks: (0..plans).map(|_| OnceLock::new()).collect(), ..self }
     }
 
-    /// Returns how the LIMIT of the plan with this index, counted from 0, tells that it is full.
-    pub fn full(&self, plan: usize) -> Full {
-        Full { are_full: Arc::clone(&self.are_full), plan }
+    /// Returns the mark of the LIMIT of the plan with this index, counted from 0.
+    pub fn limit_mark(&self, plan: usize) -> LimitMark {
+        LimitMark { limit_marks: Arc::clone(&self.limit_marks), plan }
     }
 
     /// Returns whether no further row of any table can change the result of the job.
     pub(crate) fn has_enough(&self) -> bool {
-        !self.are_full.is_empty() && self.are_full.iter().all(|mark| mark.get().is_some())
+        !self.limit_marks.is_empty() && self.limit_marks.iter().all(|mark| mark.get().is_some())
     }
 
     /// Returns whether all inputs of the job end.
