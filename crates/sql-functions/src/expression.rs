@@ -146,7 +146,9 @@ impl Typed {
         self.is_deterministic() && self.has_form_of(other)
     }
 
-    fn has_form_of(&self, other: &Typed) -> bool {
+    /// Returns whether the expression is written as another one: with equal calls, columns, literals and types. Two such
+    /// expressions may still differ in their values if they are not deterministic, as two calls of RAND() do.
+    pub fn has_form_of(&self, other: &Typed) -> bool {
         let all = |terms: &[Typed], others: &[Typed]| {
             terms.len() == others.len()
                 && terms.iter().zip(others).all(|(term, other)| term.has_form_of(other))

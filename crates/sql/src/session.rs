@@ -27,16 +27,15 @@ use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumn};
 
-use crate::bind::{Answers, Binder, Views, declare};
+use crate::bind::{Answers, Binder, Views, declare, result_place};
 use crate::catalog::{Catalog, Entry, View, check_parts};
-use crate::text::plain::result_place;
 use crate::text::script::{self, Insert, Placed, Statement};
 
 #[cfg(test)]
 mod tests;
 
 /// Stack size, in bytes, of a thread that plans or walks plans, far more than
-/// [`crate::text::plain::OPERATORS_MAX`] operators need. It is reserved address space; only the pages used
+/// [`crate::text::bounds::OPERATORS_MAX`] operators need. It is reserved address space; only the pages used
 /// take memory.
 pub const STACK_BYTES: usize = 256 << 20;
 

@@ -9,7 +9,6 @@ pub mod bounds;
 pub mod ddl;
 pub mod dialect;
 pub mod interval;
-pub mod plain;
 pub mod reserved;
 pub mod script;
 mod tokens;

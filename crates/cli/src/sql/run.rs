@@ -28,6 +28,7 @@ use thalweg_cli::options;
 use thalweg_cli::policy_options::PolicyOptions;
 use thalweg_memory::Reservation;
 use thalweg_runtime::limits;
+use thalweg_sql::bind::NamesOnce;
 use thalweg_sql::bind::changelog::Changes;
 use thalweg_sql::cases::head::Sums;
 use thalweg_sql::connect::job_end::JobEnd;
@@ -39,7 +40,6 @@ use thalweg_sql::error::{Code, SqlError};
 use thalweg_sql::job::{self, Assembled, batch_edges};
 use thalweg_sql::plan::{Column, JoinMethod, Node, Plan};
 use thalweg_sql::session::{Action, Job};
-use thalweg_sql::text::plain::NamesOnce;
 
 use super::script::{Script, ScriptArgs, for_each_table};
 use super::stdout::{Gone, shows_rows_on_terminal};

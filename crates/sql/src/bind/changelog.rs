@@ -11,7 +11,7 @@
 
 pub use thalweg_sql_exec::plan::changes::{Changes, Keep, changes, deduplication};
 use thalweg_sql_exec::plan::changes::{Rule, changing, source_of_changes};
-use thalweg_sql_exec::plan::{Frame, Join, JoinMethod, Node, Plan, RankFunction};
+use thalweg_sql_exec::plan::{Frame, Join, JoinKind, JoinMethod, Node, Plan, RankFunction};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::values::ScalarValue;
@@ -158,6 +158,9 @@ fn bounded(plan: &Plan, is_changing: bool, settling: Settling) -> Result<()> {
             "GROUP BY without a window",
             "group by window_start and window_end of a window function",
         )),
+        Node::Join { join, .. } if matches!(join.method, JoinMethod::Regular { ttl_ms: None }) => {
+            if settling.bounds(plan) { Ok(()) } else { Err(unbounded_join(join)) }
+        }
         Node::Rank { from: 1, to: u64::MAX, .. } => Ok(()),
         Node::Rank { function, .. } if *function != RankFunction::RowNumber => {
             let message = format!("the first rows by {} are not supported", function.name());
@@ -231,6 +234,22 @@ pub(super) fn unbounded(what: &str, help: &str) -> SqlError {
     let message = format!("{what} remembers rows without bound");
     SqlError::new(Code::UnboundedState, message)
         .help(format!("{help}, or set how long: SET 'table.exec.state.ttl' = '1 h'"))
+}
+
+/// Returns the error for a join whose rows wait for a match forever.
+fn unbounded_join(join: &Join) -> SqlError {
+    let is_set_operation = !join.keys.is_empty() && join.keys.iter().all(|key| key.is_null_equal);
+    let what = match join.kind {
+        JoinKind::Semi if is_set_operation => "INTERSECT",
+        JoinKind::Anti if is_set_operation => "EXCEPT",
+        JoinKind::Semi | JoinKind::Anti => "IN or EXISTS",
+        JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full => "a join",
+    };
+    let message = format!("{what} without a bound in time remembers rows without bound");
+    SqlError::new(Code::UnboundedState, message).help(
+        "say how near event times are (a.ts BETWEEN b.ts - INTERVAL '1' HOUR AND b.ts), join by window_start and \
+         window_end, or set how long rows are remembered: SET 'table.exec.state.ttl' = '1 h'",
+    )
 }
 
 /// Leaves out the rank of a top-N if the projection over it does not read the rank, or if the top-N has one rank

@@ -1,613 +1,681 @@
-//! Types of expressions: DataFusion's expressions, whose names are resolved, become [`Typed`] ones with Flink's types
-//! and functions.
+//! Expressions: each form of the syntax tree becomes a typed expression over the columns of a scope.
 //!
-//! This module decides which type a literal has, to which types both sides of a comparison are cast, and whether a
-//! function takes its arguments. A call with literal arguments is computed at once. If that fails, it is computed for
-//! the rows that need it, and fails there.
-//!
-//! Sources: Flink's documentation, "Data Types" (implicit casts) and "System (Built-in) Functions";
-//! `LogicalTypeMerging` for common types.
+//! The tree is read once. Forms which mean the same, such as `EXTRACT(DAY FROM x)` and a call, come together here; forms
+//! that are not known are refused, so that nothing in a query is ignored. An error points at the innermost expression
+//! that has it.
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{FieldRef, Int64Type, Schema};
-use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion_common::{DFSchema, Span};
-use datafusion_expr::expr::{Between, BinaryExpr, Case, Cast, Like, ScalarFunction, TryCast};
-use datafusion_expr::{Expr, Operator};
-use std::cell::Cell;
-use std::sync::Arc;
-use thalweg_sql_exec::plan::{Column, Role};
-use thalweg_sql_functions::aggregates::aggregate;
-use thalweg_sql_functions::expression::{Call, Expression, State, Typed};
-use thalweg_sql_functions::functions::arithmetic::{self, ArithmeticOp};
-use thalweg_sql_functions::functions::compare::{self, ComparisonOp};
-use thalweg_sql_functions::functions::{self, Argument, BindError, Bound, Context, cast};
-use thalweg_sql_functions::scratch;
-use thalweg_sql_functions::types::{SqlType, common_type};
-use thalweg_sql_functions::values::{ColumnarValue, ScalarValue};
-use thalweg_sql_tables::error::{Code, Place, SqlError};
+use sqlparser::ast::{
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Subscript, TrimWhereField, UnaryOperator,
+    Value, ValueWithSpan,
+};
+use thalweg_sql_functions::aggregates::{aggregate, aggregates};
+use thalweg_sql_functions::expression::{Expression, State, Typed};
+use thalweg_sql_functions::functions::arithmetic::ArithmeticOp;
+use thalweg_sql_functions::functions::compare::ComparisonOp;
+use thalweg_sql_functions::functions::{self, Context};
+use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::values::ScalarValue;
+use thalweg_sql_tables::error::{Code, SqlError};
 
-use super::foreign::{Foreign, ours};
-use super::said::said;
+use super::Planner;
+use super::over::RANKS;
+use super::scope::{Meaning, Scope};
+use super::syntax::{check_name, not_supported, place_of_expression, said, without_brackets, without_signs};
+use super::types::type_of;
+use super::typing::{boolean, is, not, text};
+use crate::text::bounds::OPERATORS_MAX;
+use crate::text::dialect::single_name;
 use crate::text::interval::{MILLIS, MONTHS};
-use crate::text::plain::CELL;
 
-/// Arithmetic operators by their signs. DataFusion's tree has a call of a function with that name for each of them.
-pub(super) const ARITHMETIC: [(&str, ArithmeticOp); 5] = [
-    ("+", ArithmeticOp::Add),
-    ("-", ArithmeticOp::Subtract),
-    ("*", ArithmeticOp::Multiply),
-    ("/", ArithmeticOp::Divide),
-    ("%", ArithmeticOp::Modulo),
-];
+mod literal;
 
-/// Columns that an expression may read, and the names under which DataFusion's expressions refer to them.
-pub(super) struct Scope<'a> {
-    /// DataFusion's names of the columns, in the order of `columns`.
-    pub(super) schema: &'a DFSchema,
-    pub(super) columns: &'a [Column],
-    /// Index after the column that was looked up last. The next column looked up is often there, and searching all
-    /// columns each time would take long.
-    next: Cell<usize>,
-}
+use literal::{literal, number, typed_literal};
 
-impl<'a> Scope<'a> {
-    pub(super) fn new(schema: &'a DFSchema, columns: &'a [Column]) -> Self {
-        Scope { schema, columns, next: Cell::new(0) }
-    }
+pub(super) type Result<T> = std::result::Result<T, SqlError>;
 
-    fn place(&self, column: &datafusion_common::Column) -> Option<usize> {
-        let next = self.next.get();
-        let is_next = next < self.schema.fields().len()
-            && self.schema.field(next).name() == &column.name
-            && self.schema.qualified_field(next).0 == column.relation.as_ref();
-        let place = if is_next { next } else { self.schema.index_of_column(column).ok()? };
-        self.next.set(place + 1);
-        Some(place)
-    }
-}
-
-/// Mark for an expression whose place in the text is unknown, because it has no columns. An error with this mark gets
-/// no place from an enclosing expression either.
-pub(super) const NOWHERE: Place = Place { line: 0, column: 0, width: 0 };
-
-/// Converts a span of sqlparser to a place in the text; lines count from 1, and line 0 means unknown.
-pub(super) fn place_of_span(span: &Span) -> Place {
-    let is_one_line = span.end.line == span.start.line;
-    let width = if is_one_line { span.end.column.saturating_sub(span.start.column) } else { 1 };
-    Place {
-        line: span.start.line as usize,
-        column: span.start.column as usize,
-        width: (width as usize).max(1),
-    }
-}
-
-/// Returns the place in the text of an expression: that of the first column in it that has one.
-pub(super) fn place_of(expression: &Expr) -> Option<Place> {
-    let mut place = None;
-    let _ = expression.apply(|inner| {
-        if let Expr::Column(column) = inner
-            && let Some(span) = column.spans.first()
-            && span.start.line > 0
-        {
-            place = Some(place_of_span(&span));
-            return Ok(TreeNodeRecursion::Stop);
-        }
-        Ok(TreeNodeRecursion::Continue)
-    });
-    place
-}
-
-/// Gives types to the expressions of one query.
-pub(super) struct Expressions<'a> {
-    context: &'a Context,
-    /// Number of expressions that were copied in this query, at most [`COPIES_MAX`].
-    copies: Cell<usize>,
-}
-
-/// Greatest number of expressions that are copied in one query. IN, BETWEEN and CASE compare one value with several
-/// others, and the value is copied for each comparison. A value that contains such a form is as large as all its
-/// copies, so without a bound a short text would make a tree that no memory holds. The bound allows a column to be
-/// compared with as many values as one statement may have words.
-const COPIES_MAX: usize = 200_000;
-
-type Result<T> = std::result::Result<T, SqlError>;
-
-impl<'a> Expressions<'a> {
-    pub(super) fn new(context: &'a Context) -> Self {
-        Expressions { context, copies: Cell::new(0) }
-    }
-
-    /// Counts the expressions in `times` copies of a value.
+impl Planner<'_> {
+    /// Returns an expression with types and functions of Flink.
     ///
     /// # Errors
-    /// [`Code::Unsupported`] if the query has more than [`COPIES_MAX`] copied expressions.
-    pub(super) fn copies(&self, value: &Typed, times: usize) -> Result<()> {
-        let mut nodes = 0_usize;
-        value.visit(&mut |typed| {
-            // A look-up among literals (IN) is shown with all of them, so a long one counts for several expressions.
-            nodes += match &typed.expression {
-                Expression::Call { call: call @ Call::In(_), .. } => 1 + call.to_string().len() / 16,
-                _ => 1,
-            }
-        });
-        self.copies.set(self.copies.get().saturating_add(nodes.saturating_mul(times)));
-        if self.copies.get() > COPIES_MAX {
-            let message = format!(
-                "IN, BETWEEN and CASE compare expressions with so many others that the query has more than {COPIES_MAX}"
-            );
-            return Err(
-                SqlError::new(Code::Unsupported, message).help("compute what is compared in a sub-query")
-            );
-        }
-        Ok(())
-    }
-
-    /// Returns an expression of DataFusion with types and functions of Flink.
-    ///
-    /// # Errors
-    /// [`Code::TypeMismatch`] and others, at the place of the first column in the expression.
+    /// [`SqlError`] for the first fault, at the innermost expression that has it.
     pub(super) fn bind(&self, expression: &Expr, scope: &Scope<'_>) -> Result<Typed> {
-        self.bind_inner(expression, scope).map_err(|error| error.at(place_of(expression).unwrap_or(NOWHERE)))
+        let depth = self.depth.get() + 1;
+        self.depth.set(depth);
+        let bound = if depth > OPERATORS_MAX {
+            let message = format!("an expression has more than {OPERATORS_MAX} operators within each other");
+            Err(SqlError::new(Code::Unsupported, message).help("write x IN (..) for many alternatives"))
+        } else {
+            self.bind_form(expression, scope)
+        };
+        self.depth.set(depth - 1);
+        bound.map_err(|error| match error.place {
+            Some(_) => error,
+            None => error.at(place_of_expression(expression)),
+        })
     }
 
-    /// Returns a condition with types, as [`bind`](Self::bind) does, and checks that it is a BOOLEAN or NULL.
+    /// Returns a condition with types, which is a BOOLEAN or NULL.
     ///
     /// # Errors
     /// Fails as [`bind`](Self::bind) does, and with [`Code::TypeMismatch`] for another type.
     pub(super) fn bind_condition(&self, expression: &Expr, scope: &Scope<'_>) -> Result<Typed> {
         let bound = self.bind(expression, scope)?;
-        match bound.of {
-            SqlType::Boolean | SqlType::Null => Ok(bound),
-            other => {
-                let message = format!("a condition is a BOOLEAN, and this is {other}");
-                let place = place_of(expression).unwrap_or(NOWHERE);
-                Err(SqlError::new(Code::TypeMismatch, message).at(place))
-            }
-        }
+        self.typing.condition(bound).map_err(|error| error.at(place_of_expression(expression)))
     }
 
-    fn bind_inner(&self, expression: &Expr, scope: &Scope<'_>) -> Result<Typed> {
+    fn bind_all<'a>(
+        &self,
+        expressions: impl IntoIterator<Item = &'a Expr>,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<Typed>> {
+        expressions.into_iter().map(|expression| self.bind(expression, scope)).collect()
+    }
+
+    fn bind_form(&self, expression: &Expr, scope: &Scope<'_>) -> Result<Typed> {
+        if let Some(groups) = scope.groups
+            && let Some(key) = self.key_for(groups, expression)
+        {
+            return Ok(scope.column(key));
+        }
+        let call = |name: &str, arguments: &[&Expr]| {
+            let arguments = self.bind_all(arguments.iter().copied(), scope)?;
+            self.typing.named_function(name, arguments)
+        };
+        let is_boolean = |inner: &Expr, state| Ok(is(self.bind_condition(inner, scope)?, state));
         match expression {
-            Expr::Alias(alias) => self.bind(&alias.expr, scope),
-            Expr::Column(column) => {
-                let place = scope.place(column).ok_or_else(|| {
-                    SqlError::new(Code::UnknownColumn, format!("there is no column `{}`", column.name))
-                })?;
-                let found = &scope.columns[place];
-                Ok(Typed::column(place, found.of.clone(), found.is_nullable))
+            Expr::Identifier(name) => self.name(std::slice::from_ref(name), scope),
+            Expr::CompoundIdentifier(names) => self.name(names, scope),
+            Expr::Nested(inner) => self.bind(inner, scope),
+            Expr::Value(value) => literal(&self.typing, value),
+            Expr::TypedString(typed) => typed_literal(&self.typing, typed),
+            Expr::BinaryOp { left, op, right } => self.binary(left, op, right, scope),
+            Expr::UnaryOp { op, expr } => self.unary(*op, expr, scope),
+            Expr::IsNull(inner) => Ok(is(self.bind(inner, scope)?, State::Null)),
+            Expr::IsNotNull(inner) => Ok(is(self.bind(inner, scope)?, State::NotNull)),
+            Expr::IsTrue(inner) => is_boolean(inner, State::True),
+            Expr::IsNotTrue(inner) => is_boolean(inner, State::NotTrue),
+            Expr::IsFalse(inner) => is_boolean(inner, State::False),
+            Expr::IsNotFalse(inner) => is_boolean(inner, State::NotFalse),
+            Expr::IsUnknown(inner) => is_boolean(inner, State::Null),
+            Expr::IsNotUnknown(inner) => is_boolean(inner, State::NotNull),
+            Expr::IsDistinctFrom(left, right) => {
+                self.compared(ComparisonOp::IsDistinctFrom, left, right, scope)
             }
-            Expr::Literal(value, _) => literal(value),
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) => self.bind_binary(left, *op, right, scope),
-            Expr::Not(inner) => self.not(self.bind_condition(inner, scope)?),
-            Expr::IsNull(inner) => self.is(inner, State::Null, scope),
-            Expr::IsNotNull(inner) => self.is(inner, State::NotNull, scope),
-            Expr::IsTrue(inner) => self.is_boolean(inner, State::True, scope),
-            Expr::IsNotTrue(inner) => self.is_boolean(inner, State::NotTrue, scope),
-            Expr::IsFalse(inner) => self.is_boolean(inner, State::False, scope),
-            Expr::IsNotFalse(inner) => self.is_boolean(inner, State::NotFalse, scope),
-            Expr::IsUnknown(inner) => self.is_boolean(inner, State::Null, scope),
-            Expr::IsNotUnknown(inner) => self.is_boolean(inner, State::NotNull, scope),
-            Expr::Negative(inner) => {
-                let inner = self.bind(inner, scope)?;
-                let bound =
-                    arithmetic::bind_negate(&argument(&inner)).map_err(|error| refused("-", error))?;
-                self.call(Call::Negate, bound, vec![inner], false, true)
+            Expr::IsNotDistinctFrom(left, right) => {
+                self.compared(ComparisonOp::IsNotDistinctFrom, left, right, scope)
             }
-            Expr::Between(Between { expr, negated, low, high }) => {
-                let value = self.bind(expr, scope)?;
-                self.copies(&value, 1)?;
-                let (low, high) = (self.bind(low, scope)?, self.bind(high, scope)?);
-                let above = self.compare(ComparisonOp::GtEq, value.clone(), low)?;
-                let below = self.compare(ComparisonOp::LtEq, value, high)?;
-                let within = boolean(Expression::And(vec![above, below]));
-                if *negated { self.not(within) } else { Ok(within) }
+            Expr::Between { expr, negated, low, high } => {
+                let (value, low, high) =
+                    (self.bind(expr, scope)?, self.bind(low, scope)?, self.bind(high, scope)?);
+                let within = self.typing.between(value, low, high)?;
+                Ok(if *negated { not(within) } else { within })
             }
-            Expr::Like(like) => self.like("LIKE", like, scope),
-            Expr::SimilarTo(like) => self.like("SIMILAR", like, scope),
-            Expr::InList(in_list) => self.in_list(in_list, scope),
-            Expr::Case(case) => self.case(case, scope),
-            Expr::Cast(Cast { expr, field }) => self.cast(expr, field, false, scope),
-            Expr::TryCast(TryCast { expr, field }) => self.cast(expr, field, true, scope),
-            Expr::ScalarFunction(function) => self.function(function, scope),
-            Expr::AggregateFunction(function) => {
-                let message =
-                    format!("{} stands where there are no groups", function.func.name().to_uppercase());
-                Err(SqlError::new(Code::Invalid, message))
+            Expr::Like { any: true, .. } => Err(not_supported("LIKE ANY")),
+            Expr::Like { negated, any: _, expr, pattern, escape_char } => {
+                self.like("LIKE", *negated, [expr, pattern], escape_char.as_ref(), scope)
             }
-            Expr::WindowFunction(function) => {
-                let message =
-                    format!("{} OVER stands where it cannot be computed", function.fun.name().to_uppercase());
-                Err(SqlError::new(Code::Unsupported, message).help("compute it in a sub-query"))
+            Expr::SimilarTo { negated, expr, pattern, escape_char } => {
+                self.like("SIMILAR", *negated, [expr, pattern], escape_char.as_ref(), scope)
             }
-            Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_) => {
+            Expr::InList { expr, list, negated } => {
+                let found = self.in_list(expr, list, scope)?;
+                Ok(if *negated { not(found) } else { found })
+            }
+            Expr::Case { case_token: _, end_token: _, operand, conditions, else_result } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref(), scope)
+            }
+            Expr::Cast { format: Some(_), .. } => Err(not_supported("a format in CAST")),
+            Expr::Cast { kind, expr, data_type, array, format: None } => {
+                let is_try = match kind {
+                    CastKind::Cast => false,
+                    CastKind::TryCast => true,
+                    _ => return Err(not_supported("`::`: write CAST(.. AS ..)")),
+                };
+                let to = type_of(data_type)?;
+                // The type `INT ARRAY` means the same as `ARRAY<INT>`.
+                let to = if *array { SqlType::Array(Box::new(to)) } else { to };
+                self.typing.cast_to(self.bind(expr, scope)?, &to, is_try)
+            }
+            Expr::Extract { field, syntax: _, expr } => {
+                self.typing.named_function("EXTRACT", vec![text(unit_name(field)), self.bind(expr, scope)?])
+            }
+            Expr::Ceil { expr, field } => self.rounded("CEIL", expr, field, scope),
+            Expr::Floor { expr, field } => self.rounded("FLOOR", expr, field, scope),
+            Expr::Position { expr, r#in } => call("POSITION", &[expr, r#in]),
+            Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
+                let mut arguments = vec![self.bind(expr, scope)?];
+                arguments.push(match substring_from {
+                    Some(from) => self.bind(from, scope)?,
+                    None => Typed::literal(ScalarValue::Int32(Some(1)), SqlType::Int),
+                });
+                arguments.extend(self.bind_all(substring_for.as_deref(), scope)?);
+                self.typing.named_function("SUBSTRING", arguments)
+            }
+            Expr::Trim { trim_characters: Some(_), .. } => Err(not_supported("TRIM(text, characters)")),
+            Expr::Trim { trim_where, trim_what, expr, trim_characters: None } => {
+                let name = match trim_where {
+                    None | Some(TrimWhereField::Both) => "TRIM_BOTH",
+                    Some(TrimWhereField::Leading) => "TRIM_LEADING",
+                    Some(TrimWhereField::Trailing) => "TRIM_TRAILING",
+                };
+                let what = match trim_what {
+                    Some(what) => self.bind(what, scope)?,
+                    None => text(" "),
+                };
+                self.typing.named_function(name, vec![what, self.bind(expr, scope)?])
+            }
+            Expr::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                let first = [expr, overlay_what, overlay_from].map(|part| &**part);
+                let all = self.bind_all(first.into_iter().chain(overlay_for.as_deref()), scope)?;
+                self.typing.named_function("OVERLAY", all)
+            }
+            Expr::Array(array) if !array.named => Err(not_supported("[..]: write ARRAY[..]")),
+            Expr::Array(array) => self.typing.named_function("ARRAY", self.bind_all(&array.elem, scope)?),
+            Expr::Tuple(values) => self.typing.named_function("ROW", self.bind_all(values, scope)?),
+            Expr::CompoundFieldAccess { root, access_chain } => self.accessed(root, access_chain, scope),
+            Expr::Function(function) => self.function(expression, function, scope),
+            Expr::Exists { .. } | Expr::InSubquery { .. } => {
+                let message = "IN and EXISTS stand beside other conditions under OR, NOT or CASE";
+                Err(SqlError::new(Code::Unsupported, message)
+                    .help("write them as conditions of WHERE, joined by AND"))
+            }
+            Expr::Subquery(_) => {
                 let message = "a sub-query stands where it is not supported";
                 Err(SqlError::new(Code::Unsupported, message)
                     .help("write EXISTS or IN as a condition of WHERE, or a join"))
             }
-            Expr::OuterReferenceColumn(_, column) => {
-                let message = format!("`{column}` belongs to an outer query, which is not supported here");
-                Err(SqlError::new(Code::Unsupported, message).help("write a join"))
-            }
-            other => Err(SqlError::new(Code::Unsupported, format!("{} is not supported", said(other)))),
+            other => Err(not_supported(unknown_form(other))),
         }
     }
 
-    fn bind_binary(&self, left: &Expr, op: Operator, right: &Expr, scope: &Scope<'_>) -> Result<Typed> {
-        let comparison = match op {
-            Operator::And | Operator::Or => {
+    /// Returns the value of a name: a column, or a field of a column.
+    fn name(&self, parts: &[Ident], scope: &Scope<'_>) -> Result<Typed> {
+        parts.iter().try_for_each(check_name)?;
+        let (value, fields) = match scope.meaning(parts)? {
+            Meaning::Value(value, fields) => (value, fields),
+            Meaning::Alias(expression) => {
+                return self.bind(expression, &Scope { aliases: &[], ..*scope });
+            }
+        };
+        let value = match scope.groups {
+            // Columns of ORDER BY's results and of the query around this one are no columns of the groups.
+            Some(groups) if value.as_column().is_none_or(|place| place < groups.input.columns.len()) => {
+                let whole = self.with_fields(value.clone(), fields)?;
+                if let Some(key) = groups.key_of(&whole) {
+                    return Ok(scope.column(key));
+                }
+                match groups.key_of(&value) {
+                    Some(key) => scope.column(key),
+                    None => return Err(groups.not_grouped(parts)),
+                }
+            }
+            _ => value,
+        };
+        self.with_fields(value, fields)
+    }
+
+    fn with_fields(&self, value: Typed, fields: &[Ident]) -> Result<Typed> {
+        fields.iter().try_fold(value, |inner, field| {
+            self.typing.named_function("FIELD", vec![inner, text(field.value.clone())])
+        })
+    }
+
+    /// Returns the item of an array or map, or the field of a row, that a chain of accesses picks.
+    fn accessed(&self, root: &Expr, chain: &[AccessExpr], scope: &Scope<'_>) -> Result<Typed> {
+        let mut chain = chain.iter().peekable();
+        // In `t.a[1]`, the parts before the first subscript are the name of a column.
+        let mut name: Vec<Ident> = match root {
+            Expr::Identifier(name) => vec![name.clone()],
+            Expr::CompoundIdentifier(names) => names.clone(),
+            _ => Vec::new(),
+        };
+        let mut value = if name.is_empty() {
+            self.bind(root, scope)?
+        } else {
+            while let Some(AccessExpr::Dot(Expr::Identifier(part))) = chain.peek() {
+                name.push(part.clone());
+                chain.next();
+            }
+            self.name(&name, scope)?
+        };
+        for access in chain {
+            value = match access {
+                AccessExpr::Subscript(Subscript::Index { index }) => {
+                    self.typing.named_function("ITEM", vec![value, self.bind(index, scope)?])?
+                }
+                AccessExpr::Dot(Expr::Identifier(field)) => {
+                    self.with_fields(value, std::slice::from_ref(field))?
+                }
+                _ => return Err(not_supported("this kind of access")),
+            };
+        }
+        Ok(value)
+    }
+
+    fn unary(&self, op: UnaryOperator, inner: &Expr, scope: &Scope<'_>) -> Result<Typed> {
+        match op {
+            UnaryOperator::Plus => self.bind(inner, scope),
+            UnaryOperator::Minus => match without_signs(inner) {
+                // The sign belongs to the literal: `-2147483648` is an INT.
+                Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. })
+                    if !digits.contains(['e', 'E']) =>
+                {
+                    number(digits, true)
+                }
+                _ => self.typing.negate(self.bind(inner, scope)?),
+            },
+            UnaryOperator::Not => {
+                let inner = self.bind(inner, scope)?;
+                match inner.of {
+                    SqlType::Boolean | SqlType::Null => Ok(not(inner)),
+                    _ => Err(SqlError::new(Code::TypeMismatch, "NOT takes a condition, a BOOLEAN")),
+                }
+            }
+            _ => Err(not_supported("this operator")),
+        }
+    }
+
+    fn binary(&self, left: &Expr, op: &BinaryOperator, right: &Expr, scope: &Scope<'_>) -> Result<Typed> {
+        let arithmetic = |op| {
+            let (left, right) = (self.bind(left, scope)?, self.bind(right, scope)?);
+            self.typing.arithmetic(op, left, right)
+        };
+        match op {
+            BinaryOperator::And | BinaryOperator::Or => {
                 let mut terms = Vec::new();
                 flatten(left, op, &mut terms);
                 flatten(right, op, &mut terms);
-                let terms =
-                    terms.into_iter().map(|term| self.bind_condition(term, scope)).collect::<Result<_>>()?;
-                let combine = if op == Operator::And { Expression::And } else { Expression::Or };
-                return Ok(boolean(combine(terms)));
+                let condition = |term: &Expr| {
+                    let value = self.bind(term, scope)?;
+                    self.typing.condition(value).map_err(|_| {
+                        let message = "AND and OR take conditions, BOOLEANs";
+                        SqlError::new(Code::TypeMismatch, message).at(place_of_expression(term))
+                    })
+                };
+                let terms = terms.into_iter().map(condition).collect::<Result<_>>()?;
+                let combine = if *op == BinaryOperator::And { Expression::And } else { Expression::Or };
+                Ok(boolean(combine(terms)))
             }
-            Operator::Eq => ComparisonOp::Eq,
-            Operator::NotEq => ComparisonOp::NotEq,
-            Operator::Lt => ComparisonOp::Lt,
-            Operator::LtEq => ComparisonOp::LtEq,
-            Operator::Gt => ComparisonOp::Gt,
-            Operator::GtEq => ComparisonOp::GtEq,
-            Operator::IsDistinctFrom => ComparisonOp::IsDistinctFrom,
-            Operator::IsNotDistinctFrom => ComparisonOp::IsNotDistinctFrom,
-            other => {
-                return Err(SqlError::new(
-                    Code::Unsupported,
-                    format!("the operator {other} is not supported"),
-                ));
+            BinaryOperator::Eq => self.compared(ComparisonOp::Eq, left, right, scope),
+            BinaryOperator::NotEq => self.compared(ComparisonOp::NotEq, left, right, scope),
+            BinaryOperator::Lt => self.compared(ComparisonOp::Lt, left, right, scope),
+            BinaryOperator::LtEq => self.compared(ComparisonOp::LtEq, left, right, scope),
+            BinaryOperator::Gt => self.compared(ComparisonOp::Gt, left, right, scope),
+            BinaryOperator::GtEq => self.compared(ComparisonOp::GtEq, left, right, scope),
+            BinaryOperator::Plus => arithmetic(ArithmeticOp::Add),
+            BinaryOperator::Minus => arithmetic(ArithmeticOp::Subtract),
+            BinaryOperator::Multiply => arithmetic(ArithmeticOp::Multiply),
+            BinaryOperator::Divide => arithmetic(ArithmeticOp::Divide),
+            BinaryOperator::Modulo => arithmetic(ArithmeticOp::Modulo),
+            BinaryOperator::StringConcat => {
+                let sides = vec![self.bind(left, scope)?, self.bind(right, scope)?];
+                self.typing.named_function("CONCAT", sides).map_err(|error| SqlError {
+                    message: error.message.replace("CONCAT", "||"),
+                    help: Some("both sides are text: cast what is not".to_owned()),
+                    ..error
+                })
             }
-        };
+            other => Err(not_supported(&format!("the operator {other}"))),
+        }
+    }
+
+    /// Returns a comparison of two values, or of two lists of values in brackets.
+    fn compared(&self, op: ComparisonOp, left: &Expr, right: &Expr, scope: &Scope<'_>) -> Result<Typed> {
+        if let (Expr::Tuple(values), Expr::Tuple(others)) = (left, right)
+            && matches!(op, ComparisonOp::Eq | ComparisonOp::NotEq)
+        {
+            let values = self.columns_or_literals(values, scope)?;
+            let equal = self.all_equal(&values, others, scope)?;
+            return Ok(if op == ComparisonOp::Eq { equal } else { not(equal) });
+        }
         let (left_value, right_value) = (self.bind(left, scope)?, self.bind(right, scope)?);
-        self.compare(comparison, left_value, right_value).map_err(|error| SqlError {
-            message: format!("{} {comparison} {}: {}", said(left), said(right), error.message),
+        self.typing.compare(op, left_value, right_value).map_err(|error| SqlError {
+            message: format!("{} {op} {}: {}", said(left), said(right), error.message),
             ..error
         })
     }
 
-    /// Returns the comparison of two values.
-    ///
-    /// # Errors
-    /// [`Code::TypeMismatch`] if they cannot be compared.
-    pub(super) fn compare(&self, op: ComparisonOp, left: Typed, right: Typed) -> Result<Typed> {
-        let bound = compare::bind_comparison(op, &argument(&left), &argument(&right), self.context)
-            .map_err(|BindError(reason)| SqlError::new(Code::TypeMismatch, reason))?;
-        self.call(Call::Compare(op), bound, vec![left, right], true, true)
-    }
-
-    pub(super) fn not(&self, inner: Typed) -> Result<Typed> {
-        let is_nullable = inner.is_nullable;
-        Ok(Typed { is_nullable, ..boolean(Expression::Not(Box::new(inner))) })
-    }
-
-    fn is(&self, inner: &Expr, state: State, scope: &Scope<'_>) -> Result<Typed> {
-        let inner = self.bind(inner, scope)?;
-        Ok(Typed { is_nullable: false, ..boolean(Expression::Is(Box::new(inner), state)) })
-    }
-
-    fn is_boolean(&self, inner: &Expr, state: State, scope: &Scope<'_>) -> Result<Typed> {
-        let inner = self.bind_condition(inner, scope)?;
-        Ok(Typed { is_nullable: false, ..boolean(Expression::Is(Box::new(inner), state)) })
-    }
-
-    fn like(&self, name: &str, like: &Like, scope: &Scope<'_>) -> Result<Typed> {
-        let mut arguments = vec![self.bind(&like.expr, scope)?, self.bind(&like.pattern, scope)?];
-        if let Some(escape) = like.escape_char {
-            arguments.push(Typed::literal(ScalarValue::Utf8(Some(escape.to_string())), SqlType::Char(1)));
-        }
-        let found = self.named_function(name, arguments)?;
-        if like.negated { self.not(found) } else { Ok(found) }
-    }
-
-    fn case(&self, case: &Case, scope: &Scope<'_>) -> Result<Typed> {
-        let operand = case.expr.as_ref().map(|operand| self.bind(operand, scope)).transpose()?;
-        if let Some(operand) = &operand {
-            self.copies(operand, case.when_then_expr.len())?;
-        }
-        let mut branches = Vec::new();
-        for (when, then) in &case.when_then_expr {
-            let condition = match &operand {
-                Some(operand) => self.compare(ComparisonOp::Eq, operand.clone(), self.bind(when, scope)?)?,
-                None => self.bind_condition(when, scope)?,
-            };
-            branches.push((condition, self.bind(then, scope)?));
-        }
-        let otherwise = match &case.else_expr {
-            Some(otherwise) => self.bind(otherwise, scope)?,
-            None => Typed::literal(ScalarValue::Null, SqlType::Null),
+    /// Returns the values of a list in brackets. They are compared several times, so only columns and literals are
+    /// accepted.
+    fn columns_or_literals(&self, values: &[Expr], scope: &Scope<'_>) -> Result<Vec<Typed>> {
+        let is_simple = |value: &Expr| {
+            matches!(
+                without_brackets(value),
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)
+            )
         };
-        let values = || branches.iter().map(|(_, value)| value).chain([&otherwise]);
-        let of = values().try_fold(SqlType::Null, |so_far, value| {
-            common_type(&so_far, &value.of).ok_or_else(|| {
-                let message =
-                    format!("the values of CASE are {so_far} and {}, which have no common type", value.of);
-                SqlError::new(Code::TypeMismatch, message).help("cast them to one type")
-            })
-        })?;
-        let is_nullable = values().any(|value| value.is_nullable);
-        let branches = branches
-            .into_iter()
-            .map(|(condition, value)| Ok((condition, self.widen(value, &of)?)))
-            .collect::<Result<_>>()?;
-        let otherwise = Box::new(self.widen(otherwise, &of)?);
-        Ok(Typed { expression: Expression::Case { branches, otherwise }, of, is_nullable })
-    }
-
-    fn cast(&self, inner: &Expr, field: &FieldRef, is_try: bool, scope: &Scope<'_>) -> Result<Typed> {
-        let to = SqlType::of_field(field).ok_or_else(|| {
-            SqlError::new(Code::Unsupported, format!("there is no type {} here", field.data_type()))
-        })?;
-        self.cast_to(self.bind(inner, scope)?, &to, is_try)
-    }
-
-    /// Returns a value cast to a type, as by CAST, or by TRY_CAST if `is_try`.
-    ///
-    /// # Errors
-    /// [`Code::TypeMismatch`] if there is no such cast.
-    pub(super) fn cast_to(&self, value: Typed, to: &SqlType, is_try: bool) -> Result<Typed> {
-        if value.of == *to {
-            return Ok(value);
+        if !values.iter().all(is_simple) {
+            let message = "in brackets, several values before IN or = are columns or literals";
+            return Err(SqlError::new(Code::Unsupported, message).help("compute them in a sub-query"));
         }
-        let bound = cast::bind_cast(&value.of, value.is_nullable, to, is_try, self.context)
-            .map_err(|BindError(reason)| SqlError::new(Code::TypeMismatch, reason))?;
-        // TRY_CAST gives NULL where a cast fails, and implicit casts have a result for every value.
-        let is_total = is_try || cast::implicit(&value.of, to);
-        self.call(Call::Cast { to: to.clone(), is_try }, bound, vec![value], is_total, true)
+        self.bind_all(values, scope)
     }
 
-    /// Returns a value cast to a type, if Flink makes this cast without CAST.
-    ///
-    /// # Errors
-    /// [`Code::TypeMismatch`] if it does not.
-    pub(super) fn widen(&self, value: Typed, to: &SqlType) -> Result<Typed> {
-        if value.of == *to || (value.of.is_text() && to.is_text()) || (value.of.is_bytes() && to.is_bytes()) {
-            // Flink does not enforce the lengths of text and bytes by default, so the value stays unchanged.
-            return Ok(Typed { of: to.clone(), ..value });
+    /// Returns the condition that each of `values` equals the one of `others` with the same index.
+    fn all_equal(&self, values: &[Typed], others: &[Expr], scope: &Scope<'_>) -> Result<Typed> {
+        if values.len() != others.len() {
+            let message = format!("{} values are compared with {}", values.len(), others.len());
+            return Err(SqlError::new(Code::TypeMismatch, message));
         }
-        if value.of != SqlType::Null && !cast::implicit(&value.of, to) {
-            let message = format!("{} is not cast to {to} without being asked", value.of);
-            return Err(SqlError::new(Code::TypeMismatch, message).help(format!("write CAST(.. AS {to})")));
+        let mut terms = Vec::with_capacity(values.len());
+        for (value, other) in values.iter().zip(others) {
+            self.typing.copies(value, 1)?;
+            let other = self.bind(other, scope)?;
+            terms.push(self.typing.compare(ComparisonOp::Eq, value.clone(), other)?);
         }
-        self.cast_to(value, to, false)
+        super::typing::conjunction(terms)
+            .ok_or_else(|| SqlError::new(Code::Syntax, "brackets hold no values"))
     }
 
-    fn function(&self, function: &ScalarFunction, scope: &Scope<'_>) -> Result<Typed> {
-        let name = function.func.name();
-        let arguments: Vec<Typed> =
-            function.args.iter().map(|argument| self.bind(argument, scope)).collect::<Result<_>>()?;
-        let number = || match arguments.first().and_then(Typed::as_literal) {
+    /// Returns whether a value, or a list of values in brackets, is in a list.
+    fn in_list(&self, value: &Expr, list: &[Expr], scope: &Scope<'_>) -> Result<Typed> {
+        let Expr::Tuple(values) = value else {
+            let found = self.bind(value, scope)?;
+            let others = self.bind_all(list, scope)?;
+            return self.typing.one_of(&found, others).map_err(|error| match error.code {
+                Code::TypeMismatch => {
+                    SqlError { message: format!("{} IN (..): {}", said(value), error.message), ..error }
+                }
+                _ => error,
+            });
+        };
+        if list.len().saturating_mul(values.len()) > OPERATORS_MAX {
+            let message = format!("IN compares more than {OPERATORS_MAX} values");
+            return Err(SqlError::new(Code::Unsupported, message).help("join with a table or VALUES"));
+        }
+        let bound = self.columns_or_literals(values, scope)?;
+        let mut terms = Vec::with_capacity(list.len());
+        for item in list {
+            let Expr::Tuple(item) = item else {
+                let message = format!("{} values are compared with one", values.len());
+                return Err(SqlError::new(Code::TypeMismatch, message)
+                    .help("write as many in brackets: ((1, 2), (3, 4))"));
+            };
+            terms.push(self.all_equal(&bound, item, scope)?);
+        }
+        match terms.len() {
+            0 => Err(SqlError::new(Code::Syntax, "IN compares with nothing")),
+            1 => Ok(terms.remove(0)),
+            _ => Ok(boolean(Expression::Or(terms))),
+        }
+    }
+
+    fn like(
+        &self,
+        name: &str,
+        is_negated: bool,
+        [value, pattern]: [&Expr; 2],
+        escape: Option<&ValueWithSpan>,
+        scope: &Scope<'_>,
+    ) -> Result<Typed> {
+        let mut arguments = vec![self.bind(value, scope)?, self.bind(pattern, scope)?];
+        if let Some(escape) = escape {
+            arguments.push(match &escape.value {
+                Value::SingleQuotedString(character) if character.chars().count() == 1 => {
+                    text(character.clone())
+                }
+                other => {
+                    let message = format!("ESCAPE takes one character, and this is {other}");
+                    return Err(SqlError::new(Code::Invalid, message));
+                }
+            });
+        }
+        let found = self.typing.named_function(name, arguments)?;
+        Ok(if is_negated { not(found) } else { found })
+    }
+
+    fn case(
+        &self,
+        operand: Option<&Expr>,
+        conditions: &[CaseWhen],
+        otherwise: Option<&Expr>,
+        scope: &Scope<'_>,
+    ) -> Result<Typed> {
+        let operand = operand.map(|operand| self.bind(operand, scope)).transpose()?;
+        if let Some(operand) = &operand {
+            self.typing.copies(operand, conditions.len())?;
+        }
+        let mut branches = Vec::with_capacity(conditions.len());
+        for CaseWhen { condition, result } in conditions {
+            let holds = match &operand {
+                Some(operand) => {
+                    let when = self.bind(condition, scope)?;
+                    self.typing
+                        .compare(ComparisonOp::Eq, operand.clone(), when)
+                        .map_err(|error| error.at(place_of_expression(condition)))?
+                }
+                None => self.bind_condition(condition, scope)?,
+            };
+            branches.push((holds, self.bind(result, scope)?));
+        }
+        let otherwise = otherwise.map(|otherwise| self.bind(otherwise, scope)).transpose()?;
+        self.typing.case(branches, otherwise)
+    }
+
+    fn rounded(&self, name: &str, value: &Expr, field: &CeilFloorKind, scope: &Scope<'_>) -> Result<Typed> {
+        match field {
+            CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => {
+                self.typing.named_function(name, vec![self.bind(value, scope)?])
+            }
+            CeilFloorKind::DateTimeField(field) => {
+                let arguments = vec![self.bind(value, scope)?, text(unit_name(field))];
+                self.typing.named_function(&format!("{name}_TO"), arguments)
+            }
+            CeilFloorKind::Scale(_) => Err(not_supported("a scale: write ROUND(x, n)")),
+        }
+    }
+
+    /// Returns a call of a function: of a scalar one, of an aggregate, or with OVER.
+    fn function(&self, whole: &Expr, function: &Function, scope: &Scope<'_>) -> Result<Typed> {
+        let Function { name, uses_odbc_syntax, parameters, args, filter, null_treatment, over, within_group } =
+            function;
+        if *parameters != FunctionArguments::None || *uses_odbc_syntax {
+            return Err(not_supported("a function call of this form"));
+        }
+        if null_treatment.is_some() {
+            return Err(not_supported("IGNORE NULLS"));
+        }
+        if !within_group.is_empty() {
+            return Err(not_supported("WITHIN GROUP"));
+        }
+        let Some(ident) = single_name(name) else {
+            return Err(not_supported("a function of another catalog"));
+        };
+        let name = ident.value.to_uppercase();
+        let arguments = arguments_of(&name, args)?;
+        if ident.quote_style.is_some() && [MILLIS, MONTHS].contains(&&*ident.value) {
+            return self.interval(&ident.value, &arguments, scope);
+        }
+        if matches!(&*name, "GROUPING" | "GROUPING_ID") {
+            return self.grouping(&arguments, scope);
+        }
+        if let Some(window) = over {
+            return self.over_call(&name, function, &arguments, window, whole, scope);
+        }
+        if let Some(known) = aggregate(&name) {
+            return self.aggregate_call(known, function, &arguments, whole, scope);
+        }
+        if functions::function(&name).is_none() {
+            return Err(unknown_function(&name));
+        }
+        if let FunctionArguments::List(list) = args
+            && list.duplicate_treatment.is_some()
+        {
+            return Err(SqlError::new(Code::Invalid, format!("{name} takes no DISTINCT")));
+        }
+        if filter.is_some() {
+            return Err(SqlError::new(Code::Invalid, format!("{name} takes no FILTER")));
+        }
+        let bound = arguments.iter().enumerate().map(|(place, argument)| match argument {
+            // The first argument of these is a unit such as MONTH, which looks like the name of a column.
+            Expr::Identifier(unit) if place == 0 && matches!(&*name, "TIMESTAMPADD" | "TIMESTAMPDIFF") => {
+                let unit = unit.value.to_uppercase();
+                Ok(text(unit.strip_prefix("SQL_TSI_").unwrap_or(&unit)))
+            }
+            argument => self.bind(argument, scope),
+        });
+        self.typing.named_function(&name, bound.collect::<Result<_>>()?)
+    }
+
+    /// Returns an interval, which the parser has made a call of [`MILLIS`] or [`MONTHS`].
+    fn interval(&self, name: &str, arguments: &[&Expr], scope: &Scope<'_>) -> Result<Typed> {
+        let bound = self.bind_all(arguments.iter().copied(), scope)?;
+        let number = match bound.first().and_then(Typed::as_literal) {
             Some(ScalarValue::Int32(Some(number))) => Some(i64::from(*number)),
             Some(ScalarValue::Int64(number)) => *number,
             _ => None,
         };
-        match name {
-            MILLIS => {
-                return Ok(Typed::literal(ScalarValue::DurationMillisecond(number()), SqlType::DayTime));
-            }
-            MONTHS => {
-                let months = number().and_then(|months| i32::try_from(months).ok());
-                let months =
-                    months.ok_or_else(|| SqlError::new(Code::Invalid, "the span has too many months"))?;
-                return Ok(Typed::literal(ScalarValue::IntervalYearMonth(Some(months)), SqlType::YearMonth));
-            }
-            _ => {}
+        if name == MILLIS {
+            return Ok(Typed::literal(ScalarValue::DurationMillisecond(number), SqlType::DayTime));
         }
-        if name == CELL
-            && let Some(cell) = arguments.first()
-        {
-            return Ok(cell.clone());
-        }
-        if matches!(name, "grouping" | "grouping_id") {
-            return grouping(&arguments, scope);
-        }
-        if name == "||" {
-            return self.named_function("CONCAT", arguments).map_err(|error| SqlError {
-                message: error.message.replace("CONCAT", "||"),
-                help: Some("both sides are text: cast what is not".to_owned()),
-                ..error
-            });
-        }
-        if let Some((symbol, op)) = ARITHMETIC.iter().find(|(symbol, _)| *symbol == name) {
-            let [left, right] = &arguments[..] else {
-                return Err(SqlError::new(Code::Invalid, format!("{symbol} has two sides")));
+        let months = number.and_then(|months| i32::try_from(months).ok());
+        let months = months.ok_or_else(|| SqlError::new(Code::Invalid, "the span has too many months"))?;
+        Ok(Typed::literal(ScalarValue::IntervalYearMonth(Some(months)), SqlType::YearMonth))
+    }
+
+    /// Returns the AST of a query within an expression as the condition that it is, without brackets; `None` for other
+    /// expressions.
+    pub(super) fn as_test(expression: &Expr) -> Option<Test<'_>> {
+        let mut is_negated = false;
+        let mut expression = expression;
+        loop {
+            expression = match expression {
+                Expr::Nested(inner) => inner,
+                Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
+                    is_negated = !is_negated;
+                    expr
+                }
+                Expr::Exists { subquery, negated } => {
+                    return Some(Test { value: None, query: subquery, is_negated: is_negated != *negated });
+                }
+                Expr::InSubquery { expr, subquery, negated } => {
+                    return Some(Test {
+                        value: Some(expr),
+                        query: subquery,
+                        is_negated: is_negated != *negated,
+                    });
+                }
+                _ => return None,
             };
-            let bound = arithmetic::bind_arithmetic(*op, &argument(left), &argument(right))
-                .map_err(|error| refused(symbol, error))?;
-            let is_division = matches!(op, ArithmeticOp::Divide | ArithmeticOp::Modulo);
-            return self.call(Call::Arithmetic(*op), bound, arguments, !is_division, true);
         }
-        self.named_function(&name.to_uppercase(), arguments)
-    }
-
-    /// Returns a call of the function whose name, in upper case, is `name`.
-    fn named_function(&self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
-        let function = functions::function(name)
-            .ok_or_else(|| SqlError::new(Code::UnknownFunction, format!("there is no function {name}")))?;
-        let given: Vec<Argument> = arguments.iter().map(argument).collect();
-        let bound = (function.bind)(&given, self.context).map_err(|error| {
-            let code = if error.is_about_count() { Code::Invalid } else { Code::TypeMismatch };
-            SqlError::new(code, format!("{name}: {error}")).help(format!("it is called {}", function.usage))
-        })?;
-        self.call(Call::Function(function), bound, arguments, false, function.is_deterministic)
-    }
-
-    /// Returns a call of a kernel, with the arguments cast to the types that the kernel takes. If all arguments are
-    /// literals and the function is deterministic, the call is computed at once.
-    fn call(
-        &self,
-        call: Call,
-        bound: Bound,
-        arguments: Vec<Typed>,
-        is_total: bool,
-        is_deterministic: bool,
-    ) -> Result<Typed> {
-        let Bound { arguments: wanted, result, is_nullable, kernel } = bound;
-        let arguments: Vec<Typed> = arguments
-            .into_iter()
-            .zip(&wanted)
-            .map(|(value, to)| {
-                let is_same = value.of.arrow() == to.arrow();
-                if is_same { Ok(value) } else { self.cast_to(value, to, false) }
-            })
-            .collect::<Result<_>>()?;
-        let is_literal = is_deterministic && arguments.iter().all(|argument| argument.as_literal().is_some());
-        let expression = Expression::Call { call, kernel, arguments, is_total, is_deterministic };
-        let call = Typed { expression, of: result, is_nullable };
-        Ok(if is_literal { folded(&call).unwrap_or(call) } else { call })
     }
 }
 
-/// Computes a call of literals to a literal; `None` if it fails, or if its result is too long to be kept in a plan.
-fn folded(call: &Typed) -> Option<Typed> {
-    let options = RecordBatchOptions::new().with_row_count(Some(1));
-    let one_row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options).ok()?;
-    let value = scratch::folding(|| call.evaluate_column(&one_row)).ok()?;
-    let value = ScalarValue::try_from_array(&value, 0).ok()?;
-    Some(Typed::literal(value, call.of.clone()))
+/// A condition `[NOT] EXISTS (query)` or `value [NOT] IN (query)`.
+pub(super) struct Test<'a> {
+    /// Value that is looked for; `None` for EXISTS.
+    pub(super) value: Option<&'a Expr>,
+    pub(super) query: &'a Query,
+    pub(super) is_negated: bool,
 }
 
-/// Returns an expression of type BOOLEAN. AND and OR may be NULL if one of their terms may be; all others may be
-/// NULL.
-pub(super) fn boolean(expression: Expression) -> Typed {
-    let is_nullable = match &expression {
-        Expression::And(terms) | Expression::Or(terms) => terms.iter().any(|term| term.is_nullable),
-        _ => true,
+/// Returns the arguments of a call; COUNT(*) has none.
+fn arguments_of<'a>(name: &str, arguments: &'a FunctionArguments) -> Result<Vec<&'a Expr>> {
+    let list = match arguments {
+        FunctionArguments::None => return Ok(Vec::new()),
+        FunctionArguments::Subquery(_) => {
+            return Err(not_supported("a query as the argument of a function"));
+        }
+        FunctionArguments::List(list) => list,
     };
-    Typed { expression, of: SqlType::Boolean, is_nullable }
+    if !list.clauses.is_empty() {
+        return Err(not_supported("a clause within the arguments of a function"));
+    }
+    let is_all = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
+    if name == "COUNT" && is_all && list.duplicate_treatment.is_none() {
+        return Ok(Vec::new());
+    }
+    if name == "COUNT" && list.args.is_empty() {
+        return Err(SqlError::new(Code::Invalid, "COUNT has no argument").help("write COUNT(*)"));
+    }
+    let value = |argument: &'a FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Ok(value),
+        FunctionArg::Named { arg: FunctionArgExpr::Expr(_), .. }
+        | FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(_), .. } => {
+            Err(not_supported("an argument with a name"))
+        }
+        _ => Err(SqlError::new(Code::Invalid, format!("`*` is no argument of {name}"))
+            .help("all rows are counted by COUNT(*), and nothing else takes `*`")),
+    };
+    list.args.iter().map(value).collect()
 }
 
-fn flatten<'a>(expression: &'a Expr, op: Operator, terms: &mut Vec<&'a Expr>) {
+/// Collects the terms of a chain of ANDs or ORs, from left to right.
+pub(super) fn flatten<'a>(expression: &'a Expr, op: &BinaryOperator, terms: &mut Vec<&'a Expr>) {
     let mut rest = vec![expression];
     while let Some(expression) = rest.pop() {
-        match expression {
-            Expr::BinaryExpr(BinaryExpr { left, op: inner, right }) if *inner == op => {
-                rest.extend([&**right, &**left]);
-            }
+        match without_brackets(expression) {
+            Expr::BinaryOp { left, op: inner, right } if inner == op => rest.extend([&**right, &**left]),
             other => terms.push(other),
         }
     }
 }
 
-/// Returns the description of a value that functions get when they are bound: its type, whether it may be NULL, and
-/// its value if it is a literal.
-pub(super) fn argument(value: &Typed) -> Argument {
-    Argument { of: value.of.clone(), is_nullable: value.is_nullable, literal: value.as_literal().cloned() }
-}
-
-fn refused(name: &str, BindError(reason): BindError) -> SqlError {
-    SqlError::new(Code::TypeMismatch, format!("{name}: {reason}"))
-}
-
-/// Returns a call of GROUPING: a number with a bit for each argument, the first one's bit the highest. The bit is 1
-/// if the grouping set of the row leaves that key out.
-fn grouping(arguments: &[Typed], scope: &Scope<'_>) -> Result<Typed> {
-    let number = scope.columns.iter().position(|column| column.name == GROUPING_ID).ok_or_else(|| {
-        SqlError::new(Code::Invalid, "GROUPING stands where there are no grouping sets")
-            .help("write GROUP BY GROUPING SETS, CUBE or ROLLUP")
-    })?;
-    let keys: Vec<usize> = (0..number).filter(|place| scope.columns[*place].role == Role::Plain).collect();
-    let mut bits = Vec::new();
-    for argument in arguments {
-        let key = argument
-            .as_column()
-            .and_then(|place| keys.iter().position(|key| *key == place))
-            .ok_or_else(|| SqlError::new(Code::Invalid, "GROUPING takes keys of the grouping sets"))?;
-        bits.push(keys.len() - 1 - key);
-    }
-    let bits: Arc<[usize]> = bits.into();
-    let call = Call::Grouping(Arc::clone(&bits));
-    let kernel = move |arguments: &[ColumnarValue], rows: usize| {
-        let numbers = functions::column(&arguments[0], rows)?;
-        let numbers = numbers.as_primitive::<Int64Type>();
-        let of = |number: i64| bits.iter().fold(0, |so_far, bit| so_far << 1 | (number >> bit & 1));
-        Ok(ColumnarValue::Array(Arc::new(numbers.unary::<_, Int64Type>(of)) as ArrayRef))
-    };
-    let expression = Expression::Call {
-        call,
-        kernel: Arc::new(kernel),
-        arguments: vec![Typed::column(number, SqlType::BigInt, false)],
-        is_total: true,
-        is_deterministic: true,
-    };
-    Ok(Typed { expression, of: SqlType::BigInt, is_nullable: false })
-}
-
-/// Name that DataFusion's planner gives to the column with the number of a row's grouping set.
-const GROUPING_ID: &str = "__grouping_id";
-
-/// Returns a literal with the type that Flink gives it: INT if the number fits, text as CHAR of its length.
-fn literal(value: &Foreign) -> Result<Typed> {
-    let typed = |value, of| Ok(Typed::literal(value, of));
-    match value {
-        Foreign::Null => typed(ScalarValue::Null, SqlType::Null),
-        Foreign::Int64(Some(number)) => match i32::try_from(*number) {
-            Ok(number) => typed(ScalarValue::Int32(Some(number)), SqlType::Int),
-            Err(_) => typed(ScalarValue::Int64(Some(*number)), SqlType::BigInt),
-        },
-        Foreign::UInt64(Some(number)) => {
-            let precision = number.to_string().len() as u8;
-            let of = SqlType::Decimal { precision, scale: 0 };
-            typed(ScalarValue::Decimal128(Some(i128::from(*number)), precision, 0), of)
-        }
-        Foreign::Utf8(Some(text)) => {
-            let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
-            typed(ScalarValue::Utf8(Some(text.clone())), SqlType::Char(length))
-        }
-        Foreign::Decimal128(Some(number), precision, scale) if *scale >= 0 => {
-            // The literal `0.5` has a digit before the point, so it is a DECIMAL(2, 1).
-            let precision = (*precision).max(*scale as u8 + 1).min(38);
-            let of = SqlType::Decimal { precision, scale: *scale as u8 };
-            typed(ScalarValue::Decimal128(Some(*number), precision, *scale), of)
-        }
-        other => match (ours(other), SqlType::of_arrow(&other.data_type())) {
-            (Some(value), Some(of)) => typed(value, of),
-            _ => Err(SqlError::new(
-                Code::Unsupported,
-                format!("a literal of {} is not supported", other.data_type()),
-            )),
-        },
+fn unit_name(field: &DateTimeField) -> String {
+    let name = field.to_string().to_uppercase();
+    match name.strip_suffix('S') {
+        Some(one) if !one.is_empty() => one.to_owned(),
+        _ => name,
     }
 }
 
-/// Returns the type of a function's result, and whether it may be NULL, as far as they are known before expressions
-/// have Flink's types. Returns `None` if the argument types that DataFusion has do not fit the function.
-pub(super) fn guess_function(
-    name: &str,
-    fields: &[FieldRef],
-    literals: &[Option<Foreign>],
-    context: &Context,
-) -> Option<(SqlType, bool)> {
-    let arguments = fields.iter().zip(literals).map(|(field, given)| match given.as_ref().map(literal) {
-        Some(Ok(given)) => Some(argument(&given)),
-        _ => {
-            Some(Argument { of: SqlType::of_field(field)?, is_nullable: field.is_nullable(), literal: None })
-        }
-    });
-    let arguments: Vec<Argument> = arguments.collect::<Option<_>>()?;
-    match name {
-        MILLIS => return Some((SqlType::DayTime, false)),
-        MONTHS => return Some((SqlType::YearMonth, false)),
-        "grouping" | "grouping_id" => return Some((SqlType::BigInt, false)),
-        _ => {}
+/// Functions of Flink that are not supported here, without its window functions.
+const FLINKS_OWN: [&str; 10] = [
+    "UNNEST",
+    "JSON_OBJECT",
+    "JSON_ARRAY",
+    "JSON_OBJECTAGG",
+    "JSON_LENGTH",
+    "TYPEOF",
+    "CURRENT_WATERMARK",
+    "CURRENT_DATABASE",
+    "LEAD",
+    "NTILE",
+];
+
+/// Returns the error for a name, in upper case, that no function has.
+pub(super) fn unknown_function(name: &str) -> SqlError {
+    if FLINKS_OWN.contains(&name) {
+        return not_supported(name);
     }
-    let bound = match (ARITHMETIC.iter().find(|(symbol, _)| *symbol == name), &arguments[..]) {
-        (Some((_, op)), [left, right]) => arithmetic::bind_arithmetic(*op, left, right).ok()?,
-        _ => {
-            let function = functions::function(&name.to_uppercase())?;
-            (function.bind)(&arguments, context).ok()?
-        }
-    };
-    Some((bound.result, bound.is_nullable))
+    let error = SqlError::new(Code::UnknownFunction, format!("there is no function {name}"));
+    let windows = ["TUMBLE", "HOP", "SESSION", "CUMULATE"];
+    if let Some(window) = windows.into_iter().find(|window| name.starts_with(window)) {
+        return error.help(format!(
+            "write FROM TABLE({window}(TABLE t, DESCRIPTOR(ts), ..)) and GROUP BY window_start, window_end"
+        ));
+    }
+    let known = functions::all()
+        .map(|function| function.name)
+        .chain(aggregates().iter().map(|function| function.name))
+        .chain(RANKS);
+    match nearest(name, known.collect::<Vec<_>>()) {
+        Some(near) => error.help(format!("did you mean {near}?")),
+        None => error.help("the manual lists the functions that there are"),
+    }
 }
 
-/// Returns the type of an aggregate's result, and whether it may be NULL, as [`guess_function`] does for a function.
-pub(super) fn guess_aggregate(name: &str, fields: &[FieldRef], context: &Context) -> Option<(SqlType, bool)> {
-    let argument = |field: &FieldRef| {
-        Some(Argument { of: SqlType::of_field(field)?, is_nullable: field.is_nullable(), literal: None })
-    };
-    let arguments: Vec<Argument> = fields.iter().map(argument).collect::<Option<_>>()?;
-    let function = aggregate(&name.to_uppercase())?;
-    let bound = (function.bind)(&arguments, context).ok()?;
-    Some((bound.result, bound.is_nullable))
+/// Returns how messages call a form of expression that is not known here.
+fn unknown_form(expression: &Expr) -> &'static str {
+    match expression {
+        Expr::ILike { .. } => "ILIKE",
+        Expr::RLike { .. } => "RLIKE: write REGEXP(text, pattern)",
+        Expr::AtTimeZone { .. } => "AT TIME ZONE",
+        Expr::Collate { .. } => "COLLATE",
+        Expr::Map(_) | Expr::Dictionary(_) => "a literal of a map: write MAP('k', v, ..)",
+        Expr::AnyOp { .. } | Expr::AllOp { .. } => "ANY or ALL of a query",
+        Expr::Interval(_) => "this form of INTERVAL: write INTERVAL '5' MINUTE",
+        Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_) => "a grouping set outside of GROUP BY",
+        _ => "this expression",
+    }
+}
+
+/// Casts a value to the type of the column into which it is inserted, if Flink makes this cast without CAST.
+///
+/// # Errors
+/// [`Code::TypeMismatch`] if it does not.
+pub fn cast_for_insert(value: Typed, to: &SqlType, context: &Context) -> Result<Typed> {
+    super::typing::Typing::new(context).widen(value, to)
 }

@@ -3,33 +3,13 @@
 
 use std::collections::HashMap;
 
-use arrow::datatypes::Fields;
-use datafusion_expr::Expr;
-use datafusion_expr::expr::GroupingSet;
-use datafusion_expr::utils::enumerate_grouping_sets;
 use thalweg_sql_exec::plan::{AggregateCall, Column, Node, Plan, Role, WindowSpec, Windowing};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, SqlError};
 
-use crate::text::plain::without_mark;
-
 type Result<T> = std::result::Result<T, SqlError>;
-
-/// Returns the grouping sets of a GROUP BY, each as indexes into `keys`. Without grouping sets there is one set,
-/// which has all keys.
-pub(super) fn grouping_sets(group: &[Expr], keys: &[&Expr]) -> Result<Vec<Vec<usize>>> {
-    let sets = enumerate_grouping_sets(group.to_vec()).map_err(super::sql_error)?;
-    let place = |key: &Expr| keys.iter().position(|known| *known == key).unwrap_or_default();
-    let places = |set: &[Expr]| -> Vec<usize> { set.iter().map(place).collect() };
-    match &sets[..] {
-        [Expr::GroupingSet(GroupingSet::GroupingSets(sets))] => {
-            Ok(sets.iter().map(|set| places(set)).collect())
-        }
-        plain => Ok(vec![plain.iter().map(place).collect()]),
-    }
-}
 
 /// Greatest number of keys in grouping sets. The number of a grouping set has a bit for each key; the other bits of
 /// its 64 count sets with the same keys.
@@ -87,22 +67,18 @@ pub(super) fn expand(
     Ok((Plan::new(columns, Node::Expand { input: Box::new(input), forms }), grouping))
 }
 
-/// Plans an aggregate per key without windows. Its columns are the keys and the results, named by `names`.
+/// Plans an aggregate per key without windows. Its columns are the keys and the results, each with its name.
 pub(super) fn group(
     input: Plan,
     keys: Vec<usize>,
     calls: Vec<(AggregateCall, String)>,
-    names: &Fields,
     ttl_ms: Option<i64>,
 ) -> Plan {
-    let of_keys =
-        keys.iter().map(|place| (input.columns[*place].of.clone(), input.columns[*place].is_nullable));
-    let of_calls = calls.iter().map(|(call, _)| (call.function.result.clone(), call.function.is_nullable));
-    let columns = of_keys
-        .chain(of_calls)
-        .zip(names)
-        .map(|((of, is_nullable), field)| Column::plain(without_mark(field.name()), of, is_nullable))
-        .collect();
+    let of_keys = keys.iter().map(|place| Column { role: Role::Plain, ..input.columns[*place].clone() });
+    let of_calls = calls
+        .iter()
+        .map(|(call, name)| Column::plain(name, call.function.result.clone(), call.function.is_nullable));
+    let columns = of_keys.chain(of_calls).collect();
     let calls = calls.into_iter().map(|(call, _)| call).collect();
     Plan::new(columns, Node::Group { input: Box::new(input), keys, calls, is_retracting: false, ttl_ms })
 }

@@ -1,34 +1,30 @@
 //! Tables of the catalog from their declarations: computed columns and watermarks get their types.
 
-use std::sync::Arc;
-
-use arrow::datatypes::Schema;
-use datafusion_common::DFSchema;
-use datafusion_sql::planner::{PlannerContext, SqlToRel};
-use sqlparser::ast;
 use thalweg_sql_exec::plan::Column;
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, SqlError};
 use thalweg_sql_tables::table::{Rowtime, Table, TableColumn, TableColumnKind};
 
-use super::expression::{Expressions, Scope};
-use super::names::Names;
-use super::{Binder, parser_options, sql_error};
+use super::names::{Names, unknown_column};
+use super::scope::Scope;
+use super::select::RESULTS_MAX;
+use super::syntax::is_proctime;
+use super::typing::Typing;
+use super::{Binder, Planner};
 use crate::text::ddl::{ColumnKind, CreateTable};
-use crate::text::plain;
 
 /// Returns the table that CREATE TABLE declares.
 ///
 /// # Errors
 /// [`SqlError`] if a column, the watermark or a key is wrong.
 pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlError> {
-    if create.columns.len() > plain::RESULTS_MAX {
+    if create.columns.len() > RESULTS_MAX {
         let message = format!(
             "`{}` has {} columns, and tables have at most {}",
             create.name.name,
             create.columns.len(),
-            plain::RESULTS_MAX
+            RESULTS_MAX
         );
         return Err(SqlError::new(Code::Unsupported, message).at(create.name.place));
     }
@@ -72,10 +68,10 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlEr
     }
     let mut columns: Vec<TableColumn> = columns.into_iter().flatten().collect();
     let find = |columns: &[TableColumn], name: &str, place| {
-        columns.iter().position(|column| column.name == name).ok_or_else(|| {
-            super::relations::unknown_column(name, columns.iter().map(|column| column.name.as_str()))
-                .at(place)
-        })
+        columns
+            .iter()
+            .position(|column| column.name == name)
+            .ok_or_else(|| unknown_column(name, columns.iter().map(|column| column.name.as_str())).at(place))
     };
     let rowtime = match &create.watermark {
         None => None,
@@ -103,7 +99,7 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlEr
                 let error = SqlError::new(Code::TypeMismatch, message).at(watermark.place);
                 return Err(error.help(format!("write {0} - INTERVAL '5' SECOND", watermark.column)));
             }
-            let bound = Expressions::new(binder.context).cast_to(bound, &columns[column].of, false)?;
+            let bound = Typing::new(binder.context).cast_to(bound, &columns[column].of, false)?;
             Some(Rowtime { column, watermark: bound })
         }
     };
@@ -132,24 +128,16 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlEr
     })
 }
 
-fn is_proctime(expression: &ast::Expr) -> bool {
-    expression.to_string().eq_ignore_ascii_case("PROCTIME()")
-}
-
-fn bind_over(binder: &Binder<'_>, expression: &ast::Expr, seen: &[TableColumn]) -> Result<Typed, SqlError> {
-    let mut expression = expression.clone();
-    plain::make_expression_plain(&mut expression)?;
-    let fields: Vec<_> =
-        seen.iter().map(|column| column.of.field(&column.name, column.is_nullable)).collect();
-    let schema = DFSchema::try_from(Arc::new(Schema::new(fields)).as_ref().clone()).map_err(sql_error)?;
-    let no_views = |name: &str| Err(SqlError::new(Code::Invalid, format!("`{name}` stands in a column")));
-    let names = Names::new(binder.catalog, binder.context, &no_views);
-    let planner = SqlToRel::new_with_options(&names, parser_options());
-    let resolved = planner.sql_to_expr(expression, &schema, &mut PlannerContext::new()).map_err(sql_error)?;
+/// Returns a computed column or a watermark over the columns that it may read.
+fn bind_over(
+    binder: &Binder<'_>,
+    expression: &sqlparser::ast::Expr,
+    seen: &[TableColumn],
+) -> Result<Typed, SqlError> {
+    let names = Names::of_table(None, seen.iter().map(|column| column.name.as_str()));
     let columns: Vec<Column> = seen
         .iter()
         .map(|column| Column::plain(column.name.clone(), column.of.clone(), column.is_nullable))
         .collect();
-    let bound = Expressions::new(binder.context).bind(&resolved, &Scope::new(&schema, &columns));
-    bound.map_err(super::with_known_place)
+    Planner::new(binder).bind(expression, &Scope::new(&names, &columns))
 }

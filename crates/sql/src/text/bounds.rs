@@ -17,8 +17,11 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::ddl::place_of;
-use super::plain::OPERATORS_MAX;
 use super::script::{NESTING_MAX, is_blank, word};
+
+/// Greatest number of operators that follow each other, or are nested, in one expression; planning recurses
+/// once for each operator.
+pub const OPERATORS_MAX: usize = 2_000;
 
 /// Greatest number of UNION, INTERSECT and EXCEPT operators in a query.
 pub const SET_OPERATIONS_MAX: usize = 500;

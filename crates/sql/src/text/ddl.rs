@@ -13,7 +13,7 @@ use thalweg_sql_functions::types::{DECIMAL_PRECISION_MAX, LENGTH_MAX, SqlType};
 use thalweg_sql_tables::error::Place;
 use thalweg_sql_tables::table::OptionValue;
 
-use super::plain;
+use super::reserved::check_name;
 
 /// Declaration of a table by CREATE TABLE.
 #[derive(Clone, Debug)]
@@ -168,7 +168,7 @@ fn element(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserErr
 
 /// Refuses a word that cannot be a name without quotes, such as a reserved word.
 fn check(name: &Ident) -> Result<(), ParserError> {
-    match plain::check_name(name) {
+    match check_name(name) {
         Ok(()) => Ok(()),
         Err(error) => Err(at(&name.span, format!("{}; write `{}`", error.message, name.value))),
     }

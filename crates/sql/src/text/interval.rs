@@ -5,15 +5,12 @@
 //!
 //! Source: Flink's documentation, "Data Types", INTERVAL; SQL:2016, part 2, section 5.3 (interval literals).
 
-use sqlparser::ast::{
-    DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, UnaryOperator,
-    Value,
-};
+use sqlparser::ast::{DateTimeField, Expr, Ident, UnaryOperator, Value};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
-use super::dialect::{call, single_name};
+use super::dialect::call;
 
 /// Name of the function into whose calls the parser turns intervals of days to seconds. The argument of a
 /// call is the length of the interval in milliseconds.
@@ -113,27 +110,6 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
         },
     };
     Ok(call(Ident::with_quote_and_span('`', begin, name), vec![argument]))
-}
-
-/// Returns whether an expression is an interval literal that [`parse`] has made.
-pub(super) fn is_interval(expression: &Expr) -> bool {
-    let Expr::Function(function) = expression else { return false };
-    single_name(&function.name)
-        .is_some_and(|name| name.quote_style.is_some() && [MILLIS, MONTHS].contains(&&*name.value))
-}
-
-/// Returns an interval literal with the opposite sign.
-pub(super) fn negated(mut interval: Expr) -> Expr {
-    if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut interval
-        && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(number))] = &mut list.args[..]
-    {
-        let whole = std::mem::replace(number, Expr::Value(Value::Null.into()));
-        *number = match whole {
-            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => *expr,
-            positive => Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(positive) },
-        };
-    }
-    interval
 }
 
 /// Parses a unit of an interval literal and its precision. The precision adds nothing to the text of the

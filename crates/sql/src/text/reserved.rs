@@ -5,6 +5,11 @@
 //!
 //! Source: Calcite's reference, "Keywords" (those that are reserved).
 
+use sqlparser::ast::Ident;
+use thalweg_sql_tables::error::{Code, SqlError};
+
+use super::ddl::place_of;
+
 /// Reserved words of Flink's SQL, sorted for binary search.
 const RESERVED: [&str; 361] = [
     "ABS",
@@ -373,6 +378,26 @@ const RESERVED: [&str; 361] = [
 /// Returns whether a word is reserved in Flink's SQL, so that it is a name only in quotes.
 pub fn is_reserved(word: &str) -> bool {
     RESERVED.binary_search(&word.to_ascii_uppercase().as_str()).is_ok()
+}
+
+/// Refuses a word that cannot be a name without quotes, such as a reserved word.
+///
+/// # Errors
+/// [`Code::Syntax`] at the word.
+pub fn check_name(ident: &Ident) -> Result<(), SqlError> {
+    if ident.quote_style == Some('\'') {
+        let error = SqlError::new(Code::Syntax, format!("'{}' is text and no name", ident.value));
+        return Err(error
+            .at((ident.span.start.line > 0).then(|| place_of(&ident.span)))
+            .help(format!("write `{}`", ident.value)));
+    }
+    if ident.quote_style.is_none() && is_reserved(&ident.value) {
+        let error = SqlError::new(Code::Syntax, format!("{} is a word of SQL and no name", ident.value));
+        return Err(error
+            .at((ident.span.start.line > 0).then(|| place_of(&ident.span)))
+            .help(format!("write `{}`", ident.value)));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

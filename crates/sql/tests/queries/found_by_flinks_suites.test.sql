@@ -97,8 +97,12 @@ SELECT x.b, v.parts[2] FROM t AS x JOIN (SELECT b, SPLIT(c || ',z', ',') AS part
 --- query USING of a FULL JOIN
 SELECT b FROM t FULL JOIN (SELECT b, c AS d FROM t) AS o USING (b);
 
---- error UNSUPPORTED
-USING
+--- changelog
++I,1
++I,2
++I,2
++I,2
++I,2
 
 --- query collections of values
 SELECT ARRAY[1, 2.5], CARDINALITY(ARRAY[1, 2, NULL]), MAP['a', 1, 'b', 2], MAP['a', 1, 'a', 2]['a'], ROW(1, 'a');
@@ -304,5 +308,7 @@ SELECT c, b, COUNT(*) FROM t WHERE b = 1 GROUP BY (b, c);
 --- query a sub-query of two columns beside a row
 SELECT 1 FROM t WHERE (b, c) IN (SELECT b, c FROM t);
 
---- error INVALID
-a sub-query of IN or beside an operator has one column: write a join, or EXISTS
+--- changelog
++I,1
++I,1
++I,1

@@ -223,8 +223,7 @@ SELECT * FROM (SELECT * FROM L AS p JOIN L AS q USING (a)) AS s JOIN R USING (a)
 --- query names that a join has twice
 WITH q AS (SELECT * FROM L AS p JOIN R AS q ON p.a = q.a) SELECT * FROM q JOIN N USING (a);
 
---- error UNSUPPORTED
-name the columns
+--- rows
 
 --- query all of one table of a join by USING
 SELECT * FROM (SELECT C2.* FROM C1 JOIN C2 USING (b, c)) AS s JOIN C3 USING (d);

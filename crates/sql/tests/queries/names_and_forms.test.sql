@@ -42,8 +42,10 @@ SELECT a0, b FROM (SELECT *, a FROM t);
 --- query an expression that is called as a column of `*` in a sub-query (not as Flink)
 SELECT b0 FROM (SELECT *, UPPER(b) AS b FROM t);
 
---- error INVALID
-`*` has a column `b` already
+--- rows
+X
+YY
+NULL
 
 --- query the first rows by time
 SELECT a, ts FROM t ORDER BY ts LIMIT 2;

@@ -317,10 +317,19 @@ FROM Readings;
 --- error UNSUPPORTED
 DESC
 
---- query two different windows are refused
+--- query two different windows (not as Flink)
 SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts), SUM(v) OVER (ORDER BY ts)
 FROM Readings;
 
---- error UNSUPPORTED
-OVER
+--- rows
+1,1,1
+3,10,11
+7,6,16
+2,11,21
+4,11,21
+6,30,41
+5,11,41
+8,17,47
+13,1,48
+14,26,57
 

@@ -8,13 +8,8 @@
 
 use std::sync::Arc;
 
-use datafusion_common::{DFSchema, TableReference};
-use datafusion_expr::expr::WindowFunction;
-use datafusion_expr::logical_plan::Window;
-use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
-use thalweg_sql_exec::plan::{Column, Counted, Node, Plan, Role};
-use thalweg_sql_functions::expression::{Call, Expression, Typed};
-use thalweg_sql_functions::functions::compare::ComparisonOp;
+use thalweg_sql_exec::plan::{Column, Counted, Node, Plan, RankFunction, Role};
+use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::connect::check_source;
@@ -23,18 +18,6 @@ use thalweg_sql_tables::table::Table;
 
 use super::terms::Terms;
 use super::{JoinKey, JoinKind, JoinMethod, Result};
-use crate::bind::expression::Scope;
-use crate::bind::query::Lowering;
-use crate::bind::relations::{VersionNode, unknown_column};
-
-/// Returns the table as of a time that a plan reads, under any aliases; `None` for other plans.
-pub(super) fn version_of(logical: &LogicalPlan) -> Option<&VersionNode> {
-    match logical {
-        LogicalPlan::SubqueryAlias(alias) => version_of(&alias.input),
-        LogicalPlan::Extension(extension) => extension.node.as_any().downcast_ref(),
-        _ => None,
-    }
-}
 
 /// The way in which a join finds the version of a row.
 pub(super) enum Versions {
@@ -87,129 +70,47 @@ impl Versions {
     }
 }
 
-impl Lowering<'_> {
-    /// Plans a table as of a time of the left input, and returns how its versions are found.
-    pub(super) fn versions(
-        &self,
-        node: &VersionNode,
-        left_schema: &DFSchema,
-        left: &Plan,
-    ) -> Result<(Plan, Versions)> {
-        let place = node.place;
-        let left_time = time_of(node, left_schema)?;
-        let time = &left.columns[left_time];
-        match time.role {
-            Role::Rowtime => {}
-            Role::Proctime => {
-                let plan = self.plan(&node.input)?;
-                check_ends(&plan, place)?;
-                return Ok((plan, Versions::Present { place }));
-            }
-            _ => {
-                let message = format!("`{}` is no event time and no processing time", time.name);
-                let error = SqlError::new(Code::Invalid, message).at(place);
-                return Err(
-                    error.help("declare WATERMARK FOR it in its table; expressions are no event time")
-                );
-            }
+/// Returns the plan of a table as of a time of the left input, and how its versions are found. `left_time` is the index of
+/// that time, and `place` that of its name in the text.
+///
+/// # Errors
+/// [`Code::Invalid`] for a time that is none, or a table without versions; [`Code::TypeMismatch`] for event times of
+/// different types; [`Code::Unsupported`] for a table without an end by processing time.
+pub(super) fn versions(
+    left_time: usize,
+    place: Option<Place>,
+    left: &Plan,
+    right: Plan,
+) -> Result<(Plan, Versions)> {
+    let time = &left.columns[left_time];
+    match time.role {
+        Role::Rowtime => {}
+        Role::Proctime => {
+            check_ends(&right, place)?;
+            return Ok((right, Versions::Present { place }));
         }
-        let (plan, keys, right_time, counts) = match self.one_of_each(&node.input)? {
-            Some(Chosen { plan, keys, time, counts, is_first_only: true, .. }) => {
-                (plan, keys, Some(time), counts)
-            }
-            Some(_) => return Err(no_versions(place)),
-            None => {
-                let plan = self.plan(&node.input)?;
-                let keys = primary_key(&plan).ok_or_else(|| no_versions(place))?;
-                let time = plan.rowtime();
-                (plan, keys, time, Counted::All)
-            }
-        };
-        let right_time = right_time.ok_or_else(|| no_versions(place))?;
-        let is_instant = |of: &SqlType| matches!(of, SqlType::TimestampLtz(_));
-        let of = &plan.columns[right_time].of;
-        if is_instant(&time.of) != is_instant(of) {
-            let message = format!("event time is {} on one side, and {of} on the other", time.of);
-            return Err(SqlError::new(Code::TypeMismatch, message).at(place).help("declare both alike"));
-        }
-        Ok((plan, Versions::Valid { left_time, right_time, keys, counts, place }))
-    }
-
-    /// Returns the plan of a query that keeps the first or the last row of each key by event time (ROW_NUMBER);
-    /// `None` for other queries.
-    fn one_of_each(&self, logical: &LogicalPlan) -> Result<Option<Chosen>> {
-        match logical {
-            LogicalPlan::SubqueryAlias(alias) => self.one_of_each(&alias.input),
-            LogicalPlan::Window(window) => self.ranked_rows(window),
-            LogicalPlan::Projection(projection) => {
-                let Some(chosen) = self.one_of_each(&projection.input)? else { return Ok(None) };
-                let scope = Scope::new(projection.input.schema(), &chosen.plan.columns);
-                let outputs = projection.expr.iter().map(|output| self.expressions.bind(output, &scope));
-                let outputs: Vec<Typed> = outputs.collect::<Result<_>>()?;
-                let find = |place: usize| outputs.iter().position(|output| output.as_column() == Some(place));
-                let keys: Option<Vec<usize>> = chosen.keys.iter().map(|key| find(*key)).collect();
-                let (Some(keys), Some(time)) = (keys, find(chosen.time)) else { return Ok(None) };
-                let rank = chosen.rank.and_then(find);
-                let mut columns = Vec::new();
-                for (output, field) in outputs.iter().zip(projection.schema.fields()) {
-                    let role = output
-                        .as_column()
-                        .map_or(Role::Plain, |place| chosen.plan.columns[place].role.clone());
-                    columns.push(Column {
-                        name: field.name().clone(),
-                        of: output.of.clone(),
-                        is_nullable: output.is_nullable,
-                        role,
-                    });
-                }
-                let plan = chosen.plan.project(outputs, columns);
-                Ok(Some(Chosen { plan, keys, time, rank, ..chosen }))
-            }
-            LogicalPlan::Filter(filter) => {
-                let Some(chosen) = self.one_of_each(&filter.input)? else { return Ok(None) };
-                let scope = Scope::new(filter.input.schema(), &chosen.plan.columns);
-                let condition = self.expressions.bind_condition(&filter.predicate, &scope)?;
-                // Only `rank = 1` is accepted: any other condition could remove a version, and no change would report
-                // its end.
-                let is_first = chosen.rank.is_some_and(|rank| asks_for_first(&condition, rank));
-                Ok(is_first.then_some(Chosen { is_first_only: true, ..chosen }))
-            }
-            _ => Ok(None),
+        _ => {
+            let message = format!("`{}` is no event time and no processing time", time.name);
+            let error = SqlError::new(Code::Invalid, message).at(place);
+            return Err(error.help("declare WATERMARK FOR it in its table; expressions are no event time"));
         }
     }
-
-    /// Plans a ROW_NUMBER that ranks the rows of each key by event time; `None` for other windows.
-    fn ranked_rows(&self, window: &Window) -> Result<Option<Chosen>> {
-        let [call] = &window.window_expr[..] else { return Ok(None) };
-        let call = match call {
-            Expr::Alias(alias) => &*alias.expr,
-            call => call,
-        };
-        let Expr::WindowFunction(function) = call else { return Ok(None) };
-        let WindowFunction { fun, params } = &**function;
-        let is_rank = matches!(fun, WindowFunctionDefinition::WindowUDF(udf) if udf.name() == "row_number");
-        let ([order], true) = (&params.order_by[..], is_rank && !params.partition_by.is_empty()) else {
-            return Ok(None);
-        };
-        let plan = self.plan(&window.input)?;
-        let scope = self.scope(&window.input, &plan);
-        let place =
-            |expression: &Expr| self.expressions.bind(expression, &scope).map(|bound| bound.as_column());
-        let keys: Option<Vec<usize>> = params.partition_by.iter().map(place).collect::<Result<_>>()?;
-        let (Some(keys), Some(time)) = (keys, place(&order.expr)?) else { return Ok(None) };
-        if plan.columns[time].role != Role::Rowtime {
-            return Ok(None);
+    let (plan, keys, right_time, counts) = match one_of_each(&right) {
+        Some(Chosen { plan, keys, time, counts }) => (plan, keys, Some(time), counts),
+        None => {
+            let keys = primary_key(&right).ok_or_else(|| no_versions(place))?;
+            let time = right.rowtime();
+            (right, keys, time, Counted::All)
         }
-        let counts = if order.asc { Counted::First } else { Counted::InOrder };
-        // Only rows of rank 1 will be used, so the rank is the constant 1.
-        let rank = plan.columns.len();
-        let mut columns = plan.columns.clone();
-        columns.push(Column::plain("row_number", SqlType::BigInt, false));
-        let mut outputs = plan.identity();
-        outputs.push(Typed::literal(ScalarValue::Int64(Some(1)), SqlType::BigInt));
-        let plan = plan.project(outputs, columns);
-        Ok(Some(Chosen { plan, keys, time, counts, rank: Some(rank), is_first_only: false }))
+    };
+    let right_time = right_time.ok_or_else(|| no_versions(place))?;
+    let is_instant = |of: &SqlType| matches!(of, SqlType::TimestampLtz(_));
+    let of = &plan.columns[right_time].of;
+    if is_instant(&time.of) != is_instant(of) {
+        let message = format!("event time is {} on one side, and {of} on the other", time.of);
+        return Err(SqlError::new(Code::TypeMismatch, message).at(place).help("declare both alike"));
     }
+    Ok((plan, Versions::Valid { left_time, right_time, keys, counts, place }))
 }
 
 /// A query that keeps one row of each key. Its plan has all rows; the join uses those of rank 1.
@@ -218,52 +119,36 @@ struct Chosen {
     keys: Vec<usize>,
     time: usize,
     counts: Counted,
-    /// Index of the column with the rank; `None` if the query has no such column.
-    rank: Option<usize>,
-    /// Whether the query has a condition that keeps only the rows of rank 1.
-    is_first_only: bool,
 }
 
-/// Returns whether a condition is `rank = 1` or an equal form, such as `rank < 2`. `rank` is the index of the column.
-fn asks_for_first(condition: &Typed, rank: usize) -> bool {
-    let Expression::Call { call: Call::Compare(op), arguments, .. } = &condition.expression else {
-        return false;
-    };
-    let [left, right] = &arguments[..] else { return false };
-    let is_rank = |value: &Typed| match &value.expression {
-        Expression::Column(place) => *place == rank,
-        Expression::Call { call: Call::Cast { .. }, arguments, .. } => {
-            arguments.first().and_then(Typed::as_column) == Some(rank)
+/// Returns the rows among which a plan keeps the first or the last one of each key by event time (ROW_NUMBER); `None` for
+/// other plans. A further condition could remove a version, and no change would report its end, so such a plan is none.
+fn one_of_each(plan: &Plan) -> Option<Chosen> {
+    match &plan.node {
+        Node::Calc { input, conditions, outputs } if conditions.is_empty() => {
+            let chosen = one_of_each(input)?;
+            let find = |place: usize| outputs.iter().position(|output| output.as_column() == Some(place));
+            let keys = chosen.keys.iter().map(|key| find(*key)).collect::<Option<_>>()?;
+            let time = find(chosen.time)?;
+            let plan = chosen.plan.project(outputs.clone(), plan.columns.clone());
+            Some(Chosen { plan, keys, time, ..chosen })
         }
-        _ => false,
-    };
-    let number = |value: &Typed| match value.as_literal() {
-        Some(ScalarValue::Int32(Some(number))) => Some(i64::from(*number)),
-        Some(ScalarValue::Int64(number)) => *number,
+        Node::Rank { input, keys, order, function: RankFunction::RowNumber, from: 1, to: 1, .. } => {
+            let [key] = &order[..] else { return None };
+            if keys.is_empty() || input.columns[key.place].role != Role::Rowtime {
+                return None;
+            }
+            let counts = if key.is_descending { Counted::InOrder } else { Counted::First };
+            // Only rows of rank 1 will be used, so the rank is the constant 1.
+            let mut columns = input.columns.clone();
+            columns.push(Column::plain("row_number", SqlType::BigInt, false));
+            let mut outputs = input.identity();
+            outputs.push(Typed::literal(ScalarValue::Int64(Some(1)), SqlType::BigInt));
+            let plan = input.as_ref().clone().project(outputs, columns);
+            Some(Chosen { plan, keys: keys.clone(), time: key.place, counts })
+        }
         _ => None,
-    };
-    let (op, number) = match (is_rank(left), number(right), number(left), is_rank(right)) {
-        (true, Some(number), _, _) => (*op, number),
-        (_, _, Some(number), true) => (op.turned(), number),
-        _ => return false,
-    };
-    matches!((op, number), (ComparisonOp::Eq | ComparisonOp::LtEq, 1) | (ComparisonOp::Lt, 2))
-}
-
-/// Returns the index of the time column of the left input that FOR SYSTEM_TIME AS OF names.
-fn time_of(node: &VersionNode, left: &DFSchema) -> Result<usize> {
-    let (name, qualifier) = match &node.as_of[..] {
-        [.., qualifier, name] => (name, Some(TableReference::bare(qualifier.as_str()))),
-        [name] => (name, None),
-        [] => {
-            return Err(
-                SqlError::new(Code::Invalid, "AS OF takes a time column of the other table").at(node.place)
-            );
-        }
-    };
-    left.index_of_column_by_name(qualifier.as_ref(), name).ok_or_else(|| {
-        unknown_column(name, left.fields().iter().map(|field| field.name().as_str())).at(node.place)
-    })
+    }
 }
 
 fn no_versions(place: Option<Place>) -> SqlError {

@@ -1,5 +1,6 @@
-//! Rewriting of ROLLUP and CUBE into the grouping sets for which they stand. They may also contain several
-//! columns taken as one, `ROLLUP ((a, b), c)`, and may stand within GROUPING SETS.
+//! Grouping sets: GROUP BY lists with GROUPING SETS, ROLLUP and CUBE as lists of keys. ROLLUP and CUBE may contain
+//! several columns taken as one, `ROLLUP ((a, b), c)`, and may stand within GROUPING SETS. Several parts of one list are
+//! combined: each set of one with each set of the others.
 //!
 //! Sets with equal keys within one ROLLUP or CUBE are one set, as in Flink; sets that are named twice appear
 //! twice.
@@ -7,17 +8,17 @@
 //! Source: SQL:2016, 7.13 (group by clause): ROLLUP has all prefixes of its list, the longest first, CUBE all
 //! subsets.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
-use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use crate::text::dialect::single_name;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// One entry in the list of a ROLLUP or CUBE: a column, or several columns taken as one.
-type Keys = Vec<Expr>;
+/// Keys of a grouping set, or one entry in the list of a ROLLUP or CUBE: a column, or several columns taken as one.
+type Keys<'a> = Vec<&'a Expr>;
 
 /// Greatest number of keys of a CUBE; n keys give 2^n grouping sets.
 const CUBE_KEYS_MAX: usize = 10;
@@ -28,7 +29,59 @@ const ROLLUP_KEYS_MAX: usize = 100;
 /// Greatest number of grouping sets of one GROUP BY list.
 const SETS_MAX: usize = 4_096;
 
-fn check_size(what: &str, list: &[Keys], most: usize) -> Result<()> {
+/// Returns the keys of a GROUP BY list, each once by its text, and the grouping sets as lists of indexes of keys; `None`
+/// for a list without grouping sets. `at` is the place of the SELECT.
+///
+/// # Errors
+/// [`Code::Unsupported`] and [`Code::Invalid`] for too many sets, [`Code::Syntax`] for wrong ones.
+pub(super) fn of_list<'a>(
+    list: &[&'a Expr],
+    at: Option<Place>,
+) -> Result<(Vec<&'a Expr>, Option<Vec<Vec<usize>>>)> {
+    if list.iter().any(|key| matches!(key, Expr::Tuple(parts) if parts.is_empty())) {
+        let error = SqlError::new(Code::Unsupported, "GROUP BY () is not supported: leave it out");
+        return Err(error.at(at));
+    }
+    let is_sets = |key: &&Expr| matches!(key, Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_));
+    let mut combined: Vec<Keys<'a>> = vec![Vec::new()];
+    for key in list {
+        let own: Vec<Keys<'a>> = match key {
+            Expr::GroupingSets(sets) => within_sets(sets)?,
+            Expr::Rollup(list) => rollup(&entries(list))?,
+            Expr::Cube(list) => cube(&entries(list))?,
+            key => vec![vec![*key]],
+        };
+        check_count(combined.len().saturating_mul(own.len()))?;
+        combined = combined
+            .iter()
+            .flat_map(|before| own.iter().map(|set| before.iter().chain(set).copied().collect()))
+            .collect();
+    }
+    let mut keys: Vec<&'a Expr> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut place = |key: &'a Expr| {
+        *known.entry(key.to_string()).or_insert_with(|| {
+            keys.push(key);
+            keys.len() - 1
+        })
+    };
+    let sets: Vec<Vec<usize>> =
+        combined.into_iter().map(|set| set.into_iter().map(&mut place).collect()).collect();
+    Ok((keys, list.iter().any(is_sets).then_some(sets)))
+}
+
+fn entries(list: &[Vec<Expr>]) -> Vec<Keys<'_>> {
+    list.iter().map(|keys| keys.iter().collect()).collect()
+}
+
+fn check_count(count: usize) -> Result<()> {
+    if count <= SETS_MAX {
+        return Ok(());
+    }
+    Err(SqlError::new(Code::Unsupported, format!("GROUPING SETS has more than {SETS_MAX} sets")))
+}
+
+fn check_size(what: &str, list: &[Keys<'_>], most: usize) -> Result<()> {
     let count: usize = list.iter().map(|keys| keys.len().max(1)).sum();
     if count <= most {
         return Ok(());
@@ -38,13 +91,13 @@ fn check_size(what: &str, list: &[Keys], most: usize) -> Result<()> {
 }
 
 /// Returns the grouping sets of a ROLLUP: all prefixes of its list of keys.
-pub(super) fn rollup(list: &[Keys]) -> Result<Vec<Keys>> {
+fn rollup<'a>(list: &[Keys<'a>]) -> Result<Vec<Keys<'a>>> {
     check_size("ROLLUP", list, ROLLUP_KEYS_MAX)?;
     Ok(once((0..=list.len()).rev().map(|count| list[..count].concat()).collect()))
 }
 
 /// Returns the grouping sets of a CUBE: all subsets of its list of keys.
-pub(super) fn cube(list: &[Keys]) -> Result<Vec<Keys>> {
+fn cube<'a>(list: &[Keys<'a>]) -> Result<Vec<Keys<'a>>> {
     check_size("CUBE", list, CUBE_KEYS_MAX)?;
     // Bit `at` of the number of a set tells whether the set has the key with the index `at`. The numbers
     // descend, so the set of all keys comes first and the empty set last.
@@ -54,10 +107,10 @@ pub(super) fn cube(list: &[Keys]) -> Result<Vec<Keys>> {
 }
 
 /// Returns each grouping set once. The order and the repetition of keys in a set make no difference.
-fn once(mut sets: Vec<Keys>) -> Vec<Keys> {
+fn once(mut sets: Vec<Keys<'_>>) -> Vec<Keys<'_>> {
     let mut known = HashSet::new();
     sets.retain(|set| {
-        let mut keys: Vec<String> = set.iter().map(Expr::to_string).collect();
+        let mut keys: Vec<String> = set.iter().map(|key| key.to_string()).collect();
         keys.sort_unstable();
         keys.dedup();
         known.insert(keys)
@@ -65,8 +118,8 @@ fn once(mut sets: Vec<Keys>) -> Vec<Keys> {
     sets
 }
 
-/// Returns the grouping sets of a list, with each ROLLUP or CUBE in it replaced by its own sets.
-pub(super) fn sets(list: Vec<Keys>) -> Result<Vec<Keys>> {
+/// Returns the grouping sets of a GROUPING SETS, with each ROLLUP or CUBE in it replaced by its own sets.
+fn within_sets(list: &[Vec<Expr>]) -> Result<Vec<Keys<'_>>> {
     let mut sets = Vec::new();
     for set in list {
         match &set[..] {
@@ -76,12 +129,9 @@ pub(super) fn sets(list: Vec<Keys>) -> Result<Vec<Keys>> {
             [Expr::Function(function)] if is_called(function, "CUBE") => {
                 sets.extend(cube(&within(function)?)?);
             }
-            _ => sets.push(set),
+            set => sets.push(set.iter().collect()),
         }
-        if sets.len() > SETS_MAX {
-            let message = format!("GROUPING SETS has more than {SETS_MAX} sets");
-            return Err(SqlError::new(Code::Unsupported, message));
-        }
+        check_count(sets.len())?;
     }
     Ok(sets)
 }
@@ -92,7 +142,7 @@ fn is_called(function: &Function, word: &str) -> bool {
 }
 
 /// Returns the list of keys in the brackets of a ROLLUP or CUBE that was parsed as a function call.
-fn within(function: &Function) -> Result<Vec<Keys>> {
+fn within(function: &Function) -> Result<Vec<Keys<'_>>> {
     let wrong = || {
         let message = format!("{} takes a list of columns", function.name.to_string().to_uppercase());
         SqlError::new(Code::Syntax, message)
@@ -112,9 +162,11 @@ fn within(function: &Function) -> Result<Vec<Keys>> {
         && null_treatment.is_none()
         && over.is_none()
         && within_group.is_empty();
-    let keys = |argument: &FunctionArg| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Tuple(several))) => Ok(several.clone()),
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) => Ok(vec![one.clone()]),
+    let keys = |argument| match argument {
+        &FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Tuple(ref several))) => {
+            Ok(several.iter().collect())
+        }
+        &FunctionArg::Unnamed(FunctionArgExpr::Expr(ref one)) => Ok(vec![one]),
         _ => Err(wrong()),
     };
     match args {

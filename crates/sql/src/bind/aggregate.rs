@@ -1,0 +1,500 @@
+//! Groups: the keys of GROUP BY, the aggregates that a SELECT calls, and the plan of both.
+//!
+//! Behind a GROUP BY, expressions read the keys and the results of aggregates. Aggregate calls are collected while the
+//! results, HAVING and ORDER BY are typed, each call once; their places in the plan follow when all are known. A key is
+//! known by its meaning: `t.a + 1` and `a + 1` are one.
+//!
+//! Source: Flink's documentation, "Group Aggregation" and "Window Aggregation".
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::Int64Type;
+use sqlparser::ast::{Expr, Function, FunctionArguments, GroupByExpr, Ident};
+use thalweg_sql_exec::plan::{Aggregate, AggregateCall, Column, Node, Plan, Role, Windowing};
+use thalweg_sql_functions::aggregates::AggregateFunction;
+use thalweg_sql_functions::expression::{Call, Expression, Typed};
+use thalweg_sql_functions::functions;
+use thalweg_sql_functions::keys::process_seed;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::values::ColumnarValue;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
+
+use super::Planner;
+use super::group::{expand, group, window_aggregate};
+use super::scope::{Base, Meaning, Scope};
+use super::sets;
+use super::syntax::{
+    check_name, has_aggregate, not_supported, place_of_expression, refuse_any, said, size, without_brackets,
+    without_signs,
+};
+use super::typing::argument;
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+/// Keys of a GROUP BY, and the aggregates that are called behind it.
+pub(super) struct Groups<'a> {
+    /// Scope of the keys and of the arguments of aggregates.
+    pub(super) input: &'a Scope<'a>,
+    /// Keys over the columns of the input, each once.
+    keys: Vec<Typed>,
+    /// Columns of the keys behind the GROUP BY.
+    pub(super) columns: Vec<Column>,
+    /// Grouping sets as lists of keys; `None` for a GROUP BY without them.
+    sets: Option<Vec<Vec<usize>>>,
+    /// Number of expressions in each key that is not just a column.
+    sizes: Vec<usize>,
+    calls: RefCell<Calls>,
+    /// Place of the GROUP BY or of the first aggregate, for errors about the whole.
+    pub(super) at: Option<Place>,
+}
+
+/// Columns that an aggregate or an OVER window reads: the first ones are given, the others are appended for it.
+pub(super) struct Below {
+    pub(super) outputs: Vec<Typed>,
+    pub(super) columns: Vec<Column>,
+}
+
+impl Below {
+    /// Returns the index of a value, which is appended with a role unless it is a column that stands there from the index
+    /// `own_from` on.
+    pub(super) fn place(&mut self, value: Typed, own_from: usize, role: Role) -> usize {
+        if let Some(place) = value.as_column()
+            && let Some(known) =
+                self.outputs.iter().skip(own_from).position(|known| known.as_column() == Some(place))
+        {
+            return own_from + known;
+        }
+        let name = format!("${}", self.outputs.len());
+        self.columns.push(Column { role, ..Column::plain(name, value.of.clone(), value.is_nullable) });
+        self.outputs.push(value);
+        self.outputs.len() - 1
+    }
+}
+
+/// Calls of aggregates, and the columns that they read, in which the keys come first.
+struct Calls {
+    below: Below,
+    made: Vec<Made>,
+}
+
+struct Made {
+    call: AggregateCall,
+    name: String,
+    /// Arguments as they were given, with the condition of FILTER last.
+    given: Vec<Typed>,
+    has_filter: bool,
+}
+
+impl Calls {
+    fn over(outputs: Vec<Typed>, columns: Vec<Column>) -> Self {
+        Calls { below: Below { outputs, columns }, made: Vec::new() }
+    }
+}
+
+impl Groups<'_> {
+    /// Returns the index of the key that is a value over the columns of the input.
+    pub(super) fn key_of(&self, value: &Typed) -> Option<usize> {
+        self.keys.iter().position(|key| key.has_form_of(value))
+    }
+
+    /// Returns the error for a column that is no key.
+    pub(super) fn not_grouped(&self, name: &[Ident]) -> SqlError {
+        let name = name.last().map_or("", |name| &name.value);
+        let message = format!("`{name}` is no key of GROUP BY, and stands outside of aggregates");
+        SqlError::new(Code::Invalid, message).help("add it to GROUP BY, or aggregate it: MAX(..), say")
+    }
+}
+
+impl Planner<'_> {
+    /// Reads the keys of a GROUP BY over the columns of `input`. `fixed` are further keys, which conditions of a
+    /// sub-query demand.
+    ///
+    /// # Errors
+    /// [`SqlError`] for the first fault.
+    pub(super) fn groups<'a>(
+        &self,
+        group_by: &GroupByExpr,
+        input: &'a Scope<'a>,
+        fixed: &[Typed],
+        at: Option<Place>,
+    ) -> Result<Groups<'a>> {
+        let GroupByExpr::Expressions(list, modifiers) = group_by else {
+            return Err(not_supported("GROUP BY ALL").at(at));
+        };
+        refuse_any!(at; !modifiers.is_empty() => "a modifier of GROUP BY");
+        let mut list: Vec<&Expr> = list.iter().collect();
+        // `GROUP BY (a, b)` has two keys, and not one key that is a row of two fields.
+        list = list
+            .into_iter()
+            .flat_map(|key| match key {
+                Expr::Tuple(parts) if parts.len() > 1 => parts.iter().collect(),
+                key => vec![key],
+            })
+            .collect();
+        let is_number = |key: &&Expr| matches!(key, Expr::Value(value) if matches!(value.value, sqlparser::ast::Value::Number(..)));
+        if let Some(number) = list.iter().map(|key| without_signs(key)).find(is_number) {
+            let error =
+                SqlError::new(Code::Unsupported, format!("GROUP BY {number}: positions are not keys"));
+            return Err(error.at(place_of_expression(number).or(at)).help("repeat the expression"));
+        }
+        let first = list.iter().find_map(|key| place_of_expression(key));
+        let (expressions, sets) = sets::of_list(&list, at)?;
+        let mut groups = Groups {
+            input,
+            keys: Vec::new(),
+            columns: Vec::new(),
+            sets: None,
+            sizes: Vec::new(),
+            calls: RefCell::new(Calls::over(Vec::new(), Vec::new())),
+            at: first.or(at),
+        };
+        let mut places = Vec::with_capacity(expressions.len());
+        for expression in &expressions {
+            places.push(self.add_key(&mut groups, expression)?);
+        }
+        groups.sets = sets.map(|sets| {
+            sets.into_iter().map(|set| set.into_iter().map(|key| places[key]).collect()).collect()
+        });
+        for value in fixed {
+            let key = match groups.key_of(value) {
+                Some(key) => key,
+                None => {
+                    let name = value.as_column().map_or("key", |place| &input.columns[place].name);
+                    groups.columns.push(key_column(name.to_owned(), value, input));
+                    groups.keys.push(value.clone());
+                    groups.keys.len() - 1
+                }
+            };
+            for set in groups.sets.iter_mut().flatten().filter(|set| !set.contains(&key)) {
+                set.push(key);
+            }
+        }
+        let outputs = groups.keys.clone();
+        groups.calls = RefCell::new(Calls::over(outputs, groups.columns.clone()));
+        // An aggregate per window keeps the roles of window columns, and any other drops all roles.
+        let has = |wanted: &dyn Fn(&Role) -> bool| groups.columns.iter().any(|column| wanted(&column.role));
+        let is_of_windows = has(&|role| matches!(role, Role::WindowStart(_)))
+            && has(&|role| matches!(role, Role::WindowEnd(_)));
+        for column in &mut groups.columns {
+            if !is_of_windows || !is_window(&column.role) {
+                column.role = Role::Plain;
+            }
+        }
+        // Keys that a grouping set leaves out are NULL there.
+        for (place, column) in groups.columns.iter_mut().enumerate() {
+            column.is_nullable |= groups.sets.iter().flatten().any(|set| !set.contains(&place));
+        }
+        Ok(groups)
+    }
+
+    fn add_key(&self, groups: &mut Groups<'_>, expression: &Expr) -> Result<usize> {
+        let value = match without_brackets(expression) {
+            // A name of a result is a key if no column has it.
+            Expr::Identifier(name) => {
+                check_name(name)?;
+                let value = match groups.input.meaning(std::slice::from_ref(name)) {
+                    Ok(Meaning::Alias(expression)) => {
+                        self.bind(expression, &Scope { aliases: &[], ..*groups.input })
+                    }
+                    _ => self.bind(expression, groups.input),
+                };
+                value.map_err(|error| error.at(place_of_expression(expression)))?
+            }
+            _ => self.bind(expression, groups.input)?,
+        };
+        if let Some(known) = groups.key_of(&value) {
+            return Ok(known);
+        }
+        if value.as_column().is_none() {
+            let written = match without_brackets(expression) {
+                Expr::Identifier(name) => groups
+                    .input
+                    .aliases
+                    .iter()
+                    .find(|(alias, _)| alias.value == name.value)
+                    .map_or(expression, |(_, expression)| expression),
+                expression => expression,
+            };
+            groups.sizes.push(size(written, usize::MAX - 1));
+        }
+        let name = match without_brackets(expression) {
+            Expr::Identifier(name) => name.value.clone(),
+            expression => said(expression),
+        };
+        groups.columns.push(key_column(name, &value, groups.input));
+        groups.keys.push(value);
+        Ok(groups.keys.len() - 1)
+    }
+
+    /// Returns the index of the key that an expression is, if it is one that is not just a column. Only expressions as
+    /// large as a key are typed for this.
+    pub(super) fn key_for(&self, groups: &Groups<'_>, expression: &Expr) -> Option<usize> {
+        let most = groups.sizes.iter().copied().max()?;
+        if matches!(expression, Expr::Nested(_)) || !groups.sizes.contains(&size(expression, most)) {
+            return None;
+        }
+        let value = self.bind(expression, &Scope { aliases: &[], ..*groups.input }).ok()?;
+        groups.key_of(&value).filter(|_| value.as_column().is_none())
+    }
+
+    /// Returns the result of an aggregate, which is collected unless an equal call was collected before.
+    pub(super) fn aggregate_call(
+        &self,
+        function: &'static AggregateFunction,
+        call: &Function,
+        arguments: &[&Expr],
+        whole: &Expr,
+        scope: &Scope<'_>,
+    ) -> Result<Typed> {
+        let Some(groups) = scope.groups else {
+            let message = format!("{} stands where there are no groups", function.name);
+            return Err(SqlError::new(Code::Invalid, message));
+        };
+        if let Some(inner) = arguments.iter().copied().find(|argument| has_aggregate(argument)) {
+            let message = format!("{} takes no aggregate, and {} has one", function.name, said(inner));
+            let error = SqlError::new(Code::Invalid, message).at(place_of_expression(inner));
+            return Err(error.help("aggregate twice: in a sub-query first"));
+        }
+        let input = &Scope { aliases: &[], ..*groups.input };
+        let given = arguments.iter().map(|argument| self.bind(argument, input)).collect::<Result<_>>()?;
+        let filter = match &call.filter {
+            None => None,
+            Some(filter) => Some(self.bind_condition(filter, input)?),
+        };
+        let keys = if groups.sets.is_some() { groups.keys.len() } else { 0 };
+        let mut calls = groups.calls.borrow_mut();
+        let place = self.collected(&mut calls, function, given, is_distinct(call), filter, keys)?;
+        let made = &mut calls.made[place];
+        if made.name.is_empty() {
+            made.name = said(whole);
+        }
+        let function = &made.call.function;
+        Ok(Typed::column(Base::Aggregates as usize + place, function.result.clone(), function.is_nullable))
+    }
+
+    /// Adds a call of an aggregate to those collected, and returns its number. Its arguments are appended to the columns
+    /// below, unless they are among these from the index `own_from` on already: a grouping set puts NULL into the keys
+    /// that it leaves out, so an aggregate of a key reads a copy of that column.
+    fn collected(
+        &self,
+        calls: &mut Calls,
+        function: &'static AggregateFunction,
+        arguments: Vec<Typed>,
+        is_distinct: bool,
+        filter: Option<Typed>,
+        own_from: usize,
+    ) -> Result<usize> {
+        let given: Vec<Typed> = arguments.iter().chain(&filter).cloned().collect();
+        let has_filter = filter.is_some();
+        let is_known = |made: &Made| {
+            made.call.aggregate == Aggregate::Function(function)
+                && made.call.is_distinct == is_distinct
+                && made.has_filter == has_filter
+                && made.given.len() == given.len()
+                && made.given.iter().zip(&given).all(|(known, given)| known.has_form_of(given))
+        };
+        if let Some(known) = calls.made.iter().position(is_known) {
+            return Ok(known);
+        }
+        let call = self.called(&mut calls.below, function, arguments, is_distinct, filter, own_from)?;
+        calls.made.push(Made { call, name: String::new(), given, has_filter });
+        Ok(calls.made.len() - 1)
+    }
+
+    /// Returns a call of an aggregate whose arguments are appended to the columns below, as
+    /// [`collected`](Self::collected) says.
+    pub(super) fn called(
+        &self,
+        below: &mut Below,
+        function: &'static AggregateFunction,
+        arguments: Vec<Typed>,
+        is_distinct: bool,
+        filter: Option<Typed>,
+        own_from: usize,
+    ) -> Result<AggregateCall> {
+        let bound = self.bound_aggregate(function, &arguments)?;
+        let mut places = Vec::with_capacity(arguments.len());
+        for (value, to) in arguments.into_iter().zip(&bound.arguments) {
+            let value =
+                if value.of.arrow() == to.arrow() { value } else { self.typing.cast_to(value, to, false)? };
+            places.push(below.place(value, own_from, Role::Plain));
+        }
+        let filter = filter.map(|filter| below.place(filter, own_from, Role::Plain));
+        let function_of = if is_distinct { bound.distinct(process_seed()) } else { bound };
+        Ok(AggregateCall {
+            aggregate: Aggregate::Function(function),
+            is_distinct,
+            arguments: places,
+            filter,
+            function: function_of,
+        })
+    }
+
+    /// Returns an aggregate function for arguments of given types.
+    ///
+    /// # Errors
+    /// [`Code::TypeMismatch`] if it does not take them.
+    pub(super) fn bound_aggregate(
+        &self,
+        function: &'static AggregateFunction,
+        arguments: &[Typed],
+    ) -> Result<thalweg_sql_functions::aggregates::BoundAggregate> {
+        let given: Vec<_> = arguments.iter().map(argument).collect();
+        (function.bind)(&given, self.binder.context).map_err(|error| {
+            let error = SqlError::new(Code::TypeMismatch, format!("{}: {error}", function.name));
+            error.help(format!("it is called {}", function.usage))
+        })
+    }
+
+    /// Returns a call of GROUPING: a number with a bit for each argument, the first one's bit the highest. The bit is 1
+    /// if the grouping set of the row leaves that key out.
+    pub(super) fn grouping(&self, arguments: &[&Expr], scope: &Scope<'_>) -> Result<Typed> {
+        let groups = scope.groups.filter(|groups| groups.sets.is_some()).ok_or_else(|| {
+            SqlError::new(Code::Invalid, "GROUPING stands where there are no grouping sets")
+                .help("write GROUP BY GROUPING SETS, CUBE or ROLLUP")
+        })?;
+        let number = groups.keys.len();
+        let keys: Vec<usize> = (0..number).filter(|key| !is_window(&groups.columns[*key].role)).collect();
+        let mut bits = Vec::new();
+        for argument in arguments {
+            let key = self
+                .bind(argument, scope)?
+                .as_column()
+                .and_then(|place| keys.iter().position(|key| *key == place))
+                .ok_or_else(|| SqlError::new(Code::Invalid, "GROUPING takes keys of the grouping sets"))?;
+            bits.push(keys.len() - 1 - key);
+        }
+        let bits: Arc<[usize]> = bits.into();
+        let call = Call::Grouping(Arc::clone(&bits));
+        let kernel = move |arguments: &[ColumnarValue], rows: usize| {
+            let numbers = functions::column(&arguments[0], rows)?;
+            let numbers = numbers.as_primitive::<Int64Type>();
+            let of = |number: i64| bits.iter().fold(0, |so_far, bit| so_far << 1 | (number >> bit & 1));
+            Ok(ColumnarValue::Array(Arc::new(numbers.unary::<_, Int64Type>(of)) as ArrayRef))
+        };
+        let expression = Expression::Call {
+            call,
+            kernel: Arc::new(kernel),
+            arguments: vec![Typed::column(number, SqlType::BigInt, false)],
+            is_total: true,
+            is_deterministic: true,
+        };
+        Ok(Typed { expression, of: SqlType::BigInt, is_nullable: false })
+    }
+
+    /// Plans a SELECT DISTINCT, which is a GROUP BY of all columns.
+    ///
+    /// # Errors
+    /// [`SqlError`] if a grouping set is wrong, which cannot be here.
+    pub(super) fn distinct(&self, input: Plan, at: Option<Place>) -> Result<Plan> {
+        let calls = Calls::over(input.identity(), input.columns.clone());
+        let columns = input.columns.clone();
+        let plan = self.aggregated(input, columns, None, calls)?;
+        Ok(if matches!(plan.node, Node::Group { .. }) { plan.at(at) } else { plan })
+    }
+
+    /// Plans the aggregate of a SELECT with groups. Its columns are the keys, the number of the grouping set if there
+    /// are sets, and the results in the order in which they were collected; the second result tells at which index
+    /// those begin.
+    ///
+    /// # Errors
+    /// [`Code::Unsupported`] for grouping sets of too many keys, or that leave out a window.
+    pub(super) fn grouped(&self, input: Plan, groups: Groups<'_>) -> Result<(Plan, usize)> {
+        let Groups { columns, sets, calls, at, .. } = groups;
+        let first = columns.len() + usize::from(sets.is_some());
+        Ok((self.aggregated(input, columns, sets, calls.into_inner())?.at(at), first))
+    }
+
+    fn aggregated(
+        &self,
+        input: Plan,
+        keys: Vec<Column>,
+        sets: Option<Vec<Vec<usize>>>,
+        calls: Calls,
+    ) -> Result<Plan> {
+        let Calls { below: Below { outputs, mut columns }, made } = calls;
+        let role_of = |wanted: &dyn Fn(&Role) -> bool| (0..keys.len()).find(|key| wanted(&keys[*key].role));
+        let start = role_of(&|role| matches!(role, Role::WindowStart(_)));
+        let end = role_of(&|role| matches!(role, Role::WindowEnd(_)));
+        let windows = match (start, end) {
+            (Some(start), Some(end)) => match &keys[end].role {
+                Role::WindowEnd(windows) => Some((windows.clone(), start, end)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let (names, calls): (Vec<String>, Vec<AggregateCall>) =
+            made.into_iter().map(|made| (made.name, made.call)).unzip();
+        let named: Vec<(AggregateCall, String)> = calls.iter().cloned().zip(names).collect();
+        let mut below = input.project(outputs, columns.clone());
+        let Some((windows, start, end)) = windows else {
+            let mut places: Vec<usize> = (0..keys.len()).collect();
+            if let Some(sets) = &sets {
+                let (expanded, grouping) = expand(below, sets, keys.len(), &|_| false)?;
+                places.push(grouping);
+                below = expanded;
+            }
+            return Ok(group(below, places, named, self.binder.state_ttl_ms));
+        };
+        let is_window_key = |key: usize| key == start || key == end || is_window(&keys[key].role);
+        // The aggregate itself makes the window columns, so they are no keys.
+        let own_keys: Vec<usize> = (0..keys.len()).filter(|key| !is_window_key(*key)).collect();
+        let mut key_places = own_keys.clone();
+        if let Some(sets) = &sets {
+            let (expanded, grouping) = expand(below, sets, keys.len(), &is_window_key)?;
+            key_places.push(grouping);
+            columns = expanded.columns.clone();
+            below = expanded;
+        }
+        let windowing = Windowing::Given { windows, start, end };
+        let aggregated = window_aggregate(below, windowing, key_places.clone(), calls, &named);
+        let window_at = key_places.len() + named.len();
+        let mut order: Vec<usize> = Vec::new();
+        for (place, column) in columns.iter().enumerate().take(keys.len()) {
+            order.push(match &column.role {
+                Role::WindowStart(_) => window_at,
+                Role::WindowEnd(_) => window_at + 1,
+                Role::Rowtime => window_at + 2,
+                _ => own_keys.iter().position(|own| *own == place).unwrap_or_default(),
+            });
+        }
+        if sets.is_some() {
+            order.push(own_keys.len());
+        }
+        order.extend(key_places.len()..window_at);
+        let output = |place: &usize| {
+            let column = &aggregated.columns[*place];
+            Typed::column(*place, column.of.clone(), column.is_nullable)
+        };
+        let outputs: Vec<Typed> = order.iter().map(output).collect();
+        let name = |(place, from): (usize, &usize)| {
+            let column = aggregated.columns[*from].clone();
+            match keys.get(place) {
+                Some(key) => Column { name: key.name.clone(), ..column },
+                None => column,
+            }
+        };
+        let columns = order.iter().enumerate().map(name).collect();
+        Ok(aggregated.project(outputs, columns))
+    }
+}
+
+/// Returns whether a SELECT has a GROUP BY.
+pub(super) fn has_keys(group_by: &GroupByExpr) -> bool {
+    !matches!(group_by, GroupByExpr::Expressions(keys, modifiers) if keys.is_empty() && modifiers.is_empty())
+}
+
+pub(super) fn is_distinct(call: &Function) -> bool {
+    use sqlparser::ast::DuplicateTreatment::Distinct;
+    matches!(&call.args, FunctionArguments::List(list) if list.duplicate_treatment == Some(Distinct))
+}
+
+fn is_window(role: &Role) -> bool {
+    matches!(role, Role::WindowStart(_) | Role::WindowEnd(_) | Role::Rowtime)
+}
+
+fn key_column(name: String, value: &Typed, input: &Scope<'_>) -> Column {
+    Column { name, of: value.of.clone(), is_nullable: value.is_nullable, role: input.role(value) }
+}

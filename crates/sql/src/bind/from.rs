@@ -1,0 +1,440 @@
+//! FROM: tables, views, queries of WITH, sub-queries, window functions, and joins with their conditions and their common
+//! columns.
+//!
+//! Source: SQL:2016, 7.6 (table reference) and 7.10 (joined table).
+
+use std::sync::Arc;
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart,
+    TableFactor, TableVersion, TableWithJoins,
+};
+use thalweg_sql_exec::plan::{Column, JoinKind, Node, Plan, Role};
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::functions::compare::ComparisonOp;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
+use thalweg_sql_tables::table::{Table, TableColumnKind};
+
+use super::Planner;
+use super::expression::flatten;
+use super::names::{Common, Found, Names, Starred, ambiguous, unknown_column};
+use super::relation::{Condition, OpenJoin, Relation, Source, Version};
+use super::scope::Scope;
+use super::syntax::{not_supported, place, place_of_expression, place_of_name, refuse_any};
+use crate::catalog::{CATALOG, Entry};
+use crate::text::bounds::JOINS_MAX;
+use crate::text::dialect::last_name;
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+impl Planner<'_> {
+    /// Plans a FROM clause. `at` is the place of its SELECT.
+    ///
+    /// # Errors
+    /// [`SqlError`] for the first fault.
+    pub(super) fn from(&self, from: &[TableWithJoins], at: Option<Place>) -> Result<Relation> {
+        if from.len() > JOINS_MAX {
+            let message = format!("FROM has more than {JOINS_MAX} tables");
+            return Err(SqlError::new(Code::Unsupported, message).at(at));
+        }
+        let mut so_far: Option<Relation> = None;
+        for joined in from {
+            let right = self.joined(joined, at)?;
+            so_far = Some(match so_far {
+                None => right,
+                Some(left) => self.join(left, right, JoinKind::Inner, None)?,
+            });
+        }
+        let relation = match so_far {
+            Some(relation) => relation,
+            None => Relation::of_plan(super::set::one_row()?, Names::default()),
+        };
+        match &relation.version {
+            None => Ok(relation),
+            Some(version) => {
+                let message = "FOR SYSTEM_TIME AS OF stands where no table is joined";
+                Err(SqlError::new(Code::Invalid, message).at(version.place))
+            }
+        }
+    }
+
+    fn joined(&self, joined: &TableWithJoins, at: Option<Place>) -> Result<Relation> {
+        let mut left = self.factor(&joined.relation, at)?;
+        for join in &joined.joins {
+            let at = place(&join.relation).or(at);
+            let (kind, constraint) = kind_of(&join.join_operator).map_err(|error| error.at(at))?;
+            let right = self.factor(&join.relation, at)?;
+            left = self.join(left, right, kind, Some(constraint))?;
+        }
+        Ok(left)
+    }
+
+    fn factor(&self, factor: &TableFactor, at: Option<Place>) -> Result<Relation> {
+        let at = place(factor).or(at);
+        match factor {
+            TableFactor::Table {
+                name,
+                alias,
+                args,
+                with_hints,
+                version,
+                with_ordinality,
+                partitions,
+                json_path,
+                sample,
+                index_hints,
+            } => {
+                refuse_any!(at;
+                    !with_hints.is_empty() => "WITH behind a table",
+                    *with_ordinality => "WITH ORDINALITY",
+                    !partitions.is_empty() => "PARTITION behind a table",
+                    json_path.is_some() => "a path behind a table",
+                    sample.is_some() => "TABLESAMPLE",
+                    !index_hints.is_empty() => "an index hint",
+                    matches!(version, Some(version) if !matches!(version, TableVersion::ForSystemTimeAsOf(_)))
+                        => "this kind of table version",
+                );
+                if let Some(arguments) = args {
+                    let at = place(name).or(at);
+                    let made =
+                        self.window_function(name, &arguments.args, at).map_err(|error| error.at(at))?;
+                    return made.renamed(alias.as_ref());
+                }
+                let made = self.named_table(&idents_of(name)?).map_err(|error| error.at(at))?;
+                let mut made = made.renamed(alias.as_ref())?;
+                if let Some(TableVersion::ForSystemTimeAsOf(as_of)) = version {
+                    made.version = Some(version_of(as_of, at)?);
+                }
+                Ok(made)
+            }
+            TableFactor::Derived { lateral, subquery, alias, sample } => {
+                refuse_any!(at; *lateral => "LATERAL", sample.is_some() => "TABLESAMPLE");
+                self.query(subquery)?.into_relation().renamed(alias.as_ref())
+            }
+            // The form `TABLE(TUMBLE(..))`.
+            TableFactor::TableFunction { expr: Expr::Function(function), alias } => {
+                let FunctionArguments::List(list) = &function.args else {
+                    return Err(SqlError::new(Code::Syntax, "a table function has arguments").at(at));
+                };
+                let at = place(&function.name).or(at);
+                let made =
+                    self.window_function(&function.name, &list.args, at).map_err(|error| error.at(at))?;
+                made.renamed(alias.as_ref())
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                let made = self.joined(table_with_joins, at)?;
+                let Relation { source, names, version } = made;
+                if alias.is_none() {
+                    // Its common columns stay among its own columns.
+                    let mut names = names;
+                    names.leading = 0;
+                    return Ok(Relation { source, names, version });
+                }
+                let plan = self.closed(source, Vec::new())?;
+                let (plan, names) = written_out(plan, names);
+                Relation { source: Source::Plan(plan), names, version }.renamed(alias.as_ref())
+            }
+            TableFactor::UNNEST { .. } => Err(not_supported("UNNEST").at(at)),
+            TableFactor::Function { .. } => Err(not_supported("LATERAL TABLE(..)").at(at)),
+            _ => Err(not_supported("this kind of table").at(at)),
+        }
+    }
+
+    /// Plans the rows of a table, a view or a query of WITH.
+    pub(super) fn named_table(&self, parts: &[Ident]) -> Result<Relation> {
+        let [before @ .., name] = parts else {
+            return Err(SqlError::new(Code::Syntax, "the name of a table is missing"));
+        };
+        let at = place_of_name(name);
+        if before.is_empty()
+            && let Some(queried) = self.of_with(&name.value)
+        {
+            self.count(&queried.plan)?;
+            return Ok(queried.as_ref().clone().into_relation().of_table(&name.value));
+        }
+        let known = CATALOG.get(CATALOG.len().wrapping_sub(before.len())..).unwrap_or_default();
+        if !before.iter().map(|part| part.value.as_str()).eq(known.iter().copied()) {
+            let before = before.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
+            let message = format!("there is no catalog or database `{before}`");
+            return Err(SqlError::new(Code::UnknownTable, message).at(at));
+        }
+        match self.binder.catalog.get(&name.value).map_err(|error| error.at(at))? {
+            Entry::Table(table) => {
+                let names = table.columns.iter().map(|column| column.name.as_str());
+                let names = Names::of_table(Some(&name.value), names);
+                Ok(Relation::of_plan(scan_of(Arc::clone(table)), names))
+            }
+            Entry::View(_) => {
+                let queried = self.view(&name.value)?;
+                self.count(&queried.plan)?;
+                Ok(queried.as_ref().clone().into_relation().of_table(&name.value))
+            }
+        }
+    }
+
+    /// Joins two relations. The columns of `right` come behind those of `left`. `constraint` is `None` for tables of a list.
+    fn join(
+        &self,
+        left: Relation,
+        right: Relation,
+        kind: JoinKind,
+        constraint: Option<&JoinConstraint>,
+    ) -> Result<Relation> {
+        if let Some(version) = &left.version {
+            let error = SqlError::new(Code::Invalid, "a table as of a time stands on the right of a join");
+            return Err(error.at(version.place).help("turn the sides around"));
+        }
+        let width = left.source.columns().len();
+        if let Some(twice) = right.names.columns.iter().find(|column| {
+            let table = column.table.as_deref();
+            table.is_some_and(|table| !matches!(left.names.find_in(table, &column.name), Found::None))
+        }) {
+            let error = SqlError::new(Code::Invalid, format!("there are two columns `{}`", twice.name));
+            return Err(error.help("name one of them by AS"));
+        }
+        let as_of = match &right.version {
+            None => None,
+            Some(version) => {
+                let time = time_of(version, &left.names).map_err(|error| error.at(version.place))?;
+                Some((time, version.place))
+            }
+        };
+        // Conditions of a join read the columns as they are before rows are padded with NULL.
+        let both: Vec<Column> = left.source.columns().iter().chain(right.source.columns()).cloned().collect();
+        let visible = left.names.columns.iter().chain(&right.names.columns).cloned().collect();
+        let mut on = Vec::new();
+        let mut common = Vec::new();
+        let names: Vec<(&str, Option<Place>)> = match constraint {
+            Some(JoinConstraint::Using(names)) => {
+                names.iter().filter_map(|name| Some((last_name(name)?.value.as_str(), place(name)))).collect()
+            }
+            Some(JoinConstraint::Natural) => {
+                natural(&left.names, &right.names).into_iter().map(|name| (name, None)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let padded =
+            |value: Typed, is_padded: bool| Typed { is_nullable: value.is_nullable || is_padded, ..value };
+        for (name, at) in &names {
+            let (from_left, hidden_left) =
+                side(name, &left.names, 0, &both).map_err(|error| error.at(*at))?;
+            let (from_right, hidden_right) =
+                side(name, &right.names, width, &both).map_err(|error| error.at(*at))?;
+            let value = self.typing.compare(ComparisonOp::Eq, from_left.clone(), from_right.clone());
+            on.push(Condition { value: value.map_err(|error| error.at(*at))?, at: *at });
+            let value = match kind {
+                JoinKind::Right => from_right,
+                JoinKind::Full => {
+                    let sides = vec![padded(from_left, true), padded(from_right, true)];
+                    self.typing.named_function("COALESCE", sides)?
+                }
+                _ => from_left,
+            };
+            let hidden = hidden_left.into_iter().chain(hidden_right).collect();
+            common.push(Common { name: Arc::from(*name), value, hidden });
+        }
+        // The new common columns come first. Those of both sides that they do not stand for stay at their places.
+        let mut star: Vec<Starred> = (0..common.len()).map(Starred::Common).collect();
+        let mut kept = |names: &Names, first: usize, is_padded: bool| -> (Vec<Starred>, usize) {
+            let is_hidden = |place: usize| on_top(&common[..star.len()], place + first);
+            let mut own = Vec::with_capacity(names.star.len());
+            let mut added = Vec::new();
+            let mut leading = 0;
+            for (number, starred) in names.star.iter().enumerate() {
+                match *starred {
+                    Starred::Column(place) if is_hidden(place) => {}
+                    Starred::Column(place) => own.push(Starred::Column(place + first)),
+                    Starred::Common(known) => {
+                        let known = &names.common[known];
+                        if known.hidden.first().is_some_and(|place| is_hidden(*place)) {
+                            continue;
+                        }
+                        leading += usize::from(number < names.leading);
+                        own.push(Starred::Common(common.len() + added.len()));
+                        added.push(Common {
+                            name: Arc::clone(&known.name),
+                            value: padded(known.value.with_columns(&|place| place + first), is_padded),
+                            hidden: known.hidden.iter().map(|place| place + first).collect(),
+                        });
+                    }
+                }
+            }
+            common.extend(added);
+            (own, leading)
+        };
+        let (of_left, leading) = kept(&left.names, 0, kind.keeps_right());
+        let (of_right, leading_right) = kept(&right.names, width, kind.keeps_left());
+        let leading = match constraint {
+            // Common columns of a later table of a list come before the earlier tables.
+            None => {
+                star.extend(&of_right[..leading_right]);
+                star.extend(of_left);
+                star.extend(&of_right[leading_right..]);
+                0
+            }
+            Some(_) => {
+                let leading = star.len() + leading;
+                star.extend(of_left);
+                star.extend(of_right);
+                leading
+            }
+        };
+        let names = Names::with_common(visible, common, star, leading);
+        if let Some(JoinConstraint::On(condition)) = constraint {
+            let scope = Scope::new(&names, &both);
+            let mut terms = Vec::new();
+            flatten(condition, &BinaryOperator::And, &mut terms);
+            for term in terms {
+                let value = self.bind_condition(term, &scope)?;
+                on.push(Condition { value, at: place_of_expression(term) });
+            }
+        }
+        let join = OpenJoin { on, as_of, ..OpenJoin::new(kind, left.source, right.source) };
+        Ok(Relation { source: Source::Join(Box::new(join)), names, version: None })
+    }
+}
+
+impl Relation {
+    /// Returns the relation with its columns as those of one table.
+    fn of_table(mut self, table: &str) -> Self {
+        let names = Names::of_table(Some(table), self.names.columns.iter().map(|column| &*column.name));
+        self.names = names;
+        self
+    }
+}
+
+/// Returns whether a common column stands for a column.
+fn on_top(common: &[Common], place: usize) -> bool {
+    common.iter().any(|common| common.hidden.contains(&place))
+}
+
+/// Returns the value of a common column on one side of a join, over the columns of the join, and the columns for which
+/// it stands. `width` is the number of columns before the side.
+fn side(name: &str, names: &Names, width: usize, columns: &[Column]) -> Result<(Typed, Vec<usize>)> {
+    match names.find(name) {
+        Found::Column(place) => {
+            let place = place + width;
+            let column = &columns[place];
+            Ok((Typed::column(place, column.of.clone(), column.is_nullable), vec![place]))
+        }
+        Found::Common(common) => {
+            let value = common.value.with_columns(&|place| place + width);
+            Ok((value, common.hidden.iter().map(|place| place + width).collect()))
+        }
+        Found::Several => Err(ambiguous(name)),
+        Found::None => Err(names.unknown(None, name)),
+    }
+}
+
+/// Returns the names that columns of both sides of a NATURAL JOIN have.
+fn natural<'a>(left: &'a Names, right: &Names) -> Vec<&'a str> {
+    let name = |starred: &Starred| match *starred {
+        Starred::Column(place) => &*left.columns[place].name,
+        Starred::Common(number) => &*left.common[number].name,
+    };
+    left.star.iter().map(name).filter(|name| !matches!(right.find(name), Found::None)).collect()
+}
+
+/// Puts the columns of a relation into the order in which `*` has them, each under one name.
+pub(super) fn written_out(plan: Plan, names: Names) -> (Plan, Names) {
+    if names.common.is_empty() {
+        return (plan, names);
+    }
+    let identity = plan.identity();
+    let mut outputs: Vec<Typed> = Vec::with_capacity(names.star.len());
+    let mut columns: Vec<Column> = Vec::with_capacity(names.star.len());
+    for starred in &names.star {
+        let value = match *starred {
+            Starred::Column(place) => identity[place].clone(),
+            Starred::Common(number) => names.common[number].value.clone(),
+        };
+        let name = match *starred {
+            Starred::Column(place) => &names.columns[place].name,
+            Starred::Common(number) => &names.common[number].name,
+        };
+        let role = value.as_column().map_or(Role::Plain, |place| plan.columns[place].role.clone());
+        columns.push(Column { role, ..Column::plain(&**name, value.of.clone(), value.is_nullable) });
+        outputs.push(value);
+    }
+    let names = Names::of_table(None, columns.iter().map(|column| column.name.as_str()));
+    (plan.project(outputs, columns), names)
+}
+
+/// Returns the kind of a join and its constraint.
+fn kind_of(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint)> {
+    use JoinOperator::*;
+    let (kind, constraint) = match operator {
+        Join(on) | Inner(on) => (JoinKind::Inner, on),
+        Left(on) | LeftOuter(on) => (JoinKind::Left, on),
+        Right(on) | RightOuter(on) => (JoinKind::Right, on),
+        FullOuter(on) => (JoinKind::Full, on),
+        CrossJoin(none @ JoinConstraint::None) => return Ok((JoinKind::Inner, none)),
+        CrossJoin(_) => return Err(not_supported("a condition of CROSS JOIN")),
+        Semi(_) | LeftSemi(_) | RightSemi(_) => {
+            return Err(not_supported("SEMI JOIN: write WHERE EXISTS (..) or IN (..)"));
+        }
+        Anti(_) | LeftAnti(_) | RightAnti(_) => {
+            return Err(not_supported("ANTI JOIN: write WHERE NOT EXISTS (..) or NOT IN (..)"));
+        }
+        _ => return Err(not_supported("this kind of join")),
+    };
+    if *constraint == JoinConstraint::None {
+        let error = SqlError::new(Code::Syntax, "a join has no condition");
+        return Err(error.help("write ON .. = .. behind it, or CROSS JOIN"));
+    }
+    Ok((kind, constraint))
+}
+
+fn idents_of(ObjectName(parts): &ObjectName) -> Result<Vec<Ident>> {
+    let ident = |part: &ObjectNamePart| match part {
+        ObjectNamePart::Identifier(ident) => Ok(ident.clone()),
+        ObjectNamePart::Function(_) => Err(not_supported("a function as the name of a table")),
+    };
+    parts.iter().map(ident).collect()
+}
+
+fn version_of(as_of: &Expr, at: Option<Place>) -> Result<Version> {
+    let place = place_of_expression(as_of).or(at);
+    let as_of = match as_of {
+        Expr::Identifier(ident) => vec![ident.clone()],
+        Expr::CompoundIdentifier(idents) => idents.clone(),
+        _ => {
+            let error = SqlError::new(Code::Unsupported, "AS OF takes a time column of the other table");
+            return Err(error.at(place).help("write FOR SYSTEM_TIME AS OF o.ts"));
+        }
+    };
+    Ok(Version { as_of, place })
+}
+
+/// Returns the index of the time column of the left side that FOR SYSTEM_TIME AS OF names.
+fn time_of(version: &Version, left: &Names) -> Result<usize> {
+    let (name, found) = match &version.as_of[..] {
+        [.., table, name] => (name, left.find_in(&table.value, &name.value)),
+        [name] => (name, left.find(&name.value)),
+        [] => return Err(SqlError::new(Code::Invalid, "AS OF takes a time column of the other table")),
+    };
+    let place = match found {
+        Found::Column(place) => Some(place),
+        Found::Common(common) => common.value.as_column(),
+        Found::Several => return Err(ambiguous(&name.value)),
+        Found::None => None,
+    };
+    place.ok_or_else(|| unknown_column(&name.value, left.columns.iter().map(|column| &*column.name)))
+}
+
+fn scan_of(table: Arc<Table>) -> Plan {
+    let column = |(place, column): (usize, &thalweg_sql_tables::table::TableColumn)| {
+        let is_rowtime = table.rowtime.as_ref().is_some_and(|rowtime| rowtime.column == place);
+        let role = match column.kind {
+            TableColumnKind::Proctime => Role::Proctime,
+            _ if is_rowtime => Role::Rowtime,
+            _ => Role::Plain,
+        };
+        // A row whose event time is NULL fails the query, so the column is never NULL.
+        let is_nullable = column.is_nullable && !is_rowtime;
+        Column { name: column.name.clone(), of: column.of.clone(), is_nullable, role }
+    };
+    let columns: Vec<Column> = table.columns.iter().enumerate().map(column).collect();
+    let places = (0..columns.len()).collect();
+    Plan::new(columns, Node::Scan { table, places })
+}

@@ -1,0 +1,135 @@
+//! Relations: the rows of a FROM clause or of a query, with the names of their columns. Joins of a FROM stay open until
+//! the conditions of WHERE are known, since these may belong to them.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{Ident, TableAlias};
+use thalweg_sql_exec::plan::{Column, JoinKind, Plan, Role};
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
+
+use super::names::{Names, Visible};
+use super::syntax::{check_name, not_supported, place_of_name};
+
+/// Rows of a FROM clause, or of a part of it.
+pub(super) struct Relation {
+    pub(super) source: Source,
+    pub(super) names: Names,
+    /// The time as of which the rows are read (FOR SYSTEM_TIME AS OF), if one is given.
+    pub(super) version: Option<Version>,
+}
+
+/// Rows of a relation: a plan, or a join whose conditions are not all known yet.
+pub(super) enum Source {
+    Plan(Plan),
+    Join(Box<OpenJoin>),
+}
+
+/// A time of the other side of a join, as of which a table is read.
+pub(super) struct Version {
+    /// Name of the time column, in its parts.
+    pub(super) as_of: Vec<Ident>,
+    pub(super) place: Option<Place>,
+}
+
+/// A condition with its place in the text.
+pub(super) struct Condition {
+    pub(super) value: Typed,
+    pub(super) at: Option<Place>,
+}
+
+/// A join whose conditions may still grow. Conditions read the columns of the left side, then those of the right one.
+pub(super) struct OpenJoin {
+    pub(super) kind: JoinKind,
+    pub(super) left: Source,
+    pub(super) right: Source,
+    pub(super) on: Vec<Condition>,
+    /// For NOT IN: the condition that compares the value with the others. If it is NULL, the row is not emitted.
+    pub(super) membership: Option<Condition>,
+    /// Index of the left time column as of which the right side is read, and the place of its name.
+    pub(super) as_of: Option<(usize, Option<Place>)>,
+    /// Columns of the join. Their roles follow when the join is closed.
+    pub(super) columns: Vec<Column>,
+}
+
+/// Rows of a query, and the names of its results.
+#[derive(Clone, Debug)]
+pub(super) struct Queried {
+    pub(super) plan: Plan,
+    pub(super) names: Names,
+}
+
+impl Source {
+    pub(super) fn columns(&self) -> &[Column] {
+        match self {
+            Source::Plan(plan) => &plan.columns,
+            Source::Join(join) => &join.columns,
+        }
+    }
+}
+
+impl OpenJoin {
+    /// Opens a join of two sides without conditions.
+    pub(super) fn new(kind: JoinKind, left: Source, right: Source) -> Self {
+        let padded = |columns: &[Column], is_padded: bool| -> Vec<Column> {
+            let column = |column: &Column| Column {
+                is_nullable: column.is_nullable || is_padded,
+                role: Role::Plain,
+                ..column.clone()
+            };
+            columns.iter().map(column).collect()
+        };
+        let mut columns = padded(left.columns(), kind.keeps_right());
+        if !kind.is_half() {
+            columns.extend(padded(right.columns(), kind.keeps_left()));
+        }
+        OpenJoin { kind, left, right, on: Vec::new(), membership: None, as_of: None, columns }
+    }
+}
+
+impl Relation {
+    pub(super) fn of_plan(plan: Plan, names: Names) -> Self {
+        Relation { source: Source::Plan(plan), names, version: None }
+    }
+
+    /// Returns the relation under another name for its table, and with other names of columns if the alias lists them.
+    ///
+    /// # Errors
+    /// [`Code::Invalid`] for a list of another length, [`Code::Syntax`] for text as a name.
+    pub(super) fn renamed(mut self, alias: Option<&TableAlias>) -> Result<Self, SqlError> {
+        let Some(alias) = alias else { return Ok(self) };
+        let TableAlias { explicit: _, name, columns, at } = alias;
+        if at.is_some() {
+            return Err(not_supported("AT behind a table").at(place_of_name(name)));
+        }
+        for name in [name].into_iter().chain(columns.iter().map(|column| &column.name)) {
+            if name.quote_style == Some('\'') {
+                check_name(name)?;
+            }
+        }
+        let table: Option<Arc<str>> = Some(Arc::from(name.value.as_str()));
+        if !columns.is_empty() && columns.len() != self.names.columns.len() {
+            let message = "the list of names is as long as the table has columns";
+            return Err(SqlError::new(Code::Invalid, message).at(place_of_name(name)));
+        }
+        let given = columns.iter().map(|column| Some(Arc::from(column.name.value.as_str())));
+        let visible = self
+            .names
+            .columns
+            .iter()
+            .zip(given.chain(std::iter::repeat(None)))
+            .map(|(column, name)| Visible {
+                table: table.clone(),
+                name: name.unwrap_or_else(|| Arc::clone(&column.name)),
+            })
+            .collect();
+        self.names = Names::new(visible);
+        Ok(self)
+    }
+}
+
+impl Queried {
+    pub(super) fn into_relation(self) -> Relation {
+        Relation::of_plan(self.plan, self.names)
+    }
+}

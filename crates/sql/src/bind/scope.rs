@@ -1,0 +1,182 @@
+//! Scopes: which columns an expression may read, and what a name in it stands for.
+//!
+//! Expressions read columns by their indexes. Some of the columns are known before their indexes are: the results of
+//! aggregates and of OVER calls, which are collected while expressions are typed, and columns of the query around a
+//! sub-query. Their indexes begin at a base of their own ([`Base`]), and are put right when the plan below is known.
+
+use sqlparser::ast::{Expr, Ident};
+use thalweg_sql_exec::plan::{Column, Role};
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_tables::error::{Code, SqlError};
+
+use super::aggregate::Groups;
+use super::names::{Found, Names, ambiguous};
+use super::over::Overs;
+use crate::catalog::CATALOG;
+
+/// First index of columns whose place is not known yet. No relation has as many columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Base {
+    /// Results of aggregates, in the order in which they are collected.
+    Aggregates = 1 << 24,
+    /// Results of OVER calls, in the order in which they are collected.
+    Overs = 2 << 24,
+    /// Results of the SELECT, which ORDER BY may read.
+    Results = 3 << 24,
+    /// Columns of the query around a sub-query.
+    Outer = 4 << 24,
+}
+
+impl Base {
+    /// Returns the index of a column above this base; `None` for an index that belongs to another base.
+    pub(super) fn of(self, place: usize) -> Option<usize> {
+        let base = self as usize;
+        let end = if self == Base::Outer { usize::MAX } else { base + (1 << 24) };
+        (base..end).contains(&place).then(|| place - base)
+    }
+}
+
+/// Returns whether an expression reads columns of the query around its own.
+pub(super) fn reads_outer(value: &Typed) -> bool {
+    let mut reads = false;
+    value.columns(&mut |place| reads |= Base::Outer.of(place).is_some());
+    reads
+}
+
+/// Columns and names that an expression may read.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'a> {
+    /// Names of the columns.
+    pub(super) names: &'a Names,
+    /// Columns that the expression reads by their indexes. In a SELECT with groups these are the keys.
+    pub(super) columns: &'a [Column],
+    /// Groups of the SELECT, after its GROUP BY; `None` elsewhere.
+    pub(super) groups: Option<&'a Groups<'a>>,
+    /// Collection of the OVER calls of the SELECT; `None` where no OVER call may stand.
+    pub(super) overs: Option<&'a Overs<'a>>,
+    /// Results of the SELECT, by which ORDER BY may name its keys.
+    pub(super) results: Option<&'a [Column]>,
+    /// Results with names of their own, which GROUP BY and HAVING may name if no column has that name.
+    pub(super) aliases: &'a [(&'a Ident, &'a Expr)],
+    /// Scope of the query around a sub-query.
+    pub(super) outer: Option<Outer<'a>>,
+}
+
+/// Scope of the query around a sub-query.
+#[derive(Clone, Copy)]
+pub(super) struct Outer<'a> {
+    pub(super) scope: &'a Scope<'a>,
+    /// Whether the expression may read columns of that query: only conditions of WHERE, ON and HAVING may.
+    pub(super) is_readable: bool,
+}
+
+/// Meaning of a name in a scope.
+pub(super) enum Meaning<'a> {
+    /// A value, and fields of it that the rest of the name picks.
+    Value(Typed, &'a [Ident]),
+    /// A result of the SELECT with a name of its own.
+    Alias(&'a Expr),
+}
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+impl<'a> Scope<'a> {
+    /// Returns a scope of columns with their names.
+    pub(super) fn new(names: &'a Names, columns: &'a [Column]) -> Self {
+        Scope { names, columns, groups: None, overs: None, results: None, aliases: &[], outer: None }
+    }
+
+    /// Returns a column by its index.
+    pub(super) fn column(&self, place: usize) -> Typed {
+        let column = &self.columns[place];
+        Typed::column(place, column.of.clone(), column.is_nullable)
+    }
+
+    /// Returns the role of a value: that of its column if it is a column.
+    pub(super) fn role(&self, value: &Typed) -> Role {
+        let column = value.as_column().and_then(|place| self.columns.get(place));
+        column.map_or(Role::Plain, |column| column.role.clone())
+    }
+
+    /// Returns the meaning of a name with one or more parts.
+    ///
+    /// # Errors
+    /// [`Code::UnknownColumn`], [`Code::UnknownTable`], and [`Code::Invalid`] for a name that several columns have.
+    pub(super) fn meaning(&self, parts: &'a [Ident]) -> Result<Meaning<'a>> {
+        if let (Some(results), [name]) = (self.results, parts) {
+            let mut found = (0..results.len()).filter(|place| results[*place].name == name.value);
+            if let Some(place) = found.next() {
+                let column = &results[place];
+                let place = Base::Results as usize + place;
+                return Ok(Meaning::Value(
+                    Typed::column(place, column.of.clone(), column.is_nullable),
+                    &parts[1..],
+                ));
+            }
+        }
+        if let Some((value, fields)) = self.own(parts)? {
+            return Ok(Meaning::Value(value, fields));
+        }
+        if let [name] = parts
+            && let Some((_, expression)) = self.aliases.iter().find(|(alias, _)| alias.value == name.value)
+        {
+            return Ok(Meaning::Alias(expression));
+        }
+        if let Some(outer) = self.outer
+            && let Some((value, fields)) = outer.scope.grouped(parts)?
+        {
+            if !outer.is_readable {
+                let name = parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
+                let message = format!("`{name}` belongs to an outer query, which is not supported here");
+                return Err(SqlError::new(Code::Unsupported, message).help("write a join"));
+            }
+            return Ok(Meaning::Value(value.with_columns(&|place| Base::Outer as usize + place), fields));
+        }
+        Err(match parts {
+            [name] => self.names.unknown(None, &name.value),
+            [.., table, name] => self.names.unknown(Some(&table.value), &name.value),
+            [] => SqlError::new(Code::Syntax, "a name is missing"),
+        })
+    }
+
+    /// Returns the value for which a name stands behind the GROUP BY, if there is one; for sub-queries.
+    fn grouped(&self, parts: &'a [Ident]) -> Result<Option<(Typed, &'a [Ident])>> {
+        let Some((value, fields)) = self.own(parts)? else { return Ok(None) };
+        match self.groups {
+            None => Ok(Some((value, fields))),
+            Some(groups) => Ok(groups.key_of(&value).map(|key| (self.column(key), fields))),
+        }
+    }
+
+    /// Returns the value for which a name stands among the columns of FROM, and the rest of the name, which picks
+    /// fields of it. The longest name of a table is tried first.
+    fn own(&self, parts: &'a [Ident]) -> Result<Option<(Typed, &'a [Ident])>> {
+        let (names, columns) = match self.groups {
+            Some(groups) => (groups.input.names, groups.input.columns),
+            None => (self.names, self.columns),
+        };
+        let column =
+            |place: usize| Typed::column(place, columns[place].of.clone(), columns[place].is_nullable);
+        for length in (1..parts.len().min(CATALOG.len() + 2)).rev() {
+            let (qualifier, rest) = parts.split_at(length);
+            let [before @ .., table] = qualifier else { continue };
+            let [name, fields @ ..] = rest else { continue };
+            let known = &CATALOG[CATALOG.len() - before.len()..];
+            if !before.iter().map(|part| part.value.as_str()).eq(known.iter().copied()) {
+                continue;
+            }
+            match names.find_in(&table.value, &name.value) {
+                Found::None => {}
+                Found::Column(place) => return Ok(Some((column(place), fields))),
+                Found::Common(_) | Found::Several => return Err(ambiguous(&name.value)),
+            }
+        }
+        let [name, fields @ ..] = parts else { return Ok(None) };
+        match names.find(&name.value) {
+            Found::None => Ok(None),
+            Found::Column(place) => Ok(Some((column(place), fields))),
+            Found::Common(common) => Ok(Some((common.value.clone(), fields))),
+            Found::Several => Err(ambiguous(&name.value)),
+        }
+    }
+}

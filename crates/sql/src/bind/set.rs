@@ -1,0 +1,252 @@
+//! Set operations, VALUES, and the row that a SELECT without FROM reads.
+//!
+//! INTERSECT and EXCEPT are semi and anti joins of distinct rows, in which NULL equals NULL.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, new_empty_array};
+use arrow::datatypes::Schema;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use sqlparser::ast::{Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Values};
+use thalweg_sql_exec::plan::{Column, JoinKind, Node, Plan, Role};
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::functions::compare::ComparisonOp;
+use thalweg_sql_functions::types::{SqlType, common_type, relabelled};
+use thalweg_sql_functions::values::ScalarValue;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
+
+use super::Planner;
+use super::names::Names;
+use super::relation::{Condition, OpenJoin, Queried, Source};
+use super::scope::Scope;
+use super::syntax::{place, place_of_expression, refuse_any};
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+impl Planner<'_> {
+    /// Plans a set operation.
+    ///
+    /// # Errors
+    /// [`SqlError`] for the first fault.
+    pub(super) fn set_operation(
+        &self,
+        op: SetOperator,
+        quantifier: SetQuantifier,
+        left: &SetExpr,
+        right: &SetExpr,
+    ) -> Result<Queried> {
+        refuse_any!(place(left);
+            matches!(
+                quantifier,
+                SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName
+            ) => "BY NAME",
+            matches!(op, SetOperator::Minus) => "MINUS",
+            matches!((op, quantifier), (SetOperator::Except, SetQuantifier::All)) => "EXCEPT ALL",
+            matches!((op, quantifier), (SetOperator::Intersect, SetQuantifier::All)) => "INTERSECT ALL",
+        );
+        let at = place_of_results(left);
+        let of_right = place_of_results(right);
+        let Queried { plan: left, names } = self.body(left, None)?.queried;
+        let right = self.body(right, None)?.queried.plan;
+        if left.columns.len() != right.columns.len() {
+            let word = if op == SetOperator::Union { "UNION ALL".to_owned() } else { op.to_string() };
+            let message = format!("the queries of {word} have different numbers of columns");
+            return Err(SqlError::new(Code::Invalid, message).at(of_right));
+        }
+        let plan = match op {
+            SetOperator::Union => {
+                let union = self.union(left, right).map_err(|error| error.at(of_right))?;
+                if quantifier == SetQuantifier::All {
+                    union
+                } else {
+                    let plan = self.distinct(union, at)?;
+                    let help = "write UNION ALL, or select window_start and window_end of a window function";
+                    self.check_bound(&plan, "UNION without ALL", help).map_err(|error| error.at(at))?;
+                    plan
+                }
+            }
+            SetOperator::Intersect => self.halved(left, right, JoinKind::Semi, at)?,
+            SetOperator::Except | SetOperator::Minus => self.halved(left, right, JoinKind::Anti, at)?,
+        };
+        Ok(Queried { plan, names })
+    }
+
+    /// Plans the rows of the left query which the right one has (a semi join) or lacks (an anti join), each once.
+    fn halved(&self, left: Plan, right: Plan, kind: JoinKind, at: Option<Place>) -> Result<Plan> {
+        let left = self.distinct(left, at)?;
+        let help = "select window_start and window_end of a window function";
+        self.check_bound(&left, "DISTINCT without a window", help).map_err(|error| error.at(at))?;
+        let width = left.columns.len();
+        let pairs = left.identity().into_iter().zip(right.identity());
+        let mut on = Vec::with_capacity(width);
+        for (left, right) in pairs {
+            let right = right.with_columns(&|place| place + width);
+            let equal = self.typing.compare(ComparisonOp::IsNotDistinctFrom, left, right);
+            on.push(Condition { value: equal.map_err(|error| error.at(at))?, at });
+        }
+        let join = OpenJoin::new(kind, Source::Plan(left), Source::Plan(right));
+        self.closed(Source::Join(Box::new(OpenJoin { on, ..join })), Vec::new())
+    }
+
+    /// Plans the rows of two queries with the same number of columns as one stream.
+    fn union(&self, left: Plan, right: Plan) -> Result<Plan> {
+        let mut columns = Vec::with_capacity(left.columns.len());
+        for (place, (column, other)) in left.columns.iter().zip(&right.columns).enumerate() {
+            let of = common_type(&column.of, &other.of).ok_or_else(|| {
+                let message = format!("column {} of UNION ALL is {} and {}", place + 1, column.of, other.of);
+                SqlError::new(Code::TypeMismatch, message).help("cast both to one type")
+            })?;
+            let role = if column.role == other.role { column.role.clone() } else { Role::Plain };
+            let is_nullable = column.is_nullable || other.is_nullable;
+            columns.push(Column { name: column.name.clone(), of, is_nullable, role });
+        }
+        let mut inputs = Vec::new();
+        for input in [left, right] {
+            let widened = self.widened(input, &columns)?;
+            // A union of unions becomes one union, so that a long chain of them is no deep tree.
+            match widened.node {
+                Node::Union(inner) => inputs.extend(inner),
+                node => inputs.push(Plan { node, ..widened }),
+            }
+        }
+        Ok(Plan::new(columns, Node::Union(inputs)))
+    }
+
+    /// Returns a plan whose columns are cast to the types of `columns`.
+    fn widened(&self, plan: Plan, columns: &[Column]) -> Result<Plan> {
+        let is_same = plan.columns.iter().zip(columns).all(|(column, to)| column.of.arrow() == to.of.arrow());
+        if is_same {
+            return Ok(plan);
+        }
+        // A union whose branches are cast becomes one projection for each of them.
+        if let Node::Union(inputs) = plan.node {
+            let inputs =
+                inputs.into_iter().map(|input| self.widened(input, columns)).collect::<Result<_>>()?;
+            return Ok(Plan::new(columns.to_vec(), Node::Union(inputs)).at(plan.at));
+        }
+        let outputs = plan
+            .identity()
+            .into_iter()
+            .zip(columns)
+            .map(|(output, to)| self.typing.widen(output, &to.of))
+            .collect::<Result<_>>()?;
+        Ok(plan.project(outputs, columns.to_vec()))
+    }
+
+    /// Plans the rows of VALUES.
+    ///
+    /// # Errors
+    /// [`Code::TypeMismatch`] for values of a column without a common type, [`Code::Unsupported`] for values that are
+    /// not known when the query is planned.
+    pub(super) fn values(&self, values: &Values) -> Result<Queried> {
+        let names = Names::default();
+        let scope = Scope::new(&names, &[]);
+        let width = values.rows.first().map_or(0, |row| row.content.len());
+        let mut rows: Vec<Vec<Typed>> = Vec::with_capacity(values.rows.len());
+        for row in &values.rows {
+            if row.content.len() != width {
+                let message = format!(
+                    "the rows of VALUES have different numbers of values: {width} and {}",
+                    row.content.len()
+                );
+                let at = row.content.first().and_then(place_of_expression);
+                return Err(SqlError::new(Code::Invalid, message).at(at));
+            }
+            rows.push(row.content.iter().map(|cell| self.bind(cell, &scope)).collect::<Result<_>>()?);
+        }
+        let mut columns = Vec::with_capacity(width);
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(width);
+        for place in 0..width {
+            let at = |row: usize| place_of_expression(&values.rows[row].content[place]);
+            let mut of = SqlType::Null;
+            for (number, row) in rows.iter().enumerate() {
+                of = common_type(&of, &row[place].of).ok_or_else(|| {
+                    let message = format!("column {} of VALUES is {of} and {}", place + 1, row[place].of);
+                    let error = SqlError::new(Code::TypeMismatch, message).at(at(number));
+                    error.help("cast them to one type")
+                })?;
+            }
+            let mut literals = Vec::with_capacity(rows.len());
+            for (number, row) in rows.iter().enumerate() {
+                let widened = self.typing.widen(row[place].clone(), &of)?;
+                literals.push(widened.as_literal().cloned().ok_or_else(|| {
+                    let error = SqlError::new(Code::Unsupported, "VALUES takes literals").at(at(number));
+                    error.help("write SELECT .. UNION ALL SELECT ..")
+                })?);
+            }
+            let literals = literals
+                .into_iter()
+                .map(|literal| literal.cast_to(&of.arrow()))
+                .collect::<std::result::Result<Vec<_>, _>>();
+            let array = match literals {
+                Ok(literals) if literals.is_empty() => Ok(new_empty_array(&of.arrow())),
+                Ok(literals) => ScalarValue::iter_to_array(literals),
+                Err(error) => Err(error),
+            };
+            // The column gets the Arrow type of the whole column: the metadata of text in arrays holds the greatest
+            // length, which differs between single rows.
+            let array = array.map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
+            arrays.push(relabelled(array, &of.arrow()).map_err(|error| {
+                let message = format!("column {} of VALUES cannot be held as {of}: {error}", place + 1);
+                SqlError::new(Code::Invalid, message)
+            })?);
+            let is_nullable = rows.iter().any(|row| row[place].is_nullable);
+            columns.push(Column::plain(format!("EXPR${place}"), of, is_nullable));
+        }
+        let fields: Vec<_> = columns.iter().map(|column| column.of.field(&column.name, true)).collect();
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+            .map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
+        let names = Names::of_table(None, columns.iter().map(|column| column.name.as_str()));
+        Ok(Queried { plan: Plan::new(columns, Node::Values(batch)), names })
+    }
+}
+
+/// Returns the plan of one row without columns.
+pub(super) fn one_row() -> Result<Plan> {
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options);
+    let batch = batch.map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
+    Ok(Plan::new(Vec::new(), Node::Values(batch)))
+}
+
+/// Returns the place of the first result of a query whose place is known.
+fn place_of_results(body: &SetExpr) -> Option<Place> {
+    let mut body = body;
+    loop {
+        body = match body {
+            SetExpr::SetOperation { left, .. } => left,
+            SetExpr::Query(query) => &query.body,
+            SetExpr::Select(select) => {
+                return select.projection.iter().find_map(place).or_else(|| place(&**select));
+            }
+            SetExpr::Values(values) => {
+                return values.rows.iter().flat_map(|row| &row.content).find_map(place_of_expression);
+            }
+            _ => return None,
+        };
+    }
+}
+
+/// Returns the place in the text of a query's result column, if it is known.
+pub fn result_place(query: &Query, column: usize) -> Option<Place> {
+    let mut body = &*query.body;
+    loop {
+        body = match body {
+            SetExpr::SetOperation { left, .. } => left,
+            SetExpr::Query(query) => &query.body,
+            SetExpr::Select(select) => {
+                let items = &select.projection;
+                let is_star = |item: &SelectItem| {
+                    matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+                };
+                let item = items.get(column).filter(|_| !items.iter().take(column + 1).any(is_star));
+                return item.or(items.first()).and_then(place);
+            }
+            SetExpr::Values(values) => {
+                let row = values.rows.first()?;
+                return row.content.get(column).or(row.content.first()).and_then(place_of_expression);
+            }
+            _ => return None,
+        };
+    }
+}
