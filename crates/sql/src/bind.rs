@@ -15,6 +15,7 @@ mod expression;
 mod final_rows;
 mod from;
 mod group;
+mod group_windows;
 mod join;
 mod names;
 mod order;
@@ -129,8 +130,6 @@ struct Planner<'a> {
     depth: Cell<usize>,
     /// Number of operators that were copied from views and queries of WITH.
     copied: Cell<usize>,
-    /// Whether the plan that is made next stands below a LIMIT, so that an ORDER BY there asks for the first rows.
-    is_limited: Cell<bool>,
     /// Queries of the WITH clauses that are known here, those of the innermost clause last.
     with: RefCell<Vec<HashMap<String, Arc<Queried>>>>,
     /// Names of the views that are being planned, to find a view that refers to itself.
@@ -144,7 +143,6 @@ impl<'a> Planner<'a> {
             typing: Typing::new(binder.context),
             depth: Cell::default(),
             copied: Cell::default(),
-            is_limited: Cell::default(),
             with: RefCell::default(),
             open: RefCell::default(),
         }
@@ -180,24 +178,18 @@ impl<'a> Planner<'a> {
         );
         let limit = limit_of(query).map_err(|error| error.at(at))?;
         self.with.borrow_mut().push(HashMap::new());
-        let selected = self.with_queries(with.as_ref()).and_then(|()| {
-            if limit.is_some() {
-                self.is_limited.set(true);
+        let selected = self.with_queries(with.as_ref()).and_then(|()| match (&**body, order_by) {
+            (SetExpr::Select(select), order_by) => self.select(select, order_by.as_ref(), around),
+            (body, None) => self.body(body, around),
+            (body, Some(order_by)) => {
+                let Queried { plan, names } = self.body(body, None)?.queried;
+                let order = Order::of(Some(order_by))?;
+                let no_names = Names::default();
+                let scope = scope::Scope::new(&no_names, &[]);
+                let keys = self.sort_keys(&order, &scope, &plan.columns)?;
+                let plan = self.sorted_results(plan, keys)?;
+                Ok(Selected { queried: Queried { plan, names }, pulled: Vec::new() })
             }
-            let selected = match (&**body, order_by) {
-                (SetExpr::Select(select), order_by) => self.select(select, order_by.as_ref(), around),
-                (body, None) => self.body(body, around),
-                (body, Some(order_by)) => {
-                    let Queried { plan, names } = self.body(body, None)?.queried;
-                    let order = Order::of(Some(order_by))?;
-                    let scope = scope::Scope::new(&names, &[]);
-                    let keys = self.sort_keys(&order, &scope, &plan.columns)?;
-                    let plan = self.sorted_results(plan, keys)?;
-                    Ok(Selected { queried: Queried { plan, names }, pulled: Vec::new() })
-                }
-            };
-            self.is_limited.set(false);
-            selected
         });
         self.with.borrow_mut().pop();
         let Selected { queried: Queried { plan, names }, pulled } = selected?;
@@ -267,11 +259,9 @@ impl<'a> Planner<'a> {
         // A view knows no names of the query that reads it, and is as large as it is for every reader.
         let with = self.with.take();
         let copied = self.copied.replace(0);
-        let is_limited = self.is_limited.replace(false);
         let planned = self.query(&view.query);
         self.with.replace(with);
         self.copied.set(copied);
-        self.is_limited.set(is_limited);
         self.open.borrow_mut().pop();
         let Queried { plan, names } = planned?;
         let names = match &view.columns[..] {

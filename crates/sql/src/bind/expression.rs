@@ -488,6 +488,9 @@ impl Planner<'_> {
         if ident.quote_style.is_some() && [MILLIS, MONTHS].contains(&&*ident.value) {
             return self.interval(&ident.value, &arguments, scope);
         }
+        if let Some(column) = self.read_of_window(whole, scope)? {
+            return Ok(column);
+        }
         if matches!(&*name, "GROUPING" | "GROUPING_ID") {
             return self.grouping(&arguments, scope);
         }

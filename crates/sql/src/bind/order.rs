@@ -8,10 +8,9 @@ use thalweg_sql_exec::plan::{Column, Node, Plan, Role, SortKey};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
-use super::final_rows::never_sorted;
+use super::Planner;
 use super::scope::{Base, Scope};
 use super::syntax::{not_supported, place_of_expression, refuse_any, said, without_signs};
-use super::{Answers, Planner};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -177,13 +176,13 @@ impl Planner<'_> {
         Ok(plan.project(outputs, kept))
     }
 
-    /// Sorts the rows of a plan by keys that read its columns as results.
+    /// Sorts the rows of a plan by keys that read its columns as results. If that takes an end of the input or a LIMIT, it is
+    /// checked when the whole query is known.
     pub(super) fn sorted_results(&self, input: Plan, sort: Keys) -> Result<Plan> {
         let Keys { keys, at } = sort;
         if keys.is_empty() {
             return Ok(input);
         }
-        let is_limited = self.is_limited.take();
         let width = input.columns.len();
         let (mut step, mut columns) = (input.identity(), input.columns.clone());
         let mut order = Vec::new();
@@ -198,11 +197,6 @@ impl Planner<'_> {
         }
         let is_by_time =
             order.first().is_some_and(|key| columns[key.place].role == Role::Rowtime && !key.is_descending);
-        let is_ending = self.binder.ends(&input);
-        let may_be_final = is_ending && self.binder.answers != Answers::Changes;
-        if !is_by_time && !is_limited && !may_be_final {
-            return Err(never_sorted(is_ending).at(at));
-        }
         let is_wider = step.len() > width;
         let kept: Vec<Typed> = step[..width].to_vec();
         let names = columns[..width].to_vec();

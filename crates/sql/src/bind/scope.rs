@@ -10,7 +10,7 @@ use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::aggregate::Groups;
-use super::names::{Found, Names, ambiguous};
+use super::names::{Found, Names, ambiguous, unknown_column};
 use super::over::Overs;
 use crate::catalog::CATALOG;
 
@@ -103,19 +103,14 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// [`Code::UnknownColumn`], [`Code::UnknownTable`], and [`Code::Invalid`] for a name that several columns have.
     pub(super) fn meaning(&self, parts: &'a [Ident]) -> Result<Meaning<'a>> {
-        if let (Some(results), [name]) = (self.results, parts) {
-            let mut found = (0..results.len()).filter(|place| results[*place].name == name.value);
-            if let Some(place) = found.next() {
-                let column = &results[place];
-                let place = Base::Results as usize + place;
-                return Ok(Meaning::Value(
-                    Typed::column(place, column.of.clone(), column.is_nullable),
-                    &parts[1..],
-                ));
-            }
+        if let ([_], Some(result)) = (parts, self.result(parts)) {
+            return Ok(result);
         }
         if let Some((value, fields)) = self.own(parts)? {
             return Ok(Meaning::Value(value, fields));
+        }
+        if let Some(result) = self.result(parts) {
+            return Ok(result);
         }
         if let [name] = parts
             && let Some((_, expression)) = self.aliases.iter().find(|(alias, _)| alias.value == name.value)
@@ -132,11 +127,23 @@ impl<'a> Scope<'a> {
             }
             return Ok(Meaning::Value(value.with_columns(&|place| Base::Outer as usize + place), fields));
         }
+        if let (Some(results), [name, ..], true) = (self.results, parts, self.names.columns.is_empty()) {
+            return Err(unknown_column(&name.value, results.iter().map(|column| column.name.as_str())));
+        }
         Err(match parts {
             [name] => self.names.unknown(None, &name.value),
             [.., table, name] => self.names.unknown(Some(&table.value), &name.value),
             [] => SqlError::new(Code::Syntax, "a name is missing"),
         })
+    }
+
+    /// Returns the result of the SELECT that the first part of a name is, with fields that the others pick.
+    fn result(&self, parts: &'a [Ident]) -> Option<Meaning<'a>> {
+        let (results, [name, fields @ ..]) = (self.results?, parts) else { return None };
+        let place = results.iter().position(|column| column.name == name.value)?;
+        let Column { of, is_nullable, .. } = &results[place];
+        let value = Typed::column(Base::Results as usize + place, of.clone(), *is_nullable);
+        Some(Meaning::Value(value, fields))
     }
 
     /// Returns the value for which a name stands behind the GROUP BY, if there is one; for sub-queries.

@@ -17,7 +17,7 @@ use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
-use super::aggregate::has_keys;
+use super::aggregate::{has_keys, keys_of};
 use super::changelog::unbounded;
 use super::expression::flatten;
 use super::names::{Names, NamesOnce, Starred};
@@ -25,6 +25,7 @@ use super::order::Order;
 use super::over::Overs;
 use super::relation::{Condition, Queried, Relation, Source};
 use super::scope::{Base, Outer, Scope, reads_outer};
+use super::sets;
 use super::subquery::{Asked, Pulled, Tested};
 use super::syntax::{
     check_name, has_aggregate, is_proctime, not_supported, place, place_of_expression, refuse_any,
@@ -100,9 +101,14 @@ impl Planner<'_> {
             if let (Some(around), false) = (around, has_keys(&select.group_by)) {
                 around.asked.check_one_group(select.having.is_some(), !pulled.is_empty())?;
             }
-            let scope = Scope { aliases: &aliases, ..scope };
+            let keys = sets::of_list(&keys_of(&select.group_by, at)?, at)?.0;
+            let (plan, window) =
+                self.with_group_window(plan, &keys, &Scope { aliases: &aliases, ..scope })?;
+            let columns = plan.columns.clone();
+            let scope = Scope { aliases: &aliases, columns: &columns, ..scope };
             let fixed = pulled.demand_keys()?;
-            let groups = self.groups(&select.group_by, &scope, &fixed, first_place(select).or(at))?;
+            let at_first = first_place(select).or(at);
+            let groups = self.groups(&select.group_by, &scope, window, &fixed, at_first)?;
             let keys = groups.columns.clone();
             let behind =
                 Scope { columns: &keys, groups: Some(&groups), overs: Some(&overs), aliases: &[], ..scope };
@@ -117,6 +123,7 @@ impl Planner<'_> {
                     .help("write it as a condition of WHERE"));
             }
             let sort = self.sort_keys(&order, &behind, &result_columns(&outputs))?;
+            Self::check_pulled(&overs, !pulled.is_empty())?;
             pulled.read_keys(&groups);
             let (plan, first) = self.grouped(plan, groups)?;
             let width = plan.columns.len();
@@ -143,6 +150,7 @@ impl Planner<'_> {
         let scope = Scope { overs: Some(&overs), ..scope };
         let outputs = self.results(&select.projection, &scope)?;
         let sort = self.sort_keys(&order, &scope, &result_columns(&outputs))?;
+        Self::check_pulled(&overs, !pulled.is_empty())?;
         let width = plan.columns.len();
         let real = |place: usize| Base::Overs.of(place).map_or(place, |number| width + number);
         let plan = self.over(plan, overs, &real)?;

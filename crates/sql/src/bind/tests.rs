@@ -80,9 +80,9 @@ fn errors_are_in_the_words_of_sql() {
         "SELECT 1 FROM TABLE(TUMBLE(DATA => TABLE t, TIMECOL => DESCRIPTOR(ts), SIZ => INTERVAL '1' SECOND))",
         "INVALID 1:72 TUMBLE has no argument SIZ; did you mean SIZE?",
     );
-    begins(
+    check(
         "SELECT TUMBLE_START(ts, INTERVAL '1' HOUR) FROM t",
-        "UNKNOWN_FUNCTION 1:8 there is no function TUMBLE_START; write FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), ..))",
+        "INVALID 1:8 TUMBLE_START reads a window that GROUP BY does not have; write GROUP BY TUMBLE(..) with equal arguments",
     );
 }
 
@@ -338,7 +338,6 @@ fn forms_become_calls() {
     shown("(a, b) = (1, 'x')", "a = 1 AND b = 'x'");
     shown("(a, b) IN ((1, 'x'), (2, 'y'))", "(a = 1 AND b = 'x') OR (a = 2 AND b = 'y')");
     shown("ts + INTERVAL '1' DAY", "ts + INTERVAL 86400000 ms");
-    shown("TIMESTAMP '2020-01-01 00:00:00.123'", "2020-01-01 00:00:00.123");
     shown("- 2147483648", "-2147483648");
     shown("1e3", "1000.0");
 }
@@ -365,7 +364,10 @@ fn what_is_not_known_is_refused() {
         "INVALID 1:46 LIMIT and FETCH stand in one query",
     );
     check("SELECT UPPER(DISTINCT b) FROM t", "INVALID 1:8 UPPER takes no DISTINCT");
-    check("SELECT UPPER(b) OVER (ORDER BY ts) FROM t", "INVALID 1:8 UPPER is no aggregate, and takes no OVER");
+    check(
+        "SELECT UPPER(b) OVER (ORDER BY ts) FROM t",
+        "INVALID 1:8 UPPER is no aggregate, and takes no OVER",
+    );
     check("SELECT UPPER(b) FILTER (WHERE a > 1) FROM t", "INVALID 1:8 UPPER takes no FILTER");
     begins("SELECT a FROM t ORDER BY 2", "INVALID 1:26 ORDER BY 2: there are 1 results");
     begins("SELECT DISTINCT a FROM t ORDER BY b", "INVALID 1:35 ");
@@ -379,7 +381,10 @@ fn what_is_not_known_is_refused() {
 #[test]
 fn chains_are_bounded() {
     let chain = format!("SELECT (a{0}){0} AS x FROM t", " + a".repeat(1_500));
-    begins(&chain, "UNSUPPORTED 1:9 an expression has more than 2000 operators within each other; write x IN (..)");
+    begins(
+        &chain,
+        "UNSUPPORTED 1:9 an expression has more than 2000 operators within each other; write x IN (..)",
+    );
 }
 
 #[test]
@@ -422,7 +427,10 @@ fn keys_are_known_by_their_meaning() {
     begins("SELECT b FROM t GROUP BY b ORDER BY a", &format!("INVALID 1:37 {lacking}"));
     begins("SELECT b FROM t GROUP BY b HAVING a > 1", &format!("INVALID 1:35 {lacking}"));
     begins("SELECT * FROM t GROUP BY a", "INVALID 1:8 `b` is no key");
-    begins("SELECT SUM(COUNT(*)) FROM t GROUP BY a", "INVALID 1:12 SUM takes no aggregate, and COUNT(*) has one");
+    begins(
+        "SELECT SUM(COUNT(*)) FROM t GROUP BY a",
+        "INVALID 1:12 SUM takes no aggregate, and COUNT(*) has one",
+    );
     begins("SELECT SUM(a) FROM t WHERE SUM(a) > 1", "INVALID 1:28 SUM stands where there are no groups");
     // A column comes before a result of the same name.
     begins("SELECT b AS a, COUNT(*) FROM t GROUP BY a", "INVALID 1:8 `b` is no key");
@@ -432,7 +440,8 @@ fn keys_are_known_by_their_meaning() {
 /// Conditions of a sub-query may read columns of the query around it.
 #[test]
 fn sub_queries_read_the_query_around() {
-    let tested = |condition: &str, expected: &str| begins(&format!("SELECT a FROM t WHERE {condition}"), expected);
+    let tested =
+        |condition: &str, expected: &str| begins(&format!("SELECT a FROM t WHERE {condition}"), expected);
     tested("a IN (SELECT a FROM t AS s WHERE s.b = t.b)", "a INT");
     tested("NOT EXISTS (SELECT 1 FROM t AS s WHERE s.b = t.b AND s.a > t.a)", "a INT");
     tested("EXISTS (SELECT a, COUNT(*) FROM t AS s WHERE s.b = t.b GROUP BY a)", "a INT");
@@ -445,7 +454,10 @@ fn sub_queries_read_the_query_around() {
     tested("EXISTS (SELECT 1 FROM t AS s WHERE s.b = t.b LIMIT 5)", "a INT");
     tested("EXISTS (SELECT 1 FROM t AS s LIMIT 0)", "UNSUPPORTED 1:");
     tested("a IN (SELECT t.a FROM t AS s)", "UNSUPPORTED 1:36 `t.a` belongs to an outer query");
-    tested("a IN (SELECT a, b FROM t AS s)", "INVALID 1:23 a sub-query of IN or beside an operator has one column");
+    tested(
+        "a IN (SELECT a, b FROM t AS s)",
+        "INVALID 1:23 a sub-query of IN or beside an operator has one column",
+    );
     tested("(a, b) IN (SELECT a, b FROM t AS s)", "a INT");
     tested("a IN (SELECT c FROM t AS s)", "UNKNOWN_COLUMN 1:36 ");
     tested("a > 1 OR a IN (SELECT a FROM t AS s)", "UNSUPPORTED 1:32 IN and EXISTS stand beside");

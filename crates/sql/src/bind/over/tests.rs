@@ -207,10 +207,7 @@ fn what_streams_do_not_have_is_refused() {
         "UNSUPPORTED OVER goes by ascending time: ORDER BY .. DESC is not supported",
     );
     let time = "order by a column of event time, or of processing time";
-    refused(
-        "SUM(v) OVER (ORDER BY id)",
-        &format!("UNSUPPORTED OVER goes by time, and id is none; {time}"),
-    );
+    refused("SUM(v) OVER (ORDER BY id)", &format!("UNSUPPORTED OVER goes by time, and id is none; {time}"));
     refused(
         "SUM(v) OVER (PARTITION BY k)",
         &format!("UNSUPPORTED OVER without ORDER BY is not supported; {time}"),
