@@ -10,6 +10,7 @@
 //! ([`changelog`]): whether rows change, how long state is kept, and what of it is refused.
 
 mod aggregate;
+mod attached;
 pub mod changelog;
 mod expression;
 mod final_rows;
@@ -188,11 +189,11 @@ impl<'a> Planner<'a> {
                 let scope = scope::Scope::new(&no_names, &[]);
                 let keys = self.sort_keys(&order, &scope, &plan.columns)?;
                 let plan = self.sorted_results(plan, keys)?;
-                Ok(Selected { queried: Queried { plan, names }, pulled: Vec::new() })
+                Ok(Selected::alone(Queried { plan, names }))
             }
         });
         self.with.borrow_mut().pop();
-        let Selected { queried: Queried { plan, names }, pulled } = selected?;
+        let Selected { queried: Queried { plan, names }, pulled, is_one_row, if_none } = selected?;
         let limit = match (limit, around) {
             (Some(limit), Some(around)) if !around.asked.needs_limit(limit, !pulled.is_empty())? => None,
             (limit, _) => limit,
@@ -201,19 +202,18 @@ impl<'a> Planner<'a> {
             None => plan,
             Some((skip, fetch)) => limited(plan, skip, fetch),
         };
-        Ok(Selected { queried: Queried { plan, names }, pulled })
+        Ok(Selected { queried: Queried { plan, names }, pulled, is_one_row, if_none })
     }
 
     /// Plans the body of a query: a SELECT, a query in brackets, a set operation, or VALUES.
     fn body(&self, body: &SetExpr, around: Option<Around<'_>>) -> Result<Selected> {
-        let alone = |queried| Selected { queried, pulled: Vec::new() };
         match body {
             SetExpr::Select(select) => self.select(select, None, around),
             SetExpr::Query(query) => self.rows_of(query, around),
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
-                Ok(alone(self.set_operation(*op, *set_quantifier, left, right)?))
+                Ok(Selected::alone(self.set_operation(*op, *set_quantifier, left, right)?))
             }
-            SetExpr::Values(values) => Ok(alone(self.values(values)?)),
+            SetExpr::Values(values) => Ok(Selected::alone(self.values(values)?)),
             other => Err(not_supported("this kind of query").at(place(other))),
         }
     }

@@ -18,7 +18,7 @@ use thalweg_sql_functions::expression::{Call, Expression, Typed};
 use thalweg_sql_functions::functions;
 use thalweg_sql_functions::keys::process_seed;
 use thalweg_sql_functions::types::SqlType;
-use thalweg_sql_functions::values::ColumnarValue;
+use thalweg_sql_functions::values::{ColumnarValue, ScalarValue};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
@@ -111,6 +111,21 @@ impl Groups<'_> {
         self.columns.push(key_column(name.to_owned(), value, self.input));
         self.keys.push(value.clone());
         self.keys.len() - 1
+    }
+
+    /// Returns a value of the SELECT for a group without rows: COUNT is 0 there, and all else NULL.
+    pub(super) fn of_no_rows(&self, value: &Typed) -> Typed {
+        let calls = self.calls.borrow();
+        value.replaced(&|place| {
+            let made = Base::Aggregates.of(place).and_then(|number| calls.made.get(number));
+            match made {
+                Some(made) if made.call.aggregate.name() == "COUNT" => {
+                    Typed::literal(ScalarValue::Int64(Some(0)), SqlType::BigInt)
+                }
+                Some(Made { call, .. }) => null_of(&call.function.result),
+                None => null_of(self.columns.get(place).map_or(&SqlType::Null, |column| &column.of)),
+            }
+        })
     }
 
     /// Returns the error for a column that is no key.
@@ -513,6 +528,11 @@ pub(super) fn is_distinct(call: &Function) -> bool {
 
 fn is_of_window(role: &Role) -> bool {
     matches!(role, Role::WindowStart(_) | Role::WindowEnd(_) | Role::Rowtime)
+}
+
+/// Returns NULL of a type.
+fn null_of(of: &SqlType) -> Typed {
+    Typed::literal(ScalarValue::try_from(&of.arrow()).unwrap_or(ScalarValue::Null), of.clone())
 }
 
 fn key_column(name: String, value: &Typed, input: &Scope<'_>) -> Column {

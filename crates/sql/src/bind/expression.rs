@@ -176,16 +176,15 @@ impl Planner<'_> {
             Expr::Tuple(values) => self.typing.named_function("ROW", self.bind_all(values, scope)?),
             Expr::CompoundFieldAccess { root, access_chain } => self.accessed(root, access_chain, scope),
             Expr::Function(function) => self.function(expression, function, scope),
-            Expr::Exists { .. } | Expr::InSubquery { .. } => {
-                let message = "IN and EXISTS stand beside other conditions under OR, NOT or CASE";
-                Err(SqlError::new(Code::Unsupported, message)
-                    .help("write them as conditions of WHERE, joined by AND"))
+            Expr::Exists { subquery, negated } => {
+                let test = Test { value: None, query: subquery, is_negated: *negated };
+                self.test_as_value(&test, scope, place_of_expression(expression))
             }
-            Expr::Subquery(_) => {
-                let message = "a sub-query stands where it is not supported";
-                Err(SqlError::new(Code::Unsupported, message)
-                    .help("write EXISTS or IN as a condition of WHERE, or a join"))
+            Expr::InSubquery { expr, subquery, negated } => {
+                let test = Test { value: Some(expr), query: subquery, is_negated: *negated };
+                self.test_as_value(&test, scope, place_of_expression(expression))
             }
+            Expr::Subquery(query) => self.scalar(query, scope, place_of_expression(expression)),
             other => Err(not_supported(unknown_form(other))),
         }
     }

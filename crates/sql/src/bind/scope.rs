@@ -10,6 +10,7 @@ use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::aggregate::Groups;
+use super::attached::Attached;
 use super::names::{Found, Names, ambiguous, unknown_column};
 use super::over::Overs;
 use crate::catalog::CATALOG;
@@ -23,8 +24,10 @@ pub(super) enum Base {
     Overs = 2 << 24,
     /// Results of the SELECT, which ORDER BY may read.
     Results = 3 << 24,
+    /// Columns of joins with sub-queries that are values.
+    Attached = 4 << 24,
     /// Columns of the query around a sub-query.
-    Outer = 4 << 24,
+    Outer = 5 << 24,
 }
 
 impl Base {
@@ -54,6 +57,8 @@ pub(super) struct Scope<'a> {
     pub(super) groups: Option<&'a Groups<'a>>,
     /// Collection of the OVER calls of the SELECT; `None` where no OVER call may stand.
     pub(super) overs: Option<&'a Overs<'a>>,
+    /// Collection of the sub-queries that are values; `None` where no such sub-query may stand.
+    pub(super) attached: Option<&'a Attached>,
     /// Results of the SELECT, by which ORDER BY may name its keys.
     pub(super) results: Option<&'a [Column]>,
     /// Results with names of their own, which GROUP BY and HAVING may name if no column has that name.
@@ -83,7 +88,16 @@ type Result<T> = std::result::Result<T, SqlError>;
 impl<'a> Scope<'a> {
     /// Returns a scope of columns with their names.
     pub(super) fn new(names: &'a Names, columns: &'a [Column]) -> Self {
-        Scope { names, columns, groups: None, overs: None, results: None, aliases: &[], outer: None }
+        Scope {
+            names,
+            columns,
+            groups: None,
+            overs: None,
+            attached: None,
+            results: None,
+            aliases: &[],
+            outer: None,
+        }
     }
 
     /// Returns a column by its index.

@@ -33,6 +33,8 @@ pub(super) enum Asked {
     Exists,
     /// Whether a value is among the rows (IN).
     In,
+    /// The value in the only row.
+    Scalar,
 }
 
 impl Asked {
@@ -42,10 +44,9 @@ impl Asked {
             let message = "EXISTS of an aggregate without GROUP BY is always TRUE, and not supported";
             return Err(SqlError::new(Code::Unsupported, message).help("leave it out"));
         }
-        if !is_correlated {
-            return Ok(());
-        }
         let word = match self {
+            _ if !is_correlated => return Ok(()),
+            Asked::Scalar => return Ok(()),
             Asked::Exists => "EXISTS",
             Asked::In => "IN",
         };
@@ -63,7 +64,10 @@ impl Asked {
         let message = match self {
             Asked::Exists if skip == 0 && fetch > 0 => return Ok(false),
             Asked::Exists => "LIMIT and OFFSET within EXISTS are not supported",
-            Asked::In if !is_correlated => return Ok(true),
+            Asked::In | Asked::Scalar if !is_correlated => return Ok(true),
+            Asked::Scalar => {
+                "LIMIT and OFFSET within a sub-query that speaks of the outer query are not supported"
+            }
             Asked::In => "LIMIT and OFFSET within an IN that speaks of the outer query are not supported",
         };
         Err(SqlError::new(Code::Unsupported, message))
@@ -108,7 +112,7 @@ impl Planner<'_> {
     pub(super) fn tested(&self, test: &Test<'_>, scope: &Scope<'_>, at: Option<Place>) -> Result<Tested> {
         let asked = if test.value.is_some() { Asked::In } else { Asked::Exists };
         let around = Around { scope, asked };
-        let Selected { queried, pulled } =
+        let Selected { queried, pulled, .. } =
             self.rows_of(test.query, Some(around)).map_err(|error| error.at(at))?;
         let values: Vec<&Expr> = match test.value.map(without_brackets) {
             None => Vec::new(),
@@ -237,7 +241,7 @@ impl Pulled {
 }
 
 /// Returns the side of `inner = outer` that reads columns of the sub-query alone; `None` for other conditions.
-fn inner_side(condition: &Typed) -> Option<&Typed> {
+pub(super) fn inner_side(condition: &Typed) -> Option<&Typed> {
     let Expression::Call { call: Call::Compare(ComparisonOp::Eq), arguments, .. } = &condition.expression
     else {
         return None;
@@ -261,7 +265,7 @@ fn is_of_outer(value: &Typed) -> Option<bool> {
 }
 
 /// Returns `inner = outer` with another value in place of the inner side.
-fn with_inner_side(mut condition: Typed, value: Typed) -> Typed {
+pub(super) fn with_inner_side(mut condition: Typed, value: Typed) -> Typed {
     if let Expression::Call { arguments, .. } = &mut condition.expression {
         for argument in arguments {
             if is_of_outer(argument) == Some(false) {
