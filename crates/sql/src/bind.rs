@@ -183,7 +183,7 @@ impl<'a> Planner<'a> {
             (SetExpr::Select(select), order_by) => self.select(select, order_by.as_ref(), around),
             (body, None) => self.body(body, around),
             (body, Some(order_by)) => {
-                let Queried { plan, names } = self.body(body, None)?.queried;
+                let Queried { plan, names } = self.body(body, around.map(Around::closed))?.queried;
                 let order = Order::of(Some(order_by))?;
                 let no_names = Names::default();
                 let scope = scope::Scope::new(&no_names, &[]);
@@ -195,7 +195,11 @@ impl<'a> Planner<'a> {
         self.with.borrow_mut().pop();
         let Selected { queried: Queried { plan, names }, pulled, is_one_row, if_none } = selected?;
         let limit = match (limit, around) {
-            (Some(limit), Some(around)) if !around.asked.needs_limit(limit, !pulled.is_empty())? => None,
+            (Some(limit), Some(around))
+                if around.is_readable && !around.asked.needs_limit(limit, !pulled.is_empty())? =>
+            {
+                None
+            }
             (limit, _) => limit,
         };
         let plan = match limit {
@@ -211,7 +215,7 @@ impl<'a> Planner<'a> {
             SetExpr::Select(select) => self.select(select, None, around),
             SetExpr::Query(query) => self.rows_of(query, around),
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
-                Ok(Selected::alone(self.set_operation(*op, *set_quantifier, left, right)?))
+                Ok(Selected::alone(self.set_operation(*op, *set_quantifier, [left, right], around)?))
             }
             SetExpr::Values(values) => Ok(Selected::alone(self.values(values)?)),
             other => Err(not_supported("this kind of query").at(place(other))),

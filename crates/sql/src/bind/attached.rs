@@ -108,7 +108,8 @@ impl Planner<'_> {
             return Err(SqlError::new(Code::Unsupported, message)
                 .help("write EXISTS or IN as a condition of WHERE, or a join"));
         };
-        let selected = self.rows_of(query, Some(Around { scope, asked: Asked::Scalar }))?;
+        let selected =
+            self.rows_of(query, Some(Around { scope, asked: Asked::Scalar, is_readable: true }))?;
         let results = selected.queried.names.columns.len();
         if results != 1 {
             let message = "a sub-query of IN or beside an operator has one column: write a join, or EXISTS";
@@ -158,7 +159,7 @@ impl Planner<'_> {
                 .help("write them as conditions of WHERE, joined by AND"));
         };
         let asked = if test.value.is_some() { Asked::In } else { Asked::Exists };
-        let selected = self.rows_of(test.query, Some(Around { scope, asked }))?;
+        let selected = self.rows_of(test.query, Some(Around { scope, asked, is_readable: true }))?;
         let results = selected.queried.names.columns.len();
         let found = match test.value {
             None => {

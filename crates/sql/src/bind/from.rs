@@ -3,6 +3,7 @@
 //!
 //! Source: SQL:2016, 7.6 (table reference) and 7.10 (joined table).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use sqlparser::ast::{
@@ -20,6 +21,7 @@ use super::expression::flatten;
 use super::names::{Common, Found, Names, Starred, ambiguous, unknown_column};
 use super::relation::{Condition, OpenJoin, Relation, Source, Version};
 use super::scope::Scope;
+use super::select::Around;
 use super::syntax::{not_supported, place, place_of_expression, place_of_name, refuse_any};
 use crate::catalog::{CATALOG, Entry};
 use crate::text::bounds::JOINS_MAX;
@@ -27,22 +29,32 @@ use crate::text::dialect::last_name;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
+/// Greatest number of columns of the tables of a FROM together.
+const COLUMNS_MAX: usize = 32_000;
+
 impl Planner<'_> {
-    /// Plans a FROM clause. `at` is the place of its SELECT.
+    /// Plans a FROM clause. `at` is the place of its SELECT, and `around` the query around it, of which nothing in a FROM may
+    /// read columns.
     ///
     /// # Errors
     /// [`SqlError`] for the first fault.
-    pub(super) fn from(&self, from: &[TableWithJoins], at: Option<Place>) -> Result<Relation> {
+    pub(super) fn from(
+        &self,
+        from: &[TableWithJoins],
+        at: Option<Place>,
+        around: Option<Around<'_>>,
+    ) -> Result<Relation> {
+        let around = around.map(Around::closed);
         if from.len() > JOINS_MAX {
             let message = format!("FROM has more than {JOINS_MAX} tables");
             return Err(SqlError::new(Code::Unsupported, message).at(at));
         }
         let mut so_far: Option<Relation> = None;
         for joined in from {
-            let right = self.joined(joined, at)?;
+            let right = self.joined(joined, at, around)?;
             so_far = Some(match so_far {
                 None => right,
-                Some(left) => self.join(left, right, JoinKind::Inner, None)?,
+                Some(left) => self.join(left, right, JoinKind::Inner, None, around)?,
             });
         }
         let relation = match so_far {
@@ -58,18 +70,28 @@ impl Planner<'_> {
         }
     }
 
-    fn joined(&self, joined: &TableWithJoins, at: Option<Place>) -> Result<Relation> {
-        let mut left = self.factor(&joined.relation, at)?;
+    fn joined(
+        &self,
+        joined: &TableWithJoins,
+        at: Option<Place>,
+        around: Option<Around<'_>>,
+    ) -> Result<Relation> {
+        let mut left = self.factor(&joined.relation, at, around)?;
         for join in &joined.joins {
             let at = place(&join.relation).or(at);
             let (kind, constraint) = kind_of(&join.join_operator).map_err(|error| error.at(at))?;
-            let right = self.factor(&join.relation, at)?;
-            left = self.join(left, right, kind, Some(constraint))?;
+            let right = self.factor(&join.relation, at, around)?;
+            left = self.join(left, right, kind, Some(constraint), around)?;
         }
         Ok(left)
     }
 
-    fn factor(&self, factor: &TableFactor, at: Option<Place>) -> Result<Relation> {
+    fn factor(
+        &self,
+        factor: &TableFactor,
+        at: Option<Place>,
+        around: Option<Around<'_>>,
+    ) -> Result<Relation> {
         let at = place(factor).or(at);
         match factor {
             TableFactor::Table {
@@ -109,7 +131,7 @@ impl Planner<'_> {
             }
             TableFactor::Derived { lateral, subquery, alias, sample } => {
                 refuse_any!(at; *lateral => "LATERAL", sample.is_some() => "TABLESAMPLE");
-                self.query(subquery)?.into_relation().renamed(alias.as_ref())
+                self.rows_of(subquery, around)?.queried.into_relation().renamed(alias.as_ref())
             }
             // The form `TABLE(TUMBLE(..))`.
             TableFactor::TableFunction { expr: Expr::Function(function), alias } => {
@@ -122,7 +144,7 @@ impl Planner<'_> {
                 made.renamed(alias.as_ref())
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
-                let made = self.joined(table_with_joins, at)?;
+                let made = self.joined(table_with_joins, at, around)?;
                 let Relation { source, names, version } = made;
                 if alias.is_none() {
                     // Its common columns stay among its own columns.
@@ -179,12 +201,17 @@ impl Planner<'_> {
         right: Relation,
         kind: JoinKind,
         constraint: Option<&JoinConstraint>,
+        around: Option<Around<'_>>,
     ) -> Result<Relation> {
         if let Some(version) = &left.version {
             let error = SqlError::new(Code::Invalid, "a table as of a time stands on the right of a join");
             return Err(error.at(version.place).help("turn the sides around"));
         }
         let width = left.source.columns().len();
+        if width + right.source.columns().len() > COLUMNS_MAX {
+            let message = format!("the tables of a FROM have more than {COLUMNS_MAX} columns");
+            return Err(SqlError::new(Code::Unsupported, message));
+        }
         if let Some(twice) = right.names.columns.iter().find(|column| {
             let table = column.table.as_deref();
             table.is_some_and(|table| !matches!(left.names.find_in(table, &column.name), Found::None))
@@ -235,8 +262,9 @@ impl Planner<'_> {
         }
         // The new common columns come first. Those of both sides that they do not stand for stay at their places.
         let mut star: Vec<Starred> = (0..common.len()).map(Starred::Common).collect();
+        let hidden: HashSet<usize> = common.iter().flat_map(|common| common.hidden.iter().copied()).collect();
         let mut kept = |names: &Names, first: usize, is_padded: bool| -> (Vec<Starred>, usize) {
-            let is_hidden = |place: usize| on_top(&common[..star.len()], place + first);
+            let is_hidden = |place: usize| hidden.contains(&(place + first));
             let mut own = Vec::with_capacity(names.star.len());
             let mut added = Vec::new();
             let mut leading = 0;
@@ -281,7 +309,8 @@ impl Planner<'_> {
         };
         let names = Names::with_common(visible, common, star, leading);
         if let Some(JoinConstraint::On(condition)) = constraint {
-            let scope = Scope::new(&names, &both);
+            let outer = around.map(|around| around.outer(true));
+            let scope = Scope { outer, ..Scope::new(&names, &both) };
             let mut terms = Vec::new();
             flatten(condition, &BinaryOperator::And, &mut terms);
             for term in terms {
@@ -301,11 +330,6 @@ impl Relation {
         self.names = names;
         self
     }
-}
-
-/// Returns whether a common column stands for a column.
-fn on_top(common: &[Common], place: usize) -> bool {
-    common.iter().any(|common| common.hidden.contains(&place))
 }
 
 /// Returns the value of a common column on one side of a join, over the columns of the join, and the columns for which

@@ -6,7 +6,7 @@
 //!
 //! Source: SQL:2016, 7.10 (joined table), syntax rules for common columns.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use thalweg_sql_functions::expression::Typed;
@@ -49,6 +49,8 @@ pub(super) struct Names {
     pub(super) star: Vec<Starred>,
     /// Number of common columns at the begin of `star` which come before the tables in front of them in a list of tables.
     pub(super) leading: usize,
+    /// Indexes of the columns for which common columns stand.
+    hidden: HashSet<usize>,
     /// Indexes of the columns of each name, in ascending order.
     by_name: HashMap<Arc<str>, Vec<usize>>,
 }
@@ -83,7 +85,8 @@ impl Names {
         for (place, column) in columns.iter().enumerate() {
             by_name.entry(Arc::clone(&column.name)).or_default().push(place);
         }
-        Names { columns, common, star, leading, by_name }
+        let hidden = common.iter().flat_map(|common| common.hidden.iter().copied()).collect();
+        Names { columns, common, star, leading, hidden, by_name }
     }
 
     /// Returns names of columns that belong to one table, or to a sub-query without a name.
@@ -99,9 +102,10 @@ impl Names {
         match (common.next(), common.next()) {
             (Some(one), None) => {
                 // Another table may have a column of the same name that is not in the USING.
-                let others = self.by_name.get(name).is_some_and(|places| {
-                    places.iter().any(|place| !self.common.iter().any(|common| common.hidden.contains(place)))
-                });
+                let others = self
+                    .by_name
+                    .get(name)
+                    .is_some_and(|places| places.iter().any(|place| !self.hidden.contains(place)));
                 return if others { Found::Several } else { Found::Common(one) };
             }
             (Some(_), Some(_)) => return Found::Several,
@@ -170,7 +174,7 @@ pub(super) fn unknown_column<'a>(name: &str, known: impl Iterator<Item = &'a str
 /// Generator of unique column names, with Flink's numbers after names that occur again: `a`, `a0`, `a1`.
 #[derive(Default)]
 pub struct NamesOnce {
-    taken: std::collections::HashSet<String>,
+    taken: HashSet<String>,
     /// For each name that has occurred, the number to append first when it occurs again.
     next: HashMap<String, usize>,
 }

@@ -63,9 +63,16 @@ impl Keys {
         self
     }
 
-    /// Returns the keys with those that are written as a result replaced by that result.
-    pub(super) fn by_results(mut self, results: &[Typed]) -> Self {
+    /// Returns the keys with those that are written as a result replaced by that result. With `in_parts`, columns within
+    /// keys are replaced by results, too.
+    pub(super) fn by_results(mut self, results: &[Typed], in_parts: bool) -> Self {
         for key in &mut self.keys {
+            if in_parts {
+                key.value = key.value.with_columns(&|place| {
+                    let result = results.iter().position(|result| result.as_column() == Some(place));
+                    result.map_or(place, |result| Base::Results as usize + result)
+                });
+            }
             if let Some(place) = results.iter().position(|result| result.same(&key.value)) {
                 let Typed { of, is_nullable, .. } = &results[place];
                 key.value = Typed::column(Base::Results as usize + place, of.clone(), *is_nullable);

@@ -135,11 +135,12 @@ impl<'a> Scope<'a> {
             && let Some((value, fields)) = outer.scope.grouped(parts)?
         {
             if !outer.is_readable {
-                let name = parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
-                let message = format!("`{name}` belongs to an outer query, which is not supported here");
-                return Err(SqlError::new(Code::Unsupported, message).help("write a join"));
+                return Err(of_outer(parts));
             }
             return Ok(Meaning::Value(value.with_columns(&|place| Base::Outer as usize + place), fields));
+        }
+        if self.is_of_outer(parts) {
+            return Err(of_outer(parts));
         }
         if let (Some(results), [name, ..], true) = (self.results, parts, self.names.columns.is_empty()) {
             return Err(unknown_column(&name.value, results.iter().map(|column| column.name.as_str())));
@@ -149,6 +150,18 @@ impl<'a> Scope<'a> {
             [.., table, name] => self.names.unknown(Some(&table.value), &name.value),
             [] => SqlError::new(Code::Syntax, "a name is missing"),
         })
+    }
+
+    /// Returns whether a name stands for a column of any query around this one.
+    fn is_of_outer(&self, parts: &'a [Ident]) -> bool {
+        let mut outer = self.outer;
+        while let Some(Outer { scope, .. }) = outer {
+            if matches!(scope.own(parts), Ok(Some(_))) {
+                return true;
+            }
+            outer = scope.outer;
+        }
+        false
     }
 
     /// Returns the result of the SELECT that the first part of a name is, with fields that the others pick.
@@ -200,4 +213,11 @@ impl<'a> Scope<'a> {
             Found::Several => Err(ambiguous(&name.value)),
         }
     }
+}
+
+/// Returns the error for a column of a query around the one that names it.
+fn of_outer(parts: &[Ident]) -> SqlError {
+    let name = parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
+    let message = format!("`{name}` belongs to an outer query, which is not supported here");
+    SqlError::new(Code::Unsupported, message).help("write a join")
 }

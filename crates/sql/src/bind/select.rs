@@ -45,6 +45,21 @@ type Result<T> = std::result::Result<T, SqlError>;
 pub(super) struct Around<'a> {
     pub(super) scope: &'a Scope<'a>,
     pub(super) asked: Asked,
+    /// Whether conditions may read columns of the query around. They may in the SELECT of a sub-query itself, and not in
+    /// queries within it, where such columns are known only to be refused.
+    pub(super) is_readable: bool,
+}
+
+impl<'a> Around<'a> {
+    /// Returns the query around for a part of a sub-query that reads nothing of it.
+    pub(super) fn closed(self) -> Self {
+        Around { is_readable: false, ..self }
+    }
+
+    /// Returns the scope of the query around for an expression; `is_readable` tells whether the expression is a condition.
+    pub(super) fn outer(self, is_readable: bool) -> Outer<'a> {
+        Outer { scope: self.scope, is_readable: is_readable && self.is_readable }
+    }
 }
 
 /// A result of a SELECT.
@@ -87,7 +102,7 @@ impl Planner<'_> {
     ) -> Result<Selected> {
         let at = place(select);
         check_parts(select, at)?;
-        let Relation { source, names, .. } = self.from(&select.from, at)?;
+        let Relation { source, names, .. } = self.from(&select.from, at, around)?;
         let aliases: Vec<(&Ident, &Expr)> = select
             .projection
             .iter()
@@ -96,7 +111,7 @@ impl Planner<'_> {
                 _ => None,
             })
             .collect();
-        let outer = |is_readable| around.map(|around| Outer { scope: around.scope, is_readable });
+        let outer = |is_readable| around.map(|around| around.outer(is_readable));
 
         let columns = source.columns().to_vec();
         let attached = Attached::default();
@@ -113,7 +128,8 @@ impl Planner<'_> {
         let scope = Scope { outer: outer(false), ..Scope::new(&names, &columns) };
         let order = Order::of(order_by)?;
         if has_keys(&select.group_by) || calls_aggregates(select, &order) {
-            if let (Some(around), false) = (around, has_keys(&select.group_by)) {
+            let asking = around.filter(|around| around.is_readable);
+            if let (Some(around), false) = (asking, has_keys(&select.group_by)) {
                 around.asked.check_one_group(select.having.is_some(), !pulled.is_empty())?;
             }
             let scope = Scope { aliases: &aliases, ..scope };
@@ -234,7 +250,7 @@ impl Planner<'_> {
             values.push(value);
         }
         let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
-        let sort = sort.with_columns(real).by_results(&values);
+        let sort = sort.with_columns(real).by_results(&values, is_distinct);
         if is_distinct && sort.reads_input() {
             let message = "ORDER BY of a SELECT DISTINCT goes by results";
             return Err(SqlError::new(Code::Invalid, message).at(sort.at));
@@ -299,6 +315,9 @@ impl Planner<'_> {
                     let at = place(&options.wildcard_token.0);
                     check_star(options, at)?;
                     let input = scope.groups.map_or(scope, |groups| groups.input);
+                    if outputs.len() + input.names.star.len() > RESULTS_MAX {
+                        return Err(too_many_results().at(at));
+                    }
                     if input.columns.is_empty() {
                         let error = SqlError::new(Code::Invalid, "`*` stands for no columns").at(at);
                         return Err(error.help("name a table in FROM"));
@@ -342,9 +361,7 @@ impl Planner<'_> {
                 SelectItem::QualifiedWildcard(..) => return Err(not_supported("`.*` behind an expression")),
             }
             if outputs.len() > RESULTS_MAX {
-                let message =
-                    format!("SELECT has more than {RESULTS_MAX} results, the most that are planned");
-                return Err(SqlError::new(Code::Unsupported, message));
+                return Err(too_many_results());
             }
         }
         let mut once = NamesOnce::default();
@@ -434,6 +451,11 @@ fn expression_of(item: &SelectItem) -> Option<&Expr> {
 
 fn first_place(select: &Select) -> Option<Place> {
     select.projection.iter().filter_map(expression_of).find_map(place_of_expression)
+}
+
+fn too_many_results() -> SqlError {
+    let message = format!("SELECT has more than {RESULTS_MAX} results, the most that are planned");
+    SqlError::new(Code::Unsupported, message)
 }
 
 fn check_star(options: &WildcardAdditionalOptions, at: Option<Place>) -> Result<()> {

@@ -111,7 +111,7 @@ impl Planner<'_> {
     /// [`SqlError`] for the first fault.
     pub(super) fn tested(&self, test: &Test<'_>, scope: &Scope<'_>, at: Option<Place>) -> Result<Tested> {
         let asked = if test.value.is_some() { Asked::In } else { Asked::Exists };
-        let around = Around { scope, asked };
+        let around = Around { scope, asked, is_readable: true };
         let Selected { queried, pulled, .. } =
             self.rows_of(test.query, Some(around)).map_err(|error| error.at(at))?;
         let values: Vec<&Expr> = match test.value.map(without_brackets) {

@@ -93,13 +93,22 @@ SELECT v, v IN (SELECT w / 10 FROM u WHERE w IS NOT NULL), v IN (SELECT w / 10 F
 +I,NULL,NULL,NULL,FALSE
 
 --- query NOT IN as a result
-SELECT v, v NOT IN (SELECT w / 10 FROM u WHERE w IS NOT NULL), v NOT IN (SELECT w / 10 FROM u), v NOT IN (SELECT w FROM empty_u) FROM t;
+SELECT v, v NOT IN (SELECT w / 10 FROM u WHERE w IS NOT NULL), v NOT IN (SELECT w / 10 FROM u) FROM t;
 
 --- changelog
-+I,1,FALSE,FALSE,TRUE
-+I,2,FALSE,FALSE,TRUE
-+I,3,TRUE,NULL,TRUE
-+I,NULL,NULL,NULL,TRUE
++I,1,FALSE,FALSE
++I,2,FALSE,FALSE
++I,3,TRUE,NULL
++I,NULL,NULL,NULL
+
+--- query NOT IN no rows, of which Flink knows nothing until one comes (not as Flink)
+SELECT v, v NOT IN (SELECT w FROM empty_u), v IN (SELECT w FROM empty_u WHERE empty_u.k = t.k) FROM t;
+
+--- changelog
++I,1,TRUE,FALSE
++I,2,TRUE,FALSE
++I,3,TRUE,FALSE
++I,NULL,TRUE,FALSE
 
 --- query EXISTS under OR
 SELECT k, v FROM t WHERE k = 'c' OR EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND w = 10);
