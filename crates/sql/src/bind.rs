@@ -118,7 +118,7 @@ impl Binder<'_> {
     /// [`SqlError`] for the first fault of the query.
     pub fn query(&self, query: &Query) -> Result<Plan> {
         let Queried { plan, names } = Planner::new(self).query(query)?;
-        check_depth(&plan)?;
+        check_size(&plan)?;
         Ok(with_names(changelog::settle(plan, self.state_ttl_ms, self.answers)?, &names))
     }
 }
@@ -129,6 +129,8 @@ struct Planner<'a> {
     typing: Typing<'a>,
     /// Number of expressions around the one that is being typed.
     depth: Cell<usize>,
+    /// Number of queries around the one that is being planned, with those of views.
+    queries: Cell<usize>,
     /// Number of operators that were copied from views and queries of WITH.
     copied: Cell<usize>,
     /// Queries of the WITH clauses that are known here, those of the innermost clause last.
@@ -143,6 +145,7 @@ impl<'a> Planner<'a> {
             binder,
             typing: Typing::new(binder.context),
             depth: Cell::default(),
+            queries: Cell::default(),
             copied: Cell::default(),
             with: RefCell::default(),
             open: RefCell::default(),
@@ -156,6 +159,17 @@ impl<'a> Planner<'a> {
 
     /// Plans a query. `around` is the query around a sub-query of IN or EXISTS.
     fn rows_of(&self, query: &Query, around: Option<Around<'_>>) -> Result<Selected> {
+        let depth = self.queries.get() + 1;
+        if depth > PLAN_DEPTH_MAX {
+            return Err(too_large());
+        }
+        self.queries.set(depth);
+        let rows = self.rows_of_clauses(query, around);
+        self.queries.set(depth - 1);
+        rows
+    }
+
+    fn rows_of_clauses(&self, query: &Query, around: Option<Around<'_>>) -> Result<Selected> {
         let at = place(query);
         let Query {
             with,
@@ -305,11 +319,13 @@ fn with_names(mut plan: Plan, names: &Names) -> Plan {
     plan
 }
 
-/// Refuses a plan that is too deep.
-fn check_depth(plan: &Plan) -> Result<()> {
+/// Refuses a plan that is too deep or has too many operators.
+fn check_size(plan: &Plan) -> Result<()> {
     let mut open = vec![(plan, 1)];
+    let mut nodes = 0;
     while let Some((plan, depth)) = open.pop() {
-        if depth > PLAN_DEPTH_MAX {
+        nodes += 1;
+        if depth > PLAN_DEPTH_MAX || nodes > PLAN_NODES_MAX {
             return Err(too_large());
         }
         open.extend(plan.inputs().into_iter().map(|input| (input, depth + 1)));
@@ -322,7 +338,8 @@ fn too_large() -> SqlError {
         "with its views and sub-queries put in, the query has more than {PLAN_NODES_MAX} operators, or more than \
          {PLAN_DEPTH_MAX} on top of each other"
     );
-    SqlError::new(Code::Unsupported, message).help("read fewer views, or each of them once")
+    SqlError::new(Code::Unsupported, message)
+        .help("read fewer views, or each of them once, and write shorter chains")
 }
 
 #[cfg(test)]

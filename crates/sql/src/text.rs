@@ -2,7 +2,6 @@
 //!
 //! ```text
 //!   text -> tokens -> our own statements (script, ddl) -> queries as sqlparser's syntax trees (dialect)
-//!     -> the same trees with unknown parts refused and with each form made plain (plain)
 //! ```
 
 pub mod bounds;

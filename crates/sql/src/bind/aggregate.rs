@@ -182,11 +182,12 @@ impl Planner<'_> {
                 .map(|set| set.into_iter().flat_map(|key| places[key].clone()).collect())
                 .collect()
         });
+        if groups.sets.is_some() && !fixed.is_empty() {
+            let what = "a grouping set in a sub-query that reads columns of the query around it";
+            return Err(not_supported(what).at(groups.at));
+        }
         for value in fixed {
-            let key = groups.add_column(value);
-            for set in groups.sets.iter_mut().flatten().filter(|set| !set.contains(&key)) {
-                set.push(key);
-            }
+            groups.add_column(value);
         }
         let outputs = groups.keys.clone();
         groups.calls = RefCell::new(Calls::over(outputs, groups.columns.clone()));
@@ -421,7 +422,8 @@ impl Planner<'_> {
     pub(super) fn grouped(&self, input: Plan, groups: Groups<'_>) -> Result<(Plan, usize)> {
         let Groups { columns, sets, calls, at, .. } = groups;
         let first = columns.len() + usize::from(sets.is_some());
-        Ok((self.aggregated(input, columns, sets, calls.into_inner())?.at(at), first))
+        let plan = self.aggregated(input, columns, sets, calls.into_inner());
+        Ok((plan.map_err(|error| error.at(at))?.at(at), first))
     }
 
     fn aggregated(

@@ -29,9 +29,10 @@ use super::aggregate::Below;
 use super::expression::Test;
 use super::group::group;
 use super::relation::{Condition, OpenJoin, Source};
-use super::scope::{Base, Scope};
+use super::scope::{Base, Scope, reads_outer};
 use super::select::{Around, Selected};
 use super::subquery::{Asked, inner_side, with_inner_side};
+use super::syntax::not_supported;
 use super::typing::{is, not};
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -120,27 +121,26 @@ impl Planner<'_> {
         let of_value = plan.columns[0].of.clone();
         // The keys come first, then the value.
         let keys = plan.columns.len() - 1;
-        let of_key = plan.columns.get(1).map(|key| key.of.clone());
         let plan = match is_one_row {
             true => {
-                let order = (1..=keys).chain([0]);
+                let order: Vec<usize> = (1..=keys).chain([0]).collect();
                 let identity = plan.identity();
-                let outputs = order.clone().map(|place| identity[place].clone()).collect();
-                let columns = order.map(|place| plan.columns[place].clone()).collect();
+                let mut outputs: Vec<Typed> = order.iter().map(|place| identity[*place].clone()).collect();
+                let mut columns: Vec<Column> =
+                    order.iter().map(|place| plan.columns[*place].clone()).collect();
+                // Where no row matches, this column is NULL.
+                outputs.push(literal(Some(true)));
+                columns.push(Column::plain("is_there", SqlType::Boolean, false));
                 plan.project(outputs, columns)
             }
             false => self.grouped_by_keys(plan, &["SINGLE_VALUE"], &[0])?,
         };
         let first = attached.add(plan, |first| joined(conditions, first));
         let value = Typed::column(first + keys, of_value.clone(), true);
-        match (if_none, of_key) {
-            (Some(none), Some(of_key)) => {
-                let key = Typed::column(first, of_key, true);
-                let none = self.typing.widen(none, &of_value)?;
-                self.typing.case(vec![(is(key, State::Null), none)], Some(value))
-            }
-            _ => Ok(value),
-        }
+        let Some(none) = if_none.filter(|_| is_one_row) else { return Ok(value) };
+        let is_none = is(Typed::column(first + keys + 1, SqlType::Boolean, true), State::Null);
+        let none = self.typing.widen(none, &of_value)?;
+        self.typing.case(vec![(is_none, none)], Some(value))
     }
 
     /// Returns the value of `[NOT] EXISTS (query)` or `x [NOT] IN (query)` that is no condition by itself.
@@ -169,6 +169,9 @@ impl Planner<'_> {
                 let first = attached.add(counted, |first| joined(conditions, first));
                 self.is_above_zero(Typed::column(first + keys, SqlType::BigInt, true))?
             }
+            Some(Expr::Tuple(_)) => {
+                return Err(not_supported("IN of several values that is no condition by itself").at(at));
+            }
             Some(_) if results != 1 => {
                 let message =
                     "a sub-query of IN or beside an operator has one column: write a join, or EXISTS";
@@ -188,6 +191,10 @@ impl Planner<'_> {
         at: Option<Place>,
     ) -> Result<Typed> {
         let value = self.bind(value, scope)?;
+        if reads_outer(&value) {
+            let message = "a column of the query around stands on the left of IN, which is not supported";
+            return Err(SqlError::new(Code::Unsupported, message).at(at));
+        }
         let Keyed { plan, conditions } = self.keyed(selected)?;
         let other = plan.columns[0].clone();
         let keys = plan.columns.len() - 1;
@@ -215,7 +222,6 @@ impl Planner<'_> {
             on
         });
         equal.map_err(|error: SqlError| error.at(at)).map(|_: Option<()>| ())?;
-        let literal = |value| Typed::literal(ScalarValue::Boolean(value), SqlType::Boolean);
         let all = Typed::column(counts + keys, SqlType::BigInt, true);
         let known = Typed::column(counts + keys + 1, SqlType::BigInt, true);
         let is_match = is(Typed::column(matched + keys, other.of.clone(), true), State::NotNull);
@@ -307,4 +313,8 @@ fn joined(conditions: Vec<Condition>, first: usize) -> Vec<Condition> {
         Condition { value, at }
     };
     conditions.into_iter().map(moved).collect()
+}
+
+fn literal(value: Option<bool>) -> Typed {
+    Typed::literal(ScalarValue::Boolean(value), SqlType::Boolean)
 }

@@ -22,7 +22,9 @@ use thalweg_sql_tables::error::{Code, SqlError};
 use super::Planner;
 use super::over::RANKS;
 use super::scope::{Meaning, Scope};
-use super::syntax::{check_name, not_supported, place_of_expression, said, without_brackets, without_signs};
+use super::syntax::{
+    check_name, is_plain_call, not_supported, place_of_expression, said, without_brackets, without_signs,
+};
 use super::types::type_of;
 use super::typing::{boolean, is, not, text};
 use crate::text::bounds::OPERATORS_MAX;
@@ -195,7 +197,10 @@ impl Planner<'_> {
         let (value, fields) = match scope.meaning(parts)? {
             Meaning::Value(value, fields) => (value, fields),
             Meaning::Alias(expression) => {
-                return self.bind(expression, &Scope { aliases: &[], ..*scope });
+                let value = self.bind(expression, &Scope { aliases: &[], ..*scope })?;
+                // A result that is named often is typed and kept as often.
+                self.typing.copies(&value, 1)?;
+                return Ok(value);
             }
         };
         let value = match scope.groups {
@@ -491,6 +496,9 @@ impl Planner<'_> {
             return Ok(column);
         }
         if matches!(&*name, "GROUPING" | "GROUPING_ID") {
+            if !is_plain_call(function) {
+                return Err(SqlError::new(Code::Invalid, format!("{name} takes keys alone")));
+            }
             return self.grouping(&arguments, scope);
         }
         if let Some(window) = over {

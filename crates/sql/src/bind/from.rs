@@ -22,7 +22,7 @@ use super::names::{Common, Found, Names, Starred, ambiguous, unknown_column};
 use super::relation::{Condition, OpenJoin, Relation, Source, Version};
 use super::scope::Scope;
 use super::select::Around;
-use super::syntax::{not_supported, place, place_of_expression, place_of_name, refuse_any};
+use super::syntax::{is_plain_call, not_supported, place, place_of_expression, place_of_name, refuse_any};
 use crate::catalog::{CATALOG, Entry};
 use crate::text::bounds::JOINS_MAX;
 use crate::text::dialect::last_name;
@@ -81,7 +81,7 @@ impl Planner<'_> {
             let at = place(&join.relation).or(at);
             let (kind, constraint) = kind_of(&join.join_operator).map_err(|error| error.at(at))?;
             let right = self.factor(&join.relation, at, around)?;
-            left = self.join(left, right, kind, Some(constraint), around)?;
+            left = self.join(left, right, kind, Some(constraint), around).map_err(|error| error.at(at))?;
         }
         Ok(left)
     }
@@ -139,6 +139,9 @@ impl Planner<'_> {
                     return Err(SqlError::new(Code::Syntax, "a table function has arguments").at(at));
                 };
                 let at = place(&function.name).or(at);
+                if !is_plain_call(function) {
+                    return Err(not_supported("a clause behind a window function").at(at));
+                }
                 let made =
                     self.window_function(&function.name, &list.args, at).map_err(|error| error.at(at))?;
                 made.renamed(alias.as_ref())
@@ -212,11 +215,11 @@ impl Planner<'_> {
             let message = format!("the tables of a FROM have more than {COLUMNS_MAX} columns");
             return Err(SqlError::new(Code::Unsupported, message));
         }
-        if let Some(twice) = right.names.columns.iter().find(|column| {
-            let table = column.table.as_deref();
-            table.is_some_and(|table| !matches!(left.names.find_in(table, &column.name), Found::None))
-        }) {
-            let error = SqlError::new(Code::Invalid, format!("there are two columns `{}`", twice.name));
+        let mut tables: Vec<&str> =
+            right.names.columns.iter().filter_map(|column| column.table.as_deref()).collect();
+        tables.dedup();
+        if let Some(twice) = tables.into_iter().find(|table| left.names.has_table(table)) {
+            let error = SqlError::new(Code::Invalid, format!("two tables are called `{twice}`"));
             return Err(error.help("name one of them by AS"));
         }
         let as_of = match &right.version {

@@ -14,7 +14,7 @@ use thalweg_sql_tables::error::{Code, SqlError};
 use super::Planner;
 use super::aggregate::Groups;
 use super::scope::Scope;
-use super::syntax::{not_supported, place_of_expression, said, without_brackets};
+use super::syntax::{is_plain_call, not_supported, place_of_expression, said, without_brackets};
 use super::windows::{assigned, check_span, millis_of};
 use crate::text::dialect::single_name;
 
@@ -51,7 +51,7 @@ fn called<'a>(expression: &'a Expr, known: &dyn Fn(&str) -> bool) -> Option<(Str
         _ => None,
     };
     let arguments = list.args.iter().map(argument).collect::<Option<_>>()?;
-    (known(&name) && function.over.is_none()).then_some((name, arguments))
+    (known(&name) && is_plain_call(function)).then_some((name, arguments))
 }
 
 /// Returns whether a key of GROUP BY is a window.
@@ -74,7 +74,7 @@ impl Planner<'_> {
         let mut windows = keys.iter().copied().filter(|key| is_window(key));
         let Some(window) = windows.next() else { return Ok((plan, None)) };
         let at = place_of_expression(window);
-        if let Some(second) = windows.find(|other| said(other) != said(window)) {
+        if let Some(second) = windows.find(|other| other.to_string() != window.to_string()) {
             return Err(not_supported("a second window in GROUP BY").at(place_of_expression(second)));
         }
         let (spec, time) = self.window_of_call(window, scope)?;

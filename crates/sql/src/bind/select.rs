@@ -9,8 +9,8 @@
 //! occur again get a number: `a`, `a0`, `a1`.
 
 use sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, Ident, OrderBy, Select, SelectFlavor, SelectItem,
-    SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
+    BinaryOperator, Distinct, Expr, Ident, ObjectName, ObjectNamePart, OrderBy, Select, SelectFlavor,
+    SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
 use thalweg_sql_exec::plan::{Column, Node, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
@@ -32,6 +32,7 @@ use super::syntax::{
     check_name, has_aggregate, is_proctime, not_supported, place, place_of_expression, refuse_any,
     without_brackets,
 };
+use crate::catalog::CATALOG;
 use crate::text::dialect::last_name;
 use crate::text::script::NESTING_MAX;
 
@@ -119,7 +120,8 @@ impl Planner<'_> {
         let Conditions { kept, pulled, tests } = self.conditions(select.selection.as_ref(), &scope)?;
         let (source, places) = attached.join(source, &|place| place);
         let real = |place: usize| Base::Attached.of(place).map_or(place, |number| places[number]);
-        let pulled = Pulled::new(moved(pulled, &real));
+        let is_value = around.is_some_and(|around| around.asked == Asked::Scalar);
+        let pulled = Pulled::new(moved(pulled, &real), is_value);
         let source = tests.into_iter().fold(source, |source, test| test.join(source, &real));
         let plan = self.closed(source, moved(kept, &real))?;
 
@@ -255,8 +257,10 @@ impl Planner<'_> {
             let message = "ORDER BY of a SELECT DISTINCT goes by results";
             return Err(SqlError::new(Code::Invalid, message).at(sort.at));
         }
+        // For IN and EXISTS it makes no difference how often a row is there.
+        let is_distinct = is_distinct && (pulled.is_empty() || pulled.is_value);
         let pulled = pulled.exposed(&plan, &mut values, &mut columns);
-        let plan = if is_distinct && pulled.is_empty() {
+        let plan = if is_distinct {
             let plan = self.distinct(plan.project(values, columns), first)?;
             let help = "select window_start and window_end of a window function";
             self.check_bound(&plan, "DISTINCT without a window", help).map_err(|error| error.at(first))?;
@@ -318,7 +322,7 @@ impl Planner<'_> {
                     if outputs.len() + input.names.star.len() > RESULTS_MAX {
                         return Err(too_many_results().at(at));
                     }
-                    if input.columns.is_empty() {
+                    if input.names.star.is_empty() {
                         let error = SqlError::new(Code::Invalid, "`*` stands for no columns").at(at);
                         return Err(error.help("name a table in FROM"));
                     }
@@ -342,8 +346,9 @@ impl Planner<'_> {
                     let at = place(table);
                     check_star(options, at)?;
                     let input = scope.groups.map_or(scope, |groups| groups.input);
+                    let is_known = is_of_catalog(table);
                     let table = last_name(table).map_or("", |name| name.value.as_str());
-                    if !input.names.has_table(table) {
+                    if !is_known || !input.names.has_table(table) {
                         let message = "no table has the name before `.*`";
                         return Err(SqlError::new(Code::UnknownTable, message).at(at));
                     }
@@ -451,6 +456,14 @@ fn expression_of(item: &SelectItem) -> Option<&Expr> {
 
 fn first_place(select: &Select) -> Option<Place> {
     select.projection.iter().filter_map(expression_of).find_map(place_of_expression)
+}
+
+/// Returns whether the parts before the last one of the name of a table are those of the catalog.
+fn is_of_catalog(ObjectName(parts): &ObjectName) -> bool {
+    let before = &parts[..parts.len().saturating_sub(1)];
+    let known = CATALOG.get(CATALOG.len().wrapping_sub(before.len())..).unwrap_or_default();
+    let name = |part: &ObjectNamePart| part.as_ident().map_or(String::new(), |ident| ident.value.clone());
+    before.len() <= CATALOG.len() && before.iter().map(name).eq(known.iter().copied())
 }
 
 fn too_many_results() -> SqlError {

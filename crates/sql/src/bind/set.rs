@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, new_empty_array};
+use arrow::array::{ArrayRef, BooleanArray, new_empty_array};
 use arrow::datatypes::Schema;
-use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use arrow::record_batch::RecordBatch;
 use sqlparser::ast::{Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Values};
 use thalweg_sql_exec::plan::{Column, JoinKind, Node, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
@@ -216,12 +216,14 @@ fn check_operator(op: SetOperator, quantifier: SetQuantifier, at: Option<Place>)
     Ok(())
 }
 
-/// Returns the plan of one row without columns.
+/// Returns the plan of one row with a column that has no name, since joins take rows with columns alone.
 pub(super) fn one_row() -> Result<Plan> {
-    let options = RecordBatchOptions::new().with_row_count(Some(1));
-    let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options);
+    let column = Column::plain("", SqlType::Boolean, false);
+    let schema = Schema::new(vec![column.of.field(&column.name, true)]);
+    let values: ArrayRef = Arc::new(BooleanArray::from(vec![true]));
+    let batch = RecordBatch::try_new(Arc::new(schema), vec![values]);
     let batch = batch.map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
-    Ok(Plan::new(Vec::new(), Node::Values(batch)))
+    Ok(Plan::new(vec![column], Node::Values(batch)))
 }
 
 /// Returns the place of the first result of a query whose place is known.

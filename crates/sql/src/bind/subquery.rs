@@ -22,7 +22,7 @@ use super::expression::Test;
 use super::relation::{Condition, OpenJoin, Source};
 use super::scope::{Base, Scope, reads_outer};
 use super::select::{Around, Selected};
-use super::syntax::without_brackets;
+use super::syntax::{said, without_brackets};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -133,17 +133,21 @@ impl Planner<'_> {
         let mut on = Vec::new();
         let mut is_known = true;
         for (place, value) in values.into_iter().enumerate() {
-            let value = self.bind(value, scope)?;
-            if reads_outer(&value) {
+            let typed = self.bind(value, scope)?;
+            if reads_outer(&typed) {
                 let message = "a column of the query around stands on the left of IN, which is not supported";
                 return Err(SqlError::new(Code::Unsupported, message).at(at));
             }
             let column = &queried.plan.columns[place];
-            is_known &= !value.is_nullable && !column.is_nullable;
-            let value = value.with_columns(&|place| Base::Outer as usize + place);
+            is_known &= !typed.is_nullable && !column.is_nullable;
+            let typed = typed.with_columns(&|place| Base::Outer as usize + place);
             let other = Typed::column(place, column.of.clone(), column.is_nullable);
-            let value = self.typing.compare(ComparisonOp::Eq, value, other);
-            on.push(Condition { value: value.map_err(|error| error.at(at))?, at });
+            let compared = self.typing.compare(ComparisonOp::Eq, typed, other);
+            let compared = compared.map_err(|error| SqlError {
+                message: format!("{} IN (..): {}", said(value), error.message),
+                ..error.at(at)
+            })?;
+            on.push(Condition { value: compared, at });
         }
         // NOT IN is FALSE or NULL, and not TRUE, where a comparison is NULL.
         let membership = if test.is_negated && !is_known && !on.is_empty() {
@@ -161,13 +165,15 @@ impl Planner<'_> {
 /// Conditions of a sub-query that read columns of the query around, on their way up through its clauses.
 pub(super) struct Pulled {
     conditions: Vec<Condition>,
-    /// For each condition, if there is a GROUP BY: the side that reads the sub-query, and the key that it is.
-    keys: Vec<(Typed, usize)>,
+    /// For each condition, if there is a GROUP BY: the side that reads the sub-query, if one does, and the key that it is.
+    keys: Vec<Option<(Typed, usize)>>,
+    /// Whether the sub-query is a value, so that it matters how often a row is there.
+    pub(super) is_value: bool,
 }
 
 impl Pulled {
-    pub(super) fn new(conditions: Vec<Condition>) -> Self {
-        Pulled { conditions, keys: Vec::new() }
+    pub(super) fn new(conditions: Vec<Condition>, is_value: bool) -> Self {
+        Pulled { conditions, keys: Vec::new(), is_value }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -181,19 +187,23 @@ impl Pulled {
     pub(super) fn demand_keys(&mut self) -> Result<Vec<Typed>> {
         let mut demanded = Vec::new();
         for condition in &self.conditions {
+            if !reads_inner(&condition.value) {
+                self.keys.push(None);
+                continue;
+            }
             let inner = inner_side(&condition.value).ok_or_else(|| {
                 let message = "a sub-query with GROUP BY compares with the query around it by = alone";
                 SqlError::new(Code::Unsupported, message).at(condition.at).help("write a join")
             })?;
             demanded.push(inner.clone());
-            self.keys.push((inner.clone(), 0));
+            self.keys.push(Some((inner.clone(), 0)));
         }
         Ok(demanded)
     }
 
     /// Notes which key each condition reads.
     pub(super) fn read_keys(&mut self, groups: &Groups<'_>) {
-        for (inner, key) in &mut self.keys {
+        for (inner, key) in self.keys.iter_mut().flatten() {
             *key = groups.key_of(inner).unwrap_or_default();
         }
     }
@@ -218,7 +228,7 @@ impl Pulled {
         let mut keys = self.keys.into_iter();
         let mut made = Vec::new();
         for Condition { value, at } in self.conditions {
-            let value = match keys.next() {
+            let value = match keys.next().flatten() {
                 Some((inner, key)) => {
                     let place = place_of(key);
                     let key = Typed::column(place, inner.of.clone(), inner.is_nullable);
@@ -238,6 +248,13 @@ impl Pulled {
         }
         made
     }
+}
+
+/// Returns whether a condition reads columns of the sub-query.
+fn reads_inner(condition: &Typed) -> bool {
+    let mut reads = false;
+    condition.columns(&mut |place| reads |= Base::Outer.of(place).is_none());
+    reads
 }
 
 /// Returns the side of `inner = outer` that reads columns of the sub-query alone; `None` for other conditions.

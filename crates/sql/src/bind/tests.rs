@@ -462,12 +462,21 @@ fn sub_queries_read_the_query_around() {
     tested("a IN (SELECT c FROM t AS s)", "UNKNOWN_COLUMN 1:36 ");
     tested("a > 1 OR a IN (SELECT a FROM t AS s)", "a INT");
     tested("a > (SELECT MAX(a) FROM t AS s WHERE s.b = t.b)", "a INT");
-    tested("a > (SELECT a FROM t AS s WHERE s.ts > t.ts)", "UNSUPPORTED 1:58 a sub-query that is a value compares");
+    tested(
+        "a > (SELECT a FROM t AS s WHERE s.ts > t.ts)",
+        "UNSUPPORTED 1:55 a sub-query that is a value compares",
+    );
     let outer = "belongs to an outer query, which is not supported here";
     tested(
         "a IN (SELECT a FROM t AS s WHERE s.a IN (SELECT x.a FROM t AS x WHERE x.b = t.b))",
         &format!("UNSUPPORTED 1:99 `t.b` {outer}"),
     );
-    tested("a IN (SELECT a FROM t AS s UNION SELECT t.a FROM t AS s)", &format!("UNSUPPORTED 1:63 `t.a` {outer}"));
-    tested("a IN (SELECT x.a FROM (SELECT t.a FROM t AS s) AS x)", &format!("UNSUPPORTED 1:53 `t.a` {outer}"));
+    tested(
+        "a IN (SELECT a FROM t AS s UNION SELECT t.a FROM t AS s)",
+        &format!("UNSUPPORTED 1:63 `t.a` {outer}"),
+    );
+    tested(
+        "a IN (SELECT x.a FROM (SELECT t.a FROM t AS s) AS x)",
+        &format!("UNSUPPORTED 1:53 `t.a` {outer}"),
+    );
 }

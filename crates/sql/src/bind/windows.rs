@@ -17,9 +17,9 @@ use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
-use super::names::{Names, Starred, Visible, unknown_column};
+use super::names::{Found, Names, Starred, Visible, ambiguous, unknown_column};
 use super::relation::Relation;
-use super::syntax::{check_name, not_supported, place};
+use super::syntax::{check_name, is_plain_call, not_supported, place};
 use crate::text::dialect::{TABLE_ARGUMENT, single_name};
 use crate::text::interval::MILLIS;
 
@@ -107,7 +107,12 @@ impl Planner<'_> {
         let table = of_input.columns.first().and_then(|column| column.table.clone());
         let mut visible = of_input.columns;
         let first = visible.len();
-        for name in ["window_start", "window_end", "window_time"] {
+        let own = ["window_start", "window_end", "window_time"];
+        if let Some(twice) = visible.iter().find(|column| own.contains(&&*column.name)) {
+            let error = SqlError::new(Code::Invalid, format!("there are two columns `{}`", twice.name));
+            return Err(error.help("name that of the table by AS"));
+        }
+        for name in own {
             visible.push(Visible { table: table.clone(), name: Arc::from(name) });
         }
         let star = of_input.star.into_iter().chain((first..first + 3).map(Starred::Column)).collect();
@@ -264,6 +269,7 @@ pub(super) fn assigned(input: Plan, spec: WindowSpec, time: usize, at: Option<Pl
 fn descriptor(argument: Option<&Expr>, names: &Names) -> Result<usize> {
     if let Some(Expr::Function(call)) = argument
         && call.name.to_string().eq_ignore_ascii_case("DESCRIPTOR")
+        && is_plain_call(call)
         && let FunctionArguments::List(list) = &call.args
         && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(column))] = &list.args[..]
     {
@@ -274,19 +280,22 @@ fn descriptor(argument: Option<&Expr>, names: &Names) -> Result<usize> {
 }
 
 fn column_of(column: &Expr, names: &Names) -> Result<usize> {
-    let name = match column {
-        Expr::Identifier(ident) => ident,
-        Expr::CompoundIdentifier(idents) => match idents.last() {
-            Some(ident) => ident,
-            None => return Err(SqlError::new(Code::Syntax, "a column is missing")),
-        },
+    let (name, found) = match column {
+        Expr::Identifier(name) => (name, names.find(&name.value)),
+        Expr::CompoundIdentifier(parts) if let [.., table, name] = &parts[..] => {
+            (name, names.find_in(&table.value, &name.value))
+        }
         _ => return Err(SqlError::new(Code::Syntax, format!("{column} is no column")).at(place(column))),
     };
     check_name(name)?;
-    let found = names.columns.iter().position(|column| *column.name == name.value);
-    found.ok_or_else(|| {
-        unknown_column(&name.value, names.columns.iter().map(|column| &*column.name)).at(place(column))
-    })
+    match found {
+        Found::Column(place) => Ok(place),
+        Found::Several | Found::Common(_) => Err(ambiguous(&name.value).at(place(column))),
+        Found::None => {
+            let known = names.columns.iter().map(|column| &*column.name);
+            Err(unknown_column(&name.value, known).at(place(column)))
+        }
+    }
 }
 
 /// Returns the length in milliseconds of an `INTERVAL ..` of days to seconds; `None` for other expressions.

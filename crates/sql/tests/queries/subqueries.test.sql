@@ -205,3 +205,18 @@ SELECT SUM((SELECT MAX(w) FROM u)) FROM t;
 
 --- error UNSUPPORTED
 a sub-query stands where it is not supported
+
+--- query distinct values of each key
+SELECT k, (SELECT DISTINCT u.k FROM u WHERE u.k = t.k) FROM t;
+
+--- changelog
++I,a,a
++I,b,b
++I,a,a
++I,c,NULL
+
+--- query a value without a table
+SELECT (SELECT MAX(w) FROM u), EXISTS (SELECT 1 FROM empty_u);
+
+--- changelog
++I,20,FALSE
