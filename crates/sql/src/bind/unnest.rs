@@ -245,3 +245,6 @@ fn reads_columns(value: &Typed) -> bool {
     value.columns(&mut |_| reads = true);
     reads
 }
+
+#[cfg(test)]
+mod tests;
