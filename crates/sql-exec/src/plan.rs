@@ -168,6 +168,23 @@ pub enum Node {
         /// row.
         forms: Vec<Vec<Typed>>,
     },
+    /// Emits each input row once for each element of an array or each entry of a map. The output columns are those of
+    /// the input, the parts of the element, and its position.
+    Unnest {
+        /// Input whose rows are emitted once for each element.
+        input: Box<Plan>,
+        /// Array or map, as an expression over the columns of the input.
+        value: Typed,
+        /// What happens to a row without elements: its array or map is NULL or empty.
+        kind: UnnestKind,
+        /// Indexes of the columns of the input that the output has.
+        kept: Vec<usize>,
+        /// Indexes of the parts of an element that the output has. The parts of a row in an array are its fields; those
+        /// of an entry of a map are its key and its value; any other element is its only part.
+        parts: Vec<usize>,
+        /// Whether the last output column is the position of the element, from 1 on (WITH ORDINALITY).
+        has_ordinality: bool,
+    },
     /// Emits each input row once for each of its windows; the window's start, end and time follow its
     /// columns.
     AssignWindows {
@@ -307,6 +324,15 @@ pub enum Node {
         /// until the input ends.
         ttl_ms: Option<i64>,
     },
+}
+
+/// What an UNNEST does with a row without elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnnestKind {
+    /// The row is not emitted, as by CROSS JOIN.
+    Inner,
+    /// The row is emitted once, padded with NULL, as by LEFT JOIN.
+    Left,
 }
 
 /// Frame of an OVER window: the rows before the current row that its aggregates cover, beside that row
@@ -456,6 +482,7 @@ macro_rules! inputs_of {
             Node::Scan { .. } | Node::Values(_) => Vec::new(),
             Node::Calc { input, .. }
             | Node::Expand { input, .. }
+            | Node::Unnest { input, .. }
             | Node::AssignWindows { input, .. }
             | Node::WindowAggregate { input, .. }
             | Node::Limit { input, .. }

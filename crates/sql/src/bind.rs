@@ -32,6 +32,7 @@ mod syntax;
 mod tables;
 mod types;
 mod typing;
+mod unnest;
 mod windows;
 
 use std::cell::{Cell, RefCell};

@@ -36,6 +36,7 @@ use super::rank::{Deduplicate, TopN, Wanted};
 use super::session::AssignSessions;
 use super::sort::Sort;
 use super::top_n::{Ranks, WindowTopN};
+use super::unnest::{Unnest, UnnestShape};
 use super::window::{Asked, AssignWindows, WindowAggregate};
 use crate::plan::changes::deduplication;
 use crate::plan::{AggregateCall, Column, Node, Plan, WindowSpec, Windowing};
@@ -152,6 +153,16 @@ impl<'a> Assembly<'a> {
             Node::Expand { input, forms } => {
                 let calc = Calc::new("expand", Vec::new(), forms.clone(), &plan.columns);
                 self.anybody(input, Box::new(calc))
+            }
+            Node::Unnest { input, value, kind, kept, parts, has_ordinality } => {
+                let shape = UnnestShape {
+                    value: value.clone(),
+                    kind: *kind,
+                    kept: kept.clone(),
+                    parts: parts.clone(),
+                    has_ordinality: *has_ordinality,
+                };
+                self.anybody(input, Box::new(Unnest::new(shape, &plan.columns)))
             }
             Node::AssignWindows { input, spec, time } => {
                 let zone = self.zone_of(&input.columns[*time].of);

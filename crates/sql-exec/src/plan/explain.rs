@@ -90,6 +90,14 @@ pub fn shown(plan: &Plan) -> Shown {
             details.push(("forms", forms.len().to_string()));
             "Expand"
         }
+        Node::Unnest { value, kind, has_ordinality, .. } => {
+            details.push(("of", show(value)));
+            details.push(("kind", format!("{kind:?}")));
+            if *has_ordinality {
+                details.push(("with", "ordinality".to_owned()));
+            }
+            "Unnest"
+        }
         Node::AssignWindows { spec, time, .. } => {
             details.push(("windows", windows(spec, &name_of)));
             details.push(("time", name_of(*time)));

@@ -632,8 +632,7 @@ fn unit_name(field: &DateTimeField) -> String {
 }
 
 /// Functions of Flink that are not supported here, without its window functions.
-const FLINKS_OWN: [&str; 10] = [
-    "UNNEST",
+const FLINKS_OWN: [&str; 9] = [
     "JSON_OBJECT",
     "JSON_ARRAY",
     "JSON_OBJECTAGG",
@@ -647,6 +646,9 @@ const FLINKS_OWN: [&str; 10] = [
 
 /// Returns the error for a name, in upper case, that no function has.
 pub(super) fn unknown_function(name: &str) -> SqlError {
+    if name == "UNNEST" {
+        return not_supported("UNNEST outside of FROM: write FROM t CROSS JOIN UNNEST(t.a) AS u (x)");
+    }
     if FLINKS_OWN.contains(&name) {
         return not_supported(name);
     }

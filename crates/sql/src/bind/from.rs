@@ -1,5 +1,5 @@
 //! FROM: tables, views, queries of WITH, sub-queries, window functions, and joins with their conditions and their common
-//! columns.
+//! columns. [`super::unnest`] plans UNNEST.
 //!
 //! Source: SQL:2016, 7.6 (table reference) and 7.10 (joined table).
 
@@ -23,6 +23,7 @@ use super::relation::{Condition, OpenJoin, Relation, Source, Version};
 use super::scope::Scope;
 use super::select::Around;
 use super::syntax::{is_plain_call, not_supported, place, place_of_expression, place_of_name, refuse_any};
+use super::unnest::{UnnestCall, is_unnest};
 use crate::catalog::{CATALOG, Entry};
 use crate::text::bounds::JOINS_MAX;
 use crate::text::dialect::last_name;
@@ -51,15 +52,19 @@ impl Planner<'_> {
         }
         let mut so_far: Option<Relation> = None;
         for joined in from {
-            let right = self.joined(joined, at, around)?;
             so_far = Some(match so_far {
-                None => right,
-                Some(left) => self.join(left, right, JoinKind::Inner, None, around)?,
+                None => self.joined(joined, at, around)?,
+                Some(left) if joined.joins.is_empty() => {
+                    self.with_factor(left, &joined.relation, JoinKind::Inner, None, at, around)?
+                }
+                Some(left) => {
+                    self.join(left, self.joined(joined, at, around)?, JoinKind::Inner, None, around)?
+                }
             });
         }
         let relation = match so_far {
             Some(relation) => relation,
-            None => Relation::of_plan(super::set::one_row()?, Names::default()),
+            None => Relation::of_plan(super::set::one_row()?, Names::of_one_row()),
         };
         match &relation.version {
             None => Ok(relation),
@@ -80,10 +85,27 @@ impl Planner<'_> {
         for join in &joined.joins {
             let at = place(&join.relation).or(at);
             let (kind, constraint) = kind_of(&join.join_operator).map_err(|error| error.at(at))?;
-            let right = self.factor(&join.relation, at, around)?;
-            left = self.join(left, right, kind, Some(constraint), around).map_err(|error| error.at(at))?;
+            left = self
+                .with_factor(left, &join.relation, kind, Some(constraint), at, around)
+                .map_err(|error| error.at(at))?;
         }
         Ok(left)
+    }
+
+    /// Joins a relation with a table that stands behind it. An UNNEST may read the columns before it.
+    fn with_factor(
+        &self,
+        left: Relation,
+        factor: &TableFactor,
+        kind: JoinKind,
+        constraint: Option<&JoinConstraint>,
+        at: Option<Place>,
+        around: Option<Around<'_>>,
+    ) -> Result<Relation> {
+        match UnnestCall::of(factor)? {
+            Some(call) => self.unnest(left, &call, kind, constraint),
+            None => self.join(left, self.factor(factor, at, around)?, kind, constraint, around),
+        }
     }
 
     fn factor(
@@ -93,6 +115,9 @@ impl Planner<'_> {
         around: Option<Around<'_>>,
     ) -> Result<Relation> {
         let at = place(factor).or(at);
+        if let Some(call) = UnnestCall::of(factor)? {
+            return self.unnest_alone(&call);
+        }
         match factor {
             TableFactor::Table {
                 name,
@@ -159,7 +184,10 @@ impl Planner<'_> {
                 let (plan, names) = written_out(plan, names);
                 Relation { source: Source::Plan(plan), names, version }.renamed(alias.as_ref())
             }
-            TableFactor::UNNEST { .. } => Err(not_supported("UNNEST").at(at)),
+            TableFactor::Function { name, .. } if is_unnest(name) => {
+                Err(not_supported("LATERAL before UNNEST: leave it out, UNNEST reads the columns before it")
+                    .at(at))
+            }
             TableFactor::Function { .. } => Err(not_supported("LATERAL TABLE(..)").at(at)),
             _ => Err(not_supported("this kind of table").at(at)),
         }
@@ -198,7 +226,7 @@ impl Planner<'_> {
     }
 
     /// Joins two relations. The columns of `right` come behind those of `left`. `constraint` is `None` for tables of a list.
-    fn join(
+    pub(super) fn join(
         &self,
         left: Relation,
         right: Relation,
@@ -206,22 +234,7 @@ impl Planner<'_> {
         constraint: Option<&JoinConstraint>,
         around: Option<Around<'_>>,
     ) -> Result<Relation> {
-        if let Some(version) = &left.version {
-            let error = SqlError::new(Code::Invalid, "a table as of a time stands on the right of a join");
-            return Err(error.at(version.place).help("turn the sides around"));
-        }
-        let width = left.source.columns().len();
-        if width + right.source.columns().len() > COLUMNS_MAX {
-            let message = format!("the tables of a FROM have more than {COLUMNS_MAX} columns");
-            return Err(SqlError::new(Code::Unsupported, message));
-        }
-        let mut tables: Vec<&str> =
-            right.names.columns.iter().filter_map(|column| column.table.as_deref()).collect();
-        tables.dedup();
-        if let Some(twice) = tables.into_iter().find(|table| left.names.has_table(table)) {
-            let error = SqlError::new(Code::Invalid, format!("two tables are called `{twice}`"));
-            return Err(error.help("name one of them by AS"));
-        }
+        left.check_left()?;
         let as_of = match &right.version {
             None => None,
             Some(version) => {
@@ -231,7 +244,37 @@ impl Planner<'_> {
         };
         // Conditions of a join read the columns as they are before rows are padded with NULL.
         let both: Vec<Column> = left.source.columns().iter().chain(right.source.columns()).cloned().collect();
-        let visible = left.names.columns.iter().chain(&right.names.columns).cloned().collect();
+        let (names, on) = self.joined_names([&left.names, &right.names], &both, kind, constraint, around)?;
+        let join = OpenJoin { on, as_of, ..OpenJoin::new(kind, left.source, right.source) };
+        Ok(Relation { source: Source::Join(Box::new(join)), names, version: None })
+    }
+
+    /// Returns the names of the columns of a join, and its conditions. `both` are the columns of the left side, then those
+    /// of the right one.
+    ///
+    /// # Errors
+    /// [`SqlError`] for the first fault of the constraint, and for two tables of one name.
+    pub(super) fn joined_names(
+        &self,
+        [left, right]: [&Names; 2],
+        both: &[Column],
+        kind: JoinKind,
+        constraint: Option<&JoinConstraint>,
+        around: Option<Around<'_>>,
+    ) -> Result<(Names, Vec<Condition>)> {
+        if left.columns.len() + right.columns.len() > COLUMNS_MAX {
+            let message = format!("the tables of a FROM have more than {COLUMNS_MAX} columns");
+            return Err(SqlError::new(Code::Unsupported, message));
+        }
+        let mut tables: Vec<&str> =
+            right.columns.iter().filter_map(|column| column.table.as_deref()).collect();
+        tables.dedup();
+        if let Some(twice) = tables.into_iter().find(|table| left.has_table(table)) {
+            let error = SqlError::new(Code::Invalid, format!("two tables are called `{twice}`"));
+            return Err(error.help("name one of them by AS"));
+        }
+        let width = left.columns.len();
+        let visible = left.columns.iter().chain(&right.columns).cloned().collect();
         let mut on = Vec::new();
         let mut common = Vec::new();
         let names: Vec<(&str, Option<Place>)> = match constraint {
@@ -239,17 +282,15 @@ impl Planner<'_> {
                 names.iter().filter_map(|name| Some((last_name(name)?.value.as_str(), place(name)))).collect()
             }
             Some(JoinConstraint::Natural) => {
-                natural(&left.names, &right.names).into_iter().map(|name| (name, None)).collect()
+                natural(left, right).into_iter().map(|name| (name, None)).collect()
             }
             _ => Vec::new(),
         };
         let padded =
             |value: Typed, is_padded: bool| Typed { is_nullable: value.is_nullable || is_padded, ..value };
         for (name, at) in &names {
-            let (from_left, hidden_left) =
-                side(name, &left.names, 0, &both).map_err(|error| error.at(*at))?;
-            let (from_right, hidden_right) =
-                side(name, &right.names, width, &both).map_err(|error| error.at(*at))?;
+            let (from_left, hidden_left) = side(name, left, 0, both).map_err(|error| error.at(*at))?;
+            let (from_right, hidden_right) = side(name, right, width, both).map_err(|error| error.at(*at))?;
             let value = self.typing.compare(ComparisonOp::Eq, from_left.clone(), from_right.clone());
             on.push(Condition { value: value.map_err(|error| error.at(*at))?, at: *at });
             let value = match kind {
@@ -293,8 +334,8 @@ impl Planner<'_> {
             common.extend(added);
             (own, leading)
         };
-        let (of_left, leading) = kept(&left.names, 0, kind.keeps_right());
-        let (of_right, leading_right) = kept(&right.names, width, kind.keeps_left());
+        let (of_left, leading) = kept(left, 0, kind.keeps_right());
+        let (of_right, leading_right) = kept(right, width, kind.keeps_left());
         let leading = match constraint {
             // Common columns of a later table of a list come before the earlier tables.
             None => {
@@ -313,7 +354,7 @@ impl Planner<'_> {
         let names = Names::with_common(visible, common, star, leading);
         if let Some(JoinConstraint::On(condition)) = constraint {
             let outer = around.map(|around| around.outer(true));
-            let scope = Scope { outer, ..Scope::new(&names, &both) };
+            let scope = Scope { outer, ..Scope::new(&names, both) };
             let mut terms = Vec::new();
             flatten(condition, &BinaryOperator::And, &mut terms);
             for term in terms {
@@ -321,8 +362,7 @@ impl Planner<'_> {
                 on.push(Condition { value, at: place_of_expression(term) });
             }
         }
-        let join = OpenJoin { on, as_of, ..OpenJoin::new(kind, left.source, right.source) };
-        Ok(Relation { source: Source::Join(Box::new(join)), names, version: None })
+        Ok((names, on))
     }
 }
 

@@ -89,6 +89,11 @@ impl Names {
         Names { columns, common, star, leading, hidden, by_name }
     }
 
+    /// Returns the names of the one row that a SELECT without FROM reads: its only column has no name, and `*` leaves it out.
+    pub(super) fn of_one_row() -> Self {
+        Names::with_common(vec![Visible { table: None, name: Arc::from("") }], Vec::new(), Vec::new(), 0)
+    }
+
     /// Returns names of columns that belong to one table, or to a sub-query without a name.
     pub(super) fn of_table<'a>(table: Option<&str>, columns: impl IntoIterator<Item = &'a str>) -> Self {
         let table: Option<Arc<str>> = table.map(Arc::from);
@@ -150,7 +155,7 @@ impl Names {
             return SqlError::new(Code::UnknownTable, format!("no table is called `{table}` here"))
                 .help(help);
         }
-        unknown_column(name, self.columns.iter().map(|column| &*column.name))
+        unknown_column(name, self.columns.iter().map(|column| &*column.name).filter(|name| !name.is_empty()))
     }
 }
 

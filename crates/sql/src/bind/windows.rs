@@ -54,7 +54,7 @@ impl Planner<'_> {
         };
         let Some((names, least)) = parameters(&function) else {
             if function == "UNNEST" {
-                return Err(not_supported("UNNEST"));
+                return Err(not_supported("UNNEST within TABLE(..): write CROSS JOIN UNNEST(t.a) AS u (x)"));
             }
             let error =
                 SqlError::new(Code::UnknownFunction, format!("there is no table function {function}"));
