@@ -145,7 +145,7 @@ pub fn assemble(
 
 /// Returns whether all tables that a job reads come to an end.
 fn is_bounded(job: &Job) -> bool {
-    job.parts.iter().all(|part| changelog::ends(&part.plan))
+    job.parts.iter().all(|part| part.plan.ends())
 }
 
 /// Sink for a query without a target table: writes each row as it arrives, as comma-separated values below a

@@ -27,7 +27,7 @@ use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumn};
 
-use crate::bind::{Answers, Binder, Views, declare, result_place};
+use crate::bind::{Answers, Binder, Views, declare, kept_for_ever, result_place};
 use crate::catalog::{Catalog, Entry, View, check_parts};
 use crate::text::script::{self, Insert, Placed, Statement};
 
@@ -80,6 +80,8 @@ pub struct Job {
     pub place: Place,
     /// Settings in force where the statement of the job stands in the text.
     pub settings: Settings,
+    /// Warnings about the job, in the order of the text: each operator that keeps its state for as long as rows come.
+    pub warnings: Vec<SqlError>,
 }
 
 /// One plan of a job and the table into which its rows go.
@@ -100,7 +102,7 @@ pub struct Settings {
     /// Time zone of the session: the setting `table.local-time-zone`.
     pub zone: Tz,
     /// Processing time for which operators without a window keep the state of a key after its last row: the
-    /// setting `table.exec.state.ttl`. `None` keeps state forever.
+    /// setting `table.exec.state.ttl`. `None` keeps state forever, and each such operator gives a warning.
     pub state_ttl: Option<Duration>,
     /// Whether answers come out while input comes or at its end: the setting `execution.runtime-mode`.
     pub mode: RuntimeMode,
@@ -256,18 +258,8 @@ impl Session {
                 // VIEW and not later.
                 let context = self.context()?;
                 let binder = self.binder(&context, self.answers(false)?)?;
-                let plan = match binder.query(&query) {
-                    Ok(plan) => Some(plan),
-                    // State without a bound is not an error of the view: the query that reads the view may
-                    // supply the bound. For example, a temporal join with the view's rows as versions needs
-                    // no time to live.
-                    Err(error) if error.code == Code::UnboundedState => None,
-                    Err(error) => return Err(error),
-                };
-                if let Some(plan) = plan
-                    && !columns.is_empty()
-                    && columns.len() != plan.columns.len()
-                {
+                let plan = binder.query(&query)?;
+                if !columns.is_empty() && columns.len() != plan.columns.len() {
                     let message = format!(
                         "the view `{}` names {} columns, and its query has {}",
                         name.name,
@@ -381,7 +373,12 @@ impl Session {
             .setting("pipeline.name")
             .map(str::to_owned)
             .unwrap_or_else(|| format!("{kind}-{}", place.line));
-        Ok(Job { name, parts, place, settings: self.known_settings()? })
+        let mut warnings: Vec<SqlError> =
+            parts.iter().flat_map(|part| kept_for_ever(&part.plan, part.place)).collect();
+        // Several parts may read one view.
+        let mut seen = HashSet::new();
+        warnings.retain(|warning| seen.insert((warning.place, warning.message.clone())));
+        Ok(Job { name, parts, place, settings: self.known_settings()?, warnings })
     }
 
     fn inserts(&self, inserts: &[Insert], place: Place) -> Result<Job, SqlError> {

@@ -141,6 +141,9 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<End> {
     let (_, actions) = script.plan()?;
     let mut jobs = Vec::new();
     for action in actions {
+        if let Action::Run(job) | Action::Explain(job) = &action {
+            job.warnings.iter().for_each(|warning| told.warned(&script, warning));
+        }
         match action {
             Action::Run(job) => jobs.push(job),
             Action::Explain(job) => told.explained(&script, &job)?,

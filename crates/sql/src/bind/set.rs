@@ -56,14 +56,7 @@ impl Planner<'_> {
         let plan = match op {
             SetOperator::Union => {
                 let union = self.union(left, right).map_err(|error| error.at(of_right))?;
-                if quantifier == SetQuantifier::All {
-                    union
-                } else {
-                    let plan = self.distinct(union, at)?;
-                    let help = "write UNION ALL, or select window_start and window_end of a window function";
-                    self.check_bound(&plan, "UNION without ALL", help).map_err(|error| error.at(at))?;
-                    plan
-                }
+                if quantifier == SetQuantifier::All { union } else { self.distinct(union, at)? }
             }
             SetOperator::Intersect => self.halved(left, right, JoinKind::Semi, at)?,
             SetOperator::Except | SetOperator::Minus => self.halved(left, right, JoinKind::Anti, at)?,
@@ -74,8 +67,6 @@ impl Planner<'_> {
     /// Plans the rows of the left query which the right one has (a semi join) or lacks (an anti join), each once.
     fn halved(&self, left: Plan, right: Plan, kind: JoinKind, at: Option<Place>) -> Result<Plan> {
         let left = self.distinct(left, at)?;
-        let help = "select window_start and window_end of a window function";
-        self.check_bound(&left, "DISTINCT without a window", help).map_err(|error| error.at(at))?;
         let width = left.columns.len();
         let pairs = left.identity().into_iter().zip(right.identity());
         let mut on = Vec::with_capacity(width);
