@@ -55,7 +55,7 @@ use thalweg_sql_tables::table::{Table, TableColumnKind};
 
 use crate::catalog::Entry;
 use crate::job::write_row;
-use crate::session::{Action, Job, RuntimeMode, Session};
+use crate::session::{Action, Job, Session};
 use codes::CODES;
 
 /// Processing time at which every run of a test case begins. The clock stands still, so that no result
@@ -608,8 +608,8 @@ fn run_job(
         );
         plans.push((&part.plan, Ending { name: "result".to_owned(), sink }));
     }
-    let is_batch = job.settings.mode == RuntimeMode::Batch;
-    if let Err(error) = Assembly::assemble(&query, &context, world, &Tally::default(), is_batch, plans) {
+    let timing = job.settings.timing();
+    if let Err(error) = Assembly::assemble(&query, &context, world, &Tally::default(), timing, plans) {
         return Ok(Err(told(&error)));
     }
     let mut builder = Engine::builder()

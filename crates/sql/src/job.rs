@@ -24,7 +24,7 @@ use thalweg_sql_tables::deliver::{TableSink, Tally};
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use crate::bind::changelog::{self, Accepts, Changes, changes};
-use crate::session::{Job, RuntimeMode};
+use crate::session::Job;
 
 /// Limits of an edge that carries batches of rows: at most 32 batches of up to 4,096 rows and, unless one row
 /// is larger, 256 KiB each.
@@ -138,8 +138,7 @@ pub fn assemble(
         let name = if part.into.is_some() { format!("{name}-sink") } else { name };
         plans.push((&part.plan, Ending { name, sink }));
     }
-    let is_batch = job.settings.mode == RuntimeMode::Batch;
-    Assembly::assemble(&query, &context, world, &tally, is_batch, plans)?;
+    Assembly::assemble(&query, &context, world, &tally, job.settings.timing(), plans)?;
     Ok(Assembled { query, tally, end: world.end.clone() })
 }
 

@@ -16,6 +16,7 @@ use chrono_tz::Tz;
 use sqlparser::ast;
 use thalweg::scheduling::policy;
 use thalweg_model::Clock;
+use thalweg_sql_exec::exec::run::Timing;
 use thalweg_sql_exec::plan::{Column, Node, Plan, Role, prune::prune, steady};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::Context;
@@ -106,6 +107,9 @@ pub struct Settings {
     pub state_ttl: Option<Duration>,
     /// Whether answers come out while input comes or at its end: the setting `execution.runtime-mode`.
     pub mode: RuntimeMode,
+    /// Processing time without rows after which a table does not hold back watermarks: the setting
+    /// `table.exec.source.idle-timeout`. `None` for never. Tables may have an option that precedes it.
+    pub idle_timeout: Option<Duration>,
     /// Name of the scheduling policy: the setting `thalweg.policy`.
     pub policy: Option<String>,
     /// Number of worker threads: the setting `thalweg.workers`.
@@ -147,10 +151,11 @@ impl RuntimeMode {
 
 /// Setting keys that have a meaning in this crate. Other keys of Flink are ignored silently, as Flink ignores
 /// the keys that begin with `thalweg`.
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "execution.runtime-mode",
     "table.local-time-zone",
     "table.exec.state.ttl",
+    "table.exec.source.idle-timeout",
     "pipeline.name",
     "thalweg.policy",
     "thalweg.workers",
@@ -412,6 +417,11 @@ impl Session {
 }
 
 impl Settings {
+    /// Returns how the tables of a job with these settings give watermarks.
+    pub(crate) fn timing(&self) -> Timing {
+        Timing { is_batch: self.mode == RuntimeMode::Batch, idle_timeout: self.idle_timeout }
+    }
+
     /// Reads the settings of a session from their texts; a key without a value has its default.
     fn of<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Result<Self, SqlError> {
         let wrong = |key: &str, value: &str, wanted: &str| {
@@ -462,6 +472,8 @@ impl Settings {
             // A time to live of 0 ms keeps state forever, as in Flink.
             state_ttl: span("table.exec.state.ttl")?.filter(|ttl| !ttl.is_zero()),
             mode,
+            // A time-out of 0 ms is none, as in Flink.
+            idle_timeout: span("table.exec.source.idle-timeout")?.filter(|timeout| !timeout.is_zero()),
             policy,
             workers,
             latency_target,
