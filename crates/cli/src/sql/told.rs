@@ -91,6 +91,17 @@ impl Told {
         }
     }
 
+    /// Prints a warning about a job that runs.
+    pub fn warned_of_job(&self, job: &str, code: &str, message: &str) {
+        self.clear();
+        match self.shape {
+            Shape::Text => console::warning(&format!("{job}: {code}: {message}")),
+            Shape::Json => {
+                WrongObject { job: Some(job), code: Some(code), ..WrongObject::new(message) }.warn()
+            }
+        }
+    }
+
     /// Prints the results of a job that has ended, as text or as an object.
     pub fn ended(&self, text: &str, object: &impl Serialize) {
         self.clear();
