@@ -691,6 +691,9 @@ mod tests {
                 code.chars().all(|letter| letter.is_ascii_uppercase() || matches!(letter, '_' | '0'..='9'))
             })
             .collect();
+        // A case cannot expect a warning.
+        let warnings = ["UNBOUNDED_STATE", "STATE_NEAR_LIMIT"];
+        let listed: Vec<&str> = listed.into_iter().filter(|code| !warnings.contains(code)).collect();
         CODES.iter().for_each(|code| assert!(listed.contains(code), "{code} is not in the manual"));
         listed.iter().for_each(|code| assert!(CODES.contains(code), "{code} is in the manual alone"));
     }
