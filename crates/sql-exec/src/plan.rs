@@ -16,6 +16,7 @@ use arrow::record_batch::RecordBatch;
 use thalweg_sql_functions::aggregates::{AggregateFunction, BoundAggregate};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::Place;
 use thalweg_sql_tables::table::Table;
 
@@ -529,6 +530,14 @@ impl Plan {
             let plan = open.pop()?;
             open.extend(plan.inputs().into_iter().rev());
             Some(plan)
+        })
+    }
+
+    /// Returns whether all tables that the plan reads come to an end.
+    pub fn ends(&self) -> bool {
+        self.walk().all(|part| match &part.node {
+            Node::Scan { table, .. } => check_source(table).is_ok_and(|abilities| abilities.is_bounded),
+            _ => true,
         })
     }
 

@@ -18,6 +18,7 @@ mod from;
 mod group;
 mod group_windows;
 mod join;
+mod kept;
 mod names;
 mod order;
 mod over;
@@ -55,6 +56,7 @@ use syntax::{check_name, not_supported, place, place_of_name, refuse_any};
 use typing::Typing;
 
 pub use expression::cast_for_insert;
+pub use kept::kept_for_ever;
 pub use names::NamesOnce;
 pub use select::RESULTS_MAX;
 pub use set::result_place;
@@ -80,8 +82,7 @@ pub struct Binder<'a> {
     /// Time zone and clock for functions.
     pub context: &'a Context,
     /// How long operators without a window keep state after it was last written, in milliseconds of processing time.
-    /// If it is `None`, such operators are refused unless their input ends, except for OVER, which then keeps state
-    /// forever.
+    /// If it is `None`, they keep it until their input ends, and forever if it does not.
     pub state_ttl_ms: Option<i64>,
     /// The form of the answer: changes as they come, or final rows.
     pub answers: Answers,
@@ -108,11 +109,6 @@ pub const PLAN_NODES_MAX: usize = 10_000;
 pub const PLAN_DEPTH_MAX: usize = 1_000;
 
 impl Binder<'_> {
-    /// Returns whether the input of a plan ends. In batch mode each input must.
-    fn ends(&self, plan: &Plan) -> bool {
-        self.answers == Answers::Final || changelog::ends(plan)
-    }
-
     /// Returns the plan of a query.
     ///
     /// # Errors

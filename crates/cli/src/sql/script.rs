@@ -242,6 +242,11 @@ impl Script {
 
     /// Converts an error in the SQL to one that shows the file, or the text of `-e`, with its line.
     pub fn wrong(&self, error: &SqlError) -> anyhow::Error {
+        self.shown(error).into()
+    }
+
+    /// Converts an error or a warning about the SQL to one that shows the file, or the text of `-e`, with its line.
+    pub fn shown(&self, error: &SqlError) -> Wrong {
         let mut error = error.masked(&self.text);
         let mut of = &self.pieces[0];
         if let Some(place) = error.place {
@@ -249,7 +254,7 @@ impl Script {
             (of, error.place) = (piece, Some(place));
         }
         let shown = error.show(&of.name, &of.text);
-        Wrong { shown, name: of.name.clone(), error }.into()
+        Wrong { shown, name: of.name.clone(), error }
     }
 }
 

@@ -12,14 +12,13 @@ use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Ident, ObjectName, ObjectNamePart, OrderBy, Select, SelectFlavor,
     SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
-use thalweg_sql_exec::plan::{Column, Node, Plan, Role};
+use thalweg_sql_exec::plan::{Column, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
 use super::aggregate::{has_keys, keys_of};
 use super::attached::Attached;
-use super::changelog::unbounded;
 use super::expression::flatten;
 use super::names::{Names, NamesOnce, Starred};
 use super::order::Order;
@@ -262,8 +261,6 @@ impl Planner<'_> {
         let pulled = pulled.exposed(&plan, &mut values, &mut columns);
         let plan = if is_distinct {
             let plan = self.distinct(plan.project(values, columns), first)?;
-            let help = "select window_start and window_end of a window function";
-            self.check_bound(&plan, "DISTINCT without a window", help).map_err(|error| error.at(first))?;
             self.sorted_results(plan, sort)?
         } else {
             self.sorted(plan, values, columns, sort)?
@@ -396,15 +393,6 @@ impl Planner<'_> {
             },
         };
         Ok(Output { value, name: name.to_owned(), is_proctime: false, at })
-    }
-
-    /// Refuses a DISTINCT whose state would grow without bound. One whose columns include those of a window is an
-    /// aggregate per window, which needs no time to live.
-    pub(super) fn check_bound(&self, distinct: &Plan, what: &str, help: &str) -> Result<()> {
-        let is_unbounded = matches!(distinct.node, Node::Group { .. })
-            && self.binder.state_ttl_ms.is_none()
-            && !self.binder.ends(distinct);
-        if is_unbounded { Err(unbounded(what, help)) } else { Ok(()) }
     }
 }
 

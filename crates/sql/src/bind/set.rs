@@ -68,8 +68,6 @@ impl Planner<'_> {
         }
         if op == SetOperator::Union && is_distinct {
             so_far = self.distinct(so_far, at)?;
-            let help = "write UNION ALL, or select window_start and window_end of a window function";
-            self.check_bound(&so_far, "UNION without ALL", help).map_err(|error| error.at(at))?;
         }
         Ok(Queried { plan: so_far, names })
     }
@@ -77,8 +75,6 @@ impl Planner<'_> {
     /// Plans the rows of the left query which the right one has (a semi join) or lacks (an anti join), each once.
     fn halved(&self, left: Plan, right: Plan, kind: JoinKind, at: Option<Place>) -> Result<Plan> {
         let left = self.distinct(left, at)?;
-        let help = "select window_start and window_end of a window function";
-        self.check_bound(&left, "DISTINCT without a window", help).map_err(|error| error.at(at))?;
         let width = left.columns.len();
         let pairs = left.identity().into_iter().zip(right.identity());
         let mut on = Vec::with_capacity(width);

@@ -131,8 +131,8 @@ JOIN
   (SELECT TUMBLE_START(ts, INTERVAL '10' MINUTE) AS s, COUNT(*) AS n FROM Bid WHERE item = 'C' GROUP BY TUMBLE(ts, INTERVAL '10' MINUTE)) AS b
 ON a.s = b.s;
 
---- error UNBOUNDED_STATE
-a join
+--- changelog
++I,2020-04-15 08:00:00.000,2,1
 
 --- query windows of instants
 SELECT k, TUMBLE_START(ts, INTERVAL '1' MINUTE), TUMBLE_END(ts, INTERVAL '1' MINUTE), COUNT(*)

@@ -171,25 +171,6 @@ fn filters_split_updates() {
 }
 
 #[test]
-fn without_a_time_to_live_state_has_no_bound() {
-    let check = |query: &str, column: usize, expected: &str| {
-        let error = planned(query, None).unwrap_err();
-        let expected = format!(
-            "line 1, column {column}: {expected}, or set how long: SET 'table.exec.state.ttl' = '1 h'"
-        );
-        assert_eq!((error.code, error.to_string()), (Code::UnboundedState, expected), "{query}");
-    };
-    let group = "GROUP BY without a window remembers rows without bound; group by window_start and window_end of a window function";
-    check("SELECT k, COUNT(*) FROM T GROUP BY k", 36, group);
-    check("SELECT MAX(v) FROM T", 8, group);
-    let distinct = "DISTINCT without a window remembers rows without bound; select window_start and window_end of a window function";
-    check("SELECT DISTINCT k FROM T", 17, distinct);
-    let rank = "ROW_NUMBER without a window remembers rows without bound; partition by window_start and window_end of a window function";
-    check(&ranked("PARTITION BY k ORDER BY v", "id", "rn <= 2"), 27, rank);
-    check(&ranked("PARTITION BY k ORDER BY ts", "id", "rn = 1"), 27, rank);
-}
-
-#[test]
 fn sinks_say_what_they_take() {
     let check = |query: &str, accepts, expected: &str| {
         let plan = planned(query, HOUR).unwrap();

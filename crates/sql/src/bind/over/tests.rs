@@ -244,21 +244,3 @@ fn what_streams_do_not_have_is_refused() {
          time, or say how many are wanted: WHERE row_number <= 10",
     );
 }
-
-/// What is remembered for ever is said, and a time to live ends it.
-#[test]
-fn unbounded_state_is_said() {
-    let check = |calls: &str, ttl_ms, expected: &[&str]| {
-        let plan = planned(&format!("SELECT id, {calls} FROM T"), ttl_ms).unwrap();
-        assert_eq!(crate::bind::changelog::remembered_for_ever(&plan), expected, "{calls}");
-    };
-    check("SUM(v) OVER (ORDER BY ts)", None, &[]);
-    check("SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE INTERVAL '1' DAY PRECEDING)", None, &[]);
-    check("SUM(v) OVER (PARTITION BY k ORDER BY ts)", Some(1), &[]);
-    let expected =
-        "OVER remembers the last 2 rows of each (k, id) for ever: SET 'table.exec.state.ttl' = '1 d'";
-    check("SUM(v) OVER (PARTITION BY k, id ORDER BY ts ROWS 2 PRECEDING)", None, &[expected]);
-    let expected =
-        "OVER remembers one set of results of each (k) for ever: SET 'table.exec.state.ttl' = '1 d'";
-    check("SUM(v) OVER (PARTITION BY k ORDER BY ts)", None, &[expected]);
-}
