@@ -1,7 +1,7 @@
 //! From syntax trees to plans, in one pass: names, types by Flink's rules, and streams.
 //!
 //! ```text
-//!   query -> from, join (relations) -> select, aggregate, over, order, set (operators) -> changelog (bounds of state) -> Plan
+//!   query -> from, join, unnest (relations) -> select, aggregate, over, order, set (operators) -> changelog (bounds of state) -> Plan
 //!                        expression, typing, scope, names: in every clause
 //! ```
 //!
