@@ -8,6 +8,8 @@ pub mod bounds;
 pub mod ddl;
 pub mod dialect;
 pub mod interval;
+mod json;
+mod literals;
 pub mod reserved;
 pub mod script;
 mod tokens;

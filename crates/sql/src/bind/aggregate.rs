@@ -369,9 +369,8 @@ impl Planner<'_> {
     /// Returns a call of GROUPING: a number with a bit for each argument, the first one's bit the highest. The bit is 1
     /// if the grouping set of the row leaves that key out.
     pub(super) fn grouping(&self, arguments: &[&Expr], scope: &Scope<'_>) -> Result<Typed> {
-        let groups = scope.groups.filter(|groups| groups.sets.is_some()).ok_or_else(|| {
-            SqlError::new(Code::Invalid, "GROUPING stands where there are no grouping sets")
-                .help("write GROUP BY GROUPING SETS, CUBE or ROLLUP")
+        let groups = scope.groups.ok_or_else(|| {
+            SqlError::new(Code::Invalid, "GROUPING stands where there are no groups").help("write GROUP BY")
         })?;
         let number = groups.keys.len();
         let keys: Vec<usize> = (0..number).filter(|key| !is_of_window(&groups.columns[*key].role)).collect();
@@ -381,8 +380,12 @@ impl Planner<'_> {
                 .bind(argument, scope)?
                 .as_column()
                 .and_then(|place| keys.iter().position(|key| *key == place))
-                .ok_or_else(|| SqlError::new(Code::Invalid, "GROUPING takes keys of the grouping sets"))?;
+                .ok_or_else(|| SqlError::new(Code::Invalid, "GROUPING takes keys of GROUP BY"))?;
             bits.push(keys.len() - 1 - key);
+        }
+        if groups.sets.is_none() {
+            // A GROUP BY without grouping sets leaves no key out.
+            return Ok(Typed::literal(ScalarValue::Int64(Some(0)), SqlType::BigInt));
         }
         let bits: Arc<[usize]> = bits.into();
         let call = Call::Grouping(Arc::clone(&bits));

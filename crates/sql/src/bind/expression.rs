@@ -6,8 +6,8 @@
 
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Subscript, TrimWhereField, UnaryOperator,
-    Value, ValueWithSpan,
+    FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, NullTreatment, Query,
+    Subscript, TrimWhereField, UnaryOperator, Value, ValueWithSpan,
 };
 use thalweg_sql_functions::aggregates::{aggregate, aggregates};
 use thalweg_sql_functions::expression::{Expression, State, Typed};
@@ -133,7 +133,11 @@ impl Planner<'_> {
                 let is_try = match kind {
                     CastKind::Cast => false,
                     CastKind::TryCast => true,
-                    _ => return Err(not_supported("`::`: write CAST(.. AS ..)")),
+                    _ => {
+                        return Err(not_supported(
+                            "`::`: write CAST(.. AS ..), because Flink has no `::` either",
+                        ));
+                    }
                 };
                 let to = type_of(data_type)?;
                 // The type `INT ARRAY` means the same as `ARRAY<INT>`.
@@ -155,7 +159,9 @@ impl Planner<'_> {
                 arguments.extend(self.bind_all(substring_for.as_deref(), scope)?);
                 self.typing.named_function("SUBSTRING", arguments)
             }
-            Expr::Trim { trim_characters: Some(_), .. } => Err(not_supported("TRIM(text, characters)")),
+            Expr::Trim { trim_characters: Some(_), .. } => {
+                Err(not_supported("TRIM(text, characters): write TRIM(BOTH characters FROM text) or BTRIM"))
+            }
             Expr::Trim { trim_where, trim_what, expr, trim_characters: None } => {
                 let name = match trim_where {
                     None | Some(TrimWhereField::Both) => "TRIM_BOTH",
@@ -478,7 +484,9 @@ impl Planner<'_> {
         if *parameters != FunctionArguments::None || *uses_odbc_syntax {
             return Err(not_supported("a function call of this form"));
         }
-        if null_treatment.is_some() {
+        // Aggregates are computed as they are with RESPECT NULLS, whether it is written or not.
+        let respects = matches!(null_treatment, Some(NullTreatment::RespectNulls)) || respects_nulls(args);
+        if null_treatment.is_some() && !respects {
             return Err(not_supported("IGNORE NULLS"));
         }
         if !within_group.is_empty() {
@@ -509,6 +517,9 @@ impl Planner<'_> {
         }
         if functions::function(&name).is_none() {
             return Err(unknown_function(&name));
+        }
+        if respects {
+            return Err(SqlError::new(Code::Invalid, format!("{name} takes no RESPECT NULLS")));
         }
         if let FunctionArguments::List(list) = args
             && list.duplicate_treatment.is_some()
@@ -590,7 +601,7 @@ fn arguments_of<'a>(name: &str, arguments: &'a FunctionArguments) -> Result<Vec<
         }
         FunctionArguments::List(list) => list,
     };
-    if !list.clauses.is_empty() {
+    if !list.clauses.is_empty() && !respects_nulls(arguments) {
         return Err(not_supported("a clause within the arguments of a function"));
     }
     let is_all = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
@@ -610,6 +621,17 @@ fn arguments_of<'a>(name: &str, arguments: &'a FunctionArguments) -> Result<Vec<
             .help("all rows are counted by COUNT(*), and nothing else takes `*`")),
     };
     list.args.iter().map(value).collect()
+}
+
+/// Returns whether RESPECT NULLS is the only clause within the brackets of a call.
+fn respects_nulls(arguments: &FunctionArguments) -> bool {
+    match arguments {
+        FunctionArguments::List(list) => matches!(
+            &list.clauses[..],
+            [FunctionArgumentClause::IgnoreOrRespectNulls(NullTreatment::RespectNulls)]
+        ),
+        _ => false,
+    }
 }
 
 /// Collects the terms of a chain of ANDs or ORs, from left to right.
@@ -632,17 +654,7 @@ fn unit_name(field: &DateTimeField) -> String {
 }
 
 /// Functions of Flink that are not supported here, without its window functions.
-const FLINKS_OWN: [&str; 9] = [
-    "JSON_OBJECT",
-    "JSON_ARRAY",
-    "JSON_OBJECTAGG",
-    "JSON_LENGTH",
-    "TYPEOF",
-    "CURRENT_WATERMARK",
-    "CURRENT_DATABASE",
-    "LEAD",
-    "NTILE",
-];
+const FLINKS_OWN: [&str; 4] = ["JSON_LENGTH", "CURRENT_WATERMARK", "LEAD", "NTILE"];
 
 /// Returns the error for a name, in upper case, that no function has.
 pub(super) fn unknown_function(name: &str) -> SqlError {

@@ -63,7 +63,11 @@ impl Asked {
     pub(super) fn needs_limit(self, (skip, fetch): (u64, u64), is_correlated: bool) -> Result<bool> {
         let message = match self {
             Asked::Exists if skip == 0 && fetch > 0 => return Ok(false),
-            Asked::Exists => "LIMIT and OFFSET within EXISTS are not supported",
+            // LIMIT 0 lets no row pass, whatever the row of the query around.
+            Asked::Exists if fetch == 0 || !is_correlated => return Ok(true),
+            Asked::Exists => {
+                "LIMIT and OFFSET within EXISTS are not supported where it speaks of the outer query"
+            }
             Asked::In | Asked::Scalar if !is_correlated => return Ok(true),
             Asked::Scalar => {
                 "LIMIT and OFFSET within a sub-query that speaks of the outer query are not supported"

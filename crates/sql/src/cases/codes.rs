@@ -2,7 +2,7 @@
 //! file, so that a misspelt code is found.
 
 /// Error codes that a test case may expect, in the order in which the manual lists them.
-pub(super) const CODES: [&str; 50] = [
+pub(super) const CODES: [&str; 51] = [
     "SYNTAX",
     "UNKNOWN_TABLE",
     "UNKNOWN_COLUMN",
@@ -21,6 +21,7 @@ pub(super) const CODES: [&str; 50] = [
     "UNSUPPORTED_PATTERN",
     "BAD_BOUND",
     "BAD_ARGUMENT",
+    "BAD_JSON",
     "NOT_ONE_ELEMENT",
     "NOT_ONE_ROW",
     "UNKNOWN_CHARSET",
