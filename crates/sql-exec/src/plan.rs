@@ -176,7 +176,7 @@ pub enum Node {
         input: Box<Plan>,
         /// Array or map, as an expression over the columns of the input.
         value: Typed,
-        /// What happens to a row without elements: its array or map is NULL or empty.
+        /// Fate of a row without elements, whose array or map is NULL or empty.
         kind: UnnestKind,
         /// Indexes of the columns of the input that the output has.
         kept: Vec<usize>,
@@ -327,7 +327,7 @@ pub enum Node {
     },
 }
 
-/// What an UNNEST does with a row without elements.
+/// Fate of a row without elements at an UNNEST.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnnestKind {
     /// The row is not emitted, as by CROSS JOIN.

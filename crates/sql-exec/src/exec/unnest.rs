@@ -47,7 +47,7 @@ const COPIES_BYTES_MAX: usize = BATCH_BYTES_MAX;
 pub struct UnnestShape {
     /// Array or map, as an expression over the columns of the input.
     pub value: Typed,
-    /// What happens to a row without elements.
+    /// Fate of a row without elements.
     pub kind: UnnestKind,
     /// Indexes of the columns of the input that the output has.
     pub kept: Vec<usize>,
@@ -328,15 +328,15 @@ impl BatchOperator for Unnest {
                 self.shape.open(batch.clone(), &self.accounts)
             });
             match opened {
-                Ok(open) => {
-                    self.count(&open);
-                    self.open = Some(open);
-                }
                 Err(error) if error.code == RESULT_TOO_LONG && rows > 1 => {
                     let (first, rest) = batch.split(rows / 2);
                     self.left.extend([rest, first]);
                 }
                 Err(error) => return Err(error),
+                Ok(open) => {
+                    self.count(&open);
+                    self.open = Some(open);
+                }
             }
         }
     }

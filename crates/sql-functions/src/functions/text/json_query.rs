@@ -22,7 +22,7 @@ use crate::functions::{Argument, BindError, Bound, Context, EvaluationError, col
 use crate::types::SqlType;
 use crate::values::ColumnarValue;
 
-/// What ON EMPTY or ON ERROR gives.
+/// Result that ON EMPTY or ON ERROR gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Instead {
     Null,
