@@ -255,7 +255,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns the query of WITH that has a name.
-    fn of_with(&self, name: &str) -> Option<Arc<Queried>> {
+    fn query_of_with(&self, name: &str) -> Option<Arc<Queried>> {
         self.with.borrow().iter().rev().find_map(|known| known.get(name).map(Arc::clone))
     }
 
@@ -300,7 +300,7 @@ impl<'a> Planner<'a> {
     ///
     /// # Errors
     /// [`Code::Unsupported`] if the query has too many with them.
-    fn count(&self, plan: &Plan) -> Result<()> {
+    fn check_copies(&self, plan: &Plan) -> Result<()> {
         let nodes = self.copied.get().saturating_add(plan.walk().take(PLAN_NODES_MAX + 1).count());
         self.copied.set(nodes);
         if nodes > PLAN_NODES_MAX { Err(too_large()) } else { Ok(()) }

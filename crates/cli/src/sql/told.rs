@@ -97,7 +97,7 @@ impl Told {
         match self.shape {
             Shape::Text => console::warning(&format!("{job}: {code}: {message}")),
             Shape::Json => {
-                WrongObject { job: Some(job), code: Some(code), ..WrongObject::new(message) }.warn()
+                WrongObject { job: Some(job), code: Some(code), ..WrongObject::new(message) }.warn();
             }
         }
     }

@@ -412,7 +412,7 @@ impl Planner<'_> {
     pub(super) fn distinct(&self, input: Plan, at: Option<Place>) -> Result<Plan> {
         let calls = Calls::over(input.identity(), input.columns.clone());
         let columns = input.columns.clone();
-        let plan = self.aggregated(input, columns, None, calls)?;
+        let plan = self.aggregated(input, &columns, None, calls)?;
         Ok(if matches!(plan.node, Node::Group { .. }) { plan.at(at) } else { plan })
     }
 
@@ -425,15 +425,15 @@ impl Planner<'_> {
     pub(super) fn grouped(&self, input: Plan, groups: Groups<'_>) -> Result<(Plan, usize)> {
         let Groups { columns, sets, calls, at, .. } = groups;
         let first = columns.len() + usize::from(sets.is_some());
-        let plan = self.aggregated(input, columns, sets, calls.into_inner());
+        let plan = self.aggregated(input, &columns, sets.as_deref(), calls.into_inner());
         Ok((plan.map_err(|error| error.at(at))?.at(at), first))
     }
 
     fn aggregated(
         &self,
         input: Plan,
-        keys: Vec<Column>,
-        sets: Option<Vec<Vec<usize>>>,
+        keys: &[Column],
+        sets: Option<&[Vec<usize>]>,
         calls: Calls,
     ) -> Result<Plan> {
         let Calls { below: Below { outputs, mut columns }, made } = calls;
@@ -453,7 +453,7 @@ impl Planner<'_> {
         let mut below = input.project(outputs, columns.clone());
         let Some((windows, start, end)) = windows else {
             let mut places: Vec<usize> = (0..keys.len()).collect();
-            if let Some(sets) = &sets {
+            if let Some(sets) = sets {
                 let (expanded, grouping) = expand(below, sets, keys.len(), &|_| false)?;
                 places.push(grouping);
                 below = expanded;
@@ -464,7 +464,7 @@ impl Planner<'_> {
         // The aggregate itself makes the window columns, so they are no keys.
         let own_keys: Vec<usize> = (0..keys.len()).filter(|key| !is_window_key(*key)).collect();
         let mut key_places = own_keys.clone();
-        if let Some(sets) = &sets {
+        if let Some(sets) = sets {
             let (expanded, grouping) = expand(below, sets, keys.len(), &is_window_key)?;
             key_places.push(grouping);
             columns = expanded.columns.clone();
@@ -479,6 +479,7 @@ impl Planner<'_> {
                 Role::WindowStart(_) => window_at,
                 Role::WindowEnd(_) => window_at + 1,
                 Role::Rowtime => window_at + 2,
+                // Each key that is no window column is among the own keys.
                 _ => own_keys.iter().position(|own| *own == place).unwrap_or_default(),
             });
         }

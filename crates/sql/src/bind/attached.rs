@@ -198,7 +198,7 @@ impl Planner<'_> {
         let Keyed { plan, conditions } = self.keyed(selected)?;
         let other = plan.columns[0].clone();
         let keys = plan.columns.len() - 1;
-        self.count(&plan)?;
+        self.check_copies(&plan)?;
         let counted = self.grouped_by_keys(plan.clone(), &["COUNT", "COUNT"], &[0])?;
         let again = conditions
             .iter()
@@ -263,7 +263,7 @@ impl Planner<'_> {
             let key = Typed::column(columns.len() - results, inner.of.clone(), inner.is_nullable);
             columns.push(Column::plain(format!("${}", columns.len()), inner.of.clone(), inner.is_nullable));
             outputs.push(inner.clone());
-            conditions.push(Condition { value: with_inner_side(value, key), at });
+            conditions.push(Condition { value: with_inner_side(value, &key), at });
         }
         Ok(Keyed { plan: plan.project(outputs, columns), conditions })
     }

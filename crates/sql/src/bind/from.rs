@@ -200,9 +200,9 @@ impl Planner<'_> {
         };
         let at = place_of_name(name);
         if before.is_empty()
-            && let Some(queried) = self.of_with(&name.value)
+            && let Some(queried) = self.query_of_with(&name.value)
         {
-            self.count(&queried.plan)?;
+            self.check_copies(&queried.plan)?;
             return Ok(queried.as_ref().clone().into_relation().of_table(&name.value));
         }
         let known = CATALOG.get(CATALOG.len().wrapping_sub(before.len())..).unwrap_or_default();
@@ -219,7 +219,7 @@ impl Planner<'_> {
             }
             Entry::View(_) => {
                 let queried = self.view(&name.value)?;
-                self.count(&queried.plan)?;
+                self.check_copies(&queried.plan)?;
                 Ok(queried.as_ref().clone().into_relation().of_table(&name.value))
             }
         }

@@ -23,11 +23,14 @@ pub fn kept_for_ever(plan: &Plan, place: Place) -> Vec<SqlError> {
 
 /// Adds the warnings of a plan to `found`, and returns whether all tables that the plan reads come to an end.
 fn find(plan: &Plan, found: &mut Vec<SqlError>) -> bool {
-    let inputs = plan.inputs();
-    let ends = match inputs.is_empty() {
-        true => plan.ends(),
-        false => inputs.into_iter().fold(true, |ends, input| find(input, found) && ends),
-    };
+    let mut ends = true;
+    // Each input is looked at, also behind one without an end.
+    for input in plan.inputs() {
+        ends &= find(input, found);
+    }
+    if plan.inputs().is_empty() {
+        ends = plan.ends();
+    }
     if !ends && let Some(Kept { what, instead }) = kept(plan) {
         let ttl = "SET 'table.exec.state.ttl' = '1 d' bounds it";
         let help = if instead.is_empty() { ttl.to_owned() } else { format!("{ttl}; or {instead}") };

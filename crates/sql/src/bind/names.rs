@@ -47,7 +47,8 @@ pub(super) struct Names {
     pub(super) common: Vec<Common>,
     /// Columns for which `*` stands, in their order.
     pub(super) star: Vec<Starred>,
-    /// Number of common columns at the begin of `star` which come before the tables in front of them in a list of tables.
+    /// Number of common columns at the begin of `star` which come before the tables in front of them in a list of tables:
+    /// `*` of `FROM c, a JOIN b USING (k)` is `k`, then the columns of `c`, then the others of `a` and `b`.
     pub(super) leading: usize,
     /// Indexes of the columns for which common columns stand.
     hidden: HashSet<usize>,

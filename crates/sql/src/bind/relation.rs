@@ -20,6 +20,10 @@ pub(super) struct Relation {
 }
 
 /// Rows of a relation: a plan, or a join or an UNNEST whose conditions are not all known yet.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a query has few sources at a time, and each soon becomes a plan"
+)]
 pub(super) enum Source {
     Plan(Plan),
     Join(Box<OpenJoin>),

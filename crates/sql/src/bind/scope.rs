@@ -16,6 +16,16 @@ use super::over::Overs;
 use crate::catalog::CATALOG;
 
 /// First index of columns whose place is not known yet. No relation has as many columns.
+///
+/// | base | made by | replaced when |
+/// |---|---|---|
+/// | `Aggregates` | `aggregate_call` | the aggregate of the SELECT is planned |
+/// | `Overs` | `over_call` | the OVER windows of the SELECT are planned |
+/// | `Results` | `Scope::meaning` in ORDER BY | the rows are sorted |
+/// | `Attached` | `Attached::add` | the sub-queries of the clause are joined |
+/// | `Outer` | `Scope::meaning` in a sub-query | the sub-query is joined with the query around |
+///
+/// No index above a base leaves the SELECT that made it, except for `Outer`, which leaves it in conditions alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Base {
     /// Results of aggregates, in the order in which they are collected.
@@ -101,6 +111,9 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns a column by its index.
+    ///
+    /// # Panics
+    /// For an index above a [`Base`], which is no column of the scope.
     pub(super) fn column(&self, place: usize) -> Typed {
         let column = &self.columns[place];
         Typed::column(place, column.of.clone(), column.is_nullable)

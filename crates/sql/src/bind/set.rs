@@ -62,8 +62,10 @@ impl Planner<'_> {
             }
             so_far = match op {
                 SetOperator::Union => self.union(so_far, right).map_err(|error| error.at(of_branch))?,
-                SetOperator::Intersect => self.halved(so_far, right, JoinKind::Semi, at)?,
-                SetOperator::Except | SetOperator::Minus => self.halved(so_far, right, JoinKind::Anti, at)?,
+                SetOperator::Intersect => self.semi_or_anti(so_far, right, JoinKind::Semi, at)?,
+                SetOperator::Except | SetOperator::Minus => {
+                    self.semi_or_anti(so_far, right, JoinKind::Anti, at)?
+                }
             };
         }
         if op == SetOperator::Union && is_distinct {
@@ -73,7 +75,7 @@ impl Planner<'_> {
     }
 
     /// Plans the rows of the left query which the right one has (a semi join) or lacks (an anti join), each once.
-    fn halved(&self, left: Plan, right: Plan, kind: JoinKind, at: Option<Place>) -> Result<Plan> {
+    fn semi_or_anti(&self, left: Plan, right: Plan, kind: JoinKind, at: Option<Place>) -> Result<Plan> {
         let left = self.distinct(left, at)?;
         let width = left.columns.len();
         let pairs = left.identity().into_iter().zip(right.identity());

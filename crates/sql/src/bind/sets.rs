@@ -10,10 +10,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
+use sqlparser::ast::{Expr, Function, FunctionArguments};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
-use super::syntax::is_plain_call;
+use super::syntax::{is_plain_call, value_of};
 use crate::text::dialect::single_name;
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -148,12 +148,10 @@ fn within(function: &Function) -> Result<Vec<Keys<'_>>> {
         let message = format!("{} takes a list of columns", function.name.to_string().to_uppercase());
         SqlError::new(Code::Syntax, message)
     };
-    let keys = |argument| match argument {
-        &FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Tuple(ref several))) => {
-            Ok(several.iter().collect())
-        }
-        &FunctionArg::Unnamed(FunctionArgExpr::Expr(ref one)) => Ok(vec![one]),
-        _ => Err(wrong()),
+    let keys = |argument| match value_of(argument) {
+        Some(Expr::Tuple(several)) => Ok(several.iter().collect()),
+        Some(one) => Ok(vec![one]),
+        None => Err(wrong()),
     };
     match &function.args {
         FunctionArguments::List(list) if is_plain_call(function) && !list.args.is_empty() => {

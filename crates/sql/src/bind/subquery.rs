@@ -205,7 +205,7 @@ impl Pulled {
         Ok(demanded)
     }
 
-    /// Notes which key each condition reads.
+    /// Notes which key each condition reads. Each is a key, since [`demand_keys`](Self::demand_keys) has demanded it.
     pub(super) fn read_keys(&mut self, groups: &Groups<'_>) {
         for (inner, key) in self.keys.iter_mut().flatten() {
             *key = groups.key_of(inner).unwrap_or_default();
@@ -236,7 +236,7 @@ impl Pulled {
                 Some((inner, key)) => {
                     let place = place_of(key);
                     let key = Typed::column(place, inner.of.clone(), inner.is_nullable);
-                    with_inner_side(value, key)
+                    with_inner_side(value, &key)
                 }
                 None => {
                     let mut read = Vec::new();
@@ -286,7 +286,7 @@ fn is_of_outer(value: &Typed) -> Option<bool> {
 }
 
 /// Returns `inner = outer` with another value in place of the inner side.
-pub(super) fn with_inner_side(mut condition: Typed, value: Typed) -> Typed {
+pub(super) fn with_inner_side(mut condition: Typed, value: &Typed) -> Typed {
     if let Expression::Call { arguments, .. } = &mut condition.expression {
         for argument in arguments {
             if is_of_outer(argument) == Some(false) {

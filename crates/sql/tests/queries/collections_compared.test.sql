@@ -7,7 +7,6 @@ CREATE TABLE Lists (id INT, a ARRAY<INT>, b ARRAY<INT>);
 1,1;2,1;2
 2,1;2,2;1
 3,1,1;1
-4,NULL,1
 
 --- query arrays are equal if their items are
 SELECT id, a = b, a <> b, a IS DISTINCT FROM b, a IS NOT DISTINCT FROM b FROM Lists;
@@ -16,7 +15,13 @@ SELECT id, a = b, a <> b, a IS DISTINCT FROM b, a IS NOT DISTINCT FROM b FROM Li
 1,TRUE,FALSE,FALSE,TRUE
 2,FALSE,TRUE,TRUE,FALSE
 3,FALSE,TRUE,TRUE,FALSE
-4,NULL,NULL,TRUE,FALSE
+
+--- query a collection that is NULL
+SELECT CASE WHEN id > 1 THEN a END = a, CASE WHEN id > 1 THEN a END IS DISTINCT FROM a FROM Lists WHERE id < 3;
+
+--- rows
+NULL,TRUE
+TRUE,FALSE
 
 --- query items that are NULL are equal
 SELECT ARRAY[1, CAST(NULL AS INT)] = ARRAY[1, CAST(NULL AS INT)], ARRAY[CAST(NULL AS INT)] = ARRAY[1]
@@ -38,7 +43,7 @@ SELECT ARRAY[ARRAY[1], ARRAY[2, 3]] = ARRAY[ARRAY[1], ARRAY[2, 3]], ARRAY[CAST(0
 FROM Lists WHERE id = 1;
 
 --- rows
-TRUE,TRUE,FALSE
+TRUE,FALSE,TRUE
 
 --- query maps are equal in any order
 SELECT MAP['a', 1, 'b', 2] = MAP['b', 2, 'a', 1], MAP['a', 1] = MAP['a', 2], MAP['a', 1] <> MAP['b', 1],

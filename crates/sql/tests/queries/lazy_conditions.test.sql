@@ -137,7 +137,7 @@ ab,c
 
 --- query types of values
 SELECT TYPEOF(id), TYPEOF('abc'), TYPEOF(NULL), TYPEOF(CAST(1 AS DECIMAL(5, 2))), TYPEOF(s), TYPEOF(s, TRUE)
-FROM Parts WHERE id = 1;
+FROM Parts WHERE id < 2;
 
 --- rows
 INT,CHAR(3) NOT NULL,"NULL","DECIMAL(5, 2) NOT NULL",STRING,VARCHAR(2147483647)

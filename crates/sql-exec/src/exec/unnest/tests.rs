@@ -218,7 +218,7 @@ fn rows_are_those_of_a_loop() {
                 let (shape, made) = shape(place, kind);
                 let batch_rows = [1, 3, 7, 40][draw.below(4) as usize];
                 let first = Unnest::new(shape, &made);
-                let mut workers = vec![first.fork(), first.fork(), Box::new(first)];
+                let mut workers: [Box<dyn BatchOperator>; 3] = [first.fork(), first.fork(), Box::new(first)];
                 let mut found = Vec::new();
                 for rows in rows.chunks(batch_rows) {
                     let worker = draw.below(workers.len() as u64) as usize;

@@ -104,12 +104,12 @@ fn equality(left: &ArrayRef, right: &ArrayRef) -> Result<IsEqual, EvaluationErro
         (DataType::Float32, DataType::Float32) => {
             let (left, right) =
                 (left.as_primitive::<Float32Type>().clone(), right.as_primitive::<Float32Type>().clone());
-            Box::new(move |place, other| left.value(place) == right.value(other))
+            Box::new(move |place, other| are_same(left.value(place).into(), right.value(other).into()))
         }
         (DataType::Float64, DataType::Float64) => {
             let (left, right) =
                 (left.as_primitive::<Float64Type>().clone(), right.as_primitive::<Float64Type>().clone());
-            Box::new(move |place, other| left.value(place) == right.value(other))
+            Box::new(move |place, other| are_same(left.value(place), right.value(other)))
         }
         _ => {
             let compare = make_comparator(left, right, SortOptions::default()).map_err(of_arrow)?;
@@ -122,6 +122,12 @@ fn equality(left: &ArrayRef, right: &ArrayRef) -> Result<IsEqual, EvaluationErro
         let is_other_null = right.as_ref().is_some_and(|nulls| nulls.is_null(other));
         if is_null || is_other_null { is_null && is_other_null } else { known(place, other) }
     }))
+}
+
+/// Returns whether two numbers are equal as parts of a collection: NaN equals NaN, and 0.0 does not equal -0.0, as in Java's
+/// `Double.equals`.
+fn are_same(left: f64, right: f64) -> bool {
+    left.to_bits() == right.to_bits() || (left.is_nan() && right.is_nan())
 }
 
 fn span(offsets: &[i32], row: usize) -> Range<usize> {
