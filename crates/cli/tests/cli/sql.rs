@@ -176,7 +176,14 @@ fn all_output_is_json() {
     assert_eq!(ran.code, 0, "{ran:?}");
     let shown = objects(&ran.stdout);
     assert_eq!(shown[0], serde_json::json!({ "show": ["T"] }));
-    assert_eq!(shown[1], serde_json::json!({ "show": ["`a` INT", "`b c` STRING"] }));
+    assert_eq!(
+        shown[1],
+        serde_json::json!({ "show": [
+        "name,type,null,key,extras,watermark",
+        "a,INT,TRUE,NULL,NULL,NULL",
+        "b c,STRING,TRUE,NULL,NULL,NULL"
+    ] })
+    );
     assert_eq!((&shown[2]["job"], &shown[2]["line"]), (&"query-2".into(), &2.into()));
     assert_eq!(ran.stdout.lines().last(), Some("{\"a\":1,\"a0\":1}"));
     let notes = objects(&ran.stderr);

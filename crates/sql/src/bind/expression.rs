@@ -635,6 +635,12 @@ const FLINKS_OWN: [&str; 10] = [
     "NTILE",
 ];
 
+/// Returns the names of all functions in upper case.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    let scalar = functions::all().map(|function| function.name);
+    scalar.chain(aggregates().iter().map(|function| function.name)).chain(RANKS)
+}
+
 /// Returns the error for a name, in upper case, that no function has.
 pub(super) fn unknown_function(name: &str) -> SqlError {
     if FLINKS_OWN.contains(&name) {
@@ -647,11 +653,7 @@ pub(super) fn unknown_function(name: &str) -> SqlError {
             "write FROM TABLE({window}(TABLE t, DESCRIPTOR(ts), ..)) and GROUP BY window_start, window_end"
         ));
     }
-    let known = functions::all()
-        .map(|function| function.name)
-        .chain(aggregates().iter().map(|function| function.name))
-        .chain(RANKS);
-    match nearest(name, known.collect::<Vec<_>>()) {
+    match nearest(name, function_names().collect::<Vec<_>>()) {
         Some(near) => error.help(format!("did you mean {near}?")),
         None => error.help("the manual lists the functions that there are"),
     }

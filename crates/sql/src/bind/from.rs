@@ -21,7 +21,7 @@ use super::names::{Common, Found, Names, Starred, ambiguous, unknown_column};
 use super::relation::{Condition, OpenJoin, Relation, Source, Version};
 use super::scope::Scope;
 use super::syntax::{not_supported, place, place_of_expression, place_of_name, refuse_any};
-use crate::catalog::{CATALOG, Entry};
+use crate::catalog::Entry;
 use crate::text::bounds::JOINS_MAX;
 use crate::text::dialect::last_name;
 
@@ -152,22 +152,26 @@ impl Planner<'_> {
             self.count(&queried.plan)?;
             return Ok(queried.as_ref().clone().into_relation().of_table(&name.value));
         }
-        let known = CATALOG.get(CATALOG.len().wrapping_sub(before.len())..).unwrap_or_default();
-        if !before.iter().map(|part| part.value.as_str()).eq(known.iter().copied()) {
-            let before = before.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
-            let message = format!("there is no catalog or database `{before}`");
-            return Err(SqlError::new(Code::UnknownTable, message).at(at));
-        }
-        match self.binder.catalog.get(&name.value).map_err(|error| error.at(at))? {
+        let catalog = self.binder.catalog;
+        let before: Vec<&str> = before.iter().map(|part| part.value.as_str()).collect();
+        let path = {
+            let current = self.database.borrow();
+            let current = current.as_deref().unwrap_or(catalog.current());
+            catalog.path_in(current, &before, &name.value).map_err(|error| error.at(at))?
+        };
+        let full = path.full_name();
+        match catalog.get(&full).map_err(|error| error.at(at))? {
             Entry::Table(table) => {
                 let names = table.columns.iter().map(|column| column.name.as_str());
-                let names = Names::of_table(Some(&name.value), names);
+                let names = Names::of_table(Some(&name.value), names).in_database(&path.database);
                 Ok(Relation::of_plan(scan_of(Arc::clone(table)), names))
             }
             Entry::View(_) => {
-                let queried = self.view(&name.value)?;
+                let queried = self.view(&full)?;
                 self.count(&queried.plan)?;
-                Ok(queried.as_ref().clone().into_relation().of_table(&name.value))
+                let mut made = queried.as_ref().clone().into_relation().of_table(&name.value);
+                made.names = made.names.in_database(&path.database);
+                Ok(made)
             }
         }
     }
@@ -385,7 +389,11 @@ fn kind_of(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint)> {
     Ok((kind, constraint))
 }
 
-fn idents_of(ObjectName(parts): &ObjectName) -> Result<Vec<Ident>> {
+/// Returns the parts of a name.
+///
+/// # Errors
+/// [`Code::Unsupported`] for a call among them.
+pub(super) fn idents_of(ObjectName(parts): &ObjectName) -> Result<Vec<Ident>> {
     let ident = |part: &ObjectNamePart| match part {
         ObjectNamePart::Identifier(ident) => Ok(ident.clone()),
         ObjectNamePart::Function(_) => Err(not_supported("a function as the name of a table")),

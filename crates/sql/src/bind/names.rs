@@ -9,14 +9,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use sqlparser::ast::Ident;
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_tables::error::{Code, SqlError};
+
+use crate::catalog::CATALOG;
 
 /// Name of a column, and the name of the table to which it belongs; `None` for a sub-query without a name.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Visible {
     pub(super) table: Option<Arc<str>>,
+    /// Database of the table, which may stand before its name; `None` where the table has a name of the query.
+    pub(super) database: Option<Arc<str>>,
     pub(super) name: Arc<str>,
 }
 
@@ -89,8 +94,29 @@ impl Names {
     /// Returns names of columns that belong to one table, or to a sub-query without a name.
     pub(super) fn of_table<'a>(table: Option<&str>, columns: impl IntoIterator<Item = &'a str>) -> Self {
         let table: Option<Arc<str>> = table.map(Arc::from);
-        let visible = |name: &str| Visible { table: table.clone(), name: Arc::from(name) };
+        let visible = |name: &str| Visible { table: table.clone(), database: None, name: Arc::from(name) };
         Names::new(columns.into_iter().map(visible).collect())
+    }
+
+    /// Returns the names of a table that is in a database of the catalog.
+    pub(super) fn in_database(mut self, database: &str) -> Self {
+        let database: Arc<str> = Arc::from(database);
+        self.columns.iter_mut().for_each(|column| column.database = Some(Arc::clone(&database)));
+        self
+    }
+
+    /// Returns whether a table of a name is the one in a database; `before` has the parts before the name of the table.
+    pub(super) fn is_in(&self, table: &str, before: &[Ident]) -> bool {
+        let database = match before {
+            [] => return true,
+            [database] => database,
+            [catalog, database] if catalog.value == CATALOG => database,
+            _ => return false,
+        };
+        let is_it = |column: &Visible| {
+            column.table.as_deref() == Some(table) && column.database.as_deref() == Some(&*database.value)
+        };
+        self.columns.iter().any(is_it)
     }
 
     /// Returns the column for which a name without the name of a table before it stands.

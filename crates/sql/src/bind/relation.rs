@@ -120,6 +120,7 @@ impl Relation {
             .zip(given.chain(std::iter::repeat(None)))
             .map(|(column, name)| Visible {
                 table: table.clone(),
+                database: None,
                 name: name.unwrap_or_else(|| Arc::clone(&column.name)),
             })
             .collect();

@@ -12,7 +12,6 @@ use thalweg_sql_tables::error::{Code, SqlError};
 use super::aggregate::Groups;
 use super::names::{Found, Names, ambiguous};
 use super::over::Overs;
-use crate::catalog::CATALOG;
 
 /// First index of columns whose place is not known yet. No relation has as many columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +34,9 @@ impl Base {
         (base..end).contains(&place).then(|| place - base)
     }
 }
+
+/// Greatest number of parts before the name of a column: its catalog, its database and its table.
+const QUALIFIER_PARTS_MAX: usize = 3;
 
 /// Returns whether an expression reads columns of the query around its own.
 pub(super) fn reads_outer(value: &Typed) -> bool {
@@ -157,12 +159,11 @@ impl<'a> Scope<'a> {
         };
         let column =
             |place: usize| Typed::column(place, columns[place].of.clone(), columns[place].is_nullable);
-        for length in (1..parts.len().min(CATALOG.len() + 2)).rev() {
+        for length in (1..parts.len().min(QUALIFIER_PARTS_MAX + 1)).rev() {
             let (qualifier, rest) = parts.split_at(length);
             let [before @ .., table] = qualifier else { continue };
             let [name, fields @ ..] = rest else { continue };
-            let known = &CATALOG[CATALOG.len() - before.len()..];
-            if !before.iter().map(|part| part.value.as_str()).eq(known.iter().copied()) {
+            if !names.is_in(&table.value, before) {
                 continue;
             }
             match names.find_in(&table.value, &name.value) {

@@ -20,6 +20,7 @@ use super::Planner;
 use super::aggregate::has_keys;
 use super::changelog::unbounded;
 use super::expression::flatten;
+use super::from::idents_of;
 use super::names::{Names, NamesOnce, Starred};
 use super::order::Order;
 use super::over::Overs;
@@ -258,8 +259,10 @@ impl Planner<'_> {
                     let at = place(table);
                     check_star(options, at)?;
                     let input = scope.groups.map_or(scope, |groups| groups.input);
+                    let before = idents_of(table)?;
+                    let before = before.get(..before.len().saturating_sub(1)).unwrap_or_default();
                     let table = last_name(table).map_or("", |name| name.value.as_str());
-                    if !input.names.has_table(table) {
+                    if !input.names.has_table(table) || !input.names.is_in(table, before) {
                         let message = "no table has the name before `.*`";
                         return Err(SqlError::new(Code::UnknownTable, message).at(at));
                     }

@@ -179,7 +179,7 @@ impl Planner<'_> {
         let mut visible = of_input.columns;
         let first = visible.len();
         for name in ["window_start", "window_end", "window_time"] {
-            visible.push(Visible { table: table.clone(), name: Arc::from(name) });
+            visible.push(Visible { table: table.clone(), database: None, name: Arc::from(name) });
         }
         let star = of_input.star.into_iter().chain((first..first + 3).map(Starred::Column)).collect();
         Ok(Relation::of_plan(plan, Names::with_common(visible, of_input.common, star, of_input.leading)))

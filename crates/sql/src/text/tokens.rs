@@ -1,17 +1,20 @@
 //! Tokens of a text of SQL: words, numbers, string literals and signs. Text that Flink's lexer refuses is
-//! refused here.
+//! refused here. Tokens also become text again, for statements that show declarations.
 //!
 //! String literals on consecutive lines are one literal: `'a'` and below it `'b'` are `'ab'`.
 //!
 //! Sources: Flink's documentation, "SQL" (comments, identifiers); Calcite's `Parser.jj` for continued literals and
 //! for signs.
 
+use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::ddl::place_of;
 use super::dialect::FlinkDialect;
+use super::reserved::is_reserved;
 use super::script::{is_blank, word};
+use crate::catalog::quoted;
 
 /// Returns the tokens of an SQL text without the blanks between them, of which there may be millions. Hints,
 /// which are comments, stay.
@@ -115,6 +118,47 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
         is_behind_blank = is_here_blank;
     }
     Ok(split)
+}
+
+/// Returns the tokens that a parser has read since its index was `from`, as text on one line, without comments.
+pub(super) fn written(parser: &Parser<'_>, from: usize) -> String {
+    let tokens: Vec<&TokenWithSpan> = (from..parser.index()).map(|index| parser.token_at(index)).collect();
+    text_of(&tokens, &[])
+}
+
+/// Returns an expression with the given names in backticks where they stand for columns.
+///
+/// # Errors
+/// As for any text of SQL.
+pub fn with_quoted_names(expression: &str, names: &[&str]) -> Result<String, SqlError> {
+    let tokens = tokens(expression)?;
+    Ok(text_of(&tokens.iter().collect::<Vec<_>>(), names))
+}
+
+/// Returns tokens as text, in which `names` are in backticks unless they are names of functions or reserved words. Blanks
+/// stand where the tokens had any.
+fn text_of(tokens: &[&TokenWithSpan], names: &[&str]) -> String {
+    let mut text = String::new();
+    let shown: Vec<&&TokenWithSpan> =
+        tokens.iter().filter(|token| !is_blank(&token.token) && token.token != Token::EOF).collect();
+    for (place, token) in shown.iter().enumerate() {
+        let before = place.checked_sub(1).and_then(|before| shown.get(before));
+        if before.is_some_and(|before| before.span.end != token.span.start) {
+            text.push(' ');
+        }
+        let is_call = shown.get(place + 1).is_some_and(|next| next.token == Token::LParen);
+        match &token.token {
+            Token::SingleQuotedString(literal) => text += &format!("'{}'", literal.replace('\'', "''")),
+            Token::Word(word) if word.quote_style.is_some() => text += &quoted(&word.value),
+            Token::Word(word)
+                if !is_call && names.contains(&word.value.as_str()) && !is_reserved(&word.value) =>
+            {
+                text += &quoted(&word.value);
+            }
+            other => text += &other.to_string(),
+        }
+    }
+    text
 }
 
 /// Returns whether a word directly before a string literal tells its notation: `e` for escapes, or a
