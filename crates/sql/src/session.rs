@@ -29,6 +29,7 @@ use thalweg_sql_tables::table::{Table, TableColumn};
 
 use crate::bind::{Answers, Binder, Views, result_place};
 use crate::catalog::{CATALOG, Catalog, Entry, View};
+use crate::text::hints::with_options;
 use crate::text::script::{self, Insert, Placed, Statement};
 
 mod create;
@@ -388,7 +389,7 @@ impl Session {
         let binder = self.binder(&context, self.answers(true)?)?;
         let part = |insert: &Insert| {
             let table = match self.catalog.find(&insert.table)? {
-                (_, Entry::Table(table)) => Arc::clone(table),
+                (_, Entry::Table(table)) => with_options(table, &insert.options),
                 (path, Entry::View(_)) => {
                     let message =
                         format!("`{}` is a view, and nothing can be written to it", path.full_name());

@@ -8,6 +8,7 @@
 pub mod bounds;
 pub mod ddl;
 pub mod dialect;
+pub mod hints;
 pub mod interval;
 pub mod like;
 pub mod reserved;

@@ -3,6 +3,7 @@
 //!
 //! Source: SQL:2016, 7.6 (table reference) and 7.10 (joined table).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sqlparser::ast::{
@@ -13,7 +14,7 @@ use thalweg_sql_exec::plan::{Column, JoinKind, Node, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
-use thalweg_sql_tables::table::{Table, TableColumnKind};
+use thalweg_sql_tables::table::{OptionValue, Table, TableColumnKind};
 
 use super::Planner;
 use super::expression::flatten;
@@ -24,6 +25,7 @@ use super::syntax::{not_supported, place, place_of_expression, place_of_name, re
 use crate::catalog::Entry;
 use crate::text::bounds::JOINS_MAX;
 use crate::text::dialect::last_name;
+use crate::text::hints::{read_with_options, without_hint};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -142,6 +144,7 @@ impl Planner<'_> {
 
     /// Plans the rows of a table, a view or a query of WITH.
     pub(super) fn named_table(&self, parts: &[Ident]) -> Result<Relation> {
+        let (parts, options) = without_hint(parts);
         let [before @ .., name] = parts else {
             return Err(SqlError::new(Code::Syntax, "the name of a table is missing"));
         };
@@ -149,6 +152,7 @@ impl Planner<'_> {
         if before.is_empty()
             && let Some(queried) = self.of_with(&name.value)
         {
+            refuse_options(&options, &name.value).map_err(|error| error.at(at))?;
             self.count(&queried.plan)?;
             return Ok(queried.as_ref().clone().into_relation().of_table(&name.value));
         }
@@ -164,9 +168,10 @@ impl Planner<'_> {
             Entry::Table(table) => {
                 let names = table.columns.iter().map(|column| column.name.as_str());
                 let names = Names::of_table(Some(&name.value), names).in_database(&path.database);
-                Ok(Relation::of_plan(scan_of(Arc::clone(table)), names))
+                Ok(Relation::of_plan(scan_of(read_with_options(table, &options)), names))
             }
             Entry::View(_) => {
+                refuse_options(&options, &full).map_err(|error| error.at(at))?;
                 let queried = self.view(&full)?;
                 self.count(&queried.plan)?;
                 let mut made = queried.as_ref().clone().into_relation().of_table(&name.value);
@@ -305,6 +310,15 @@ impl Relation {
         self.names = names;
         self
     }
+}
+
+/// Refuses options of a hint behind a view or a query of WITH.
+fn refuse_options(options: &BTreeMap<String, OptionValue>, name: &str) -> Result<()> {
+    if options.is_empty() {
+        return Ok(());
+    }
+    let error = SqlError::new(Code::Invalid, format!("`{name}` is no table, and takes no OPTIONS of a hint"));
+    Err(error.help("write the hint behind the tables of its query"))
 }
 
 /// Returns whether a common column stands for a column.

@@ -12,6 +12,7 @@ use thalweg_sql_tables::error::{Code, SqlError};
 use super::aggregate::Groups;
 use super::names::{Found, Names, ambiguous};
 use super::over::Overs;
+use crate::text::hints::is_mark;
 
 /// First index of columns whose place is not known yet. No relation has as many columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,6 +106,10 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// [`Code::UnknownColumn`], [`Code::UnknownTable`], and [`Code::Invalid`] for a name that several columns have.
     pub(super) fn meaning(&self, parts: &'a [Ident]) -> Result<Meaning<'a>> {
+        if parts.last().is_some_and(|part| is_mark(&part.value)) {
+            let message = "a hint stands behind a table of FROM or INSERT INTO, and not behind a column";
+            return Err(SqlError::new(Code::Invalid, message));
+        }
         if let (Some(results), [name]) = (self.results, parts) {
             let mut found = (0..results.len()).filter(|place| results[*place].name == name.value);
             if let Some(place) = found.next() {

@@ -3,6 +3,7 @@
 //! Source: Flink's documentation, "CREATE Statements", LIKE and AS select_statement; its `MergeTableAsUtil` for the order of
 //! columns.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sqlparser::ast::Query;
@@ -49,7 +50,7 @@ impl Session {
         let entry = Entry::Table(Arc::new(table));
         self.catalog.add(&create.name, entry, Some(Arc::clone(&create)), create.if_not_exists)?;
         let Some((columns, query)) = filled else { return Ok(None) };
-        let insert = Insert { table: create.name.clone(), columns, query, place };
+        let insert = Insert { table: create.name.clone(), options: BTreeMap::new(), columns, query, place };
         Ok(Some(Action::Run(self.inserts(&[insert], place)?)))
     }
 

@@ -13,6 +13,7 @@ use thalweg_sql_functions::types::{DECIMAL_PRECISION_MAX, LENGTH_MAX, SqlType};
 use thalweg_sql_tables::error::Place;
 use thalweg_sql_tables::table::OptionValue;
 
+use super::hints::{is_mark, options_of};
 use super::like::{Like, like};
 use super::reserved::check_name;
 use super::tokens::written;
@@ -320,6 +321,15 @@ pub(super) fn options(parser: &mut Parser) -> Result<BTreeMap<String, OptionValu
 /// Parses a table name of one or several parts.
 pub(super) fn name(parser: &mut Parser) -> Result<Name, ParserError> {
     let span = parser.peek_token_ref().span;
+    match hinted_name(parser)? {
+        (name, options) if options.is_empty() => Ok(name),
+        _ => Err(at(&span, "a hint stands behind a table of FROM or INSERT INTO".to_owned())),
+    }
+}
+
+/// Parses a table name of one or several parts, and the options of a hint behind it.
+pub(super) fn hinted_name(parser: &mut Parser) -> Result<(Name, BTreeMap<String, OptionValue>), ParserError> {
+    let span = parser.peek_token_ref().span;
     let ObjectName(parts) = parser.parse_object_name(false)?;
     let mut before: Vec<String> = parts
         .into_iter()
@@ -328,10 +338,13 @@ pub(super) fn name(parser: &mut Parser) -> Result<Name, ParserError> {
             ObjectNamePart::Function(_) => None,
         })
         .collect();
+    let hint = before.pop_if(|part| is_mark(part));
     let Some(name) = before.pop() else {
         return Err(at(&span, "a name is missing".to_owned()));
     };
-    Ok(Name { name, before, place: place_of(&span) })
+    let place = place_of(&span);
+    let options = hint.map(|hint| options_of(&hint, place)).unwrap_or_default();
+    Ok((Name { name, before, place }, options))
 }
 
 /// Parses an SQL type in Flink's notation.

@@ -7,7 +7,7 @@
 //! Sources: Flink's documentation, "SQL" (statements); the rule that text behind `--` and between `/*` and `*/` is a
 //! comment.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use sqlparser::ast::{Ident, Query};
 use sqlparser::keywords::Keyword;
@@ -15,6 +15,7 @@ use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
+use thalweg_sql_tables::table::OptionValue;
 
 use super::bounds;
 use super::ddl::{self, CreateTable, Name, place_of};
@@ -135,6 +136,8 @@ pub enum Statement {
 pub struct Insert {
     /// Table that receives the rows of the INSERT.
     pub table: Name,
+    /// Options of the table that a hint gives for this INSERT.
+    pub options: BTreeMap<String, OptionValue>,
     /// Column names that the INSERT gives; empty for all columns of the table.
     pub columns: Vec<(String, Place)>,
     /// Query whose rows the INSERT writes.
@@ -459,7 +462,7 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
     }
     parser.expect_keyword(Keyword::INTO)?;
     let _ = parser.parse_keyword(Keyword::TABLE);
-    let table = ddl::name(parser)?;
+    let (table, options) = ddl::hinted_name(parser)?;
     if parser.peek_keyword(Keyword::PARTITION) {
         let token = parser.peek_token_ref().clone();
         return parser.expected("a query: partitions follow from the columns of PARTITIONED BY", token);
@@ -473,7 +476,7 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
         columns = idents.into_iter().map(|ident| (ident.value, place_of(&ident.span))).collect();
         parser.expect_token(&Token::RParen)?;
     }
-    Ok(Insert { table, columns, query: parser.parse_query()?, place })
+    Ok(Insert { table, options, columns, query: parser.parse_query()?, place })
 }
 
 /// Parses the rest of a statement set after its first word `first`, which is EXECUTE, BEGIN or STATEMENT.

@@ -103,17 +103,22 @@ fn errors_have_places() {
     check("SELECT INTERVAL '5 minutes' MINUTE", "SYNTAX 1:17 '5 minutes' is no span of minute");
     check("SELECT INTERVAL 5 MINUTE", "SYNTAX 1:17 the span of an INTERVAL is quoted: write INTERVAL '5'");
     check(
-        "SELECT /*+ BROADCAST(t) */ a FROM t",
-        "UNSUPPORTED 1:8 there are no hints but STATE_TTL(..) behind SELECT",
+        "SELECT /*+ OPTIONS('a' = 'b') */ a FROM t",
+        "UNSUPPORTED 1:8 there is no hint OPTIONS behind SELECT",
     );
-    let hints = "UNSUPPORTED 1:8 there are no hints but STATE_TTL(..) behind SELECT";
-    check("SELECT /*+ STATE_TTL('t'='1d'), BROADCAST(u) */ a FROM t", hints);
-    check("SELECT /*+ STATE_TTL */ a FROM t", hints);
-    check("SELECT /*+ STATE_TTL('t)' */ a FROM t", hints);
     check(
-        "SELECT a FROM t /*+ STATE_TTL('t'='1d') */",
-        "UNSUPPORTED 1:17 there are no hints but STATE_TTL(..) behind SELECT",
+        "SELECT a FROM t /*+ LOOKUP('a' = 'b') */",
+        "UNSUPPORTED 1:17 there is no hint LOOKUP behind a table",
     );
+    check(
+        "SELECT a + /*+ OPTIONS('a' = 'b') */ b FROM t",
+        "UNSUPPORTED 1:12 a hint stands behind SELECT, or behind the name of a table",
+    );
+    check(
+        "SELECT /*+ STATE_TTL('t'='1d'), BROADCAST(u) */ a FROM t",
+        "query SELECT /*+ STATE_TTL('t'='1d'), BROADCAST(u) */ a FROM t",
+    );
+    check("SELECT /*+ STATE_TTL('t)' */ a FROM t", "SYNTAX 1:8 a comment that begins with + has hints");
     check("CREATE VIEW v (a, b, a) AS SELECT 1, 2, 3", "SYNTAX 1:22 there are two columns `a`");
     check(
         "INSERT OVERWRITE t SELECT 1",
