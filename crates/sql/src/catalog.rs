@@ -3,6 +3,7 @@
 //! There is one catalog, as in a new session of Flink. A table has a full name, which is unique in the session: its own
 //! name in the default database, and `database.table` in others.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -92,6 +93,10 @@ pub struct Catalog {
     current: String,
     /// Tables and views by their full names.
     entries: BTreeMap<String, Kept>,
+    /// Full names of tables and views whose declarations are faulty.
+    broken: BTreeSet<String>,
+    /// Whether a table or view with a faulty declaration was asked for.
+    met_broken: Cell<bool>,
 }
 
 impl Default for Catalog {
@@ -100,6 +105,8 @@ impl Default for Catalog {
             databases: BTreeSet::from([DATABASE.to_owned()]),
             current: DATABASE.to_owned(),
             entries: BTreeMap::new(),
+            broken: BTreeSet::new(),
+            met_broken: Cell::new(false),
         }
     }
 }
@@ -128,6 +135,7 @@ impl Catalog {
                 .at(name.place)
                 .help("give it another name, or drop the first"));
         }
+        self.broken.remove(&full);
         self.entries.insert(full, Kept { path, entry, declaration });
         Ok(())
     }
@@ -143,6 +151,9 @@ impl Catalog {
             Err(_) if if_exists => return Ok(()),
             Err(error) => return Err(error),
         };
+        if self.broken.remove(&full) {
+            return Ok(());
+        }
         match self.entries.get(&full) {
             None if if_exists => Ok(()),
             None => Err(self.unknown(&full).at(name.place)),
@@ -166,6 +177,20 @@ impl Catalog {
     /// [`Code::UnknownTable`] if there is none.
     pub fn get(&self, name: &str) -> Result<&Entry, SqlError> {
         self.entries.get(name).map(|kept| &kept.entry).ok_or_else(|| self.unknown(name))
+    }
+
+    /// Remembers that the declaration of a table or view is faulty, unless there is one of that name.
+    pub fn mark_broken(&mut self, name: &Name) {
+        if let Ok(path) = self.path(name)
+            && !self.entries.contains_key(&path.full_name())
+        {
+            self.broken.insert(path.full_name());
+        }
+    }
+
+    /// Returns whether a table or view with a faulty declaration was asked for since the last call.
+    pub fn took_broken(&self) -> bool {
+        self.met_broken.take()
     }
 
     /// Returns the place in the catalog for which a name stands, and the table or view there.
@@ -324,6 +349,11 @@ impl Catalog {
 
     /// Returns the error for an unknown table name, with the nearest known name as a suggestion.
     fn unknown(&self, name: &str) -> SqlError {
+        if self.broken.contains(name) {
+            self.met_broken.set(true);
+            let message = format!("the declaration of `{name}` is faulty");
+            return SqlError::new(Code::UnknownTable, message);
+        }
         let error = SqlError::new(Code::UnknownTable, format!("there is no table or view `{name}`"));
         match nearest(name, self.entries.keys().map(String::as_str)) {
             Some(near) => error.help(format!("did you mean `{near}`?")),

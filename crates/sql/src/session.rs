@@ -33,6 +33,7 @@ use crate::text::hints::with_options;
 use crate::text::script::{self, Insert, Placed, Statement};
 
 mod create;
+mod every;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,8 @@ mod tests;
 /// [`crate::text::bounds::OPERATORS_MAX`] operators need. It is reserved address space; only the pages used
 /// take memory.
 pub const STACK_BYTES: usize = 256 << 20;
+
+pub use every::{ERRORS_MAX, in_order};
 
 /// Range of values of the setting `thalweg.latency-target`: from 1 microsecond to 7 days, both included. The
 /// engine has the same bounds.
@@ -204,18 +207,32 @@ impl Session {
     /// # Errors
     /// [`SqlError`] for the first fault. Declarations before the fault stay.
     pub fn read(&mut self, text: &str) -> Result<Vec<Action>, SqlError> {
+        self.on_large_stack(|session| session.read_here(text))?
+    }
+
+    /// Reads a text of SQL statements as [`read`](Self::read) does, and goes on after faulty statements.
+    ///
+    /// # Errors
+    /// All faults in the order of their places, at most [`ERRORS_MAX`], and one for each place. Statements that read a
+    /// table or view whose declaration is faulty add none. Declarations without faults stay.
+    pub fn read_all(&mut self, text: &str) -> Result<Vec<Action>, Vec<SqlError>> {
+        self.on_large_stack(|session| session.read_all_here(text)).map_err(|error| vec![error])?
+    }
+
+    /// Calls a function on a thread whose stack is large enough for planning.
+    fn on_large_stack<T: Send>(&mut self, read: impl FnOnce(&mut Self) -> T + Send) -> Result<T, SqlError> {
         std::thread::scope(|scope| {
             let reading = std::thread::Builder::new()
                 .name("plan".to_owned())
                 .stack_size(STACK_BYTES)
-                .spawn_scoped(scope, || self.read_here(text))
+                .spawn_scoped(scope, move || read(self))
                 .map_err(|error| {
                     SqlError::new(Code::Invalid, format!("no thread can be had for planning: {error}"))
                 })?;
-            reading.join().unwrap_or_else(|_| {
+            reading.join().map_err(|_| {
                 let error =
                     SqlError::new(Code::Unsupported, "planning this text failed for a reason of ours");
-                Err(error.help("please report it with the text"))
+                error.help("please report it with the text")
             })
         })
     }

@@ -22,7 +22,7 @@ use serde_json::json;
 use thalweg::QueryError;
 use thalweg_cli::console::{self, ReaderGone};
 use thalweg_cli::failure::{self, End, WrongOption};
-use thalweg_sql::error::cut;
+use thalweg_sql::error::{Place, cut};
 use thalweg_sql::session::Job;
 
 use super::explain;
@@ -112,19 +112,12 @@ impl Told {
             return Err(error);
         }
         match error.downcast_ref::<Wrong>() {
-            Some(Wrong { error, name, .. }) => WrongObject {
-                code: Some(error.code.name()),
-                place: error.place.map(|place| PlaceObject {
-                    file: name,
-                    line: place.line,
-                    column: place.column,
-                }),
-                help: error.help.as_deref().map(cut),
-                ..WrongObject::new(&error.message)
-            },
-            None => WrongObject::new(&format!("{error:#}")),
+            Some(wrong) => {
+                wrong_object(wrong).tell();
+                wrong.others.iter().for_each(|other| wrong_object(other).tell());
+            }
+            None => WrongObject::new(&format!("{error:#}")).tell(),
         }
-        .tell();
         Ok(End::Failed)
     }
 
@@ -154,6 +147,16 @@ pub fn drain_timeout(shape: Shape, job: Option<&str>, message: &str) {
             console::error(&format!("{job}{CODE}: {message}"));
         }
         Shape::Json => WrongObject { job, code: Some(CODE), ..WrongObject::new(message) }.tell(),
+    }
+}
+
+fn wrong_object(Wrong { error, name, .. }: &Wrong) -> WrongObject<'_> {
+    let place = |place: Place| PlaceObject { file: name, line: place.line, column: place.column };
+    WrongObject {
+        code: Some(error.code.name()),
+        place: error.place.map(place),
+        help: error.help.as_deref().map(cut),
+        ..WrongObject::new(&error.message)
     }
 }
 

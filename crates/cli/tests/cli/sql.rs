@@ -213,6 +213,32 @@ fn all_output_is_json() {
     assert!(objects(&nothing.stderr)[0]["note"].is_string(), "{nothing:?}");
 }
 
+/// All errors of a file are told before anything runs, in the order of their places and each with its lines.
+#[test]
+fn all_errors_are_told() {
+    let folder = Folder::new("sql_errors");
+    folder.write(
+        "q.sql",
+        "SELECT 1;\nSELEC 2;\nCREATE TABLE t (a INTT);\nSELECT b FROM t;\nSELECT prise FROM (VALUES (1)) AS t (price);\n",
+    );
+    for command in ["check q.sql", "run q.sql", "explain q.sql"] {
+        let ran = folder.run(command);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:?}");
+        let places: Vec<&str> =
+            ran.stderr.lines().filter_map(|line| line.trim().strip_prefix("--> ")).collect();
+        assert_eq!(places, ["q.sql:2:1", "q.sql:3:19", "q.sql:5:8"], "{ran:?}");
+        assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("error: ")).count(), 3, "{ran:?}");
+    }
+    let told = objects(&folder.run("run q.sql --output json").stderr);
+    let codes: Vec<&Value> = told.iter().map(|told| &told["error"]["code"]).collect();
+    assert_eq!(codes, ["SYNTAX", "SYNTAX", "UNKNOWN_COLUMN"]);
+    // Options of tables are checked, all of them.
+    let tables = "CREATE TABLE a (x INT) WITH ('connector' = 'nowhere');\nCREATE TABLE b (x INT) WITH ('connector' = 'print', 'y' = 'z');";
+    folder.write("q.sql", tables);
+    let ran = folder.run("check q.sql");
+    assert_eq!(ran.stderr.matches("UNKNOWN_OPTION").count(), 2, "{ran:?}");
+}
+
 /// Each piece of SQL has its own name and line numbers, jobs have distinct names, and a byte order mark is
 /// ignored.
 #[test]

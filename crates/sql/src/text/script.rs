@@ -151,6 +151,23 @@ pub struct Insert {
 /// # Errors
 /// [`Code::Syntax`] where the text is not valid SQL, and [`Code::Unsupported`] at unsupported statements.
 pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
+    parse_each(text)?.into_iter().map(|parsed| parsed.map_err(|faulty| faulty.error)).collect()
+}
+
+/// A statement that cannot be read.
+#[derive(Clone, Debug)]
+pub struct Faulty {
+    /// The first fault of the statement.
+    pub error: SqlError,
+    /// Name of the table or view that the statement would declare.
+    pub declares: Option<Name>,
+}
+
+/// Parses all SQL statements of a text, each by itself: after a faulty one, reading goes on behind its semicolon.
+///
+/// # Errors
+/// [`Code::Syntax`] and [`Code::Unsupported`] if the text cannot be split into statements.
+pub fn parse_each(text: &str) -> Result<Vec<Result<Placed, Faulty>>, SqlError> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!("the text has {} bytes, and at most {TEXT_BYTES_MAX} are read", text.len());
         return Err(SqlError::new(Code::Syntax, message));
@@ -174,11 +191,25 @@ pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
                     format!("the statement has {count} words, and at most {STATEMENT_TOKENS_MAX} are read");
                 return Err(SqlError::new(Code::Syntax, message).at(place));
             }
-            statements.push(Placed { statement: read(&rest[..end], place)?, place });
+            let read = read(&rest[..end], place).map(|statement| Placed { statement, place });
+            statements.push(read.map_err(|error| Faulty { error, declares: declared(&rest[..end]) }));
         }
         rest = rest.get(end + 1..).unwrap_or_default();
     }
     Ok(statements)
+}
+
+/// Returns the name of the table or view that a statement declares, if it begins as such a statement does.
+fn declared(tokens: &[TokenWithSpan]) -> Option<Name> {
+    let mut parser = Parser::new(&FlinkDialect).with_tokens_with_locations(tokens.to_vec());
+    if !parser.parse_keyword(Keyword::CREATE) {
+        return None;
+    }
+    let _ = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
+    let _ = parser.parse_keyword(Keyword::TEMPORARY);
+    parser.parse_one_of_keywords(&[Keyword::TABLE, Keyword::VIEW])?;
+    let _ = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    ddl::name(&mut parser).ok()
 }
 
 fn is_end(token: &TokenWithSpan) -> bool {
