@@ -2,7 +2,7 @@
 -- Run it:    thalweg run examples/06_joins.sql
 -- Portable:  yes
 --
--- A join without such a bound would keep every row for ever, so it needs SET 'table.exec.state.ttl' = '1 h' or the like.
+-- A join without such a bound keeps every row for ever, unless SET 'table.exec.state.ttl' = '1 h' or the like bounds it.
 --
 -- Expected of the first query: orders with their payments, if these came within a minute
 --   id,buyer,paid,after_seconds

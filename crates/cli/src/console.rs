@@ -38,6 +38,11 @@ pub fn aside(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
+/// Writes the text of a warning to standard error, after `warning: `.
+pub fn warning(text: &str) {
+    let _ = writeln!(io::stderr(), "warning: {text}");
+}
+
 /// Writes a note to standard error: information about a run without an error.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "note: {text}");

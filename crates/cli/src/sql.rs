@@ -7,6 +7,7 @@
 mod check;
 mod declared;
 mod explain;
+mod near_limit;
 mod run;
 mod script;
 mod stdout;

@@ -267,6 +267,11 @@ where
         self.first.state_bytes() + self.second.state_bytes()
     }
 
+    fn visit_state_bytes(&self, each: &mut dyn FnMut(usize)) {
+        self.first.visit_state_bytes(each);
+        self.second.visit_state_bytes(each);
+    }
+
     fn faulted(&self) -> Option<&str> {
         // The second operator runs inside the first. So a panic of its code unwinds through both, and is
         // attributed to the second.

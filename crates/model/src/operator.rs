@@ -360,6 +360,13 @@ pub trait Operator<In>: Send {
         0
     }
 
+    /// Calls `each` with the bytes of state of this operator or, for a chain, of each of its operators: once for each call
+    /// that [`visit_counts`](Self::visit_counts) makes, in the same order.
+    fn visit_state_bytes(&self, each: &mut dyn FnMut(usize)) {
+        let mut bytes = self.state_bytes();
+        self.visit_counts(&mut |_, _| each(std::mem::take(&mut bytes)));
+    }
+
     /// Returns the name of the operator whose code caused a panic inside `process`, `on_mark` or `resume`;
     /// `None` if it was other code.
     fn faulted(&self) -> Option<&str>;

@@ -142,6 +142,8 @@ pub(crate) struct OperatorMeter {
     folded: AtomicU64,
     filtered: AtomicU64,
     late: AtomicU64,
+    /// Bytes of state that the operator holds.
+    state_bytes: AtomicU64,
     /// Nanoseconds that the operator took in the steps in which it was measured by itself.
     staged_ns: AtomicU64,
     /// Number of records that the operator read in the steps in which it was measured by itself.
@@ -212,12 +214,28 @@ impl Meter {
         });
     }
 
+    /// Copies the bytes of state of each operator of the task.
+    pub(crate) fn note_state_bytes(&self, task: &dyn Task) {
+        let mut operators = self.operators.iter();
+        task.visit_state_bytes(&mut |bytes| {
+            if let Some(operator) = operators.next() {
+                operator.state_bytes.store(bytes as u64, Ordering::Relaxed);
+            }
+        });
+    }
+
+    /// Records that the operators of the task hold no state any more.
+    pub(crate) fn note_no_state(&self) {
+        self.operators.iter().for_each(|operator| operator.state_bytes.store(0, Ordering::Relaxed));
+    }
+
     /// Returns the counts of each operator of the task named `task`, up to the last step that has ended.
     pub(crate) fn operator_counts(&self, task: &str) -> Vec<OperatorCounts> {
         let counts = |operator: &OperatorMeter| OperatorCounts {
             operator: operator.name.clone(),
             task: task.to_owned(),
             counts: operator.counts(),
+            state_bytes: read(&operator.state_bytes),
         };
         self.operators.iter().map(counts).collect()
     }
@@ -303,6 +321,7 @@ impl OperatorMeter {
             folded: AtomicU64::new(0),
             filtered: AtomicU64::new(0),
             late: AtomicU64::new(0),
+            state_bytes: AtomicU64::new(0),
             staged_ns: AtomicU64::new(0),
             staged_records: AtomicU64::new(0),
         }

@@ -92,6 +92,9 @@ pub struct OperatorCounts {
     pub task: String,
     /// Numbers of records that were read, handed on, added to state, filtered out, or late.
     pub counts: Counts,
+    /// Bytes of state that the operator holds, paid from the memory budget; 0 when its task has ended. Of several tasks
+    /// that gather the state of one operator, each has its own part.
+    pub state_bytes: u64,
 }
 
 /// Numbers of records on one edge, for one of its readers. A shared edge is listed once for each reader.

@@ -119,6 +119,10 @@ pub(crate) trait Task: Send {
     /// the task.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
+    /// Calls `each` with the bytes of state of each operator of the task, in the order of
+    /// [`visit_counts`](Self::visit_counts).
+    fn visit_state_bytes(&self, each: &mut dyn FnMut(usize));
+
     /// Returns the maximum number of rows in a record, if a record stands for several rows; otherwise `None`.
     fn rows_max(&self) -> Option<u32> {
         None

@@ -150,11 +150,13 @@ fn settle_accounts(body: &mut TaskBody, report: StepReport) -> Result<(), Budget
     body.meter.note_counts(body.task.as_ref());
     if report.ended {
         // The sink has published its results. The remaining state of the task is dropped now.
+        body.meter.note_no_state();
         body.query.add_ended(body.meter.operator_counts(&body.name));
         return Ok(());
     }
     let held_bytes = body.task.held_bytes();
     body.meter.note_held(held_bytes);
+    body.meter.note_state_bytes(body.task.as_ref());
     body.state_grant.settle(&mut body.state, held_bytes)
 }
 

@@ -27,6 +27,7 @@ mod runs;
 pub mod session;
 pub mod sort;
 pub mod top_n;
+pub mod unnest;
 pub mod window;
 pub mod windows;
 

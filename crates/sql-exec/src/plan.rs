@@ -16,6 +16,7 @@ use arrow::record_batch::RecordBatch;
 use thalweg_sql_functions::aggregates::{AggregateFunction, BoundAggregate};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::Place;
 use thalweg_sql_tables::table::Table;
 
@@ -168,6 +169,23 @@ pub enum Node {
         /// row.
         forms: Vec<Vec<Typed>>,
     },
+    /// Emits each input row once for each element of an array or each entry of a map. The output columns are those of
+    /// the input, the parts of the element, and its position.
+    Unnest {
+        /// Input whose rows are emitted once for each element.
+        input: Box<Plan>,
+        /// Array or map, as an expression over the columns of the input.
+        value: Typed,
+        /// What happens to a row without elements: its array or map is NULL or empty.
+        kind: UnnestKind,
+        /// Indexes of the columns of the input that the output has.
+        kept: Vec<usize>,
+        /// Indexes of the parts of an element that the output has. The parts of a row in an array are its fields; those
+        /// of an entry of a map are its key and its value; any other element is its only part.
+        parts: Vec<usize>,
+        /// Whether the last output column is the position of the element, from 1 on (WITH ORDINALITY).
+        has_ordinality: bool,
+    },
     /// Emits each input row once for each of its windows; the window's start, end and time follow its
     /// columns.
     AssignWindows {
@@ -307,6 +325,15 @@ pub enum Node {
         /// until the input ends.
         ttl_ms: Option<i64>,
     },
+}
+
+/// What an UNNEST does with a row without elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnnestKind {
+    /// The row is not emitted, as by CROSS JOIN.
+    Inner,
+    /// The row is emitted once, padded with NULL, as by LEFT JOIN.
+    Left,
 }
 
 /// Frame of an OVER window: the rows before the current row that its aggregates cover, beside that row
@@ -456,6 +483,7 @@ macro_rules! inputs_of {
             Node::Scan { .. } | Node::Values(_) => Vec::new(),
             Node::Calc { input, .. }
             | Node::Expand { input, .. }
+            | Node::Unnest { input, .. }
             | Node::AssignWindows { input, .. }
             | Node::WindowAggregate { input, .. }
             | Node::Limit { input, .. }
@@ -502,6 +530,14 @@ impl Plan {
             let plan = open.pop()?;
             open.extend(plan.inputs().into_iter().rev());
             Some(plan)
+        })
+    }
+
+    /// Returns whether all tables that the plan reads come to an end.
+    pub fn ends(&self) -> bool {
+        self.walk().all(|part| match &part.node {
+            Node::Scan { table, .. } => check_source(table).is_ok_and(|abilities| abilities.is_bounded),
+            _ => true,
         })
     }
 

@@ -1,14 +1,14 @@
 //! Typed expressions: the computations of a query over columns.
 //!
 //! An [`Expression`] is a tree of kernels ([`crate::functions`]) and of the few operators which do not evaluate all
-//! their operands for all rows: AND, OR and CASE. In Flink these skip irrelevant operands row by row:
-//! `d <> 0 AND n / d > 1` never divides by zero. Evaluation here does the same: an operand which can fail is
+//! their operands for all rows: AND, OR, CASE, IF, COALESCE and IFNULL. In Flink these skip irrelevant operands row by
+//! row: `d <> 0 AND n / d > 1` never divides by zero. Evaluation here does the same: an operand which can fail is
 //! evaluated only for the rows which need it.
 
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute;
 use arrow::record_batch::RecordBatch;
@@ -19,10 +19,12 @@ use crate::types::SqlType;
 use crate::values::{ColumnarValue, ScalarValue};
 
 mod call;
+mod choice;
 #[cfg(test)]
 mod tests;
 
 pub use call::Call;
+use choice::choose;
 
 /// An SQL expression with the type and the nullability of its values.
 #[derive(Clone)]
@@ -329,6 +331,13 @@ impl Typed {
         match (&self.expression, first) {
             (&Expression::Column(place), _) => array(Arc::clone(batch.column(place))),
             (Expression::Literal(value), _) => Ok(ColumnarValue::Scalar(value.clone())),
+            (Expression::Call { call, arguments, .. }, Some(first))
+                if let Some(choice) = call.choice()
+                    && !arguments.iter().skip(1).all(Typed::is_total) =>
+            {
+                let value = ColumnarValue::Array(choice.made(&first, arguments, batch, &self.of.arrow())?);
+                scratch::hold(&value).map(|()| value)
+            }
             (Expression::Call { kernel, arguments, .. }, first) => {
                 let mut values = Vec::with_capacity(arguments.len());
                 values.extend(first);
@@ -472,67 +481,6 @@ fn is_in(values: &ArrayRef, state: State) -> Result<BooleanArray, EvaluationErro
         State::False => Ok(where_(&|row| is(row, false))),
         State::NotFalse => Ok(where_(&|row| !is(row, false))),
     }
-}
-
-/// Computes CASE: each branch is evaluated only for the rows for which its condition is the first true one.
-fn choose(
-    branches: &[(Typed, Typed)],
-    otherwise: &Typed,
-    batch: &RecordBatch,
-    of: &arrow::datatypes::DataType,
-) -> Result<ArrayRef, EvaluationError> {
-    let rows = batch.num_rows();
-    // `left` holds the rows for which no condition of the CASE was true yet, `pieces` the values of each
-    // branch for its rows.
-    let mut left: Vec<u32> = (0..rows as u32).collect();
-    let mut pieces: Vec<ArrayRef> = Vec::new();
-    // For each row of the batch: which column of `pieces` (the values of one branch of the CASE) contains the
-    // row's result, and the index of the result in that column.
-    let mut from: Vec<(usize, usize)> = vec![(0, 0); rows];
-    let mut add = |values: ArrayRef, of_rows: &[u32]| -> Result<(), EvaluationError> {
-        let values = if values.data_type() == of {
-            values
-        } else {
-            compute::cast(&values, of).map_err(arrow_error)?
-        };
-        for (place, row) in of_rows.iter().enumerate() {
-            from[*row as usize] = (pieces.len(), place);
-        }
-        pieces.push(values);
-        Ok(())
-    };
-    for (condition, value) in branches {
-        if left.is_empty() {
-            break;
-        }
-        let open = rows_of(batch, &left)?;
-        let holds = condition.evaluate_booleans(&open)?;
-        let is_true = |place: usize| holds.is_valid(place) && holds.value(place);
-        let (taken, rest): (Vec<(usize, u32)>, Vec<(usize, u32)>) =
-            left.iter().copied().enumerate().partition(|(place, _)| is_true(*place));
-        if taken.is_empty() {
-            continue;
-        }
-        let taken: Vec<u32> = taken.into_iter().map(|(_, row)| row).collect();
-        left = rest.into_iter().map(|(_, row)| row).collect();
-        add(value.evaluate_column(&rows_of(batch, &taken)?)?, &taken)?;
-    }
-    if !left.is_empty() {
-        add(otherwise.evaluate_column(&rows_of(batch, &left)?)?, &left)?;
-    }
-    if pieces.is_empty() {
-        return Ok(arrow::array::new_empty_array(of));
-    }
-    let pieces: Vec<&dyn Array> = pieces.iter().map(|piece| &**piece).collect();
-    compute::interleave(&pieces, &from).map_err(arrow_error)
-}
-
-/// Returns the rows of a batch with the given indexes, or the batch itself if these are all its rows.
-fn rows_of(batch: &RecordBatch, rows: &[u32]) -> Result<RecordBatch, EvaluationError> {
-    if rows.len() == batch.num_rows() {
-        return Ok(batch.clone());
-    }
-    compute::take_record_batch(batch, &UInt32Array::from(rows.to_vec())).map_err(arrow_error)
 }
 
 /// Formats the expression as SQL, with columns as `$` and their index.

@@ -31,6 +31,7 @@ pub mod over;
 #[cfg(test)]
 mod references;
 pub mod rows;
+pub mod session;
 pub mod text;
 pub mod time;
 
@@ -219,9 +220,9 @@ pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, Evaluat
 
 /// Iterates over all scalar functions of SQL.
 pub fn all() -> impl Iterator<Item = &'static Function> {
-    [math::MATH, conditional::CONDITIONAL, text::TEXT, time::TIME, collections::COLLECTIONS, rows::ROWS]
-        .into_iter()
-        .flatten()
+    let of_values = [math::MATH, conditional::CONDITIONAL, text::TEXT, time::TIME];
+    let of_parts = [collections::COLLECTIONS, rows::ROWS, session::SESSION];
+    of_values.into_iter().chain(of_parts).flatten()
 }
 
 /// Looks up a scalar function by its name in upper case.

@@ -57,6 +57,7 @@ pub(crate) mod roots;
 mod socket;
 mod standard;
 pub mod together;
+pub mod watermarks;
 mod ysb;
 
 #[cfg(test)]
@@ -520,6 +521,7 @@ fn connect(table: &Table) -> Result<(Box<dyn Connection + '_>, &str), SqlError> 
             .help("leave PARTITIONED BY out"));
     }
     let connection = (connector.bind)(&mut given)?;
+    watermarks::check(&mut given)?;
     given.finish()?;
     Ok((connection, name))
 }

@@ -24,7 +24,7 @@ pub enum Code {
     TypeMismatch,
     /// Flink accepts this SQL, but Thalweg does not run it.
     Unsupported,
-    /// The state of the query would grow without bound.
+    /// The state of an operator grows for as long as rows come. This is the code of a warning: such a query runs.
     UnboundedState,
     /// The text is parsed but has no meaning, for example because several tables have a column of the same
     /// name.
@@ -59,7 +59,7 @@ pub struct Place {
     pub width: usize,
 }
 
-/// The reason why an SQL text cannot be run.
+/// The reason why an SQL text cannot be run; of a warning, what its author should know about a text that can.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SqlError {
     /// The kind of the mistake in the SQL text.

@@ -1,7 +1,7 @@
 //! From syntax trees to plans, in one pass: names, types by Flink's rules, and streams.
 //!
 //! ```text
-//!   query -> from, join (relations) -> select, aggregate, over, order, set (operators) -> changelog (bounds of state) -> Plan
+//!   query -> from, join, unnest (relations) -> select, aggregate, over, order, set (operators) -> changelog (bounds of state) -> Plan
 //!                        expression, typing, scope, names: in every clause
 //! ```
 //!
@@ -10,12 +10,15 @@
 //! ([`changelog`]): whether rows change, how long state is kept, and what of it is refused.
 
 mod aggregate;
+mod attached;
 pub mod changelog;
 mod expression;
 mod final_rows;
 mod from;
 mod group;
+mod group_windows;
 mod join;
+mod kept;
 mod names;
 mod order;
 mod over;
@@ -30,6 +33,7 @@ mod syntax;
 mod tables;
 mod types;
 mod typing;
+mod unnest;
 mod windows;
 
 use std::cell::{Cell, RefCell};
@@ -52,6 +56,7 @@ use syntax::{check_name, not_supported, place, place_of_name, refuse_any};
 use typing::Typing;
 
 pub use expression::{cast_for_insert, function_names};
+pub use kept::kept_for_ever;
 pub use names::NamesOnce;
 pub use select::RESULTS_MAX;
 pub use set::result_place;
@@ -77,8 +82,7 @@ pub struct Binder<'a> {
     /// Time zone and clock for functions.
     pub context: &'a Context,
     /// How long operators without a window keep state after it was last written, in milliseconds of processing time.
-    /// If it is `None`, such operators are refused unless their input ends, except for OVER, which then keeps state
-    /// forever.
+    /// If it is `None`, they keep it until their input ends, and forever if it does not.
     pub state_ttl_ms: Option<i64>,
     /// The form of the answer: changes as they come, or final rows.
     pub answers: Answers,
@@ -105,11 +109,6 @@ pub const PLAN_NODES_MAX: usize = 10_000;
 pub const PLAN_DEPTH_MAX: usize = 1_000;
 
 impl Binder<'_> {
-    /// Returns whether the input of a plan ends. In batch mode each input must.
-    fn ends(&self, plan: &Plan) -> bool {
-        self.answers == Answers::Final || changelog::ends(plan)
-    }
-
     /// Returns the plan of a query.
     ///
     /// # Errors
@@ -126,7 +125,7 @@ impl Binder<'_> {
         let planner = Planner::new(self);
         planner.database.replace(Some(database.to_owned()));
         let Queried { plan, names } = planner.query(query)?;
-        check_depth(&plan)?;
+        check_size(&plan)?;
         Ok(with_names(changelog::settle(plan, self.state_ttl_ms, self.answers)?, &names))
     }
 }
@@ -137,10 +136,10 @@ struct Planner<'a> {
     typing: Typing<'a>,
     /// Number of expressions around the one that is being typed.
     depth: Cell<usize>,
+    /// Number of queries around the one that is being planned, with those of views.
+    queries: Cell<usize>,
     /// Number of operators that were copied from views and queries of WITH.
     copied: Cell<usize>,
-    /// Whether the plan that is made next stands below a LIMIT, so that an ORDER BY there asks for the first rows.
-    is_limited: Cell<bool>,
     /// Queries of the WITH clauses that are known here, those of the innermost clause last.
     with: RefCell<Vec<HashMap<String, Arc<Queried>>>>,
     /// Names of the views that are being planned, to find a view that refers to itself.
@@ -155,8 +154,8 @@ impl<'a> Planner<'a> {
             binder,
             typing: Typing::new(binder.context),
             depth: Cell::default(),
+            queries: Cell::default(),
             copied: Cell::default(),
-            is_limited: Cell::default(),
             with: RefCell::default(),
             open: RefCell::default(),
             database: RefCell::default(),
@@ -170,6 +169,17 @@ impl<'a> Planner<'a> {
 
     /// Plans a query. `around` is the query around a sub-query of IN or EXISTS.
     fn rows_of(&self, query: &Query, around: Option<Around<'_>>) -> Result<Selected> {
+        let depth = self.queries.get() + 1;
+        if depth > PLAN_DEPTH_MAX {
+            return Err(too_large());
+        }
+        self.queries.set(depth);
+        let rows = self.rows_of_clauses(query, around);
+        self.queries.set(depth - 1);
+        rows
+    }
+
+    fn rows_of_clauses(&self, query: &Query, around: Option<Around<'_>>) -> Result<Selected> {
         let at = place(query);
         let Query {
             with,
@@ -193,48 +203,45 @@ impl<'a> Planner<'a> {
         );
         let limit = limit_of(query).map_err(|error| error.at(at))?;
         self.with.borrow_mut().push(HashMap::new());
-        let selected = self.with_queries(with.as_ref()).and_then(|()| {
-            if limit.is_some() {
-                self.is_limited.set(true);
+        let selected = self.with_queries(with.as_ref()).and_then(|()| match (&**body, order_by) {
+            (SetExpr::Select(select), order_by) => self.select(select, order_by.as_ref(), around),
+            (body, None) => self.body(body, around),
+            (body, Some(order_by)) => {
+                let Queried { plan, names } = self.body(body, around.map(Around::closed))?.queried;
+                let order = Order::of(Some(order_by))?;
+                let no_names = Names::default();
+                let scope = scope::Scope::new(&no_names, &[]);
+                let keys = self.sort_keys(&order, &scope, &plan.columns)?;
+                let plan = self.sorted_results(plan, keys)?;
+                Ok(Selected::alone(Queried { plan, names }))
             }
-            let selected = match (&**body, order_by) {
-                (SetExpr::Select(select), order_by) => self.select(select, order_by.as_ref(), around),
-                (body, None) => self.body(body, around),
-                (body, Some(order_by)) => {
-                    let Queried { plan, names } = self.body(body, None)?.queried;
-                    let order = Order::of(Some(order_by))?;
-                    let scope = scope::Scope::new(&names, &[]);
-                    let keys = self.sort_keys(&order, &scope, &plan.columns)?;
-                    let plan = self.sorted_results(plan, keys)?;
-                    Ok(Selected { queried: Queried { plan, names }, pulled: Vec::new() })
-                }
-            };
-            self.is_limited.set(false);
-            selected
         });
         self.with.borrow_mut().pop();
-        let Selected { queried: Queried { plan, names }, pulled } = selected?;
+        let Selected { queried: Queried { plan, names }, pulled, is_one_row, if_none } = selected?;
         let limit = match (limit, around) {
-            (Some(limit), Some(around)) if !around.asked.needs_limit(limit, !pulled.is_empty())? => None,
+            (Some(limit), Some(around))
+                if around.is_readable && !around.asked.needs_limit(limit, !pulled.is_empty())? =>
+            {
+                None
+            }
             (limit, _) => limit,
         };
         let plan = match limit {
             None => plan,
             Some((skip, fetch)) => limited(plan, skip, fetch),
         };
-        Ok(Selected { queried: Queried { plan, names }, pulled })
+        Ok(Selected { queried: Queried { plan, names }, pulled, is_one_row, if_none })
     }
 
     /// Plans the body of a query: a SELECT, a query in brackets, a set operation, or VALUES.
     fn body(&self, body: &SetExpr, around: Option<Around<'_>>) -> Result<Selected> {
-        let alone = |queried| Selected { queried, pulled: Vec::new() };
         match body {
             SetExpr::Select(select) => self.select(select, None, around),
             SetExpr::Query(query) => self.rows_of(query, around),
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
-                Ok(alone(self.set_operation(*op, *set_quantifier, left, right)?))
+                Ok(Selected::alone(self.set_operation(*op, *set_quantifier, [left, right], around)?))
             }
-            SetExpr::Values(values) => Ok(alone(self.values(values)?)),
+            SetExpr::Values(values) => Ok(Selected::alone(self.values(values)?)),
             other => Err(not_supported("this kind of query").at(place(other))),
         }
     }
@@ -280,12 +287,10 @@ impl<'a> Planner<'a> {
         // A view knows no names of the query that reads it, and is as large as it is for every reader.
         let with = self.with.take();
         let copied = self.copied.replace(0);
-        let is_limited = self.is_limited.replace(false);
         let database = self.database.replace(Some(view.database.clone()));
         let planned = self.query(&view.query);
         self.with.replace(with);
         self.copied.set(copied);
-        self.is_limited.set(is_limited);
         self.database.replace(database);
         self.open.borrow_mut().pop();
         let Queried { plan, names } = planned?;
@@ -326,11 +331,13 @@ fn with_names(mut plan: Plan, names: &Names) -> Plan {
     plan
 }
 
-/// Refuses a plan that is too deep.
-fn check_depth(plan: &Plan) -> Result<()> {
+/// Refuses a plan that is too deep or has too many operators.
+fn check_size(plan: &Plan) -> Result<()> {
     let mut open = vec![(plan, 1)];
+    let mut nodes = 0;
     while let Some((plan, depth)) = open.pop() {
-        if depth > PLAN_DEPTH_MAX {
+        nodes += 1;
+        if depth > PLAN_DEPTH_MAX || nodes > PLAN_NODES_MAX {
             return Err(too_large());
         }
         open.extend(plan.inputs().into_iter().map(|input| (input, depth + 1)));
@@ -343,7 +350,8 @@ fn too_large() -> SqlError {
         "with its views and sub-queries put in, the query has more than {PLAN_NODES_MAX} operators, or more than \
          {PLAN_DEPTH_MAX} on top of each other"
     );
-    SqlError::new(Code::Unsupported, message).help("read fewer views, or each of them once")
+    SqlError::new(Code::Unsupported, message)
+        .help("read fewer views, or each of them once, and write shorter chains")
 }
 
 #[cfg(test)]

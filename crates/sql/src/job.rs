@@ -24,7 +24,7 @@ use thalweg_sql_tables::deliver::{TableSink, Tally};
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use crate::bind::changelog::{self, Accepts, Changes, changes};
-use crate::session::{Job, RuntimeMode};
+use crate::session::Job;
 
 /// Limits of an edge that carries batches of rows: at most 32 batches of up to 4,096 rows and, unless one row
 /// is larger, 256 KiB each.
@@ -138,14 +138,13 @@ pub fn assemble(
         let name = if part.into.is_some() { format!("{name}-sink") } else { name };
         plans.push((&part.plan, Ending { name, sink }));
     }
-    let is_batch = job.settings.mode == RuntimeMode::Batch;
-    Assembly::assemble(&query, &context, world, &tally, is_batch, plans)?;
+    Assembly::assemble(&query, &context, world, &tally, job.settings.timing(), plans)?;
     Ok(Assembled { query, tally, end: world.end.clone() })
 }
 
 /// Returns whether all tables that a job reads come to an end.
 fn is_bounded(job: &Job) -> bool {
-    job.parts.iter().all(|part| changelog::ends(&part.plan))
+    job.parts.iter().all(|part| part.plan.ends())
 }
 
 /// Sink for a query without a target table: writes each row as it arrives, as comma-separated values below a

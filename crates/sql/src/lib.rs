@@ -18,10 +18,9 @@
 //!
 //! Read the modules in the order in which text travels:
 //!
-//! 1. [`text`]: statements and plain syntax trees; [`error`]: errors with their places in the text.
+//! 1. [`text`]: statements and syntax trees; [`error`]: errors with their places in the text.
 //! 2. [`catalog`] and [`session`]: tables, views and settings; statements one after the other.
-//! 3. [`bind`]: names, which DataFusion's planner resolves; then the types of expressions, and the streams,
-//!    in this crate.
+//! 3. [`bind`]: names, types and streams, in one pass over the syntax tree.
 //! 4. [`plan`], of `thalweg-sql-exec`: a query as a tree of operators; pruning of columns that are not read;
 //!    EXPLAIN.
 //! 5. [`job`]: queries with their sources and sinks, ready to run.

@@ -16,6 +16,7 @@ use chrono_tz::Tz;
 use sqlparser::ast;
 use thalweg::scheduling::policy;
 use thalweg_model::Clock;
+use thalweg_sql_exec::exec::run::Timing;
 use thalweg_sql_exec::plan::{Column, Node, Plan, Role, prune::prune, steady};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::Context;
@@ -27,7 +28,7 @@ use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumn};
 
-use crate::bind::{Answers, Binder, Views, result_place};
+use crate::bind::{Answers, Binder, Views, kept_for_ever, result_place};
 use crate::catalog::{CATALOG, Catalog, Entry, View};
 use crate::text::hints::with_options;
 use crate::text::script::{self, Insert, Placed, Statement};
@@ -86,6 +87,8 @@ pub struct Job {
     pub place: Place,
     /// Settings in force where the statement of the job stands in the text.
     pub settings: Settings,
+    /// Warnings about the job, in the order of the text: each operator that keeps its state for as long as rows come.
+    pub warnings: Vec<SqlError>,
 }
 
 /// One plan of a job and the table into which its rows go.
@@ -106,10 +109,13 @@ pub struct Settings {
     /// Time zone of the session: the setting `table.local-time-zone`.
     pub zone: Tz,
     /// Processing time for which operators without a window keep the state of a key after its last row: the
-    /// setting `table.exec.state.ttl`. `None` keeps state forever.
+    /// setting `table.exec.state.ttl`. `None` keeps state forever, and each such operator gives a warning.
     pub state_ttl: Option<Duration>,
     /// Whether answers come out while input comes or at its end: the setting `execution.runtime-mode`.
     pub mode: RuntimeMode,
+    /// Processing time without rows after which a table does not hold back watermarks: the setting
+    /// `table.exec.source.idle-timeout`. `None` for never. Tables may have an option that precedes it.
+    pub idle_timeout: Option<Duration>,
     /// Name of the scheduling policy: the setting `thalweg.policy`.
     pub policy: Option<String>,
     /// Number of worker threads: the setting `thalweg.workers`.
@@ -151,10 +157,11 @@ impl RuntimeMode {
 
 /// Setting keys that have a meaning in this crate. Other keys of Flink are ignored silently, as Flink ignores
 /// the keys that begin with `thalweg`.
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "execution.runtime-mode",
     "table.local-time-zone",
     "table.exec.state.ttl",
+    "table.exec.source.idle-timeout",
     "pipeline.name",
     "thalweg.policy",
     "thalweg.workers",
@@ -271,18 +278,8 @@ impl Session {
                 // VIEW and not later.
                 let context = self.context()?;
                 let binder = self.binder(&context, self.answers(false)?)?;
-                let plan = match binder.query(&query) {
-                    Ok(plan) => Some(plan),
-                    // State without a bound is not an error of the view: the query that reads the view may
-                    // supply the bound. For example, a temporal join with the view's rows as versions needs
-                    // no time to live.
-                    Err(error) if error.code == Code::UnboundedState => None,
-                    Err(error) => return Err(error),
-                };
-                if let Some(plan) = plan
-                    && !columns.is_empty()
-                    && columns.len() != plan.columns.len()
-                {
+                let plan = binder.query(&query)?;
+                if !columns.is_empty() && columns.len() != plan.columns.len() {
                     let message = format!(
                         "the view `{}` names {} columns, and its query has {}",
                         name.name,
@@ -326,6 +323,7 @@ impl Session {
             }
             Statement::Describe(name) => Ok(Some(Action::Show(self.described(&name)?))),
             Statement::Use { name, is_catalog } => {
+                self.views.forget();
                 match is_catalog && name.before.is_empty() {
                     true => self.catalog.use_catalog(&name.name, name.place)?,
                     false => self.catalog.use_database(&name)?,
@@ -398,7 +396,12 @@ impl Session {
             .setting("pipeline.name")
             .map(str::to_owned)
             .unwrap_or_else(|| format!("{kind}-{}", place.line));
-        Ok(Job { name, parts, place, settings: self.known_settings()? })
+        let mut warnings: Vec<SqlError> =
+            parts.iter().flat_map(|part| kept_for_ever(&part.plan, part.place)).collect();
+        // Several parts may read one view.
+        let mut seen = HashSet::new();
+        warnings.retain(|warning| seen.insert((warning.place, warning.message.clone())));
+        Ok(Job { name, parts, place, settings: self.known_settings()?, warnings })
     }
 
     fn inserts(&self, inserts: &[Insert], place: Place) -> Result<Job, SqlError> {
@@ -430,6 +433,11 @@ impl Session {
 }
 
 impl Settings {
+    /// Returns how the tables of a job with these settings give watermarks.
+    pub(crate) fn timing(&self) -> Timing {
+        Timing { is_batch: self.mode == RuntimeMode::Batch, idle_timeout: self.idle_timeout }
+    }
+
     /// Reads the settings of a session from their texts; a key without a value has its default.
     fn of<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Result<Self, SqlError> {
         let wrong = |key: &str, value: &str, wanted: &str| {
@@ -480,6 +488,8 @@ impl Settings {
             // A time to live of 0 ms keeps state forever, as in Flink.
             state_ttl: span("table.exec.state.ttl")?.filter(|ttl| !ttl.is_zero()),
             mode,
+            // A time-out of 0 ms is none, as in Flink.
+            idle_timeout: span("table.exec.source.idle-timeout")?.filter(|timeout| !timeout.is_zero()),
             policy,
             workers,
             latency_target,

@@ -2,7 +2,6 @@
 //!
 //! ```text
 //!   text -> tokens -> our own statements (script, ddl) -> queries as sqlparser's syntax trees (dialect)
-//!     -> the same trees with unknown parts refused and with each form made plain (plain)
 //! ```
 
 pub mod bounds;
@@ -10,7 +9,9 @@ pub mod ddl;
 pub mod dialect;
 pub mod hints;
 pub mod interval;
+mod json;
 pub mod like;
+mod literals;
 pub mod reserved;
 pub mod script;
 pub mod show;

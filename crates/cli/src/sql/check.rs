@@ -42,6 +42,11 @@ pub fn run(args: &CheckArgs) -> Result<bool> {
             place.line, place.column
         ))?;
     }
+    for action in &actions {
+        if let Action::Run(job) | Action::Explain(job) = action {
+            job.warnings.iter().for_each(|warning| console::warning(&script.shown(warning).to_string()));
+        }
+    }
     if own.is_empty() {
         console::out("portable: no connector, format or option in it is ours alone\n")?;
     }

@@ -58,6 +58,9 @@ pub fn run(args: &ExplainArgs) -> Result<bool> {
         texts.join("\n")
     };
     console::out(&text)?;
+    for warning in jobs.iter().flat_map(|job| &job.warnings) {
+        console::warning(&script.shown(warning).to_string());
+    }
     Ok(true)
 }
 

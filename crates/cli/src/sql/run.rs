@@ -26,7 +26,7 @@ use thalweg_cli::failure::{self, End, WrongOption};
 use thalweg_cli::interrupt::Interrupt;
 use thalweg_cli::options;
 use thalweg_cli::policy_options::PolicyOptions;
-use thalweg_memory::Reservation;
+use thalweg_memory::{Budget, Reservation};
 use thalweg_runtime::limits;
 use thalweg_sql::bind::NamesOnce;
 use thalweg_sql::bind::changelog::Changes;
@@ -41,6 +41,7 @@ use thalweg_sql::job::{self, Assembled, batch_edges};
 use thalweg_sql::plan::{Column, JoinMethod, Node, Plan};
 use thalweg_sql::session::{Action, Job};
 
+use super::near_limit;
 use super::script::{Script, ScriptArgs, for_each_table};
 use super::stdout::{Gone, shows_rows_on_terminal};
 use super::stop::{self, Deadline};
@@ -141,6 +142,9 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<End> {
     let (_, actions) = script.plan()?;
     let mut jobs = Vec::new();
     for action in actions {
+        if let Action::Run(job) | Action::Explain(job) = &action {
+            job.warnings.iter().for_each(|warning| told.warned(&script, warning));
+        }
         match action {
             Action::Run(job) => jobs.push(job),
             Action::Explain(job) => told.explained(&script, &job)?,
@@ -171,7 +175,8 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<End> {
         deadline.ask(up);
     }
     let running = start(&script, &jobs, planned, &engine)?;
-    Ok(Watch { args, told, started, interrupt, deadline, gone, notes }.until_end(running))
+    let budget = Arc::clone(engine.budget());
+    Ok(Watch { args, told, started, interrupt, deadline, gone, notes, budget }.until_end(running))
 }
 
 /// Runs a script until its jobs end. Rows without a table go to `stdout` as text.
@@ -413,6 +418,8 @@ struct Watch<'a> {
     deadline: Deadline,
     gone: Gone,
     notes: Notes,
+    /// Memory budget of the engine that runs the jobs.
+    budget: Arc<Budget>,
 }
 
 /// The reason why jobs were asked to end, if they were.
@@ -439,6 +446,7 @@ impl Watch<'_> {
         let mut next_draw = DRAW;
         let mut ended = Sums::default();
         let mut end = End::Complete;
+        let mut has_warned = false;
         let note = || self.notes.take().iter().for_each(|note| told.note(note));
         loop {
             note();
@@ -450,6 +458,9 @@ impl Watch<'_> {
             }
             if running.is_empty() {
                 break;
+            }
+            if !has_warned && near_limit::is_near(&self.budget) {
+                has_warned = self.warn_of_state(&running);
             }
             let elapsed = self.started.elapsed();
             let is_up = args.length.is_some_and(|length| length <= elapsed);
@@ -477,6 +488,16 @@ impl Watch<'_> {
         }
         told.clear();
         end
+    }
+
+    /// Warns that state has nearly filled the memory budget. Returns false if no operator holds state, so that something
+    /// else has filled the budget.
+    fn warn_of_state(&self, running: &[Running<'_>]) -> bool {
+        let metrics = running.iter().map(|job| (job.job.name.as_str(), job.handle.metrics()));
+        let Some(largest) = near_limit::largest(metrics) else { return false };
+        let text = near_limit::text(&largest, self.budget.limit_bytes());
+        self.told.warned_of_job(&largest.job, near_limit::CODE, &text);
+        true
     }
 
     /// Asks jobs to end, unless they were asked before, and tells the user what they will publish.

@@ -246,19 +246,20 @@ impl Script {
 
     /// Converts an error in the SQL to one that shows the file, or the text of `-e`, with its line.
     pub fn wrong(&self, error: &SqlError) -> anyhow::Error {
-        self.located_error(error).into()
+        self.shown(error).into()
     }
 
     /// Converts errors in the SQL to one error that shows all of them, in the order of their places.
     pub fn all_wrong(&self, errors: Vec<SqlError>) -> anyhow::Error {
-        let mut all = in_order(errors).into_iter().map(|error| self.located_error(&error));
+        let mut all = in_order(errors).into_iter().map(|error| self.shown(&error));
         match all.next() {
             Some(first) => Wrong { others: all.collect(), ..first }.into(),
             None => anyhow!("the SQL is wrong"),
         }
     }
 
-    fn located_error(&self, error: &SqlError) -> Wrong {
+    /// Converts an error or a warning about the SQL to one that shows the file, or the text of `-e`, with its line.
+    pub fn shown(&self, error: &SqlError) -> Wrong {
         let mut error = error.masked(&self.text);
         let mut of = &self.pieces[0];
         if let Some(place) = error.place {

@@ -6,6 +6,7 @@
 //! | `{"show":[..]}` | lines that SHOW and DESCRIBE print; EXPLAIN prints the output of `thalweg explain --json` |
 //! | `{"job":..,"rows_in":..}` | results of a job |
 //! | `{"note":..}` | information for the user |
+//! | `{"warning":{"job":..,"code":..,"message":..,"place":..,"help":..}}` | a warning about a query that runs; unknown values are null |
 //! | `{"error":{"job":..,"code":..,"message":..,"place":..,"help":..}}` | an error; unknown values are null |
 //!
 //! A wrong command line is reported as text, because the shape of the output is itself part of the command
@@ -22,7 +23,7 @@ use serde_json::json;
 use thalweg::QueryError;
 use thalweg_cli::console::{self, ReaderGone};
 use thalweg_cli::failure::{self, End, WrongOption};
-use thalweg_sql::error::{Place, cut};
+use thalweg_sql::error::{SqlError, cut};
 use thalweg_sql::session::Job;
 
 use super::explain;
@@ -81,6 +82,26 @@ impl Told {
         }
     }
 
+    /// Prints a warning about a job before it runs.
+    pub fn warned(&self, script: &Script, warning: &SqlError) {
+        let wrong = script.shown(warning);
+        match self.shape {
+            Shape::Text => console::warning(&wrong.to_string()),
+            Shape::Json => WrongObject::of(&wrong).warn(),
+        }
+    }
+
+    /// Prints a warning about a job that runs.
+    pub fn warned_of_job(&self, job: &str, code: &str, message: &str) {
+        self.clear();
+        match self.shape {
+            Shape::Text => console::warning(&format!("{job}: {code}: {message}")),
+            Shape::Json => {
+                WrongObject { job: Some(job), code: Some(code), ..WrongObject::new(message) }.warn()
+            }
+        }
+    }
+
     /// Prints the results of a job that has ended, as text or as an object.
     pub fn ended(&self, text: &str, object: &impl Serialize) {
         self.clear();
@@ -113,8 +134,8 @@ impl Told {
         }
         match error.downcast_ref::<Wrong>() {
             Some(wrong) => {
-                wrong_object(wrong).tell();
-                wrong.others.iter().for_each(|other| wrong_object(other).tell());
+                WrongObject::of(wrong).tell();
+                wrong.others.iter().for_each(|other| WrongObject::of(other).tell());
             }
             None => WrongObject::new(&format!("{error:#}")).tell(),
         }
@@ -150,16 +171,6 @@ pub fn drain_timeout(shape: Shape, job: Option<&str>, message: &str) {
     }
 }
 
-fn wrong_object(Wrong { error, name, .. }: &Wrong) -> WrongObject<'_> {
-    let place = |place: Place| PlaceObject { file: name, line: place.line, column: place.column };
-    WrongObject {
-        code: Some(error.code.name()),
-        place: error.place.map(place),
-        help: error.help.as_deref().map(cut),
-        ..WrongObject::new(&error.message)
-    }
-}
-
 /// Writes an object as a line of JSON to standard error.
 fn aside(object: &impl Serialize) {
     // Serializing cannot fail, because everything that is written here can be represented in JSON.
@@ -168,7 +179,7 @@ fn aside(object: &impl Serialize) {
     }
 }
 
-/// An error in the form of a JSON object that always has all of its keys.
+/// An error or a warning in the form of a JSON object that always has all of its keys.
 #[derive(Serialize)]
 struct WrongObject<'a> {
     job: Option<&'a str>,
@@ -185,7 +196,20 @@ struct PlaceObject<'a> {
     column: usize,
 }
 
-impl WrongObject<'_> {
+impl<'a> WrongObject<'a> {
+    fn of(Wrong { error, name, .. }: &'a Wrong) -> Self {
+        WrongObject {
+            code: Some(error.code.name()),
+            place: error.place.map(|place| PlaceObject {
+                file: name,
+                line: place.line,
+                column: place.column,
+            }),
+            help: error.help.as_deref().map(cut),
+            ..WrongObject::new(&error.message)
+        }
+    }
+
     fn new(message: &(impl ToString + ?Sized)) -> Self {
         WrongObject {
             job: None,
@@ -202,5 +226,13 @@ impl WrongObject<'_> {
             error: &'a WrongObject<'a>,
         }
         aside(&Told { error: self });
+    }
+
+    fn warn(&self) {
+        #[derive(Serialize)]
+        struct Told<'a> {
+            warning: &'a WrongObject<'a>,
+        }
+        aside(&Told { warning: self });
     }
 }

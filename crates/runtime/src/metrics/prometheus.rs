@@ -54,6 +54,8 @@ enum Of {
     EventLatency,
     Task(fn(&TaskMetrics) -> Option<Value>),
     Operator(fn(&OperatorCounts) -> Option<Value>),
+    /// One sample for each operator: its state as a share of the memory budget.
+    StateShare,
     Edge(fn(&EdgeMetrics) -> Option<Value>),
 }
 
@@ -61,6 +63,8 @@ enum Of {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Value {
     Whole(u64),
+    /// A number of millionths, written as a decimal number.
+    Millionths(u64),
     /// A duration in nanoseconds, written in seconds with up to nine digits after the point.
     Nanos(u64),
     /// An event time, written in seconds since 1970; the end of time is written as infinity.
@@ -88,7 +92,7 @@ const fn summary(name: &'static str, unit: &'static str, help: &'static str, of:
 }
 
 /// Every metric of the engine, in the order of the Prometheus text.
-const ALL: [Metric; 50] = [
+const ALL: [Metric; 52] = [
     counter(
         "thalweg_queries_submitted_total",
         "queries",
@@ -353,6 +357,18 @@ const ALL: [Metric; 50] = [
         "Records dropped because all their windows had closed",
         Of::Operator(|operator| whole(operator.counts.late)),
     ),
+    gauge(
+        "thalweg_operator_state_bytes",
+        "bytes",
+        "State that it holds, paid from the memory budget",
+        Of::Operator(|operator| whole(operator.state_bytes)),
+    ),
+    gauge(
+        "thalweg_operator_state_ratio",
+        "ratio",
+        "Share of the memory budget that this state takes, from 0 to 1",
+        Of::StateShare,
+    ),
     counter(
         "thalweg_edge_records_written_total",
         "records",
@@ -421,9 +437,10 @@ impl EngineMetrics {
                 | Of::EventLatency
                 | Of::Task(_)
                 | Of::Operator(_)
+                | Of::StateShare
                 | Of::Edge(_) => {
                     for query in &self.queries {
-                        query.sample(of, &mut sample)?;
+                        query.sample(of, self.memory_limit_bytes, &mut sample)?;
                     }
                 }
             }
@@ -436,6 +453,7 @@ impl QueryMetrics {
     fn sample(
         &self,
         of: Of,
+        memory_limit_bytes: u64,
         sample: &mut impl FnMut(&str, &[Label<'_>], Option<Value>) -> fmt::Result,
     ) -> fmt::Result {
         // Two queries may have the same name, but every sample needs labels of its own. So the serial number
@@ -475,6 +493,14 @@ impl QueryMetrics {
                 for operator in self.operators() {
                     let labels = [query, serial, ("task", &operator.task), ("operator", &operator.operator)];
                     sample("", &labels, value(operator))?;
+                }
+            }
+            Of::StateShare => {
+                for operator in self.operators() {
+                    let labels = [query, serial, ("task", &operator.task), ("operator", &operator.operator)];
+                    let bytes = u128::from(operator.state_bytes) * 1_000_000;
+                    let share = bytes / u128::from(memory_limit_bytes.max(1));
+                    sample("", &labels, u64::try_from(share).ok().map(Value::Millionths))?;
                 }
             }
             Of::Edge(value) => {
@@ -518,6 +544,10 @@ impl Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Value::Whole(count) => count.fmt(f),
+            Value::Millionths(millionths) => {
+                write!(f, "{}", millionths / 1_000_000)?;
+                write_fraction(f, millionths % 1_000_000, 6)
+            }
             Value::Nanos(nanos) => {
                 write!(f, "{}", nanos / 1_000_000_000)?;
                 write_fraction(f, nanos % 1_000_000_000, 9)
@@ -587,7 +617,7 @@ pub fn table() -> String {
             Of::QueryState => "`query`, `serial`, `state`",
             Of::Latency | Of::OutputDelay | Of::EventLatency => "`query`, `serial`, `quantile`",
             Of::Task(_) => "`query`, `serial`, `task`",
-            Of::Operator(_) => "`query`, `serial`, `task`, `operator`",
+            Of::Operator(_) | Of::StateShare => "`query`, `serial`, `task`, `operator`",
             Of::Edge(_) => "`query`, `serial`, `edge`",
         };
         page += &format!("| `{name}` | {kind} | {unit} | {labels} | {help} |\n");

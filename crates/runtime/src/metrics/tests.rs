@@ -15,7 +15,12 @@ fn query(scale: u64) -> QueryMetrics {
         filtered: 2 * scale,
         late: scale,
     };
-    let operators = vec![OperatorCounts { operator: "o".to_owned(), task: "t".to_owned(), counts }];
+    let operators = vec![OperatorCounts {
+        operator: "o".to_owned(),
+        task: "t".to_owned(),
+        counts,
+        state_bytes: 8 * scale,
+    }];
     let task = TaskMetrics {
         task: "t".to_owned(),
         operator: OperatorId(0),

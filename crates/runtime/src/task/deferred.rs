@@ -197,6 +197,12 @@ where
         self.tail.chain.visit_counts(each);
     }
 
+    fn visit_state_bytes(&self, each: &mut dyn FnMut(usize)) {
+        let mut bytes = self.deferred.state_bytes();
+        self.deferred.visit_counts(&mut |_, _| each(std::mem::take(&mut bytes)));
+        self.tail.chain.visit_state_bytes(each);
+    }
+
     fn is_deferred(&self) -> bool {
         true
     }

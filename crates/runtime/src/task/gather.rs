@@ -201,6 +201,12 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> Task for GatherTask<T, B,
         self.template.visit_counts(&mut |name, _| each(name, counts.next().copied().unwrap_or_default()));
     }
 
+    /// The last operator of the chain is the one that gathers state; those before it keep none.
+    fn visit_state_bytes(&self, each: &mut dyn FnMut(usize)) {
+        let last = self.counts.len().saturating_sub(1);
+        (0..self.counts.len()).for_each(|place| each(if place == last { self.held_bytes } else { 0 }));
+    }
+
     fn faulted(&self) -> Option<&str> {
         let at_hand = self.hand.as_ref().map(|hand| &hand.gathered.chain);
         at_hand.into_iter().chain(merged(&self.pair)).find_map(C::faulted)

@@ -158,6 +158,10 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         self.chain.visit_counts(each);
     }
 
+    fn visit_state_bytes(&self, each: &mut dyn FnMut(usize)) {
+        self.chain.visit_state_bytes(each);
+    }
+
     fn faulted(&self) -> Option<&str> {
         self.chain.faulted()
     }

@@ -131,6 +131,10 @@ where
         self.tail.chain.visit_counts(each);
     }
 
+    fn visit_state_bytes(&self, each: &mut dyn FnMut(usize)) {
+        self.tail.chain.visit_state_bytes(each);
+    }
+
     fn faulted(&self) -> Option<&str> {
         self.tail.chain.faulted()
     }

@@ -3,7 +3,7 @@
 //! Input      batches of changes: rows that are added, and rows that are retracted
 //! Output     changes: `+I` for a new key, `-U` and `+U` for a key that has changed, `-D` for a key without rows
 //! State      per key its accumulators, and its row count where rows can be retracted
-//! Emits      at once: a change for every row, in their order; in batch mode also a row at the end, as below
+//! Emits      at once: a change for every row, in their order, without a time to live only if it changes a result; in batch mode also a row at the end, as below
 //! Late       ignores event time
 //! Watermark  forwarded unchanged
 //! Cost       one look-up per row; results are computed after every row, for many keys at once where there are many
@@ -11,14 +11,15 @@
 //!
 //! A key is kept for the time to live after its last row, even if that row changed nothing. As in Flink with a time
 //! to live, a change comes out even if the result is the same, so that downstream operators keep the result alive,
-//! too. A retraction for an unknown key is ignored. SELECT DISTINCT is this operator without aggregates.
+//! too. Without a time to live such a change is left out, as in Flink. A retraction for an unknown key is ignored. SELECT DISTINCT is this operator without aggregates.
 //!
 //! In batch mode, an aggregate without keys that has no rows when its input ends has a row all the same: the aggregates
 //! of nothing, as in SQL.
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef, DynComparator, make_comparator};
+use arrow::compute::SortOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use foldhash::fast::RandomState;
@@ -49,7 +50,7 @@ pub struct GroupCalls {
     pub calls: Vec<AggregateCall>,
     /// Whether the input may retract rows.
     pub is_retracting: bool,
-    /// How long a key is kept after its last row, in milliseconds of processing time.
+    /// How long a key is kept after its last row, in milliseconds of processing time; `i64::MAX` for ever.
     pub ttl_ms: i64,
     /// Whether an aggregate without keys has a result if it has no rows at the end of its input, as in batch mode.
     pub has_row_without_input: bool,
@@ -60,6 +61,8 @@ pub struct Group {
     places: Vec<usize>,
     is_retracting: bool,
     has_row_without_input: bool,
+    /// Whether updates come out that change no result.
+    tells_same: bool,
     output: SchemaRef,
     now: Now,
     keys: Keyed,
@@ -127,6 +130,7 @@ impl Group {
             places: group.keys.clone(),
             is_retracting: group.is_retracting,
             has_row_without_input: group.has_row_without_input && group.keys.is_empty(),
+            tells_same: group.ttl_ms < i64::MAX,
             output: schema_of(columns),
             now,
             keys: Keyed::new(group.keys, input, Some(group.ttl_ms), hash_seed)?,
@@ -230,10 +234,11 @@ impl Group {
         let payment = pay(&self.accounts.allowance, self.row_bytes.saturating_mul(2 * rows), "STATE_LIMIT")?;
         let growth = self.keys.growth_bytes(rows) + self.calls.growth_bytes(rows, batch.bytes());
         let room = reserve_room(&self.accounts.allowance, growth)?;
-        self.fold(&batch)?;
+        let results_bytes = self.fold(&batch)?;
         drop((payment, room));
         self.note_bytes();
-        let made_bytes = self.out.bytes();
+        // Results that have not changed do not come out, and took memory all the same.
+        let made_bytes = self.out.bytes().max(results_bytes);
         self.row_bytes = made_bytes / rows;
         self.rows_at_a_time = if made_bytes > EVALUATION_BYTES_MAX {
             (EVALUATION_BYTES_MAX / self.row_bytes.max(1)).clamp(1, rows)
@@ -245,8 +250,9 @@ impl Group {
         Ok(())
     }
 
-    /// Aggregates the rows of a batch and sets the changes of their keys as the next output, in `out`.
-    fn fold(&mut self, batch: &Batch) -> Outcome<()> {
+    /// Aggregates the rows of a batch and sets the changes of their keys as the next output, in `out`. Returns the bytes
+    /// of the results before and after the rows.
+    fn fold(&mut self, batch: &Batch) -> Outcome<usize> {
         self.keys.begin(self.now.ms());
         self.calls.reset(&self.keys.recycle(false));
         let (steps, known, rounds) = self.plan(batch)?;
@@ -262,7 +268,11 @@ impl Group {
         let mut kinds = Vec::with_capacity(2 * steps.len());
         let mut rows = Vec::with_capacity(2 * steps.len());
         let mut from = Vec::with_capacity(2 * steps.len());
+        let mut compared = Compared { results: &results, by_pass: HashMap::default() };
         for step in &steps {
+            if step.change == Change::Update && !self.tells_same && compared.is_same(step) {
+                continue;
+            }
             let changes: &[(RowKind, (usize, usize))] = match step.change {
                 Change::New => &[(RowKind::Insert, step.after)],
                 Change::Update => &[(RowKind::UpdateBefore, step.before), (RowKind::UpdateAfter, step.after)],
@@ -283,7 +293,7 @@ impl Group {
             made.extend(gathered(&results, self.calls.len(), &from)?);
             self.out.put(batch_of(&Arc::clone(&self.output), made, kinds.len())?, Some(kinds));
         }
-        Ok(())
+        Ok(results.iter().flatten().map(|column| column.get_array_memory_size()).sum())
     }
 
     /// Sets the aggregates of no rows as the next output, if the only key has no rows.
@@ -308,6 +318,29 @@ impl Group {
             + self.rows.capacity() * size_of::<i64>()
             + self.out.bytes();
         self.accounts.hold(bytes);
+    }
+}
+
+/// Comparison of the results of keys before and after a row.
+struct Compared<'a> {
+    /// Sets of result columns: those before the batch, and those after each pass.
+    results: &'a [Vec<ArrayRef>],
+    /// Comparators of the result columns of two sets; `None` if the columns have a type that cannot be compared.
+    by_pass: HashMap<(usize, usize), Option<Vec<DynComparator>>, RandomState>,
+}
+
+impl Compared<'_> {
+    /// Returns whether a row has changed no result of its key. Results that cannot be compared count as changed.
+    fn is_same(&mut self, step: &Step) -> bool {
+        let ((before, old), (after, new)) = (step.before, step.after);
+        let results = self.results;
+        let comparators = self.by_pass.entry((before, after)).or_insert_with(|| {
+            let columns = results[before].iter().zip(&results[after]);
+            columns.map(|(old, new)| make_comparator(old, new, SortOptions::default()).ok()).collect()
+        });
+        comparators
+            .as_ref()
+            .is_some_and(|comparators| comparators.iter().all(|compare| compare(old, new).is_eq()))
     }
 }
 

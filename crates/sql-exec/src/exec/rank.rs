@@ -192,7 +192,8 @@ impl TopN {
     fn recycle(&mut self) {
         for slot in self.keys.recycle(true) {
             let gone = std::mem::take(&mut self.ranked[slot as usize]);
-            self.row_bytes -= gone.iter().map(|(key, row)| entry_bytes(&key.0, row)).sum::<usize>();
+            self.row_bytes -= tree_bytes(gone.len())
+                + gone.iter().map(|(key, row)| entry_bytes(&key.0, row)).sum::<usize>();
         }
     }
 
@@ -246,6 +247,7 @@ impl TopN {
         let row: Row = content.into();
         self.row_bytes += entry_bytes(order, &row);
         ranked.insert(key.clone(), Arc::clone(&row));
+        self.row_bytes += tree_bytes(ranked.len()) - tree_bytes(ranked.len() - 1);
         let made = &mut self.made;
         if moves_ranks {
             // The new row moves the rows ranked after it back by one rank each. So for each rank from its own
@@ -288,6 +290,7 @@ impl TopN {
             && let Some((gone, row)) = ranked.pop_last()
         {
             self.row_bytes -= entry_bytes(&gone.0, &row);
+            self.row_bytes -= tree_bytes(ranked.len() + 1) - tree_bytes(ranked.len());
         }
         true
     }
@@ -331,6 +334,7 @@ impl TopN {
         }
         if let Some(row) = ranked.remove(&key) {
             self.row_bytes -= entry_bytes(&key.0, &row);
+            self.row_bytes -= tree_bytes(ranked.len() + 1) - tree_bytes(ranked.len());
         }
         if ranked.is_empty() {
             self.keys.release(slot);
@@ -348,13 +352,24 @@ impl TopN {
     }
 }
 
-/// Returns the bytes of a kept row and its order key in the tree of a key. The tree's nodes are assumed to be
-/// half full, as rows that arrive in order leave them.
+/// Number of rows for which a node of a [`BTreeMap`] has room.
+const NODE_ROWS: usize = 11;
+
+/// Returns the bytes of the nodes of a tree with some rows. A few rows have one node, which is allocated whole. Nodes of
+/// larger trees are assumed to be half full, as rows that arrive in order leave them.
+fn tree_bytes(rows: usize) -> usize {
+    let entry = size_of::<((Box<[u8]>, u64), Row)>();
+    match rows {
+        0 => 0,
+        1..=NODE_ROWS => heap_bytes(NODE_ROWS * entry + 2 * size_of::<usize>()),
+        rows => 2 * entry * rows,
+    }
+}
+
+/// Returns the bytes of a kept row and its order key outside of the nodes of the tree.
 fn entry_bytes(order: &[u8], row: &Row) -> usize {
     // An `Arc` stores two counters before its bytes.
-    2 * size_of::<((Box<[u8]>, u64), Row)>()
-        + heap_bytes(order.len())
-        + heap_bytes(2 * size_of::<usize>() + row.len())
+    heap_bytes(order.len()) + heap_bytes(2 * size_of::<usize>() + row.len())
 }
 
 impl BatchOperator for TopN {
@@ -452,6 +467,7 @@ impl BatchOperator for TopN {
                 self.row_bytes += entry_bytes(&key.0, &row);
                 self.ranked[slot as usize].insert(key, row);
             }
+            self.row_bytes += tree_bytes(self.ranked[slot as usize].len());
         }
         self.note_bytes();
         Ok(())

@@ -6,18 +6,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use thalweg::{Query, SharedStream, Stream, WatermarkStrategy};
 use thalweg_model::{
-    Either, EventTime, Fault, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader,
-    StateWriter,
+    Either, EventTime, Fault, Polled, ProcessingTime, Punctuated, Record, Source, SourceStatus, StateError,
+    StateReader, StateWriter,
 };
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::{Context, EvaluationError};
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
+use thalweg_sql_tables::connect::watermarks::idle_timeout;
 use thalweg_sql_tables::connect::{World, bind_source};
 use thalweg_sql_tables::deliver::{TableSink, Tally};
 use thalweg_sql_tables::error::{Code, SqlError};
@@ -36,6 +38,7 @@ use super::rank::{Deduplicate, TopN, Wanted};
 use super::session::AssignSessions;
 use super::sort::Sort;
 use super::top_n::{Ranks, WindowTopN};
+use super::unnest::{Unnest, UnnestShape};
 use super::window::{Asked, AssignWindows, WindowAggregate};
 use crate::plan::changes::deduplication;
 use crate::plan::{AggregateCall, Column, Node, Plan, WindowSpec, Windowing};
@@ -48,8 +51,8 @@ pub struct Assembly<'a> {
     context: &'a Context,
     world: &'a World,
     tally: Tally,
-    /// Whether tables give no watermark before their end, so that no row is late.
-    is_batch: bool,
+    /// How tables give watermarks.
+    timing: Timing,
     /// Index of the plan that is being assembled, while each LIMIT that is met stands over all of its tables.
     limited_part: Option<usize>,
     /// Number of operators created so far for each kind, such as `calc`, by which the operators of a kind are
@@ -60,6 +63,16 @@ pub struct Assembly<'a> {
     /// Number of splits, the parts that are read in parallel, of each table that the job reads, by table
     /// name.
     splits: BTreeMap<String, usize>,
+}
+
+/// How the tables of a job give watermarks.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Timing {
+    /// Whether tables give no watermark before their end, so that no row is late.
+    pub is_batch: bool,
+    /// Processing time without rows after which a table does not hold back the watermark of operators that read other
+    /// inputs, too; `None` for never. The option `scan.watermark.idle-timeout` of a table has precedence.
+    pub idle_timeout: Option<Duration>,
 }
 
 /// A table that a job reads in several places: it is read once, and its stream is shared.
@@ -77,8 +90,7 @@ fn mark_of(record: &Record<Batch>) -> Option<EventTime> {
 type MarkOf = fn(&Record<Batch>) -> Option<EventTime>;
 
 impl<'a> Assembly<'a> {
-    /// Assembles the plans of a job, each with the sink in which it ends. If `is_batch` is true, tables give no
-    /// watermark before their end, so that no row is late.
+    /// Assembles the plans of a job, each with the sink in which it ends. `timing` tells how its tables give watermarks.
     ///
     /// # Errors
     /// [`SqlError`] if a table cannot be opened.
@@ -87,7 +99,7 @@ impl<'a> Assembly<'a> {
         context: &'a Context,
         world: &'a World,
         tally: &Tally,
-        is_batch: bool,
+        timing: Timing,
         plans: Vec<(&Plan, Ending)>,
     ) -> Result<()> {
         let mut read: BTreeMap<String, (usize, Vec<usize>)> = BTreeMap::new();
@@ -104,7 +116,7 @@ impl<'a> Assembly<'a> {
             context,
             world,
             tally: tally.clone(),
-            is_batch,
+            timing,
             limited_part: None,
             named: BTreeMap::new(),
             shared,
@@ -152,6 +164,16 @@ impl<'a> Assembly<'a> {
             Node::Expand { input, forms } => {
                 let calc = Calc::new("expand", Vec::new(), forms.clone(), &plan.columns);
                 self.anybody(input, Box::new(calc))
+            }
+            Node::Unnest { input, value, kind, kept, parts, has_ordinality } => {
+                let shape = UnnestShape {
+                    value: value.clone(),
+                    kind: *kind,
+                    kept: kept.clone(),
+                    parts: parts.clone(),
+                    has_ordinality: *has_ordinality,
+                };
+                self.anybody(input, Box::new(Unnest::new(shape, &plan.columns)))
             }
             Node::AssignWindows { input, spec, time } => {
                 let zone = self.zone_of(&input.columns[*time].of);
@@ -247,7 +269,7 @@ impl<'a> Assembly<'a> {
                     calls: calls.clone(),
                     is_retracting: *is_retracting,
                     ttl_ms: ttl_ms.unwrap_or(i64::MAX),
-                    has_row_without_input: self.is_batch,
+                    has_row_without_input: self.timing.is_batch,
                 };
                 let group =
                     Group::new(group, self.now(), &input.columns, &plan.columns, self.world.hash_seed);
@@ -376,8 +398,7 @@ impl<'a> Assembly<'a> {
         let calc = Calc::new("calc", read.conditions.to_vec(), vec![read.outputs.clone()], &plan.columns);
         let sources = self.sources(read.table, read.places, read.columns)?;
         let name = self.name(&read.table.name);
-        let marks = WatermarkStrategy::ascending().punctuated(mark_of as MarkOf);
-        let stream = self.query.splits(&name, sources, marks);
+        let stream = self.query.splits(&name, sources, self.marks(read.table));
         let stream = stream.process(Stage::<Anybody>::new(Box::new(calc))).name(&calc_name);
         Ok(match aggregate {
             None => stream.boxed(),
@@ -402,13 +423,20 @@ impl<'a> Assembly<'a> {
             let columns: Vec<Column> = places.iter().map(column).collect();
             let sources = self.sources(read.table, &places, &columns)?;
             let name = self.name(&read.table.name);
-            let marks = WatermarkStrategy::ascending().punctuated(mark_of as MarkOf);
-            let stream = self.query.splits(&name, sources, marks).share();
+            let stream = self.query.splits(&name, sources, self.marks(read.table)).share();
             if let Some(shared) = self.shared.get_mut(&read.table.name) {
                 shared.stream = Some(stream);
             }
         }
         Ok((places, read.columns))
+    }
+
+    /// Returns how the sources of a table give watermarks.
+    fn marks(&self, table: &Table) -> Punctuated<MarkOf> {
+        // In batch mode the only watermark is that of the end, for which everything waits.
+        let idle_timeout = idle_timeout(table, self.timing.idle_timeout).filter(|_| !self.timing.is_batch);
+        let strategy = WatermarkStrategy { idle_after: idle_timeout, ..WatermarkStrategy::ascending() };
+        strategy.punctuated(mark_of as MarkOf)
     }
 
     fn sources(
@@ -418,7 +446,7 @@ impl<'a> Assembly<'a> {
         columns: &[Column],
     ) -> Result<Vec<TableSource>> {
         let reading = Reading::new(table, places, schema_of(columns));
-        let reading = Arc::new(if self.is_batch { reading.in_batch() } else { reading });
+        let reading = Arc::new(if self.timing.is_batch { reading.in_batch() } else { reading });
         let splits = bind_source(table, &reading.from_records, self.world)?;
         self.splits.insert(table.name.clone(), splits.len());
         let source = |rows| {

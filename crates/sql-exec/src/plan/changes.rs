@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | a table | | all kinds, if its format holds changes |
 //! | WHERE, SELECT, grouping sets, UNION ALL | all kinds | as its inputs |
+//! | UNNEST | all kinds | as its input |
 //! | GROUP BY without a window | all kinds, if each aggregate can retract rows | updates; deletes if its input changes |
 //! | ROW_NUMBER() <= N without a window | all kinds, unless the order is that of arrival | updates, deletes |
 //! | ROW_NUMBER() = 1 by time: the first row | all kinds by event time; if the input changes, it is ranked like others | rows |
@@ -139,6 +140,8 @@ impl Rule {
                 passing(Changes { halves, ..all })
             }
             Node::Expand { .. } | Node::Union(_) => passing(all),
+            // The old and the new row of an update may have different numbers of elements.
+            Node::Unnest { .. } => passing(Changes { halves: all.halves || all.updates, ..all }),
             Node::AssignWindows { .. } => Rule::inserts("a window function takes rows that are only added"),
             Node::WindowAggregate { .. } => {
                 Rule::inserts("an aggregate of a window takes rows that are only added")
@@ -295,6 +298,7 @@ pub fn source_of_changes(plan: &Plan) -> String {
         Node::Values(_)
         | Node::Calc { .. }
         | Node::Expand { .. }
+        | Node::Unnest { .. }
         | Node::AssignWindows { .. }
         | Node::WindowAggregate { .. }
         | Node::Union(_)

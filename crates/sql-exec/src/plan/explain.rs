@@ -53,8 +53,9 @@ pub fn shown(plan: &Plan) -> Shown {
     let lived = |ttl_ms: &Option<i64>| {
         ttl_ms.map_or_else(|| "for ever".to_owned(), |ttl| format!("for {}", span(ttl)))
     };
-    let until_end = |ttl_ms: &Option<i64>| {
-        ttl_ms.map_or_else(|| "until the input ends".to_owned(), |ttl| format!("for {}", span(ttl)))
+    let until_end = |ttl_ms: &Option<i64>| match ttl_ms {
+        None if plan.ends() => "until the input ends".to_owned(),
+        ttl_ms => lived(ttl_ms),
     };
     let mut details: Vec<(&'static str, String)> = Vec::new();
     let mut state = None;
@@ -89,6 +90,14 @@ pub fn shown(plan: &Plan) -> Shown {
         Node::Expand { forms, .. } => {
             details.push(("forms", forms.len().to_string()));
             "Expand"
+        }
+        Node::Unnest { value, kind, has_ordinality, .. } => {
+            details.push(("of", show(value)));
+            details.push(("kind", format!("{kind:?}")));
+            if *has_ordinality {
+                details.push(("with", "ordinality".to_owned()));
+            }
+            "Unnest"
         }
         Node::AssignWindows { spec, time, .. } => {
             details.push(("windows", windows(spec, &name_of)));

@@ -88,6 +88,25 @@ fn pruned_node(columns: Vec<Column>, node: Node, wanted: &[bool]) -> (Vec<Column
                 .collect();
             (keep(columns, wanted), Node::Expand { input: Box::new(input), forms }, moves(wanted))
         }
+        Node::Unnest { input, value, kind, kept, parts, has_ordinality } => {
+            // A column that is not kept is not copied for each element. Above all this is so for the array itself.
+            let (of_input, rest) = wanted.split_at(kept.len());
+            let (of_parts, of_ordinality) = rest.split_at(parts.len());
+            let kept = keep(kept, of_input);
+            let mut below = vec![false; input.columns.len()];
+            kept.iter().for_each(|place| below[*place] = true);
+            need(&mut below, std::slice::from_ref(&value));
+            let (input, input_moves) = pruned(*input, &below);
+            let node = Node::Unnest {
+                value: moved(&value, &input_moves),
+                kind,
+                kept: kept.iter().map(|place| at(&input_moves, *place)).collect(),
+                parts: keep(parts, of_parts),
+                has_ordinality: has_ordinality && of_ordinality == [true],
+                input: Box::new(input),
+            };
+            (keep(columns, wanted), node, moves(wanted))
+        }
         Node::AssignWindows { input, spec, time } => {
             let width = input.columns.len();
             let mut below = wanted[..width].to_vec();

@@ -106,6 +106,14 @@ fn facts(plan: &Plan, is_root: bool) -> (&'static str, Facts) {
             }
             "Expand"
         }
+        Node::Unnest { input: _, value, kind, kept, parts, has_ordinality } => {
+            facts.expressions("value", std::slice::from_ref(value));
+            facts.add("the kind", kind);
+            facts.add("the list of columns kept", kept);
+            facts.add("the list of parts", parts);
+            facts.add("the mark for a column of positions", has_ordinality);
+            "Unnest"
+        }
         Node::AssignWindows { input: _, spec, time } => {
             facts.add("the rule of windows", spec);
             facts.add("the time column", time);

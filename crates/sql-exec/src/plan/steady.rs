@@ -71,6 +71,17 @@ fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> 
             let is_unsteady = |place: usize| forms.iter().any(|form| reads(&form[place], first));
             (0..plan.columns.len()).map(is_unsteady).collect()
         }
+        Node::Unnest { value, kept, .. } => {
+            if let Some(input) = plan.inputs().first()
+                && reads(value, first)
+            {
+                return Err(refusal("UNNEST", input, "its array or map"));
+            }
+            // The parts of an element and its position are as steady as the value.
+            let mut columns: Vec<bool> = kept.iter().map(|place| first[*place]).collect();
+            columns.resize(plan.columns.len(), false);
+            columns
+        }
         Node::Union(_) => {
             (0..plan.columns.len()).map(|place| inputs.iter().any(|input| input[place])).collect()
         }

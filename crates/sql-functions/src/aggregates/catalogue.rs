@@ -11,7 +11,7 @@ use super::average::average_scale;
 use super::count::Count;
 use super::extreme::Extreme;
 use super::fold::Folded;
-use super::json::JsonArray;
+use super::json::{JsonArray, JsonObject};
 use super::kept::{Choice, Kept};
 use super::lists::{End, Item, Joined, Listed, Lists, Single};
 use super::percentile::Percentiles;
@@ -20,6 +20,7 @@ use super::tally::{Multiset, Outermost, Tally};
 use super::values::{Bytes, Domain, Kind, Nested, Numbers};
 use super::variance::Variance;
 use super::{Accumulator, AggregateFunction, BoundAggregate, Create};
+use crate::functions::text::json_functions::check_writable;
 use crate::functions::{Argument, BindError, Context};
 use crate::types::SqlType;
 use crate::values::ScalarValue;
@@ -46,7 +47,7 @@ const fn ordered(name: &'static str, usage: &'static str, bind: Bind) -> Aggrega
 
 type Bind = fn(&[Argument], &Context) -> Result<BoundAggregate, BindError>;
 
-static AGGREGATES: [AggregateFunction; 23] = [
+static AGGREGATES: [AggregateFunction; 24] = [
     function("$SUM0", "$SUM0(number)", |given, _| sum(given, Rule::SumOrZero)),
     AggregateFunction {
         can_retract: false,
@@ -61,6 +62,9 @@ static AGGREGATES: [AggregateFunction; 23] = [
     ordered("JSON_ARRAYAGG", "JSON_ARRAYAGG(value)", |given, _| json_array(given, true)),
     ordered("$JSON_ARRAYAGG_NULL_ON_NULL", "JSON_ARRAYAGG(value NULL ON NULL)", |given, _| {
         json_array(given, false)
+    }),
+    ordered("JSON_OBJECTAGG", "JSON_OBJECTAGG(KEY k VALUE v [NULL | ABSENT ON NULL])", |given, _| {
+        json_object(given)
     }),
     ordered("LAST_VALUE", "LAST_VALUE(value)", |given, _| end(given, true)),
     ordered("LISTAGG", "LISTAGG(text [, separator])", |given, _| joined(given)),
@@ -198,13 +202,22 @@ fn joined(given: &[Argument]) -> Result<BoundAggregate, BindError> {
 
 fn json_array(given: &[Argument], skips_nulls: bool) -> Result<BoundAggregate, BindError> {
     let of = value(given)?;
-    if !JsonArray::takes(of) {
-        return Err(BindError(format!("argument 1 is {of}: cast it to STRING")));
-    }
+    check_writable(of)?;
     let text = || Bytes::new(SqlType::STRING.arrow());
     let create = creating(move || Lists::<_, _, Vec<Item<Bytes>>>::new(text(), JsonArray { skips_nulls }));
     let retractable =
         creating(move || Lists::<_, _, Arrivals<Item<Bytes>>>::new(text(), JsonArray { skips_nulls }));
+    Ok(BoundAggregate { is_nullable: false, ..bound(of, SqlType::STRING, create, Some(retractable)) })
+}
+
+fn json_object(given: &[Argument]) -> Result<BoundAggregate, BindError> {
+    let of = value(given)?;
+    if !of.is_text() {
+        return Err(BindError::of_type(1, of));
+    }
+    let text = || Bytes::new(SqlType::STRING.arrow());
+    let create = creating(move || Lists::<_, _, Vec<Item<Bytes>>>::new(text(), JsonObject));
+    let retractable = creating(move || Lists::<_, _, Arrivals<Item<Bytes>>>::new(text(), JsonObject));
     Ok(BoundAggregate { is_nullable: false, ..bound(of, SqlType::STRING, create, Some(retractable)) })
 }
 

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::choice::Choice;
 use super::{Literal, Typed};
 use crate::functions::Function;
 use crate::functions::arithmetic::ArithmeticOp;
@@ -47,6 +48,18 @@ impl Call {
             Call::Arithmetic(ArithmeticOp::Add | ArithmeticOp::Subtract) => 2,
             Call::Arithmetic(ArithmeticOp::Multiply | ArithmeticOp::Divide | ArithmeticOp::Modulo) => 3,
             Call::Negate | Call::Cast { .. } | Call::Grouping(_) | Call::Function(_) => 4,
+        }
+    }
+
+    /// Returns how the call chooses among its arguments, if it needs only one of them behind the first for each row.
+    pub(super) fn choice(&self) -> Option<Choice> {
+        match self {
+            Call::Function(function) => match function.name {
+                "IF" => Some(Choice::If),
+                "COALESCE" | "IFNULL" => Some(Choice::FirstKnown),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

@@ -3,12 +3,13 @@
 //! Numbers are compared as numbers, decimals with all their digits. Floats follow IEEE 754: NaN equals nothing, and
 //! 0.0 equals -0.0. Text and bytes are compared by their bytes; FALSE comes before TRUE. Text compared with a time is
 //! read as such a time; the result is NULL if the text is not one. A TIMESTAMP compared with a TIMESTAMP_LTZ is read
-//! as local time in the session's zone. NULL makes the result NULL, except for IS \[NOT\] DISTINCT FROM.
+//! as local time in the session's zone. NULL makes the result NULL, except for IS \[NOT\] DISTINCT FROM. Arrays, maps and
+//! rows are equal or not, and have no order.
 //!
 //! Source: Flink, `ScalarOperatorGens` (`generateEquals`, `generateComparison`, `generateIsDistinctFrom`).
 //!
 //! Differs from Flink: text with characters beyond U+FFFF is ordered by code points, where Flink may order by UTF-16
-//! code units; ARRAY, MAP and ROW are not compared.
+//! code units.
 
 use std::fmt;
 use std::sync::Arc;
@@ -101,6 +102,9 @@ pub fn bind_comparison(
         }
         _ if are_alike(left_type, right_type) => {
             ([left_type.clone(), right_type.clone()], alike(op, left_type, right_type))
+        }
+        _ if let Some(common) = nested::compared_as(op, left_type, right_type) => {
+            ([common.clone(), common], nested::kernel(op))
         }
         _ => return Err(refusal(op, &left.of, &right.of)),
     };
@@ -329,5 +333,6 @@ impl fmt::Display for ComparisonOp {
 }
 
 pub mod members;
+mod nested;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,8 @@ mod encode;
 mod find;
 mod hash;
 pub mod json;
-mod json_functions;
+pub(crate) mod json_functions;
+mod json_query;
 mod letters;
 mod like;
 pub mod pattern;
@@ -95,9 +96,30 @@ pub static TEXT: &[Function] = &[
     function("SHA512", "SHA512(text)", hash::sha512),
     function("SHA2", "SHA2(text, bits)", hash::sha2),
     // Functions that read and write JSON.
-    function("JSON_VALUE", "JSON_VALUE(json, path)", json_functions::json_value),
-    function("JSON_QUERY", "JSON_QUERY(json, path)", json_functions::json_query),
-    function("JSON_EXISTS", "JSON_EXISTS(json, path)", json_functions::json_exists),
+    function(
+        "JSON_VALUE",
+        "JSON_VALUE(json, path [RETURNING type] [NULL | ERROR | DEFAULT x ON EMPTY] [.. ON ERROR])",
+        json_query::json_value,
+    ),
+    function(
+        "JSON_QUERY",
+        "JSON_QUERY(json, path [RETURNING ARRAY<STRING>] [WITH [CONDITIONAL] WRAPPER] [.. ON EMPTY] [.. ON ERROR])",
+        json_query::json_query,
+    ),
+    function(
+        "JSON_EXISTS",
+        "JSON_EXISTS(json, path [TRUE | FALSE | UNKNOWN | ERROR ON ERROR])",
+        json_query::json_exists,
+    ),
+    function(
+        "JSON_OBJECT",
+        "JSON_OBJECT([KEY k VALUE v, ..] [NULL | ABSENT ON NULL])",
+        json_functions::json_object,
+    ),
+    function("JSON_ARRAY", "JSON_ARRAY([value, ..] [NULL | ABSENT ON NULL])", json_functions::json_array),
+    function(json_functions::MEMBER, "KEY k VALUE v", json_functions::member),
+    function(json_functions::ITEM, "JSON_ARRAY(value)", json_functions::item),
+    function("JSON", "JSON(text)", json_functions::json),
     function("IS_JSON", "text IS JSON [VALUE | SCALAR | ARRAY | OBJECT]", json_functions::is_json),
     function("JSON_STRING", "JSON_STRING(value)", json_functions::json_string),
     function("JSON_QUOTE", "JSON_QUOTE(text)", json_functions::json_quote),

@@ -1,5 +1,4 @@
-//! Tests of single values at the edges of their types. That values of all types agree with DataFusion's is tested in
-//! `thalweg-sql`, which still knows both.
+//! Tests of single values at the edges of their types.
 
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@
 use std::io::{Cursor, Read, Write};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use thalweg_model::net::Net;
 use thalweg_sql_formats::RowKind;
@@ -16,6 +17,46 @@ use super::*;
 fn wrong(options: &str) -> String {
     let declaration = format!("CREATE TABLE t (a INT, b STRING) WITH ({options})");
     check(&table(&declaration)).err().map_or(String::new(), |error| error.to_string())
+}
+
+/// Every table takes the options for watermarks, and their values are checked.
+#[test]
+fn options_for_watermarks_are_checked() {
+    let check = |options: &str, expected: &str| {
+        let found = wrong(&format!("'connector' = 'datagen', {options}"));
+        assert!(found.contains(expected) && expected.is_empty() == found.is_empty(), "{options}: {found}");
+    };
+    check("'scan.watermark.idle-timeout' = '1 min'", "");
+    check("'scan.watermark.idle-timeout' = 'long'", "'long' is no duration");
+    check("'scan.watermark.emit.strategy' = 'ON-EVENT'", "");
+    check("'scan.watermark.emit.strategy' = 'sometimes'", "is not among 'on-event', 'on-periodic'");
+    let group = "'scan.watermark.alignment.group' = 'g'";
+    let drift = "'scan.watermark.alignment.max-drift' = '1 s'";
+    check(&format!("{group}, {drift}, 'scan.watermark.alignment.update-interval' = '2 s'"), "");
+    let needs = "an alignment of watermarks needs both";
+    check(group, needs);
+    check(drift, needs);
+    check("'scan.watermark.alignment.update-interval' = '2 s'", needs);
+    check("'scan.watermark.idle-timout' = '1 s'", "did you mean 'scan.watermark.idle-timeout'?");
+}
+
+/// The option of a table has precedence over the setting, 0 means none, and a table without event time has none.
+#[test]
+fn the_idle_time_out_is_that_of_the_table() {
+    let timeout = |watermark: &str, option: &str, setting_s: Option<u64>| {
+        let declaration = format!(
+            "CREATE TABLE t (a INT, ts TIMESTAMP(3){watermark}) WITH ('connector' = 'datagen'{option})"
+        );
+        watermarks::idle_timeout(&table(&declaration), setting_s.map(Duration::from_secs))
+            .map(|timeout| timeout.as_millis())
+    };
+    let watermark = ", WATERMARK FOR ts AS ts";
+    let option = |value: &str| format!(", 'scan.watermark.idle-timeout' = '{value}'");
+    assert_eq!(timeout(watermark, "", None), None);
+    assert_eq!(timeout(watermark, "", Some(3)), Some(3_000));
+    assert_eq!(timeout(watermark, &option("5 ms"), Some(3)), Some(5));
+    assert_eq!(timeout(watermark, &option("0 s"), Some(3)), None);
+    assert_eq!(timeout("", &option("5 ms"), Some(3)), None);
 }
 
 #[test]

@@ -18,11 +18,12 @@ use thalweg_sql_functions::expression::{Call, Expression, Typed};
 use thalweg_sql_functions::functions;
 use thalweg_sql_functions::keys::process_seed;
 use thalweg_sql_functions::types::SqlType;
-use thalweg_sql_functions::values::ColumnarValue;
+use thalweg_sql_functions::values::{ColumnarValue, ScalarValue};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
 use super::group::{expand, group, window_aggregate};
+use super::group_windows::{GroupWindow, is_window};
 use super::scope::{Base, Meaning, Scope};
 use super::sets;
 use super::syntax::{
@@ -46,6 +47,8 @@ pub(super) struct Groups<'a> {
     /// Number of expressions in each key that is not just a column.
     sizes: Vec<usize>,
     calls: RefCell<Calls>,
+    /// Window that stands in the GROUP BY.
+    pub(super) window: Option<GroupWindow>,
     /// Place of the GROUP BY or of the first aggregate, for errors about the whole.
     pub(super) at: Option<Place>,
 }
@@ -99,6 +102,32 @@ impl Groups<'_> {
         self.keys.iter().position(|key| key.has_form_of(value))
     }
 
+    /// Returns the index of a key, which is added if it is none yet.
+    fn add_column(&mut self, value: &Typed) -> usize {
+        if let Some(key) = self.key_of(value) {
+            return key;
+        }
+        let name = value.as_column().map_or("key", |place| &self.input.columns[place].name);
+        self.columns.push(key_column(name.to_owned(), value, self.input));
+        self.keys.push(value.clone());
+        self.keys.len() - 1
+    }
+
+    /// Returns a value of the SELECT for a group without rows: COUNT is 0 there, and all else NULL.
+    pub(super) fn of_no_rows(&self, value: &Typed) -> Typed {
+        let calls = self.calls.borrow();
+        value.replaced(&|place| {
+            let made = Base::Aggregates.of(place).and_then(|number| calls.made.get(number));
+            match made {
+                Some(made) if made.call.aggregate.name() == "COUNT" => {
+                    Typed::literal(ScalarValue::Int64(Some(0)), SqlType::BigInt)
+                }
+                Some(Made { call, .. }) => null_of(&call.function.result),
+                None => null_of(self.columns.get(place).map_or(&SqlType::Null, |column| &column.of)),
+            }
+        })
+    }
+
     /// Returns the error for a column that is no key.
     pub(super) fn not_grouped(&self, name: &[Ident]) -> SqlError {
         let name = name.last().map_or("", |name| &name.value);
@@ -117,22 +146,11 @@ impl Planner<'_> {
         &self,
         group_by: &GroupByExpr,
         input: &'a Scope<'a>,
+        window: Option<GroupWindow>,
         fixed: &[Typed],
         at: Option<Place>,
     ) -> Result<Groups<'a>> {
-        let GroupByExpr::Expressions(list, modifiers) = group_by else {
-            return Err(not_supported("GROUP BY ALL").at(at));
-        };
-        refuse_any!(at; !modifiers.is_empty() => "a modifier of GROUP BY");
-        let mut list: Vec<&Expr> = list.iter().collect();
-        // `GROUP BY (a, b)` has two keys, and not one key that is a row of two fields.
-        list = list
-            .into_iter()
-            .flat_map(|key| match key {
-                Expr::Tuple(parts) if parts.len() > 1 => parts.iter().collect(),
-                key => vec![key],
-            })
-            .collect();
+        let list = keys_of(group_by, at)?;
         let is_number = |key: &&Expr| matches!(key, Expr::Value(value) if matches!(value.value, sqlparser::ast::Value::Number(..)));
         if let Some(number) = list.iter().map(|key| without_signs(key)).find(is_number) {
             let error =
@@ -148,28 +166,28 @@ impl Planner<'_> {
             sets: None,
             sizes: Vec::new(),
             calls: RefCell::new(Calls::over(Vec::new(), Vec::new())),
+            window,
             at: first.or(at),
         };
         let mut places = Vec::with_capacity(expressions.len());
         for expression in &expressions {
-            places.push(self.add_key(&mut groups, expression)?);
+            places.push(match is_window(expression) {
+                // A window is a key of three columns.
+                true => groups.window_columns().iter().map(|column| groups.add_column(column)).collect(),
+                false => vec![self.add_key(&mut groups, expression)?],
+            });
         }
         groups.sets = sets.map(|sets| {
-            sets.into_iter().map(|set| set.into_iter().map(|key| places[key]).collect()).collect()
+            sets.into_iter()
+                .map(|set| set.into_iter().flat_map(|key| places[key].clone()).collect())
+                .collect()
         });
+        if groups.sets.is_some() && !fixed.is_empty() {
+            let what = "a grouping set in a sub-query that reads columns of the query around it";
+            return Err(not_supported(what).at(groups.at));
+        }
         for value in fixed {
-            let key = match groups.key_of(value) {
-                Some(key) => key,
-                None => {
-                    let name = value.as_column().map_or("key", |place| &input.columns[place].name);
-                    groups.columns.push(key_column(name.to_owned(), value, input));
-                    groups.keys.push(value.clone());
-                    groups.keys.len() - 1
-                }
-            };
-            for set in groups.sets.iter_mut().flatten().filter(|set| !set.contains(&key)) {
-                set.push(key);
-            }
+            groups.add_column(value);
         }
         let outputs = groups.keys.clone();
         groups.calls = RefCell::new(Calls::over(outputs, groups.columns.clone()));
@@ -178,7 +196,7 @@ impl Planner<'_> {
         let is_of_windows = has(&|role| matches!(role, Role::WindowStart(_)))
             && has(&|role| matches!(role, Role::WindowEnd(_)));
         for column in &mut groups.columns {
-            if !is_of_windows || !is_window(&column.role) {
+            if !is_of_windows || !is_of_window(&column.role) {
                 column.role = Role::Plain;
             }
         }
@@ -351,20 +369,23 @@ impl Planner<'_> {
     /// Returns a call of GROUPING: a number with a bit for each argument, the first one's bit the highest. The bit is 1
     /// if the grouping set of the row leaves that key out.
     pub(super) fn grouping(&self, arguments: &[&Expr], scope: &Scope<'_>) -> Result<Typed> {
-        let groups = scope.groups.filter(|groups| groups.sets.is_some()).ok_or_else(|| {
-            SqlError::new(Code::Invalid, "GROUPING stands where there are no grouping sets")
-                .help("write GROUP BY GROUPING SETS, CUBE or ROLLUP")
+        let groups = scope.groups.ok_or_else(|| {
+            SqlError::new(Code::Invalid, "GROUPING stands where there are no groups").help("write GROUP BY")
         })?;
         let number = groups.keys.len();
-        let keys: Vec<usize> = (0..number).filter(|key| !is_window(&groups.columns[*key].role)).collect();
+        let keys: Vec<usize> = (0..number).filter(|key| !is_of_window(&groups.columns[*key].role)).collect();
         let mut bits = Vec::new();
         for argument in arguments {
             let key = self
                 .bind(argument, scope)?
                 .as_column()
                 .and_then(|place| keys.iter().position(|key| *key == place))
-                .ok_or_else(|| SqlError::new(Code::Invalid, "GROUPING takes keys of the grouping sets"))?;
+                .ok_or_else(|| SqlError::new(Code::Invalid, "GROUPING takes keys of GROUP BY"))?;
             bits.push(keys.len() - 1 - key);
+        }
+        if groups.sets.is_none() {
+            // A GROUP BY without grouping sets leaves no key out.
+            return Ok(Typed::literal(ScalarValue::Int64(Some(0)), SqlType::BigInt));
         }
         let bits: Arc<[usize]> = bits.into();
         let call = Call::Grouping(Arc::clone(&bits));
@@ -404,7 +425,8 @@ impl Planner<'_> {
     pub(super) fn grouped(&self, input: Plan, groups: Groups<'_>) -> Result<(Plan, usize)> {
         let Groups { columns, sets, calls, at, .. } = groups;
         let first = columns.len() + usize::from(sets.is_some());
-        Ok((self.aggregated(input, columns, sets, calls.into_inner())?.at(at), first))
+        let plan = self.aggregated(input, columns, sets, calls.into_inner());
+        Ok((plan.map_err(|error| error.at(at))?.at(at), first))
     }
 
     fn aggregated(
@@ -438,7 +460,7 @@ impl Planner<'_> {
             }
             return Ok(group(below, places, named, self.binder.state_ttl_ms));
         };
-        let is_window_key = |key: usize| key == start || key == end || is_window(&keys[key].role);
+        let is_window_key = |key: usize| key == start || key == end || is_of_window(&keys[key].role);
         // The aggregate itself makes the window columns, so they are no keys.
         let own_keys: Vec<usize> = (0..keys.len()).filter(|key| !is_window_key(*key)).collect();
         let mut key_places = own_keys.clone();
@@ -481,6 +503,24 @@ impl Planner<'_> {
     }
 }
 
+/// Returns the list of a GROUP BY. `GROUP BY (a, b)` has two keys, and not one key that is a row of two fields.
+///
+/// # Errors
+/// [`Code::Unsupported`] for GROUP BY ALL and for words behind the list.
+pub(super) fn keys_of(group_by: &GroupByExpr, at: Option<Place>) -> Result<Vec<&Expr>> {
+    let GroupByExpr::Expressions(list, modifiers) = group_by else {
+        return Err(not_supported("GROUP BY ALL").at(at));
+    };
+    refuse_any!(at; !modifiers.is_empty() => "a modifier of GROUP BY");
+    fn apart(key: &Expr) -> Vec<&Expr> {
+        match key {
+            Expr::Tuple(parts) if parts.len() > 1 => parts.iter().collect(),
+            key => vec![key],
+        }
+    }
+    Ok(list.iter().flat_map(apart).collect())
+}
+
 /// Returns whether a SELECT has a GROUP BY.
 pub(super) fn has_keys(group_by: &GroupByExpr) -> bool {
     !matches!(group_by, GroupByExpr::Expressions(keys, modifiers) if keys.is_empty() && modifiers.is_empty())
@@ -491,8 +531,13 @@ pub(super) fn is_distinct(call: &Function) -> bool {
     matches!(&call.args, FunctionArguments::List(list) if list.duplicate_treatment == Some(Distinct))
 }
 
-fn is_window(role: &Role) -> bool {
+fn is_of_window(role: &Role) -> bool {
     matches!(role, Role::WindowStart(_) | Role::WindowEnd(_) | Role::Rowtime)
+}
+
+/// Returns NULL of a type.
+fn null_of(of: &SqlType) -> Typed {
+    Typed::literal(ScalarValue::try_from(&of.arrow()).unwrap_or(ScalarValue::Null), of.clone())
 }
 
 fn key_column(name: String, value: &Typed, input: &Scope<'_>) -> Column {

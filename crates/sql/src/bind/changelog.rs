@@ -4,18 +4,17 @@
 //! [`thalweg_sql_exec::plan::changes`] alone decides which kinds an operator accepts and emits.
 //!
 //! A plan is completed when all of it is known. Then a ranking of which no rank is filtered out becomes an OVER
-//! aggregate, ranks that no operator reads are left out, and operators that keep rows get their time to live, or are
-//! refused.
+//! aggregate, ranks that no operator reads are left out, and operators that keep rows get their time to live.
+//! [`kept`](super::kept) names the operators whose state has no bound in time.
 //!
 //! Source: Flink, `FlinkChangelogModeInferenceProgram`; `RankProcessStrategy`.
 
 pub use thalweg_sql_exec::plan::changes::{Changes, Keep, changes, deduplication};
 use thalweg_sql_exec::plan::changes::{Rule, changing, source_of_changes};
-use thalweg_sql_exec::plan::{Frame, Join, JoinKind, JoinMethod, Node, Plan, RankFunction};
+use thalweg_sql_exec::plan::{Join, JoinMethod, Node, Plan, RankFunction};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::values::ScalarValue;
-use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::Answers;
@@ -54,7 +53,7 @@ pub fn check_sink(plan: &Plan, accepts: Accepts, table: &str) -> Result<()> {
         "the table `{table}` takes rows that are only added, and {} changes them",
         source_of_changes(plan)
     );
-    let help = match ends(plan) {
+    let help = match plan.ends() {
         true => {
             "wait for the end of the input: SET 'execution.runtime-mode' = 'batch'; or write 'format' = 'debezium-json'"
         }
@@ -63,38 +62,15 @@ pub fn check_sink(plan: &Plan, accepts: Accepts, table: &str) -> Result<()> {
     Err(SqlError::new(Code::Unsupported, message).at(changing(plan).at).help(help))
 }
 
-/// Returns a sentence for each operator of a completed plan that keeps rows forever, for EXPLAIN. Only OVER does, if
-/// no time to live is set.
-pub fn remembered_for_ever(plan: &Plan) -> Vec<String> {
-    let mut found: Vec<String> = plan.inputs().into_iter().flat_map(remembered_for_ever).collect();
-    if let Node::Over { input, keys, frame, ttl_ms: None, .. } = &plan.node
-        && !keys.is_empty()
-        && !matches!(frame, Frame::Range(Some(_)))
-        && !ends(input)
-    {
-        let keys: Vec<&str> = keys.iter().map(|place| input.columns[*place].name.as_str()).collect();
-        let what = match frame {
-            Frame::Rows(Some(rows)) => format!("the last {rows} rows"),
-            _ => "one set of results".to_owned(),
-        };
-        found.push(format!(
-            "OVER remembers {what} of each ({}) for ever: SET 'table.exec.state.ttl' = '1 d'",
-            keys.join(", ")
-        ));
-    }
-    found
-}
-
 /// Completes a plan: its operators without windows keep state for `ttl_ms` milliseconds after it was last written.
 /// `None`, and 0 or less, set no time to live. `answers` tells whether changes come out.
 ///
 /// # Errors
-/// [`Code::UnboundedState`] for an operator that would keep rows forever, and [`Code::Unsupported`] for one that does
-/// not accept the changes of its input, or for an order that is only known at an end that does not come. The error points
-/// at the operator if its place is known.
+/// [`Code::Unsupported`] for an operator that does not accept the changes of its input, and for an order that is only
+/// known at an end that does not come. The error points at the operator if its place is known.
 pub(super) fn settle(plan: Plan, ttl_ms: Option<i64>, answers: Answers) -> Result<Plan> {
     let is_batch = answers == Answers::Final;
-    let is_ending = is_batch || ends(&plan);
+    let is_ending = is_batch || plan.ends();
     let is_final = is_ending && answers != Answers::Changes;
     let settling = Settling { ttl_ms: ttl_ms.filter(|ttl| *ttl > 0), is_final, is_ending, is_batch };
     let (plan, emits) = settled(plan, settling)?;
@@ -114,13 +90,6 @@ struct Settling {
     is_batch: bool,
 }
 
-impl Settling {
-    /// Returns whether the state of an operator without a window has a bound: its time to live, or the end of its input.
-    fn bounds(self, plan: &Plan) -> bool {
-        self.ttl_ms.is_some() || self.is_ending || ends(plan)
-    }
-}
-
 /// Completes a plan, and returns it with the kinds of changes that it emits.
 fn settled(plan: Plan, settling: Settling) -> Result<(Plan, Changes)> {
     let mut inputs = Vec::new();
@@ -136,7 +105,7 @@ fn settled(plan: Plan, settling: Settling) -> Result<(Plan, Changes)> {
     } else {
         with_live_rows(plan, settling.is_ending)?
     };
-    bounded(&plan, is_changing, settling).map_err(|error| error.at(at))?;
+    check_rank(&plan).map_err(|error| error.at(at))?;
     for (number, accepts) in Rule::of(&plan, &inputs).accepts.iter().enumerate() {
         let given = inputs.get(number).copied().unwrap_or_default();
         if let (Some(refusal), Some(input)) = (accepts.refusal(given), plan.inputs().get(number)) {
@@ -150,28 +119,14 @@ fn settled(plan: Plan, settling: Settling) -> Result<(Plan, Changes)> {
     Ok((plan, emits))
 }
 
-/// Checks that the state of an operator has a bound, and that its ranking function is supported. What an input that ends
-/// leaves behind ends with it, and is bounded by the memory budget. `is_changing` tells whether rows of the input change.
-fn bounded(plan: &Plan, is_changing: bool, settling: Settling) -> Result<()> {
+/// Checks that the ranking function of a top-N is supported.
+fn check_rank(plan: &Plan) -> Result<()> {
     match &plan.node {
-        Node::Group { .. } if !settling.bounds(plan) => Err(unbounded(
-            "GROUP BY without a window",
-            "group by window_start and window_end of a window function",
-        )),
-        Node::Join { join, .. } if matches!(join.method, JoinMethod::Regular { ttl_ms: None }) => {
-            if settling.bounds(plan) { Ok(()) } else { Err(unbounded_join(join)) }
-        }
         Node::Rank { from: 1, to: u64::MAX, .. } => Ok(()),
         Node::Rank { function, .. } if *function != RankFunction::RowNumber => {
             let message = format!("the first rows by {} are not supported", function.name());
             Err(SqlError::new(Code::Unsupported, message).help("use ROW_NUMBER"))
         }
-        // Of rows of one key that are only added, a top-N holds the first ones alone.
-        Node::Rank { keys, .. } if keys.is_empty() && !is_changing => Ok(()),
-        Node::Rank { .. } if !settling.bounds(plan) => Err(unbounded(
-            "ROW_NUMBER without a window",
-            "partition by window_start and window_end of a window function",
-        )),
         _ => Ok(()),
     }
 }
@@ -202,12 +157,6 @@ fn finished(plan: Plan, inputs: &[Changes], settling: Settling) -> Result<Plan> 
             let Join { kind, method, keys, condition } = join;
             let method = match method {
                 JoinMethod::Temporal { left_time, right_time, counts, .. } if left_changes => {
-                    if !(settling.bounds(&left) && settling.bounds(&right)) {
-                        return Err(unbounded(
-                            &format!("a temporal join of rows that {} changes", source_of_changes(&left)),
-                            "join rows that are only added",
-                        ));
-                    }
                     let ttl_ms = ttl.or(Some(i64::MAX));
                     JoinMethod::Temporal { left_time, right_time, counts, ttl_ms }
                 }
@@ -218,38 +167,6 @@ fn finished(plan: Plan, inputs: &[Changes], settling: Settling) -> Result<Plan> 
         node => node,
     };
     Ok(Plan { columns, node, at })
-}
-
-/// Returns whether all tables that a plan reads come to an end.
-pub(crate) fn ends(plan: &Plan) -> bool {
-    plan.walk().all(|part| match &part.node {
-        Node::Scan { table, .. } => check_source(table).is_ok_and(|abilities| abilities.is_bounded),
-        _ => true,
-    })
-}
-
-/// Returns the error for an operator that would keep rows forever. `what` names the operator, `help` another way to
-/// write the query.
-pub(super) fn unbounded(what: &str, help: &str) -> SqlError {
-    let message = format!("{what} remembers rows without bound");
-    SqlError::new(Code::UnboundedState, message)
-        .help(format!("{help}, or set how long: SET 'table.exec.state.ttl' = '1 h'"))
-}
-
-/// Returns the error for a join whose rows wait for a match forever.
-fn unbounded_join(join: &Join) -> SqlError {
-    let is_set_operation = !join.keys.is_empty() && join.keys.iter().all(|key| key.is_null_equal);
-    let what = match join.kind {
-        JoinKind::Semi if is_set_operation => "INTERSECT",
-        JoinKind::Anti if is_set_operation => "EXCEPT",
-        JoinKind::Semi | JoinKind::Anti => "IN or EXISTS",
-        JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full => "a join",
-    };
-    let message = format!("{what} without a bound in time remembers rows without bound");
-    SqlError::new(Code::UnboundedState, message).help(
-        "say how near event times are (a.ts BETWEEN b.ts - INTERVAL '1' HOUR AND b.ts), join by window_start and \
-         window_end, or set how long rows are remembered: SET 'table.exec.state.ttl' = '1 h'",
-    )
 }
 
 /// Leaves out the rank of a top-N if the projection over it does not read the rank, or if the top-N has one rank

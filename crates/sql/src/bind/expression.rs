@@ -6,8 +6,8 @@
 
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Subscript, TrimWhereField, UnaryOperator,
-    Value, ValueWithSpan,
+    FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, NullTreatment, Query,
+    Subscript, TrimWhereField, UnaryOperator, Value, ValueWithSpan,
 };
 use thalweg_sql_functions::aggregates::{aggregate, aggregates};
 use thalweg_sql_functions::expression::{Expression, State, Typed};
@@ -22,7 +22,9 @@ use thalweg_sql_tables::error::{Code, SqlError};
 use super::Planner;
 use super::over::RANKS;
 use super::scope::{Meaning, Scope};
-use super::syntax::{check_name, not_supported, place_of_expression, said, without_brackets, without_signs};
+use super::syntax::{
+    check_name, is_plain_call, not_supported, place_of_expression, said, without_brackets, without_signs,
+};
 use super::types::type_of;
 use super::typing::{boolean, is, not, text};
 use crate::text::bounds::OPERATORS_MAX;
@@ -131,7 +133,11 @@ impl Planner<'_> {
                 let is_try = match kind {
                     CastKind::Cast => false,
                     CastKind::TryCast => true,
-                    _ => return Err(not_supported("`::`: write CAST(.. AS ..)")),
+                    _ => {
+                        return Err(not_supported(
+                            "`::`: write CAST(.. AS ..), because Flink has no `::` either",
+                        ));
+                    }
                 };
                 let to = type_of(data_type)?;
                 // The type `INT ARRAY` means the same as `ARRAY<INT>`.
@@ -153,7 +159,9 @@ impl Planner<'_> {
                 arguments.extend(self.bind_all(substring_for.as_deref(), scope)?);
                 self.typing.named_function("SUBSTRING", arguments)
             }
-            Expr::Trim { trim_characters: Some(_), .. } => Err(not_supported("TRIM(text, characters)")),
+            Expr::Trim { trim_characters: Some(_), .. } => {
+                Err(not_supported("TRIM(text, characters): write TRIM(BOTH characters FROM text) or BTRIM"))
+            }
             Expr::Trim { trim_where, trim_what, expr, trim_characters: None } => {
                 let name = match trim_where {
                     None | Some(TrimWhereField::Both) => "TRIM_BOTH",
@@ -176,16 +184,15 @@ impl Planner<'_> {
             Expr::Tuple(values) => self.typing.named_function("ROW", self.bind_all(values, scope)?),
             Expr::CompoundFieldAccess { root, access_chain } => self.accessed(root, access_chain, scope),
             Expr::Function(function) => self.function(expression, function, scope),
-            Expr::Exists { .. } | Expr::InSubquery { .. } => {
-                let message = "IN and EXISTS stand beside other conditions under OR, NOT or CASE";
-                Err(SqlError::new(Code::Unsupported, message)
-                    .help("write them as conditions of WHERE, joined by AND"))
+            Expr::Exists { subquery, negated } => {
+                let test = Test { value: None, query: subquery, is_negated: *negated };
+                self.test_as_value(&test, scope, place_of_expression(expression))
             }
-            Expr::Subquery(_) => {
-                let message = "a sub-query stands where it is not supported";
-                Err(SqlError::new(Code::Unsupported, message)
-                    .help("write EXISTS or IN as a condition of WHERE, or a join"))
+            Expr::InSubquery { expr, subquery, negated } => {
+                let test = Test { value: Some(expr), query: subquery, is_negated: *negated };
+                self.test_as_value(&test, scope, place_of_expression(expression))
             }
+            Expr::Subquery(query) => self.scalar(query, scope, place_of_expression(expression)),
             other => Err(not_supported(unknown_form(other))),
         }
     }
@@ -196,7 +203,10 @@ impl Planner<'_> {
         let (value, fields) = match scope.meaning(parts)? {
             Meaning::Value(value, fields) => (value, fields),
             Meaning::Alias(expression) => {
-                return self.bind(expression, &Scope { aliases: &[], ..*scope });
+                let value = self.bind(expression, &Scope { aliases: &[], ..*scope })?;
+                // A result that is named often is typed and kept as often.
+                self.typing.copies(&value, 1)?;
+                return Ok(value);
             }
         };
         let value = match scope.groups {
@@ -474,7 +484,9 @@ impl Planner<'_> {
         if *parameters != FunctionArguments::None || *uses_odbc_syntax {
             return Err(not_supported("a function call of this form"));
         }
-        if null_treatment.is_some() {
+        // Aggregates are computed as they are with RESPECT NULLS, whether it is written or not.
+        let respects = matches!(null_treatment, Some(NullTreatment::RespectNulls)) || respects_nulls(args);
+        if null_treatment.is_some() && !respects {
             return Err(not_supported("IGNORE NULLS"));
         }
         if !within_group.is_empty() {
@@ -488,7 +500,13 @@ impl Planner<'_> {
         if ident.quote_style.is_some() && [MILLIS, MONTHS].contains(&&*ident.value) {
             return self.interval(&ident.value, &arguments, scope);
         }
+        if let Some(column) = self.read_of_window(whole, scope)? {
+            return Ok(column);
+        }
         if matches!(&*name, "GROUPING" | "GROUPING_ID") {
+            if !is_plain_call(function) {
+                return Err(SqlError::new(Code::Invalid, format!("{name} takes keys alone")));
+            }
             return self.grouping(&arguments, scope);
         }
         if let Some(window) = over {
@@ -500,6 +518,9 @@ impl Planner<'_> {
         if functions::function(&name).is_none() {
             return Err(unknown_function(&name));
         }
+        if respects {
+            return Err(SqlError::new(Code::Invalid, format!("{name} takes no RESPECT NULLS")));
+        }
         if let FunctionArguments::List(list) = args
             && list.duplicate_treatment.is_some()
         {
@@ -507,6 +528,10 @@ impl Planner<'_> {
         }
         if filter.is_some() {
             return Err(SqlError::new(Code::Invalid, format!("{name} takes no FILTER")));
+        }
+        if name == "CURRENT_DATABASE" && arguments.is_empty() {
+            let database = self.binder.catalog.current().to_owned();
+            return Ok(Typed::literal(ScalarValue::Utf8(Some(database)), SqlType::STRING));
         }
         let bound = arguments.iter().enumerate().map(|(place, argument)| match argument {
             // The first argument of these is a unit such as MONTH, which looks like the name of a column.
@@ -580,7 +605,7 @@ fn arguments_of<'a>(name: &str, arguments: &'a FunctionArguments) -> Result<Vec<
         }
         FunctionArguments::List(list) => list,
     };
-    if !list.clauses.is_empty() {
+    if !list.clauses.is_empty() && !respects_nulls(arguments) {
         return Err(not_supported("a clause within the arguments of a function"));
     }
     let is_all = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
@@ -600,6 +625,17 @@ fn arguments_of<'a>(name: &str, arguments: &'a FunctionArguments) -> Result<Vec<
             .help("all rows are counted by COUNT(*), and nothing else takes `*`")),
     };
     list.args.iter().map(value).collect()
+}
+
+/// Returns whether RESPECT NULLS is the only clause within the brackets of a call.
+fn respects_nulls(arguments: &FunctionArguments) -> bool {
+    match arguments {
+        FunctionArguments::List(list) => matches!(
+            &list.clauses[..],
+            [FunctionArgumentClause::IgnoreOrRespectNulls(NullTreatment::RespectNulls)]
+        ),
+        _ => false,
+    }
 }
 
 /// Collects the terms of a chain of ANDs or ORs, from left to right.
@@ -622,18 +658,7 @@ fn unit_name(field: &DateTimeField) -> String {
 }
 
 /// Functions of Flink that are not supported here, without its window functions.
-const FLINKS_OWN: [&str; 10] = [
-    "UNNEST",
-    "JSON_OBJECT",
-    "JSON_ARRAY",
-    "JSON_OBJECTAGG",
-    "JSON_LENGTH",
-    "TYPEOF",
-    "CURRENT_WATERMARK",
-    "CURRENT_DATABASE",
-    "LEAD",
-    "NTILE",
-];
+const FLINKS_OWN: [&str; 4] = ["JSON_LENGTH", "CURRENT_WATERMARK", "LEAD", "NTILE"];
 
 /// Returns the names of all functions in upper case.
 pub fn function_names() -> impl Iterator<Item = &'static str> {
@@ -643,6 +668,9 @@ pub fn function_names() -> impl Iterator<Item = &'static str> {
 
 /// Returns the error for a name, in upper case, that no function has.
 pub(super) fn unknown_function(name: &str) -> SqlError {
+    if name == "UNNEST" {
+        return not_supported("UNNEST outside of FROM: write FROM t CROSS JOIN UNNEST(t.a) AS u (x)");
+    }
     if FLINKS_OWN.contains(&name) {
         return not_supported(name);
     }

@@ -1,9 +1,10 @@
 //! FROM: tables, views, queries of WITH, sub-queries, window functions, and joins with their conditions and their common
-//! columns.
+//! columns. [`super::unnest`] plans UNNEST.
 //!
 //! Source: SQL:2016, 7.6 (table reference) and 7.10 (joined table).
 
 use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use sqlparser::ast::{
@@ -18,10 +19,12 @@ use thalweg_sql_tables::table::{OptionValue, Table, TableColumnKind};
 
 use super::Planner;
 use super::expression::flatten;
-use super::names::{Common, Found, Names, Starred, ambiguous, unknown_column};
+use super::names::{Common, Found, Names, Starred, Visible, ambiguous, unknown_column};
 use super::relation::{Condition, OpenJoin, Relation, Source, Version};
 use super::scope::Scope;
-use super::syntax::{not_supported, place, place_of_expression, place_of_name, refuse_any};
+use super::select::Around;
+use super::syntax::{is_plain_call, not_supported, place, place_of_expression, place_of_name, refuse_any};
+use super::unnest::{UnnestCall, is_unnest};
 use crate::catalog::Entry;
 use crate::text::bounds::JOINS_MAX;
 use crate::text::dialect::last_name;
@@ -29,27 +32,41 @@ use crate::text::hints::{read_with_options, without_hint};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
+/// Greatest number of columns of the tables of a FROM together.
+const COLUMNS_MAX: usize = 32_000;
+
 impl Planner<'_> {
-    /// Plans a FROM clause. `at` is the place of its SELECT.
+    /// Plans a FROM clause. `at` is the place of its SELECT, and `around` the query around it, of which nothing in a FROM may
+    /// read columns.
     ///
     /// # Errors
     /// [`SqlError`] for the first fault.
-    pub(super) fn from(&self, from: &[TableWithJoins], at: Option<Place>) -> Result<Relation> {
+    pub(super) fn from(
+        &self,
+        from: &[TableWithJoins],
+        at: Option<Place>,
+        around: Option<Around<'_>>,
+    ) -> Result<Relation> {
+        let around = around.map(Around::closed);
         if from.len() > JOINS_MAX {
             let message = format!("FROM has more than {JOINS_MAX} tables");
             return Err(SqlError::new(Code::Unsupported, message).at(at));
         }
         let mut so_far: Option<Relation> = None;
         for joined in from {
-            let right = self.joined(joined, at)?;
             so_far = Some(match so_far {
-                None => right,
-                Some(left) => self.join(left, right, JoinKind::Inner, None)?,
+                None => self.joined(joined, at, around)?,
+                Some(left) if joined.joins.is_empty() => {
+                    self.with_factor(left, &joined.relation, JoinKind::Inner, None, at, around)?
+                }
+                Some(left) => {
+                    self.join(left, self.joined(joined, at, around)?, JoinKind::Inner, None, around)?
+                }
             });
         }
         let relation = match so_far {
             Some(relation) => relation,
-            None => Relation::of_plan(super::set::one_row()?, Names::default()),
+            None => Relation::of_plan(super::set::one_row()?, Names::of_one_row()),
         };
         match &relation.version {
             None => Ok(relation),
@@ -60,19 +77,49 @@ impl Planner<'_> {
         }
     }
 
-    fn joined(&self, joined: &TableWithJoins, at: Option<Place>) -> Result<Relation> {
-        let mut left = self.factor(&joined.relation, at)?;
+    fn joined(
+        &self,
+        joined: &TableWithJoins,
+        at: Option<Place>,
+        around: Option<Around<'_>>,
+    ) -> Result<Relation> {
+        let mut left = self.factor(&joined.relation, at, around)?;
         for join in &joined.joins {
             let at = place(&join.relation).or(at);
             let (kind, constraint) = kind_of(&join.join_operator).map_err(|error| error.at(at))?;
-            let right = self.factor(&join.relation, at)?;
-            left = self.join(left, right, kind, Some(constraint))?;
+            left = self
+                .with_factor(left, &join.relation, kind, Some(constraint), at, around)
+                .map_err(|error| error.at(at))?;
         }
         Ok(left)
     }
 
-    fn factor(&self, factor: &TableFactor, at: Option<Place>) -> Result<Relation> {
+    /// Joins a relation with a table that stands behind it. An UNNEST may read the columns before it.
+    fn with_factor(
+        &self,
+        left: Relation,
+        factor: &TableFactor,
+        kind: JoinKind,
+        constraint: Option<&JoinConstraint>,
+        at: Option<Place>,
+        around: Option<Around<'_>>,
+    ) -> Result<Relation> {
+        match UnnestCall::of(factor)? {
+            Some(call) => self.unnest(left, &call, kind, constraint),
+            None => self.join(left, self.factor(factor, at, around)?, kind, constraint, around),
+        }
+    }
+
+    fn factor(
+        &self,
+        factor: &TableFactor,
+        at: Option<Place>,
+        around: Option<Around<'_>>,
+    ) -> Result<Relation> {
         let at = place(factor).or(at);
+        if let Some(call) = UnnestCall::of(factor)? {
+            return self.unnest_alone(&call);
+        }
         match factor {
             TableFactor::Table {
                 name,
@@ -111,7 +158,7 @@ impl Planner<'_> {
             }
             TableFactor::Derived { lateral, subquery, alias, sample } => {
                 refuse_any!(at; *lateral => "LATERAL", sample.is_some() => "TABLESAMPLE");
-                self.query(subquery)?.into_relation().renamed(alias.as_ref())
+                self.rows_of(subquery, around)?.queried.into_relation().renamed(alias.as_ref())
             }
             // The form `TABLE(TUMBLE(..))`.
             TableFactor::TableFunction { expr: Expr::Function(function), alias } => {
@@ -119,12 +166,15 @@ impl Planner<'_> {
                     return Err(SqlError::new(Code::Syntax, "a table function has arguments").at(at));
                 };
                 let at = place(&function.name).or(at);
+                if !is_plain_call(function) {
+                    return Err(not_supported("a clause behind a window function").at(at));
+                }
                 let made =
                     self.window_function(&function.name, &list.args, at).map_err(|error| error.at(at))?;
                 made.renamed(alias.as_ref())
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
-                let made = self.joined(table_with_joins, at)?;
+                let made = self.joined(table_with_joins, at, around)?;
                 let Relation { source, names, version } = made;
                 if alias.is_none() {
                     // Its common columns stay among its own columns.
@@ -136,7 +186,10 @@ impl Planner<'_> {
                 let (plan, names) = written_out(plan, names);
                 Relation { source: Source::Plan(plan), names, version }.renamed(alias.as_ref())
             }
-            TableFactor::UNNEST { .. } => Err(not_supported("UNNEST").at(at)),
+            TableFactor::Function { name, .. } if is_unnest(name) => {
+                Err(not_supported("LATERAL before UNNEST: leave it out, UNNEST reads the columns before it")
+                    .at(at))
+            }
             TableFactor::Function { .. } => Err(not_supported("LATERAL TABLE(..)").at(at)),
             _ => Err(not_supported("this kind of table").at(at)),
         }
@@ -182,25 +235,15 @@ impl Planner<'_> {
     }
 
     /// Joins two relations. The columns of `right` come behind those of `left`. `constraint` is `None` for tables of a list.
-    fn join(
+    pub(super) fn join(
         &self,
         left: Relation,
         right: Relation,
         kind: JoinKind,
         constraint: Option<&JoinConstraint>,
+        around: Option<Around<'_>>,
     ) -> Result<Relation> {
-        if let Some(version) = &left.version {
-            let error = SqlError::new(Code::Invalid, "a table as of a time stands on the right of a join");
-            return Err(error.at(version.place).help("turn the sides around"));
-        }
-        let width = left.source.columns().len();
-        if let Some(twice) = right.names.columns.iter().find(|column| {
-            let table = column.table.as_deref();
-            table.is_some_and(|table| !matches!(left.names.find_in(table, &column.name), Found::None))
-        }) {
-            let error = SqlError::new(Code::Invalid, format!("there are two columns `{}`", twice.name));
-            return Err(error.help("name one of them by AS"));
-        }
+        left.check_left()?;
         let as_of = match &right.version {
             None => None,
             Some(version) => {
@@ -210,7 +253,36 @@ impl Planner<'_> {
         };
         // Conditions of a join read the columns as they are before rows are padded with NULL.
         let both: Vec<Column> = left.source.columns().iter().chain(right.source.columns()).cloned().collect();
-        let visible = left.names.columns.iter().chain(&right.names.columns).cloned().collect();
+        let (names, on) = self.joined_names([&left.names, &right.names], &both, kind, constraint, around)?;
+        let join = OpenJoin { on, as_of, ..OpenJoin::new(kind, left.source, right.source) };
+        Ok(Relation { source: Source::Join(Box::new(join)), names, version: None })
+    }
+
+    /// Returns the names of the columns of a join, and its conditions. `both` are the columns of the left side, then those
+    /// of the right one.
+    ///
+    /// # Errors
+    /// [`SqlError`] for the first fault of the constraint, and for two tables of one name.
+    pub(super) fn joined_names(
+        &self,
+        [left, right]: [&Names; 2],
+        both: &[Column],
+        kind: JoinKind,
+        constraint: Option<&JoinConstraint>,
+        around: Option<Around<'_>>,
+    ) -> Result<(Names, Vec<Condition>)> {
+        if left.columns.len() + right.columns.len() > COLUMNS_MAX {
+            let message = format!("the tables of a FROM have more than {COLUMNS_MAX} columns");
+            return Err(SqlError::new(Code::Unsupported, message));
+        }
+        let mut tables: Vec<&Visible> = right.columns.iter().collect();
+        tables.dedup_by(|one, other| one.has_table_of(other));
+        if let Some(twice) = tables.into_iter().find_map(|column| left.table_twice(column)) {
+            let error = SqlError::new(Code::Invalid, format!("two tables are called `{twice}`"));
+            return Err(error.help("name one of them by AS"));
+        }
+        let width = left.columns.len();
+        let visible = left.columns.iter().chain(&right.columns).cloned().collect();
         let mut on = Vec::new();
         let mut common = Vec::new();
         let names: Vec<(&str, Option<Place>)> = match constraint {
@@ -218,17 +290,15 @@ impl Planner<'_> {
                 names.iter().filter_map(|name| Some((last_name(name)?.value.as_str(), place(name)))).collect()
             }
             Some(JoinConstraint::Natural) => {
-                natural(&left.names, &right.names).into_iter().map(|name| (name, None)).collect()
+                natural(left, right).into_iter().map(|name| (name, None)).collect()
             }
             _ => Vec::new(),
         };
         let padded =
             |value: Typed, is_padded: bool| Typed { is_nullable: value.is_nullable || is_padded, ..value };
         for (name, at) in &names {
-            let (from_left, hidden_left) =
-                side(name, &left.names, 0, &both).map_err(|error| error.at(*at))?;
-            let (from_right, hidden_right) =
-                side(name, &right.names, width, &both).map_err(|error| error.at(*at))?;
+            let (from_left, hidden_left) = side(name, left, 0, both).map_err(|error| error.at(*at))?;
+            let (from_right, hidden_right) = side(name, right, width, both).map_err(|error| error.at(*at))?;
             let value = self.typing.compare(ComparisonOp::Eq, from_left.clone(), from_right.clone());
             on.push(Condition { value: value.map_err(|error| error.at(*at))?, at: *at });
             let value = match kind {
@@ -244,8 +314,9 @@ impl Planner<'_> {
         }
         // The new common columns come first. Those of both sides that they do not stand for stay at their places.
         let mut star: Vec<Starred> = (0..common.len()).map(Starred::Common).collect();
+        let hidden: HashSet<usize> = common.iter().flat_map(|common| common.hidden.iter().copied()).collect();
         let mut kept = |names: &Names, first: usize, is_padded: bool| -> (Vec<Starred>, usize) {
-            let is_hidden = |place: usize| on_top(&common[..star.len()], place + first);
+            let is_hidden = |place: usize| hidden.contains(&(place + first));
             let mut own = Vec::with_capacity(names.star.len());
             let mut added = Vec::new();
             let mut leading = 0;
@@ -271,8 +342,8 @@ impl Planner<'_> {
             common.extend(added);
             (own, leading)
         };
-        let (of_left, leading) = kept(&left.names, 0, kind.keeps_right());
-        let (of_right, leading_right) = kept(&right.names, width, kind.keeps_left());
+        let (of_left, leading) = kept(left, 0, kind.keeps_right());
+        let (of_right, leading_right) = kept(right, width, kind.keeps_left());
         let leading = match constraint {
             // Common columns of a later table of a list come before the earlier tables.
             None => {
@@ -290,7 +361,8 @@ impl Planner<'_> {
         };
         let names = Names::with_common(visible, common, star, leading);
         if let Some(JoinConstraint::On(condition)) = constraint {
-            let scope = Scope::new(&names, &both);
+            let outer = around.map(|around| around.outer(true));
+            let scope = Scope { outer, ..Scope::new(&names, both) };
             let mut terms = Vec::new();
             flatten(condition, &BinaryOperator::And, &mut terms);
             for term in terms {
@@ -298,8 +370,7 @@ impl Planner<'_> {
                 on.push(Condition { value, at: place_of_expression(term) });
             }
         }
-        let join = OpenJoin { on, as_of, ..OpenJoin::new(kind, left.source, right.source) };
-        Ok(Relation { source: Source::Join(Box::new(join)), names, version: None })
+        Ok((names, on))
     }
 }
 
@@ -319,11 +390,6 @@ fn refuse_options(options: &BTreeMap<String, OptionValue>, name: &str) -> Result
     }
     let error = SqlError::new(Code::Invalid, format!("`{name}` is no table, and takes no OPTIONS of a hint"));
     Err(error.help("write the hint behind the tables of its query"))
-}
-
-/// Returns whether a common column stands for a column.
-fn on_top(common: &[Common], place: usize) -> bool {
-    common.iter().any(|common| common.hidden.contains(&place))
 }
 
 /// Returns the value of a common column on one side of a join, over the columns of the join, and the columns for which
@@ -431,7 +497,7 @@ fn version_of(as_of: &Expr, at: Option<Place>) -> Result<Version> {
 /// Returns the index of the time column of the left side that FOR SYSTEM_TIME AS OF names.
 fn time_of(version: &Version, left: &Names) -> Result<usize> {
     let (name, found) = match &version.as_of[..] {
-        [.., table, name] => (name, left.find_in(&table.value, &name.value)),
+        [before @ .., table, name] => (name, left.find_in(before, &table.value, &name.value)),
         [name] => (name, left.find(&name.value)),
         [] => return Err(SqlError::new(Code::Invalid, "AS OF takes a time column of the other table")),
     };

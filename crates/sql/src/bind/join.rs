@@ -48,13 +48,15 @@ enum About {
 }
 
 impl Planner<'_> {
-    /// Plans the rows of a source for which conditions hold. They become conditions of the join if the source is one.
+    /// Plans the rows of a source for which conditions hold. They become conditions of the join if the source is one, or
+    /// of the join below an UNNEST.
     ///
     /// # Errors
     /// [`SqlError`] for the first fault.
     pub(super) fn closed(&self, source: Source, conditions: Vec<Condition>) -> Result<Plan> {
         match source {
             Source::Join(join) => self.closed_join(*join, conditions),
+            Source::Unnest(unnest) => self.closed_unnest(*unnest, conditions),
             Source::Plan(plan) => Ok(kept(plan, conditions)),
         }
     }
@@ -142,7 +144,7 @@ impl Planner<'_> {
 }
 
 /// Adds a filter by the given conditions to a plan.
-fn kept(plan: Plan, conditions: Vec<Condition>) -> Plan {
+pub(super) fn kept(plan: Plan, conditions: Vec<Condition>) -> Plan {
     let at = conditions.iter().find_map(|condition| condition.at);
     match conjunction(conditions.into_iter().map(|condition| condition.value).collect()) {
         None => plan,

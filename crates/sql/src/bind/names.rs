@@ -6,7 +6,7 @@
 //!
 //! Source: SQL:2016, 7.10 (joined table), syntax rules for common columns.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use sqlparser::ast::Ident;
@@ -23,6 +23,26 @@ pub(super) struct Visible {
     /// Database of the table, which may stand before its name; `None` where the table has a name of the query.
     pub(super) database: Option<Arc<str>>,
     pub(super) name: Arc<str>,
+}
+
+impl Visible {
+    /// Returns whether the column belongs to a table. `before` has the parts before the name of the table: none, its
+    /// database, or its catalog and its database.
+    pub(super) fn is_of(&self, before: &[Ident], table: &str) -> bool {
+        let database = match before {
+            [] => None,
+            [database] => Some(database),
+            [catalog, database] if catalog.value == CATALOG => Some(database),
+            _ => return false,
+        };
+        self.table.as_deref() == Some(table)
+            && database.is_none_or(|database| self.database.as_deref() == Some(&*database.value))
+    }
+
+    /// Returns whether two columns belong to tables of the same name and database.
+    pub(super) fn has_table_of(&self, other: &Visible) -> bool {
+        self.table == other.table && self.database == other.database
+    }
 }
 
 /// Column that both sides of a join by USING or a NATURAL JOIN have.
@@ -54,6 +74,8 @@ pub(super) struct Names {
     pub(super) star: Vec<Starred>,
     /// Number of common columns at the begin of `star` which come before the tables in front of them in a list of tables.
     pub(super) leading: usize,
+    /// Indexes of the columns for which common columns stand.
+    hidden: HashSet<usize>,
     /// Indexes of the columns of each name, in ascending order.
     by_name: HashMap<Arc<str>, Vec<usize>>,
 }
@@ -88,7 +110,18 @@ impl Names {
         for (place, column) in columns.iter().enumerate() {
             by_name.entry(Arc::clone(&column.name)).or_default().push(place);
         }
-        Names { columns, common, star, leading, by_name }
+        let hidden = common.iter().flat_map(|common| common.hidden.iter().copied()).collect();
+        Names { columns, common, star, leading, hidden, by_name }
+    }
+
+    /// Returns the names of the one row that a SELECT without FROM reads: its only column has no name, and `*` leaves it out.
+    pub(super) fn of_one_row() -> Self {
+        Names::with_common(
+            vec![Visible { table: None, database: None, name: Arc::from("") }],
+            Vec::new(),
+            Vec::new(),
+            0,
+        )
     }
 
     /// Returns names of columns that belong to one table, or to a sub-query without a name.
@@ -105,29 +138,16 @@ impl Names {
         self
     }
 
-    /// Returns whether a table of a name is the one in a database; `before` has the parts before the name of the table.
-    pub(super) fn is_in(&self, table: &str, before: &[Ident]) -> bool {
-        let database = match before {
-            [] => return true,
-            [database] => database,
-            [catalog, database] if catalog.value == CATALOG => database,
-            _ => return false,
-        };
-        let is_it = |column: &Visible| {
-            column.table.as_deref() == Some(table) && column.database.as_deref() == Some(&*database.value)
-        };
-        self.columns.iter().any(is_it)
-    }
-
     /// Returns the column for which a name without the name of a table before it stands.
     pub(super) fn find(&self, name: &str) -> Found<'_> {
         let mut common = self.common.iter().filter(|common| &*common.name == name);
         match (common.next(), common.next()) {
             (Some(one), None) => {
                 // Another table may have a column of the same name that is not in the USING.
-                let others = self.by_name.get(name).is_some_and(|places| {
-                    places.iter().any(|place| !self.common.iter().any(|common| common.hidden.contains(place)))
-                });
+                let others = self
+                    .by_name
+                    .get(name)
+                    .is_some_and(|places| places.iter().any(|place| !self.hidden.contains(place)));
                 return if others { Found::Several } else { Found::Common(one) };
             }
             (Some(_), Some(_)) => return Found::Several,
@@ -140,11 +160,10 @@ impl Names {
         }
     }
 
-    /// Returns the column that a table has under a name.
-    pub(super) fn find_in(&self, table: &str, name: &str) -> Found<'_> {
+    /// Returns the column that a table has under a name. `before` has the parts before the name of the table.
+    pub(super) fn find_in(&self, before: &[Ident], table: &str, name: &str) -> Found<'_> {
         let places = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
-        let mut of_table =
-            places.iter().copied().filter(|place| self.columns[*place].table.as_deref() == Some(table));
+        let mut of_table = places.iter().copied().filter(|place| self.columns[*place].is_of(before, table));
         match (of_table.next(), of_table.next()) {
             (None, _) => Found::None,
             (Some(place), None) => Found::Column(place),
@@ -152,9 +171,22 @@ impl Names {
         }
     }
 
-    /// Returns whether a column belongs to a table of this name.
+    /// Returns whether a column belongs to a table of this name, in any database.
     pub(super) fn has_table(&self, table: &str) -> bool {
-        self.columns.iter().any(|column| column.table.as_deref() == Some(table))
+        self.columns.iter().any(|column| column.is_of(&[], table))
+    }
+
+    /// Returns the name of the table of a column of another relation if a table here has it, too. Tables of one name in two
+    /// databases differ.
+    pub(super) fn table_twice<'a>(&self, other: &'a Visible) -> Option<&'a str> {
+        let table = other.table.as_deref()?;
+        let is_same = |column: &Visible| {
+            column.table.as_deref() == Some(table)
+                && (column.database.is_none()
+                    || other.database.is_none()
+                    || column.database == other.database)
+        };
+        self.columns.iter().any(is_same).then_some(table)
     }
 
     /// Returns the error for a name that stands for no column.
@@ -172,7 +204,7 @@ impl Names {
             return SqlError::new(Code::UnknownTable, format!("no table is called `{table}` here"))
                 .help(help);
         }
-        unknown_column(name, self.columns.iter().map(|column| &*column.name))
+        unknown_column(name, self.columns.iter().map(|column| &*column.name).filter(|name| !name.is_empty()))
     }
 }
 
@@ -196,7 +228,7 @@ pub(super) fn unknown_column<'a>(name: &str, known: impl Iterator<Item = &'a str
 /// Generator of unique column names, with Flink's numbers after names that occur again: `a`, `a0`, `a1`.
 #[derive(Default)]
 pub struct NamesOnce {
-    taken: std::collections::HashSet<String>,
+    taken: HashSet<String>,
     /// For each name that has occurred, the number to append first when it occurs again.
     next: HashMap<String, usize>,
 }

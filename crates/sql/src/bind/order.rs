@@ -8,10 +8,9 @@ use thalweg_sql_exec::plan::{Column, Node, Plan, Role, SortKey};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
-use super::final_rows::never_sorted;
+use super::Planner;
 use super::scope::{Base, Scope};
 use super::syntax::{not_supported, place_of_expression, refuse_any, said, without_signs};
-use super::{Answers, Planner};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -64,9 +63,16 @@ impl Keys {
         self
     }
 
-    /// Returns the keys with those that are written as a result replaced by that result.
-    pub(super) fn by_results(mut self, results: &[Typed]) -> Self {
+    /// Returns the keys with those that are written as a result replaced by that result. With `in_parts`, columns within
+    /// keys are replaced by results, too.
+    pub(super) fn by_results(mut self, results: &[Typed], in_parts: bool) -> Self {
         for key in &mut self.keys {
+            if in_parts {
+                key.value = key.value.with_columns(&|place| {
+                    let result = results.iter().position(|result| result.as_column() == Some(place));
+                    result.map_or(place, |result| Base::Results as usize + result)
+                });
+            }
             if let Some(place) = results.iter().position(|result| result.same(&key.value)) {
                 let Typed { of, is_nullable, .. } = &results[place];
                 key.value = Typed::column(Base::Results as usize + place, of.clone(), *is_nullable);
@@ -91,7 +97,7 @@ impl Planner<'_> {
     /// # Errors
     /// [`SqlError`] for the first fault.
     pub(super) fn sort_keys(&self, order: &Order<'_>, scope: &Scope<'_>, results: &[Column]) -> Result<Keys> {
-        let scope = Scope { results: Some(results), ..*scope };
+        let scope = Scope { results: Some(results), attached: None, ..*scope };
         let mut keys = Vec::new();
         for OrderByExpr { expr, options, with_fill: _ } in order.0 {
             let is_ascending = options.asc.unwrap_or(true);
@@ -177,13 +183,13 @@ impl Planner<'_> {
         Ok(plan.project(outputs, kept))
     }
 
-    /// Sorts the rows of a plan by keys that read its columns as results.
+    /// Sorts the rows of a plan by keys that read its columns as results. If that takes an end of the input or a LIMIT, it is
+    /// checked when the whole query is known.
     pub(super) fn sorted_results(&self, input: Plan, sort: Keys) -> Result<Plan> {
         let Keys { keys, at } = sort;
         if keys.is_empty() {
             return Ok(input);
         }
-        let is_limited = self.is_limited.take();
         let width = input.columns.len();
         let (mut step, mut columns) = (input.identity(), input.columns.clone());
         let mut order = Vec::new();
@@ -198,11 +204,6 @@ impl Planner<'_> {
         }
         let is_by_time =
             order.first().is_some_and(|key| columns[key.place].role == Role::Rowtime && !key.is_descending);
-        let is_ending = self.binder.ends(&input);
-        let may_be_final = is_ending && self.binder.answers != Answers::Changes;
-        if !is_by_time && !is_limited && !may_be_final {
-            return Err(never_sorted(is_ending).at(at));
-        }
         let is_wider = step.len() > width;
         let kept: Vec<Typed> = step[..width].to_vec();
         let names = columns[..width].to_vec();

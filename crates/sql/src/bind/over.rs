@@ -251,6 +251,18 @@ impl Planner<'_> {
         Ok(Window { keys, order, frame })
     }
 
+    /// Refuses OVER calls of a sub-query with conditions that read the query around it, because these are tested behind the
+    /// sub-query, and the calls would count rows that fail them.
+    pub(super) fn check_pulled(overs: &Overs<'_>, is_correlated: bool) -> Result<()> {
+        match overs.calls.borrow().first() {
+            Some(call) if is_correlated => {
+                Err(not_supported("OVER in a sub-query that reads columns of the query around it")
+                    .at(call.at))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Plans the collected OVER calls of a SELECT. `real` gives the index in `input` of each column that a call reads.
     /// The results are appended to the columns of `input`, in the order in which they were collected.
     ///

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{Ident, TableAlias};
-use thalweg_sql_exec::plan::{Column, JoinKind, Plan, Role};
+use thalweg_sql_exec::plan::{Column, JoinKind, Plan, Role, UnnestKind};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
@@ -19,10 +19,11 @@ pub(super) struct Relation {
     pub(super) version: Option<Version>,
 }
 
-/// Rows of a relation: a plan, or a join whose conditions are not all known yet.
+/// Rows of a relation: a plan, or a join or an UNNEST whose conditions are not all known yet.
 pub(super) enum Source {
     Plan(Plan),
     Join(Box<OpenJoin>),
+    Unnest(Box<OpenUnnest>),
 }
 
 /// A time of the other side of a join, as of which a table is read.
@@ -52,6 +53,19 @@ pub(super) struct OpenJoin {
     pub(super) columns: Vec<Column>,
 }
 
+/// An UNNEST whose conditions may still grow. Conditions read the columns of the input, then those of an element.
+pub(super) struct OpenUnnest {
+    pub(super) input: Source,
+    /// Array or map over the columns of the input.
+    pub(super) value: Typed,
+    pub(super) kind: UnnestKind,
+    pub(super) has_ordinality: bool,
+    pub(super) on: Vec<Condition>,
+    /// Columns of the input and of an element. The roles of those of the input follow when the UNNEST is closed.
+    pub(super) columns: Vec<Column>,
+    pub(super) at: Option<Place>,
+}
+
 /// Rows of a query, and the names of its results.
 #[derive(Clone, Debug)]
 pub(super) struct Queried {
@@ -64,6 +78,7 @@ impl Source {
         match self {
             Source::Plan(plan) => &plan.columns,
             Source::Join(join) => &join.columns,
+            Source::Unnest(unnest) => &unnest.columns,
         }
     }
 }
@@ -96,7 +111,28 @@ impl Relation {
     ///
     /// # Errors
     /// [`Code::Invalid`] for a list of another length, [`Code::Syntax`] for text as a name.
-    pub(super) fn renamed(mut self, alias: Option<&TableAlias>) -> Result<Self, SqlError> {
+    pub(super) fn renamed(self, alias: Option<&TableAlias>) -> Result<Self, SqlError> {
+        let Relation { source, names, version } = self;
+        Ok(Relation { source, names: names.renamed(alias)?, version })
+    }
+
+    /// Refuses a relation with a time as of which it is read, for the left side of a join.
+    ///
+    /// # Errors
+    /// [`Code::Invalid`] at that time.
+    pub(super) fn check_left(&self) -> Result<(), SqlError> {
+        let Some(version) = &self.version else { return Ok(()) };
+        let error = SqlError::new(Code::Invalid, "a table as of a time stands on the right of a join");
+        Err(error.at(version.place).help("turn the sides around"))
+    }
+}
+
+impl Names {
+    /// Returns the names under another name for their table, and with other names of columns if the alias lists them.
+    ///
+    /// # Errors
+    /// Fails as [`Relation::renamed`] does.
+    pub(super) fn renamed(self, alias: Option<&TableAlias>) -> Result<Self, SqlError> {
         let Some(alias) = alias else { return Ok(self) };
         let TableAlias { explicit: _, name, columns, at } = alias;
         if at.is_some() {
@@ -108,13 +144,12 @@ impl Relation {
             }
         }
         let table: Option<Arc<str>> = Some(Arc::from(name.value.as_str()));
-        if !columns.is_empty() && columns.len() != self.names.columns.len() {
+        if !columns.is_empty() && columns.len() != self.columns.len() {
             let message = "the list of names is as long as the table has columns";
             return Err(SqlError::new(Code::Invalid, message).at(place_of_name(name)));
         }
         let given = columns.iter().map(|column| Some(Arc::from(column.name.value.as_str())));
         let visible = self
-            .names
             .columns
             .iter()
             .zip(given.chain(std::iter::repeat(None)))
@@ -124,8 +159,7 @@ impl Relation {
                 name: name.unwrap_or_else(|| Arc::clone(&column.name)),
             })
             .collect();
-        self.names = Names::new(visible);
-        Ok(self)
+        Ok(Names::new(visible))
     }
 }
 

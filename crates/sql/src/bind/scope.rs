@@ -10,7 +10,8 @@ use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::aggregate::Groups;
-use super::names::{Found, Names, ambiguous};
+use super::attached::Attached;
+use super::names::{Found, Names, ambiguous, unknown_column};
 use super::over::Overs;
 use crate::text::hints::is_mark;
 
@@ -23,8 +24,10 @@ pub(super) enum Base {
     Overs = 2 << 24,
     /// Results of the SELECT, which ORDER BY may read.
     Results = 3 << 24,
+    /// Columns of joins with sub-queries that are values.
+    Attached = 4 << 24,
     /// Columns of the query around a sub-query.
-    Outer = 4 << 24,
+    Outer = 5 << 24,
 }
 
 impl Base {
@@ -57,6 +60,8 @@ pub(super) struct Scope<'a> {
     pub(super) groups: Option<&'a Groups<'a>>,
     /// Collection of the OVER calls of the SELECT; `None` where no OVER call may stand.
     pub(super) overs: Option<&'a Overs<'a>>,
+    /// Collection of the sub-queries that are values; `None` where no such sub-query may stand.
+    pub(super) attached: Option<&'a Attached>,
     /// Results of the SELECT, by which ORDER BY may name its keys.
     pub(super) results: Option<&'a [Column]>,
     /// Results with names of their own, which GROUP BY and HAVING may name if no column has that name.
@@ -86,7 +91,16 @@ type Result<T> = std::result::Result<T, SqlError>;
 impl<'a> Scope<'a> {
     /// Returns a scope of columns with their names.
     pub(super) fn new(names: &'a Names, columns: &'a [Column]) -> Self {
-        Scope { names, columns, groups: None, overs: None, results: None, aliases: &[], outer: None }
+        Scope {
+            names,
+            columns,
+            groups: None,
+            overs: None,
+            attached: None,
+            results: None,
+            aliases: &[],
+            outer: None,
+        }
     }
 
     /// Returns a column by its index.
@@ -110,19 +124,14 @@ impl<'a> Scope<'a> {
             let message = "a hint stands behind a table of FROM or INSERT INTO, and not behind a column";
             return Err(SqlError::new(Code::Invalid, message));
         }
-        if let (Some(results), [name]) = (self.results, parts) {
-            let mut found = (0..results.len()).filter(|place| results[*place].name == name.value);
-            if let Some(place) = found.next() {
-                let column = &results[place];
-                let place = Base::Results as usize + place;
-                return Ok(Meaning::Value(
-                    Typed::column(place, column.of.clone(), column.is_nullable),
-                    &parts[1..],
-                ));
-            }
+        if let ([_], Some(result)) = (parts, self.result(parts)) {
+            return Ok(result);
         }
         if let Some((value, fields)) = self.own(parts)? {
             return Ok(Meaning::Value(value, fields));
+        }
+        if let Some(result) = self.result(parts) {
+            return Ok(result);
         }
         if let [name] = parts
             && let Some((_, expression)) = self.aliases.iter().find(|(alias, _)| alias.value == name.value)
@@ -133,17 +142,42 @@ impl<'a> Scope<'a> {
             && let Some((value, fields)) = outer.scope.grouped(parts)?
         {
             if !outer.is_readable {
-                let name = parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
-                let message = format!("`{name}` belongs to an outer query, which is not supported here");
-                return Err(SqlError::new(Code::Unsupported, message).help("write a join"));
+                return Err(of_outer(parts));
             }
             return Ok(Meaning::Value(value.with_columns(&|place| Base::Outer as usize + place), fields));
+        }
+        if self.is_of_outer(parts) {
+            return Err(of_outer(parts));
+        }
+        if let (Some(results), [name, ..], true) = (self.results, parts, self.names.columns.is_empty()) {
+            return Err(unknown_column(&name.value, results.iter().map(|column| column.name.as_str())));
         }
         Err(match parts {
             [name] => self.names.unknown(None, &name.value),
             [.., table, name] => self.names.unknown(Some(&table.value), &name.value),
             [] => SqlError::new(Code::Syntax, "a name is missing"),
         })
+    }
+
+    /// Returns whether a name stands for a column of any query around this one.
+    fn is_of_outer(&self, parts: &'a [Ident]) -> bool {
+        let mut outer = self.outer;
+        while let Some(Outer { scope, .. }) = outer {
+            if matches!(scope.own(parts), Ok(Some(_))) {
+                return true;
+            }
+            outer = scope.outer;
+        }
+        false
+    }
+
+    /// Returns the result of the SELECT that the first part of a name is, with fields that the others pick.
+    fn result(&self, parts: &'a [Ident]) -> Option<Meaning<'a>> {
+        let (results, [name, fields @ ..]) = (self.results?, parts) else { return None };
+        let place = results.iter().position(|column| column.name == name.value)?;
+        let Column { of, is_nullable, .. } = &results[place];
+        let value = Typed::column(Base::Results as usize + place, of.clone(), *is_nullable);
+        Some(Meaning::Value(value, fields))
     }
 
     /// Returns the value for which a name stands behind the GROUP BY, if there is one; for sub-queries.
@@ -168,10 +202,7 @@ impl<'a> Scope<'a> {
             let (qualifier, rest) = parts.split_at(length);
             let [before @ .., table] = qualifier else { continue };
             let [name, fields @ ..] = rest else { continue };
-            if !names.is_in(&table.value, before) {
-                continue;
-            }
-            match names.find_in(&table.value, &name.value) {
+            match names.find_in(before, &table.value, &name.value) {
                 Found::None => {}
                 Found::Column(place) => return Ok(Some((column(place), fields))),
                 Found::Common(_) | Found::Several => return Err(ambiguous(&name.value)),
@@ -185,4 +216,11 @@ impl<'a> Scope<'a> {
             Found::Several => Err(ambiguous(&name.value)),
         }
     }
+}
+
+/// Returns the error for a column of a query around the one that names it.
+fn of_outer(parts: &[Ident]) -> SqlError {
+    let name = parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
+    let message = format!("`{name}` belongs to an outer query, which is not supported here");
+    SqlError::new(Code::Unsupported, message).help("write a join")
 }

@@ -12,26 +12,26 @@ use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Ident, OrderBy, Select, SelectFlavor, SelectItem,
     SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
-use thalweg_sql_exec::plan::{Column, Node, Plan, Role};
+use thalweg_sql_exec::plan::{Column, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
-use super::aggregate::has_keys;
-use super::changelog::unbounded;
+use super::aggregate::{has_keys, keys_of};
+use super::attached::Attached;
 use super::expression::flatten;
 use super::from::idents_of;
-use super::names::{Names, NamesOnce, Starred};
+use super::names::{Names, NamesOnce, Starred, Visible};
 use super::order::Order;
 use super::over::Overs;
 use super::relation::{Condition, Queried, Relation, Source};
 use super::scope::{Base, Outer, Scope, reads_outer};
+use super::sets;
 use super::subquery::{Asked, Pulled, Tested};
 use super::syntax::{
     check_name, has_aggregate, is_proctime, not_supported, place, place_of_expression, refuse_any,
     without_brackets,
 };
-use crate::text::dialect::last_name;
 use crate::text::script::NESTING_MAX;
 
 /// Greatest number of result columns of a SELECT, and of columns of a table.
@@ -44,13 +44,29 @@ type Result<T> = std::result::Result<T, SqlError>;
 pub(super) struct Around<'a> {
     pub(super) scope: &'a Scope<'a>,
     pub(super) asked: Asked,
+    /// Whether conditions may read columns of the query around. They may in the SELECT of a sub-query itself, and not in
+    /// queries within it, where such columns are known only to be refused.
+    pub(super) is_readable: bool,
+}
+
+impl<'a> Around<'a> {
+    /// Returns the query around for a part of a sub-query that reads nothing of it.
+    pub(super) fn closed(self) -> Self {
+        Around { is_readable: false, ..self }
+    }
+
+    /// Returns the scope of the query around for an expression; `is_readable` tells whether the expression is a condition.
+    pub(super) fn outer(self, is_readable: bool) -> Outer<'a> {
+        Outer { scope: self.scope, is_readable: is_readable && self.is_readable }
+    }
 }
 
 /// A result of a SELECT.
 struct Output {
     value: Typed,
     name: String,
-    role: Role,
+    /// Whether the result is a call of PROCTIME().
+    is_proctime: bool,
     at: Option<Place>,
 }
 
@@ -59,6 +75,17 @@ struct Output {
 pub(super) struct Selected {
     pub(super) queried: Queried,
     pub(super) pulled: Vec<Condition>,
+    /// Whether there is at most one row, or one for each key that the conditions demand.
+    pub(super) is_one_row: bool,
+    /// Value of the only result if no row is aggregated.
+    pub(super) if_none: Option<Typed>,
+}
+
+impl Selected {
+    /// Returns rows that read nothing of a query around them.
+    pub(super) fn alone(queried: Queried) -> Self {
+        Selected { queried, pulled: Vec::new(), is_one_row: false, if_none: None }
+    }
 }
 
 impl Planner<'_> {
@@ -74,7 +101,7 @@ impl Planner<'_> {
     ) -> Result<Selected> {
         let at = place(select);
         check_parts(select, at)?;
-        let Relation { source, names, .. } = self.from(&select.from, at)?;
+        let Relation { source, names, .. } = self.from(&select.from, at, around)?;
         let aliases: Vec<(&Ident, &Expr)> = select
             .projection
             .iter()
@@ -83,57 +110,30 @@ impl Planner<'_> {
                 _ => None,
             })
             .collect();
-        let outer = |is_readable| around.map(|around| Outer { scope: around.scope, is_readable });
+        let outer = |is_readable| around.map(|around| around.outer(is_readable));
 
         let columns = source.columns().to_vec();
-        let scope = Scope { outer: outer(true), ..Scope::new(&names, &columns) };
+        let attached = Attached::default();
+        let scope = Scope { outer: outer(true), attached: Some(&attached), ..Scope::new(&names, &columns) };
         let Conditions { kept, pulled, tests } = self.conditions(select.selection.as_ref(), &scope)?;
-        let mut pulled = Pulled::new(pulled);
-        let source = tests.into_iter().fold(source, |source, test| test.join(source, &|place| place));
-        let plan = self.closed(source, kept)?;
+        let (source, places) = attached.join(source, &|place| place);
+        let real = |place: usize| Base::Attached.of(place).map_or(place, |number| places[number]);
+        let is_value = around.is_some_and(|around| around.asked == Asked::Scalar);
+        let pulled = Pulled::new(moved(pulled, &real), is_value);
+        let source = tests.into_iter().fold(source, |source, test| test.join(source, &real));
+        let plan = self.closed(source, moved(kept, &real))?;
 
         // The roles of columns are known from here on.
         let columns = plan.columns.clone();
         let scope = Scope { outer: outer(false), ..Scope::new(&names, &columns) };
-        let overs = Overs::new(&select.named_window);
         let order = Order::of(order_by)?;
         if has_keys(&select.group_by) || calls_aggregates(select, &order) {
-            if let (Some(around), false) = (around, has_keys(&select.group_by)) {
+            let asking = around.filter(|around| around.is_readable);
+            if let (Some(around), false) = (asking, has_keys(&select.group_by)) {
                 around.asked.check_one_group(select.having.is_some(), !pulled.is_empty())?;
             }
             let scope = Scope { aliases: &aliases, ..scope };
-            let fixed = pulled.demand_keys()?;
-            let groups = self.groups(&select.group_by, &scope, &fixed, first_place(select).or(at))?;
-            let keys = groups.columns.clone();
-            let behind =
-                Scope { columns: &keys, groups: Some(&groups), overs: Some(&overs), aliases: &[], ..scope };
-            let outputs = self.results(&select.projection, &behind)?;
-            let having = Scope { overs: None, aliases: &aliases, outer: outer(true), ..behind };
-            let Conditions { kept, pulled: of_having, tests } =
-                self.conditions(select.having.as_ref(), &having)?;
-            if let Some(condition) = of_having.into_iter().next() {
-                let message = "a condition of HAVING reads the query around it, which is not supported";
-                return Err(SqlError::new(Code::Unsupported, message)
-                    .at(condition.at)
-                    .help("write it as a condition of WHERE"));
-            }
-            let sort = self.sort_keys(&order, &behind, &result_columns(&outputs))?;
-            pulled.read_keys(&groups);
-            let (plan, first) = self.grouped(plan, groups)?;
-            let width = plan.columns.len();
-            let real = |place: usize| match (Base::Aggregates.of(place), Base::Overs.of(place)) {
-                (Some(number), _) => first + number,
-                (_, Some(number)) => width + number,
-                _ => place,
-            };
-            let kept = kept
-                .into_iter()
-                .map(|Condition { value, at }| Condition { value: value.with_columns(&real), at })
-                .collect();
-            let source = tests.into_iter().fold(Source::Plan(plan), |source, test| test.join(source, &real));
-            let plan = self.closed(source, kept)?;
-            let plan = self.over(plan, overs, &real)?;
-            return self.projected(select, plan, outputs, sort, pulled, &real);
+            return self.grouped_select(select, plan, pulled, &order, &scope, outer(true));
         }
         if let Some(having) = &select.having {
             // The fault of the condition is told first.
@@ -141,13 +141,87 @@ impl Planner<'_> {
             let error = SqlError::new(Code::Invalid, "HAVING stands where there are no groups").at(at);
             return Err(error.help("add it to GROUP BY, or aggregate it: MAX(..), say"));
         }
-        let scope = Scope { overs: Some(&overs), ..scope };
+        let (overs, attached) = (Overs::new(&select.named_window), Attached::default());
+        let scope = Scope { overs: Some(&overs), attached: Some(&attached), ..scope };
         let outputs = self.results(&select.projection, &scope)?;
         let sort = self.sort_keys(&order, &scope, &result_columns(&outputs))?;
+        Self::check_pulled(&overs, !pulled.is_empty())?;
+        let (source, places) = attached.join(Source::Plan(plan), &|place| place);
+        let plan = self.closed(source, Vec::new())?;
         let width = plan.columns.len();
-        let real = |place: usize| Base::Overs.of(place).map_or(place, |number| width + number);
+        let real = |place: usize| match (Base::Overs.of(place), Base::Attached.of(place)) {
+            (Some(number), _) => width + number,
+            (_, Some(number)) => places[number],
+            _ => place,
+        };
         let plan = self.over(plan, overs, &real)?;
         self.projected(select, plan, outputs, sort, pulled, &real)
+    }
+
+    /// Plans a SELECT with groups, from its GROUP BY on. `scope` is that of the columns of `plan`, and `outer` the scope around
+    /// for conditions of HAVING.
+    fn grouped_select(
+        &self,
+        select: &Select,
+        plan: Plan,
+        mut pulled: Pulled,
+        order: &Order<'_>,
+        scope: &Scope<'_>,
+        outer: Option<Outer<'_>>,
+    ) -> Result<Selected> {
+        let at = place(select);
+        let keys = sets::of_list(&keys_of(&select.group_by, at)?, at)?.0;
+        let (plan, window) = self.with_group_window(plan, &keys, scope)?;
+        let columns = plan.columns.clone();
+        let scope = Scope { columns: &columns, ..*scope };
+        let fixed = pulled.demand_keys()?;
+        let groups = self.groups(&select.group_by, &scope, window, &fixed, first_place(select).or(at))?;
+        let keys = groups.columns.clone();
+        let (overs, attached) = (Overs::new(&select.named_window), Attached::default());
+        let behind = Scope {
+            columns: &keys,
+            groups: Some(&groups),
+            overs: Some(&overs),
+            attached: Some(&attached),
+            aliases: &[],
+            ..scope
+        };
+        let outputs = self.results(&select.projection, &behind)?;
+        let having = Scope { overs: None, aliases: scope.aliases, outer, ..behind };
+        let Conditions { kept, pulled: of_having, tests } =
+            self.conditions(select.having.as_ref(), &having)?;
+        if let Some(condition) = of_having.into_iter().next() {
+            let message = "a condition of HAVING reads the query around it, which is not supported";
+            return Err(SqlError::new(Code::Unsupported, message)
+                .at(condition.at)
+                .help("write it as a condition of WHERE"));
+        }
+        let sort = self.sort_keys(order, &behind, &result_columns(&outputs))?;
+        Self::check_pulled(&overs, !pulled.is_empty())?;
+        pulled.read_keys(&groups);
+        // A sub-query without GROUP BY has a row even if its rows are none.
+        let is_one_row = !has_keys(&select.group_by);
+        let if_none = match (&outputs[..], is_one_row && select.having.is_none()) {
+            ([one], true) => Some(groups.of_no_rows(&one.value)),
+            _ => None,
+        };
+        let (plan, first) = self.grouped(plan, groups)?;
+        let real = |place: usize| Base::Aggregates.of(place).map_or(place, |number| first + number);
+        let (source, places) = attached.join(Source::Plan(plan), &real);
+        let real = |place: usize| match Base::Attached.of(place) {
+            Some(number) => places[number],
+            None => real(place),
+        };
+        let source = tests.into_iter().fold(source, |source, test| test.join(source, &real));
+        let plan = self.closed(source, moved(kept, &real))?;
+        let width = plan.columns.len();
+        let real = |place: usize| match Base::Overs.of(place) {
+            Some(number) => width + number,
+            None => real(place),
+        };
+        let plan = self.over(plan, overs, &real)?;
+        let selected = self.projected(select, plan, outputs, sort, pulled, &real)?;
+        Ok(Selected { is_one_row, if_none, ..selected })
     }
 
     /// Adds the projection of a SELECT, its DISTINCT and its ORDER BY to a plan.
@@ -164,27 +238,33 @@ impl Planner<'_> {
         let first = outputs.iter().find_map(|output| output.at);
         let mut columns: Vec<Column> = Vec::with_capacity(outputs.len());
         let mut values = Vec::with_capacity(outputs.len());
-        for Output { value, name, role, .. } in outputs {
+        for Output { value, name, is_proctime, .. } in outputs {
             let value = value.with_columns(real);
+            // A column that only gets another name keeps its role.
+            let role = match value.as_column() {
+                _ if is_proctime => Role::Proctime,
+                Some(place) => plan.columns[place].role.clone(),
+                None => Role::Plain,
+            };
             columns.push(Column { name, of: value.of.clone(), is_nullable: value.is_nullable, role });
             values.push(value);
         }
         let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
-        let sort = sort.with_columns(real).by_results(&values);
+        let sort = sort.with_columns(real).by_results(&values, is_distinct);
         if is_distinct && sort.reads_input() {
             let message = "ORDER BY of a SELECT DISTINCT goes by results";
             return Err(SqlError::new(Code::Invalid, message).at(sort.at));
         }
+        // For IN and EXISTS it makes no difference how often a row is there.
+        let is_distinct = is_distinct && (pulled.is_empty() || pulled.is_value);
         let pulled = pulled.exposed(&plan, &mut values, &mut columns);
-        if is_distinct && pulled.is_empty() {
+        let plan = if is_distinct {
             let plan = self.distinct(plan.project(values, columns), first)?;
-            let help = "select window_start and window_end of a window function";
-            self.check_bound(&plan, "DISTINCT without a window", help).map_err(|error| error.at(first))?;
-            let plan = self.sorted_results(plan, sort)?;
-            return Ok(Selected { queried: Queried { plan, names }, pulled });
-        }
-        let plan = self.sorted(plan, values, columns, sort)?;
-        Ok(Selected { queried: Queried { plan, names }, pulled })
+            self.sorted_results(plan, sort)?
+        } else {
+            self.sorted(plan, values, columns, sort)?
+        };
+        Ok(Selected { pulled, ..Selected::alone(Queried { plan, names }) })
     }
 
     /// Reads the conditions of WHERE or HAVING, joined by AND.
@@ -235,7 +315,10 @@ impl Planner<'_> {
                     let at = place(&options.wildcard_token.0);
                     check_star(options, at)?;
                     let input = scope.groups.map_or(scope, |groups| groups.input);
-                    if input.columns.is_empty() {
+                    if outputs.len() + input.names.star.len() > RESULTS_MAX {
+                        return Err(too_many_results().at(at));
+                    }
+                    if input.names.star.is_empty() {
                         let error = SqlError::new(Code::Invalid, "`*` stands for no columns").at(at);
                         return Err(error.help("name a table in FROM"));
                     }
@@ -259,15 +342,21 @@ impl Planner<'_> {
                     let at = place(table);
                     check_star(options, at)?;
                     let input = scope.groups.map_or(scope, |groups| groups.input);
-                    let before = idents_of(table)?;
-                    let before = before.get(..before.len().saturating_sub(1)).unwrap_or_default();
-                    let table = last_name(table).map_or("", |name| name.value.as_str());
-                    if !input.names.has_table(table) || !input.names.is_in(table, before) {
+                    let parts = idents_of(table)?;
+                    let [before @ .., table] = &parts[..] else { continue };
+                    let is_it = |column: &Visible| column.is_of(before, &table.value);
+                    let mut found = input.names.columns.iter().filter(|column| is_it(column));
+                    let Some(first) = found.next() else {
                         let message = "no table has the name before `.*`";
                         return Err(SqlError::new(Code::UnknownTable, message).at(at));
+                    };
+                    if found.any(|column| column.database.is_some() && !column.has_table_of(first)) {
+                        let message = format!("two tables are called `{}`", table.value);
+                        let error = SqlError::new(Code::Invalid, message).at(at);
+                        return Err(error.help("write its database before it"));
                     }
                     for (column, visible) in input.names.columns.iter().enumerate() {
-                        if visible.table.as_deref() == Some(table) {
+                        if is_it(visible) {
                             outputs.push(self.star_column(
                                 &input.column(column),
                                 &visible.name,
@@ -280,9 +369,7 @@ impl Planner<'_> {
                 SelectItem::QualifiedWildcard(..) => return Err(not_supported("`.*` behind an expression")),
             }
             if outputs.len() > RESULTS_MAX {
-                let message =
-                    format!("SELECT has more than {RESULTS_MAX} results, the most that are planned");
-                return Err(SqlError::new(Code::Unsupported, message));
+                return Err(too_many_results());
             }
         }
         let mut once = NamesOnce::default();
@@ -300,9 +387,7 @@ impl Planner<'_> {
             let message = format!("types stand within each other deeper than {NESTING_MAX}");
             return Err(SqlError::new(Code::Unsupported, message).at(at));
         }
-        // A column that only gets another name keeps its role.
-        let role = if is_proctime(expression) { Role::Proctime } else { scope.role(&value) };
-        Ok(Output { value, name, role, at })
+        Ok(Output { value, name, is_proctime: is_proctime(expression), at })
     }
 
     fn star_column(&self, value: &Typed, name: &str, scope: &Scope<'_>, at: Option<Place>) -> Result<Output> {
@@ -313,17 +398,7 @@ impl Planner<'_> {
                 None => return Err(groups.not_grouped(&[Ident::new(name)]).at(at)),
             },
         };
-        let role = scope.role(&value);
-        Ok(Output { value, name: name.to_owned(), role, at })
-    }
-
-    /// Refuses a DISTINCT whose state would grow without bound. One whose columns include those of a window is an
-    /// aggregate per window, which needs no time to live.
-    pub(super) fn check_bound(&self, distinct: &Plan, what: &str, help: &str) -> Result<()> {
-        let is_unbounded = matches!(distinct.node, Node::Group { .. })
-            && self.binder.state_ttl_ms.is_none()
-            && !self.binder.ends(distinct);
-        if is_unbounded { Err(unbounded(what, help)) } else { Ok(()) }
+        Ok(Output { value, name: name.to_owned(), is_proctime: false, at })
     }
 }
 
@@ -337,16 +412,17 @@ struct Conditions {
     tests: Vec<Tested>,
 }
 
+/// Returns the results of a SELECT as columns for its ORDER BY, which reads names and types of them.
 fn result_columns(outputs: &[Output]) -> Vec<Column> {
-    outputs
-        .iter()
-        .map(|output| Column {
-            name: output.name.clone(),
-            of: output.value.of.clone(),
-            is_nullable: output.value.is_nullable,
-            role: output.role.clone(),
-        })
-        .collect()
+    let column =
+        |Output { value, name, .. }: &Output| Column::plain(name, value.of.clone(), value.is_nullable);
+    outputs.iter().map(column).collect()
+}
+
+/// Returns conditions whose columns have other indexes.
+fn moved(conditions: Vec<Condition>, real: &impl Fn(usize) -> usize) -> Vec<Condition> {
+    let moved = |Condition { value, at }: Condition| Condition { value: value.with_columns(real), at };
+    conditions.into_iter().map(moved).collect()
 }
 
 /// Returns the name that a result without AS has: that of its column or field.
@@ -374,6 +450,11 @@ fn expression_of(item: &SelectItem) -> Option<&Expr> {
 
 fn first_place(select: &Select) -> Option<Place> {
     select.projection.iter().filter_map(expression_of).find_map(place_of_expression)
+}
+
+fn too_many_results() -> SqlError {
+    let message = format!("SELECT has more than {RESULTS_MAX} results, the most that are planned");
+    SqlError::new(Code::Unsupported, message)
 }
 
 fn check_star(options: &WildcardAdditionalOptions, at: Option<Place>) -> Result<()> {

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, new_empty_array};
+use arrow::array::{ArrayRef, BooleanArray, new_empty_array};
 use arrow::datatypes::Schema;
-use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use arrow::record_batch::RecordBatch;
 use sqlparser::ast::{Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Values};
 use thalweg_sql_exec::plan::{Column, JoinKind, Node, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
@@ -19,6 +19,7 @@ use super::Planner;
 use super::names::Names;
 use super::relation::{Condition, OpenJoin, Queried, Source};
 use super::scope::Scope;
+use super::select::Around;
 use super::syntax::{place, place_of_expression, refuse_any};
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -32,50 +33,48 @@ impl Planner<'_> {
         &self,
         op: SetOperator,
         quantifier: SetQuantifier,
-        left: &SetExpr,
-        right: &SetExpr,
+        [left, right]: [&SetExpr; 2],
+        around: Option<Around<'_>>,
     ) -> Result<Queried> {
-        refuse_any!(place(left);
-            matches!(
-                quantifier,
-                SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName
-            ) => "BY NAME",
-            matches!(op, SetOperator::Minus) => "MINUS",
-            matches!((op, quantifier), (SetOperator::Except, SetQuantifier::All)) => "EXCEPT ALL",
-            matches!((op, quantifier), (SetOperator::Intersect, SetQuantifier::All)) => "INTERSECT ALL",
-        );
+        let around = around.map(Around::closed);
+        check_operator(op, quantifier, place(left))?;
+        let is_distinct = quantifier != SetQuantifier::All;
         let at = place_of_results(left);
-        let of_right = place_of_results(right);
-        let Queried { plan: left, names } = self.body(left, None)?.queried;
-        let right = self.body(right, None)?.queried.plan;
-        if left.columns.len() != right.columns.len() {
-            let word = if op == SetOperator::Union { "UNION ALL".to_owned() } else { op.to_string() };
-            let message = format!("the queries of {word} have different numbers of columns");
-            return Err(SqlError::new(Code::Invalid, message).at(of_right));
+        // A chain of unions is one union. Below one that keeps each row once, it makes no difference whether others do.
+        let mut branches = vec![right];
+        let mut first = left;
+        while op == SetOperator::Union
+            && let SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } = first
+            && (is_distinct || *set_quantifier == SetQuantifier::All)
+        {
+            check_operator(SetOperator::Union, *set_quantifier, place(&**left))?;
+            branches.push(right);
+            first = left;
         }
-        let plan = match op {
-            SetOperator::Union => {
-                let union = self.union(left, right).map_err(|error| error.at(of_right))?;
-                if quantifier == SetQuantifier::All {
-                    union
-                } else {
-                    let plan = self.distinct(union, at)?;
-                    let help = "write UNION ALL, or select window_start and window_end of a window function";
-                    self.check_bound(&plan, "UNION without ALL", help).map_err(|error| error.at(at))?;
-                    plan
-                }
+        let Queried { plan: mut so_far, names } = self.body(first, around)?.queried;
+        let word = if op == SetOperator::Union { "UNION ALL".to_owned() } else { op.to_string() };
+        for branch in branches.into_iter().rev() {
+            let of_branch = place_of_results(branch);
+            let right = self.body(branch, around)?.queried.plan;
+            if so_far.columns.len() != right.columns.len() {
+                let message = format!("the queries of {word} have different numbers of columns");
+                return Err(SqlError::new(Code::Invalid, message).at(of_branch));
             }
-            SetOperator::Intersect => self.halved(left, right, JoinKind::Semi, at)?,
-            SetOperator::Except | SetOperator::Minus => self.halved(left, right, JoinKind::Anti, at)?,
-        };
-        Ok(Queried { plan, names })
+            so_far = match op {
+                SetOperator::Union => self.union(so_far, right).map_err(|error| error.at(of_branch))?,
+                SetOperator::Intersect => self.halved(so_far, right, JoinKind::Semi, at)?,
+                SetOperator::Except | SetOperator::Minus => self.halved(so_far, right, JoinKind::Anti, at)?,
+            };
+        }
+        if op == SetOperator::Union && is_distinct {
+            so_far = self.distinct(so_far, at)?;
+        }
+        Ok(Queried { plan: so_far, names })
     }
 
     /// Plans the rows of the left query which the right one has (a semi join) or lacks (an anti join), each once.
     fn halved(&self, left: Plan, right: Plan, kind: JoinKind, at: Option<Place>) -> Result<Plan> {
         let left = self.distinct(left, at)?;
-        let help = "select window_start and window_end of a window function";
-        self.check_bound(&left, "DISTINCT without a window", help).map_err(|error| error.at(at))?;
         let width = left.columns.len();
         let pairs = left.identity().into_iter().zip(right.identity());
         let mut on = Vec::with_capacity(width);
@@ -201,12 +200,26 @@ impl Planner<'_> {
     }
 }
 
-/// Returns the plan of one row without columns.
+/// Refuses set operations that are not supported.
+fn check_operator(op: SetOperator, quantifier: SetQuantifier, at: Option<Place>) -> Result<()> {
+    refuse_any!(at;
+        matches!(quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName)
+            => "BY NAME",
+        matches!(op, SetOperator::Minus) => "MINUS",
+        matches!((op, quantifier), (SetOperator::Except, SetQuantifier::All)) => "EXCEPT ALL",
+        matches!((op, quantifier), (SetOperator::Intersect, SetQuantifier::All)) => "INTERSECT ALL",
+    );
+    Ok(())
+}
+
+/// Returns the plan of one row with a column that has no name, since joins take rows with columns alone.
 pub(super) fn one_row() -> Result<Plan> {
-    let options = RecordBatchOptions::new().with_row_count(Some(1));
-    let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options);
+    let column = Column::plain("", SqlType::Boolean, false);
+    let schema = Schema::new(vec![column.of.field(&column.name, true)]);
+    let values: ArrayRef = Arc::new(BooleanArray::from(vec![true]));
+    let batch = RecordBatch::try_new(Arc::new(schema), vec![values]);
     let batch = batch.map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
-    Ok(Plan::new(Vec::new(), Node::Values(batch)))
+    Ok(Plan::new(vec![column], Node::Values(batch)))
 }
 
 /// Returns the place of the first result of a query whose place is known.

@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
+use super::syntax::is_plain_call;
 use crate::text::dialect::single_name;
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -147,21 +148,6 @@ fn within(function: &Function) -> Result<Vec<Keys<'_>>> {
         let message = format!("{} takes a list of columns", function.name.to_string().to_uppercase());
         SqlError::new(Code::Syntax, message)
     };
-    let Function {
-        name: _,
-        uses_odbc_syntax: _,
-        parameters,
-        args,
-        filter,
-        null_treatment,
-        over,
-        within_group,
-    } = function;
-    let is_plain = matches!(parameters, FunctionArguments::None)
-        && filter.is_none()
-        && null_treatment.is_none()
-        && over.is_none()
-        && within_group.is_empty();
     let keys = |argument| match argument {
         &FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Tuple(ref several))) => {
             Ok(several.iter().collect())
@@ -169,13 +155,8 @@ fn within(function: &Function) -> Result<Vec<Keys<'_>>> {
         &FunctionArg::Unnamed(FunctionArgExpr::Expr(ref one)) => Ok(vec![one]),
         _ => Err(wrong()),
     };
-    match args {
-        FunctionArguments::List(list)
-            if is_plain
-                && !list.args.is_empty()
-                && list.duplicate_treatment.is_none()
-                && list.clauses.is_empty() =>
-        {
+    match &function.args {
+        FunctionArguments::List(list) if is_plain_call(function) && !list.args.is_empty() => {
             list.args.iter().map(keys).collect()
         }
         _ => Err(wrong()),

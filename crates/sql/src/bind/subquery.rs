@@ -22,7 +22,7 @@ use super::expression::Test;
 use super::relation::{Condition, OpenJoin, Source};
 use super::scope::{Base, Scope, reads_outer};
 use super::select::{Around, Selected};
-use super::syntax::without_brackets;
+use super::syntax::{said, without_brackets};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -33,6 +33,8 @@ pub(super) enum Asked {
     Exists,
     /// Whether a value is among the rows (IN).
     In,
+    /// The value in the only row.
+    Scalar,
 }
 
 impl Asked {
@@ -42,10 +44,9 @@ impl Asked {
             let message = "EXISTS of an aggregate without GROUP BY is always TRUE, and not supported";
             return Err(SqlError::new(Code::Unsupported, message).help("leave it out"));
         }
-        if !is_correlated {
-            return Ok(());
-        }
         let word = match self {
+            _ if !is_correlated => return Ok(()),
+            Asked::Scalar => return Ok(()),
             Asked::Exists => "EXISTS",
             Asked::In => "IN",
         };
@@ -62,8 +63,15 @@ impl Asked {
     pub(super) fn needs_limit(self, (skip, fetch): (u64, u64), is_correlated: bool) -> Result<bool> {
         let message = match self {
             Asked::Exists if skip == 0 && fetch > 0 => return Ok(false),
-            Asked::Exists => "LIMIT and OFFSET within EXISTS are not supported",
-            Asked::In if !is_correlated => return Ok(true),
+            // LIMIT 0 lets no row pass, whatever the row of the query around.
+            Asked::Exists if fetch == 0 || !is_correlated => return Ok(true),
+            Asked::Exists => {
+                "LIMIT and OFFSET within EXISTS are not supported where it speaks of the outer query"
+            }
+            Asked::In | Asked::Scalar if !is_correlated => return Ok(true),
+            Asked::Scalar => {
+                "LIMIT and OFFSET within a sub-query that speaks of the outer query are not supported"
+            }
             Asked::In => "LIMIT and OFFSET within an IN that speaks of the outer query are not supported",
         };
         Err(SqlError::new(Code::Unsupported, message))
@@ -107,8 +115,8 @@ impl Planner<'_> {
     /// [`SqlError`] for the first fault.
     pub(super) fn tested(&self, test: &Test<'_>, scope: &Scope<'_>, at: Option<Place>) -> Result<Tested> {
         let asked = if test.value.is_some() { Asked::In } else { Asked::Exists };
-        let around = Around { scope, asked };
-        let Selected { queried, pulled } =
+        let around = Around { scope, asked, is_readable: true };
+        let Selected { queried, pulled, .. } =
             self.rows_of(test.query, Some(around)).map_err(|error| error.at(at))?;
         let values: Vec<&Expr> = match test.value.map(without_brackets) {
             None => Vec::new(),
@@ -129,17 +137,21 @@ impl Planner<'_> {
         let mut on = Vec::new();
         let mut is_known = true;
         for (place, value) in values.into_iter().enumerate() {
-            let value = self.bind(value, scope)?;
-            if reads_outer(&value) {
+            let typed = self.bind(value, scope)?;
+            if reads_outer(&typed) {
                 let message = "a column of the query around stands on the left of IN, which is not supported";
                 return Err(SqlError::new(Code::Unsupported, message).at(at));
             }
             let column = &queried.plan.columns[place];
-            is_known &= !value.is_nullable && !column.is_nullable;
-            let value = value.with_columns(&|place| Base::Outer as usize + place);
+            is_known &= !typed.is_nullable && !column.is_nullable;
+            let typed = typed.with_columns(&|place| Base::Outer as usize + place);
             let other = Typed::column(place, column.of.clone(), column.is_nullable);
-            let value = self.typing.compare(ComparisonOp::Eq, value, other);
-            on.push(Condition { value: value.map_err(|error| error.at(at))?, at });
+            let compared = self.typing.compare(ComparisonOp::Eq, typed, other);
+            let compared = compared.map_err(|error| SqlError {
+                message: format!("{} IN (..): {}", said(value), error.message),
+                ..error.at(at)
+            })?;
+            on.push(Condition { value: compared, at });
         }
         // NOT IN is FALSE or NULL, and not TRUE, where a comparison is NULL.
         let membership = if test.is_negated && !is_known && !on.is_empty() {
@@ -157,13 +169,15 @@ impl Planner<'_> {
 /// Conditions of a sub-query that read columns of the query around, on their way up through its clauses.
 pub(super) struct Pulled {
     conditions: Vec<Condition>,
-    /// For each condition, if there is a GROUP BY: the side that reads the sub-query, and the key that it is.
-    keys: Vec<(Typed, usize)>,
+    /// For each condition, if there is a GROUP BY: the side that reads the sub-query, if one does, and the key that it is.
+    keys: Vec<Option<(Typed, usize)>>,
+    /// Whether the sub-query is a value, so that it matters how often a row is there.
+    pub(super) is_value: bool,
 }
 
 impl Pulled {
-    pub(super) fn new(conditions: Vec<Condition>) -> Self {
-        Pulled { conditions, keys: Vec::new() }
+    pub(super) fn new(conditions: Vec<Condition>, is_value: bool) -> Self {
+        Pulled { conditions, keys: Vec::new(), is_value }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -177,19 +191,23 @@ impl Pulled {
     pub(super) fn demand_keys(&mut self) -> Result<Vec<Typed>> {
         let mut demanded = Vec::new();
         for condition in &self.conditions {
+            if !reads_inner(&condition.value) {
+                self.keys.push(None);
+                continue;
+            }
             let inner = inner_side(&condition.value).ok_or_else(|| {
                 let message = "a sub-query with GROUP BY compares with the query around it by = alone";
                 SqlError::new(Code::Unsupported, message).at(condition.at).help("write a join")
             })?;
             demanded.push(inner.clone());
-            self.keys.push((inner.clone(), 0));
+            self.keys.push(Some((inner.clone(), 0)));
         }
         Ok(demanded)
     }
 
     /// Notes which key each condition reads.
     pub(super) fn read_keys(&mut self, groups: &Groups<'_>) {
-        for (inner, key) in &mut self.keys {
+        for (inner, key) in self.keys.iter_mut().flatten() {
             *key = groups.key_of(inner).unwrap_or_default();
         }
     }
@@ -214,7 +232,7 @@ impl Pulled {
         let mut keys = self.keys.into_iter();
         let mut made = Vec::new();
         for Condition { value, at } in self.conditions {
-            let value = match keys.next() {
+            let value = match keys.next().flatten() {
                 Some((inner, key)) => {
                     let place = place_of(key);
                     let key = Typed::column(place, inner.of.clone(), inner.is_nullable);
@@ -236,8 +254,15 @@ impl Pulled {
     }
 }
 
+/// Returns whether a condition reads columns of the sub-query.
+fn reads_inner(condition: &Typed) -> bool {
+    let mut reads = false;
+    condition.columns(&mut |place| reads |= Base::Outer.of(place).is_none());
+    reads
+}
+
 /// Returns the side of `inner = outer` that reads columns of the sub-query alone; `None` for other conditions.
-fn inner_side(condition: &Typed) -> Option<&Typed> {
+pub(super) fn inner_side(condition: &Typed) -> Option<&Typed> {
     let Expression::Call { call: Call::Compare(ComparisonOp::Eq), arguments, .. } = &condition.expression
     else {
         return None;
@@ -261,7 +286,7 @@ fn is_of_outer(value: &Typed) -> Option<bool> {
 }
 
 /// Returns `inner = outer` with another value in place of the inner side.
-fn with_inner_side(mut condition: Typed, value: Typed) -> Typed {
+pub(super) fn with_inner_side(mut condition: Typed, value: Typed) -> Typed {
     if let Expression::Call { arguments, .. } = &mut condition.expression {
         for argument in arguments {
             if is_of_outer(argument) == Some(false) {

@@ -2,7 +2,7 @@
 //! them, and how messages show them.
 
 use sqlparser::ast::{
-    AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Spanned, Subscript,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Spanned, Subscript,
     UnaryOperator, Value, WindowFrameBound, WindowType,
 };
 use sqlparser::tokenizer::Span;
@@ -84,6 +84,7 @@ pub(super) fn parts<'a>(expression: &'a Expr, each: &mut dyn FnMut(&'a Expr)) {
             else_result.iter().for_each(|part| each(part));
         }
         Expr::Tuple(values) => values.iter().for_each(each),
+        Expr::Interval(interval) => each(&interval.value),
         Expr::Array(array) => array.elem.iter().for_each(each),
         Expr::GroupingSets(sets) | Expr::Cube(sets) | Expr::Rollup(sets) => {
             sets.iter().flatten().for_each(each);
@@ -120,6 +121,24 @@ pub(super) fn value_of(argument: &FunctionArg) -> Option<&Expr> {
         FunctionArgExpr::Expr(value) => Some(value),
         _ => None,
     }
+}
+
+/// Returns whether a call has arguments alone: no DISTINCT, FILTER, OVER or other clauses.
+pub(super) fn is_plain_call(function: &Function) -> bool {
+    let Function { name: _, uses_odbc_syntax, parameters, args, filter, null_treatment, over, within_group } =
+        function;
+    let is_plain_list = match args {
+        FunctionArguments::List(list) => list.duplicate_treatment.is_none() && list.clauses.is_empty(),
+        FunctionArguments::None => true,
+        FunctionArguments::Subquery(_) => false,
+    };
+    is_plain_list
+        && !uses_odbc_syntax
+        && *parameters == FunctionArguments::None
+        && filter.is_none()
+        && null_treatment.is_none()
+        && over.is_none()
+        && within_group.is_empty()
 }
 
 /// Returns the place of a part of the syntax tree, if it is known.

@@ -5,6 +5,7 @@ use thalweg_sql_functions::types::{LENGTH_MAX, SqlType};
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::syntax::place;
+use crate::text::ddl::type_of_text;
 
 /// Returns the SQL type that the parser has read.
 ///
@@ -84,6 +85,7 @@ fn type_of_ast(of: &AstType) -> Option<SqlType> {
                 }
                 ("STRING", []) => SqlType::STRING,
                 ("BYTES", []) => SqlType::BYTES,
+                (_, []) => return type_of_text(&name.value),
                 _ => return None,
             }
         }

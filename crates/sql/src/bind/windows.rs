@@ -17,9 +17,9 @@ use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
-use super::names::{Names, Starred, Visible, unknown_column};
+use super::names::{Found, Names, Starred, Visible, ambiguous, unknown_column};
 use super::relation::Relation;
-use super::syntax::{check_name, not_supported, place};
+use super::syntax::{check_name, is_plain_call, not_supported, place};
 use crate::text::dialect::{TABLE_ARGUMENT, single_name};
 use crate::text::interval::MILLIS;
 
@@ -54,7 +54,7 @@ impl Planner<'_> {
         };
         let Some((names, least)) = parameters(&function) else {
             if function == "UNNEST" {
-                return Err(not_supported("UNNEST"));
+                return Err(not_supported("UNNEST within TABLE(..): write CROSS JOIN UNNEST(t.a) AS u (x)"));
             }
             let error =
                 SqlError::new(Code::UnknownFunction, format!("there is no table function {function}"));
@@ -62,47 +62,7 @@ impl Planner<'_> {
             let near = nearest(&function, known).map(|near| format!("did you mean {near}?"));
             return Err(error.help(near.unwrap_or_else(|| format!("there are {}", known.join(", ")))));
         };
-        let usage = format!("it is called {function}({})", names.join(", "));
-        let mut given: Vec<Option<&Expr>> = vec![None; names.len()];
-        for (position, argument) in arguments.iter().enumerate() {
-            let (index, value) = match argument {
-                FunctionArg::Named { name, .. }
-                    if !names.iter().any(|known| known.eq_ignore_ascii_case(&name.value)) =>
-                {
-                    let message = format!("{function} has no argument {}", name.value);
-                    let error =
-                        SqlError::new(Code::Invalid, message).at(crate::text::ddl::place_of(&name.span));
-                    let near = nearest(&name.value, names.iter().copied());
-                    return Err(error.help(near.map_or(usage, |near| format!("did you mean {near}?"))));
-                }
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(position), value),
-                FunctionArg::Named {
-                    name,
-                    arg: FunctionArgExpr::Expr(value),
-                    operator: FunctionArgOperator::RightArrow,
-                } => {
-                    let upper = name.value.to_uppercase();
-                    (names.iter().position(|known| *known == upper), value)
-                }
-                other => {
-                    return Err(
-                        SqlError::new(Code::Syntax, format!("{function} takes no {other}")).help(usage)
-                    );
-                }
-            };
-            match index.and_then(|index| given.get_mut(index)) {
-                Some(slot @ None) => *slot = Some(value),
-                _ => {
-                    let message = format!("{function} has an argument too many, or twice");
-                    return Err(SqlError::new(Code::Invalid, message).at(place(value)).help(usage));
-                }
-            }
-        }
-        if let Some(missing) = given.iter().take(least).position(Option::is_none) {
-            return Err(
-                SqlError::new(Code::Invalid, format!("{function} lacks {}", names[missing])).help(usage)
-            );
-        }
+        let given = given_arguments(&function, names, least, arguments)?;
         let mut given = given.into_iter();
         let mut next = || given.next().flatten();
         let (relation, keys) = self.argument_table(next(), &function)?;
@@ -115,58 +75,27 @@ impl Planner<'_> {
             span(names.get(3).copied().unwrap_or(""))?,
             span("OFFSET")?,
         );
-        let positive = |value: i64, name: &str| {
-            if value > 0 {
-                Ok(value)
-            } else {
-                Err(SqlError::new(
-                    Code::Invalid,
-                    format!("{name} of {function} is {value} ms, and must be above zero"),
-                ))
-            }
-        };
-        let multiple = |size: i64, of: i64, name: &str| {
-            if size % of == 0 {
-                Ok(())
-            } else {
-                let message =
-                    format!("SIZE of {function} is {size} ms, which is no multiple of its {name}, {of} ms");
-                Err(SqlError::new(Code::Invalid, message))
-            }
-        };
-        let few = |size: i64, of: i64, name: &str| {
-            let windows = windows_per_record(Span::from_millis(size), Span::from_millis(of));
-            if windows <= WINDOWS_PER_RECORD_MAX {
-                return Ok(());
-            }
-            let message = format!(
-                "{function} with a SIZE of {size} ms and a {name} of {of} ms puts each row into {windows} windows, and at most \
-             {WINDOWS_PER_RECORD_MAX} are possible"
-            );
-            Err(SqlError::new(Code::Invalid, message).help(format!("give a longer {name} or a smaller SIZE")))
-        };
+        let second_or_none = second.unwrap_or_default();
         let spec = match function.as_str() {
             "TUMBLE" => WindowSpec::Tumble {
-                size_ms: positive(first, "SIZE")?,
-                offset_ms: second.unwrap_or_default(),
+                size_ms: check_span(first, "SIZE", &function)?,
+                offset_ms: second_or_none,
             },
             "HOP" => {
-                let (slide_ms, size_ms) =
-                    (positive(first, "SLIDE")?, positive(second.unwrap_or_default(), "SIZE")?);
-                multiple(size_ms, slide_ms, "SLIDE")?;
-                few(size_ms, slide_ms, "SLIDE")?;
+                let slide_ms = check_span(first, "SLIDE", &function)?;
+                let size_ms = check_span(second_or_none, "SIZE", &function)?;
+                check_steps(size_ms, slide_ms, "SLIDE", &function)?;
                 WindowSpec::Hop { size_ms, slide_ms, offset_ms: third.unwrap_or_default() }
             }
             "CUMULATE" => {
-                let (step_ms, size_ms) =
-                    (positive(first, "STEP")?, positive(second.unwrap_or_default(), "SIZE")?);
-                multiple(size_ms, step_ms, "STEP")?;
-                few(size_ms, step_ms, "STEP")?;
+                let step_ms = check_span(first, "STEP", &function)?;
+                let size_ms = check_span(second_or_none, "SIZE", &function)?;
+                check_steps(size_ms, step_ms, "STEP", &function)?;
                 WindowSpec::Cumulate { size_ms, step_ms, offset_ms: third.unwrap_or_default() }
             }
             _ => {
                 let keys = keys.iter().map(|key| column_of(key, &of_input)).collect::<Result<_>>()?;
-                WindowSpec::Session { gap_ms: positive(first, "GAP")?, keys }
+                WindowSpec::Session { gap_ms: check_span(first, "GAP", &function)?, keys }
             }
         };
         if !matches!(spec, WindowSpec::Session { .. }) && !keys.is_empty() {
@@ -178,7 +107,12 @@ impl Planner<'_> {
         let table = of_input.columns.first().and_then(|column| column.table.clone());
         let mut visible = of_input.columns;
         let first = visible.len();
-        for name in ["window_start", "window_end", "window_time"] {
+        let own = ["window_start", "window_end", "window_time"];
+        if let Some(twice) = visible.iter().find(|column| own.contains(&&*column.name)) {
+            let error = SqlError::new(Code::Invalid, format!("there are two columns `{}`", twice.name));
+            return Err(error.help("name that of the table by AS"));
+        }
+        for name in own {
             visible.push(Visible { table: table.clone(), database: None, name: Arc::from(name) });
         }
         let star = of_input.star.into_iter().chain((first..first + 3).map(Starred::Column)).collect();
@@ -216,11 +150,87 @@ impl Planner<'_> {
     }
 }
 
+/// Returns the arguments of a window function in the order of its parameters, `names`; the first `least` must be given.
+///
+/// # Errors
+/// [`Code::Invalid`] for an argument that is missing, unknown or given twice, [`Code::Syntax`] for other forms.
+fn given_arguments<'a>(
+    function: &str,
+    names: &[&str],
+    least: usize,
+    arguments: &'a [FunctionArg],
+) -> Result<Vec<Option<&'a Expr>>> {
+    let usage = format!("it is called {function}({})", names.join(", "));
+    let mut given: Vec<Option<&'a Expr>> = vec![None; names.len()];
+    for (position, argument) in arguments.iter().enumerate() {
+        let (index, value) = match argument {
+            FunctionArg::Named { name, .. }
+                if !names.iter().any(|known| known.eq_ignore_ascii_case(&name.value)) =>
+            {
+                let message = format!("{function} has no argument {}", name.value);
+                let error = SqlError::new(Code::Invalid, message).at(crate::text::ddl::place_of(&name.span));
+                let near = nearest(&name.value, names.iter().copied());
+                return Err(error.help(near.map_or(usage, |near| format!("did you mean {near}?"))));
+            }
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(position), value),
+            FunctionArg::Named {
+                name,
+                arg: FunctionArgExpr::Expr(value),
+                operator: FunctionArgOperator::RightArrow,
+            } => {
+                let upper = name.value.to_uppercase();
+                (names.iter().position(|known| *known == upper), value)
+            }
+            other => {
+                return Err(SqlError::new(Code::Syntax, format!("{function} takes no {other}")).help(usage));
+            }
+        };
+        match index.and_then(|index| given.get_mut(index)) {
+            Some(slot @ None) => *slot = Some(value),
+            _ => {
+                let message = format!("{function} has an argument too many, or twice");
+                return Err(SqlError::new(Code::Invalid, message).at(place(value)).help(usage));
+            }
+        }
+    }
+    if let Some(missing) = given.iter().take(least).position(Option::is_none) {
+        return Err(SqlError::new(Code::Invalid, format!("{function} lacks {}", names[missing])).help(usage));
+    }
+    Ok(given)
+}
+
+/// Returns a span of a window function if it is above zero.
+pub(super) fn check_span(span_ms: i64, name: &str, function: &str) -> Result<i64> {
+    if span_ms > 0 {
+        return Ok(span_ms);
+    }
+    let message = format!("{name} of {function} is {span_ms} ms, and must be above zero");
+    Err(SqlError::new(Code::Invalid, message))
+}
+
+/// Refuses a size that is no multiple of the slide or step of its windows, and windows of which each row is in too many.
+pub(super) fn check_steps(size_ms: i64, step_ms: i64, name: &str, function: &str) -> Result<()> {
+    if size_ms % step_ms != 0 {
+        let message =
+            format!("SIZE of {function} is {size_ms} ms, which is no multiple of its {name}, {step_ms} ms");
+        return Err(SqlError::new(Code::Invalid, message));
+    }
+    let windows = windows_per_record(Span::from_millis(size_ms), Span::from_millis(step_ms));
+    if windows <= WINDOWS_PER_RECORD_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "{function} with a SIZE of {size_ms} ms and a {name} of {step_ms} ms puts each row into {windows} windows, and at \
+         most {WINDOWS_PER_RECORD_MAX} are possible"
+    );
+    Err(SqlError::new(Code::Invalid, message).help(format!("give a longer {name} or a smaller SIZE")))
+}
+
 /// Plans the windows of rows by a time column.
 ///
 /// # Errors
 /// [`Code::Invalid`] for a column that is no event time, [`Code::Unsupported`] for processing time.
-fn assigned(input: Plan, spec: WindowSpec, time: usize, at: Option<Place>) -> Result<Plan> {
+pub(super) fn assigned(input: Plan, spec: WindowSpec, time: usize, at: Option<Place>) -> Result<Plan> {
     let column = &input.columns[time];
     match column.role {
         Role::Rowtime => {}
@@ -259,6 +269,7 @@ fn assigned(input: Plan, spec: WindowSpec, time: usize, at: Option<Place>) -> Re
 fn descriptor(argument: Option<&Expr>, names: &Names) -> Result<usize> {
     if let Some(Expr::Function(call)) = argument
         && call.name.to_string().eq_ignore_ascii_case("DESCRIPTOR")
+        && is_plain_call(call)
         && let FunctionArguments::List(list) = &call.args
         && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(column))] = &list.args[..]
     {
@@ -269,19 +280,22 @@ fn descriptor(argument: Option<&Expr>, names: &Names) -> Result<usize> {
 }
 
 fn column_of(column: &Expr, names: &Names) -> Result<usize> {
-    let name = match column {
-        Expr::Identifier(ident) => ident,
-        Expr::CompoundIdentifier(idents) => match idents.last() {
-            Some(ident) => ident,
-            None => return Err(SqlError::new(Code::Syntax, "a column is missing")),
-        },
+    let (name, found) = match column {
+        Expr::Identifier(name) => (name, names.find(&name.value)),
+        Expr::CompoundIdentifier(parts) if let [before @ .., table, name] = &parts[..] => {
+            (name, names.find_in(before, &table.value, &name.value))
+        }
         _ => return Err(SqlError::new(Code::Syntax, format!("{column} is no column")).at(place(column))),
     };
     check_name(name)?;
-    let found = names.columns.iter().position(|column| *column.name == name.value);
-    found.ok_or_else(|| {
-        unknown_column(&name.value, names.columns.iter().map(|column| &*column.name)).at(place(column))
-    })
+    match found {
+        Found::Column(place) => Ok(place),
+        Found::Several | Found::Common(_) => Err(ambiguous(&name.value).at(place(column))),
+        Found::None => {
+            let known = names.columns.iter().map(|column| &*column.name);
+            Err(unknown_column(&name.value, known).at(place(column)))
+        }
+    }
 }
 
 /// Returns the length in milliseconds of an `INTERVAL ..` of days to seconds; `None` for other expressions.
@@ -306,7 +320,11 @@ pub(super) fn millis(interval: &Expr) -> Option<i64> {
     }
 }
 
-fn millis_of(argument: &Expr, name: &str, function: &str) -> Result<i64> {
+/// Returns a span that a window function takes.
+///
+/// # Errors
+/// [`Code::Invalid`] for what is no INTERVAL of days to seconds.
+pub(super) fn millis_of(argument: &Expr, name: &str, function: &str) -> Result<i64> {
     let (sign, interval) = match argument {
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (-1, &**expr),
         argument => (1, argument),

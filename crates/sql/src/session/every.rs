@@ -1,11 +1,11 @@
 //! All faults of a text: reading goes on after a faulty statement.
 //!
-//! A fault may have others in its train, which say nothing new. So what a faulty statement would have declared or set is
+//! A fault may have others in its train, which say nothing new. So what a faulty statement would have declared is
 //! remembered, and later faults that may follow from it are left out.
 
 use std::collections::HashSet;
 
-use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::error::SqlError;
 
 use super::{Action, Session};
 use crate::text::ddl::Name;
@@ -27,8 +27,6 @@ impl Session {
     /// Reads a text as [`read_all`](Self::read_all) does, on this thread.
     pub(super) fn read_all_here(&mut self, text: &str) -> Result<Vec<Action>, Vec<SqlError>> {
         let (mut actions, mut errors) = (Vec::new(), Vec::new());
-        // Whether a SET failed, so that a time to live may be missing.
-        let mut is_setting_missing = false;
         for parsed in script::parse_each(text).map_err(|error| vec![error])? {
             let Placed { statement, place } = match parsed {
                 Ok(placed) => placed,
@@ -39,7 +37,6 @@ impl Session {
                 }
             };
             let declares = declared(&statement);
-            let is_setting = matches!(statement, Statement::Set { .. });
             // Later names cannot be found if their database is not known.
             let is_last = matches!(statement, Statement::Use { .. } | Statement::CreateDatabase { .. });
             let several = match &statement {
@@ -55,21 +52,17 @@ impl Session {
                 Err(error) => error.at(place),
             };
             declares.iter().for_each(|name| self.catalog.mark_broken(name));
-            is_setting_missing |= is_setting;
-            let mut found = Vec::new();
             if !self.catalog.took_broken() {
-                found.push(error);
+                errors.push(error);
             }
             // The other INSERTs of a statement set have faults of their own.
             for insert in &several {
                 if let Err(error) = self.inserts(std::slice::from_ref(insert), place)
                     && !self.catalog.took_broken()
                 {
-                    found.push(error.at(insert.place));
+                    errors.push(error.at(insert.place));
                 }
             }
-            found.retain(|error| !(is_setting_missing && error.code == Code::UnboundedState));
-            errors.extend(found);
             if is_last {
                 break;
             }

@@ -443,6 +443,14 @@ pub(super) fn data_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     Ok(plain)
 }
 
+/// Reads a type that is written as messages show it; `None` for other text.
+pub(crate) fn type_of_text(text: &str) -> Option<SqlType> {
+    let tokens = super::tokens::tokens(text).ok()?;
+    let mut parser = Parser::new(&super::dialect::FlinkDialect).with_tokens_with_locations(tokens);
+    let of = data_type(&mut parser).ok()?;
+    (parser.peek_token_ref().token == Token::EOF).then_some(of)
+}
+
 /// Parses the type `ROW<name type, ..>`, or its form with round brackets.
 fn row_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     let is_round = match parser.next_token().token {

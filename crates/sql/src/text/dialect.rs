@@ -10,15 +10,15 @@
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart,
+    CaseWhen, CastFormat, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart,
 };
 use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
-use super::interval;
+use super::{ddl, interval, json};
 
 /// Name of the function into whose calls the parser turns `TABLE t PARTITION BY k`. The name contains a
 /// space, so no query can call the function without quotes.
@@ -57,7 +57,8 @@ impl Dialect for FlinkDialect {
         true
     }
 
-    fn supports_unicode_string_literal(&self) -> bool {
+    fn supports_comma_separated_trim(&self) -> bool {
+        // It is parsed so that the binder can say what to write instead.
         true
     }
 
@@ -93,6 +94,9 @@ impl Dialect for FlinkDialect {
         if let Some(between) = asymmetric(parser, expr, self.prec_value(Precedence::Between)) {
             return Some(between);
         }
+        if let Some(test) = json::is_json(parser, expr) {
+            return Some(Ok(test));
+        }
         let is_not = parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]);
         if !is_not && !parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
             return None;
@@ -109,7 +113,13 @@ impl Dialect for FlinkDialect {
         if word.quote_style.is_some() {
             return None;
         }
+        if json::is_call(&word.value) && parser.peek_nth_token_ref(1).token == Token::LParen {
+            return Some(json::parse(parser));
+        }
         match word.keyword {
+            Keyword::CAST | Keyword::TRY_CAST if parser.peek_nth_token_ref(1).token == Token::LParen => {
+                Some(cast(parser))
+            }
             Keyword::TABLE => {
                 let follows = &parser.peek_nth_token_ref(1).token;
                 matches!(follows, Token::Word(_)).then(|| table_argument(parser))
@@ -123,6 +133,17 @@ impl Dialect for FlinkDialect {
                 begins.then(|| interval::parse(parser))
             }
             Keyword::CASE => Some(case(parser)),
+            Keyword::TRIM => {
+                let word = |place: usize| match &parser.peek_nth_token_ref(place).token {
+                    Token::Word(word) if word.quote_style.is_none() => word.keyword,
+                    _ => Keyword::NoKeyword,
+                };
+                let is_side = matches!(word(2), Keyword::BOTH | Keyword::LEADING | Keyword::TRAILING);
+                let is_bare = is_side
+                    && word(3) == Keyword::FROM
+                    && parser.peek_nth_token_ref(1).token == Token::LParen;
+                is_bare.then(|| trim(parser))
+            }
             Keyword::MAP => {
                 let follows = &parser.peek_nth_token_ref(1).token;
                 matches!(follows, Token::LBracket).then(|| map(parser))
@@ -135,10 +156,7 @@ impl Dialect for FlinkDialect {
 /// Parses `[NOT] BETWEEN ASYMMETRIC low AND high`, where ASYMMETRIC changes nothing. Returns `None`, and reads
 /// nothing, for other text.
 fn asymmetric(parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
-    let is_word = |place: usize, word: &str| match &parser.peek_nth_token_ref(place).token {
-        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
-        _ => false,
-    };
+    let is_word = |place: usize, word: &str| word_at(parser, place, word);
     let negated = is_word(0, "NOT");
     let begin = usize::from(negated);
     if !is_word(begin, "BETWEEN") || !is_word(begin + 1, "ASYMMETRIC") {
@@ -156,6 +174,55 @@ fn asymmetric(parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result
         low: Box::new(low),
         high: Box::new(high),
     }))
+}
+
+/// Returns whether a word without quotes is among the next tokens at an index.
+pub(super) fn word_at(parser: &Parser, place: usize, word: &str) -> bool {
+    match &parser.peek_nth_token_ref(place).token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        _ => false,
+    }
+}
+
+/// Parses `CAST(value AS type)` or TRY_CAST, with all types that columns of tables may have.
+fn cast(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let kind = match parser.parse_keyword(Keyword::TRY_CAST) {
+        true => CastKind::TryCast,
+        false => {
+            parser.expect_keyword(Keyword::CAST)?;
+            CastKind::Cast
+        }
+    };
+    parser.expect_token(&Token::LParen)?;
+    let expr = Box::new(parser.parse_expr()?);
+    parser.expect_keyword(Keyword::AS)?;
+    let data_type = data_type(parser)?;
+    let array = parser.parse_keyword(Keyword::ARRAY);
+    let format = match parser.parse_keyword(Keyword::FORMAT) {
+        true => Some(CastFormat::Value(parser.parse_value()?)),
+        false => None,
+    };
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Cast { kind, expr, data_type, array, format })
+}
+
+/// Parses a type. ROW, MAP, ARRAY and TIMESTAMP WITH LOCAL TIME ZONE, which sqlparser does not read as Flink does,
+/// become names of types, which are texts that [`ddl::type_of_text`] reads.
+pub(super) fn data_type(parser: &mut Parser) -> Result<DataType, ParserError> {
+    let follows = |place: usize| &parser.peek_nth_token_ref(place).token;
+    let is_nested = ["ROW", "MAP", "ARRAY", "MULTISET"].iter().any(|word| word_at(parser, 0, word))
+        && matches!(follows(1), Token::Lt | Token::LParen);
+    let behind = if *follows(1) == Token::LParen { 4 } else { 1 };
+    let is_instant = word_at(parser, 0, "TIMESTAMP")
+        && word_at(parser, behind, "WITH")
+        && word_at(parser, behind + 1, "LOCAL");
+    if !is_nested && !is_instant {
+        return parser.parse_data_type();
+    }
+    let begin = parser.peek_token_ref().span;
+    let of = ddl::data_type(parser)?;
+    let name = Ident::with_span(begin, of.to_string());
+    Ok(DataType::Custom(ObjectName::from(vec![name]), Vec::new()))
 }
 
 /// Greatest number of bytes of the operand of a CASE whose WHEN has several values, because the operand is copied for
@@ -228,6 +295,17 @@ fn conditions(
         .into_iter()
         .map(|(values, result)| Some(CaseWhen { condition: compared(values)?, result }))
         .collect()
+}
+
+/// Parses `TRIM(BOTH FROM text)`, and the same for the other sides: without characters, spaces are removed.
+fn trim(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_keyword(Keyword::TRIM)?;
+    parser.expect_token(&Token::LParen)?;
+    let side = parser.parse_trim_where()?;
+    parser.expect_keyword(Keyword::FROM)?;
+    let expr = Box::new(parser.parse_expr()?);
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Trim { expr, trim_where: Some(side), trim_what: None, trim_characters: None })
 }
 
 /// Parses `MAP[key, value, ..]` as a function call.

@@ -1,7 +1,8 @@
 //! Tokens of a text of SQL: words, numbers, string literals and signs. Text that Flink's lexer refuses is
 //! refused here. Tokens also become text again, for statements that show declarations.
 //!
-//! String literals on consecutive lines are one literal: `'a'` and below it `'b'` are `'ab'`.
+//! String literals on consecutive lines are one literal: `'a'` and below it `'b'` are `'ab'`. Texts in other notations
+//! (`E'..'`, `U&'..' UESCAPE '!'`, `_UTF8'..'`) become plain ones.
 //!
 //! Sources: Flink's documentation, "SQL" (comments, identifiers); Calcite's `Parser.jj` for continued literals and
 //! for signs.
@@ -14,6 +15,7 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 use super::ddl::place_of;
 use super::dialect::FlinkDialect;
 use super::hints;
+use super::literals::{self, ESCAPE};
 use super::reserved::is_reserved;
 use super::script::{is_blank, word};
 use crate::catalog::quoted;
@@ -31,7 +33,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     })?;
     let mut split: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut is_behind_blank = true;
-    for token in tokens {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
         let is_here_blank = is_blank(&token.token);
         match &token.token {
             // The token `>>` is split into two closing brackets of nested types, because Flink's SQL has no
@@ -42,7 +45,10 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                 }
             }
             Token::SingleQuotedString(text) => match split.last_mut() {
-                Some(TokenWithSpan { token: Token::SingleQuotedString(before), span }) => {
+                Some(TokenWithSpan {
+                    token: Token::SingleQuotedString(before) | Token::UnicodeStringLiteral(before),
+                    span,
+                }) => {
                     if token.span.start.line == span.end.line {
                         let error = SqlError::new(Code::Syntax, format!("the text '{text}' follows another"));
                         return Err(error.at(place_of(&token.span)).help("a comma is missing, or ||"));
@@ -53,8 +59,24 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                 Some(TokenWithSpan { token: Token::Word(before), span })
                     if !is_behind_blank && before.quote_style.is_none() && is_form(&before.value) =>
                 {
-                    let message = format!("text that begins with {}' is not supported", before.value);
-                    return Err(SqlError::new(Code::Unsupported, message).at(place_of(span)));
+                    let (form, begin) = (before.value.clone(), *span);
+                    let read = match form.starts_with('_') {
+                        false => literals::with_escapes(text),
+                        true if literals::is_known_set(&form) => Ok(text.clone()),
+                        true => Err(format!("{form} is no character set here: write _UTF8, or nothing")),
+                    };
+                    let read =
+                        read.map_err(|reason| SqlError::new(Code::Syntax, reason).at(place_of(&begin)))?;
+                    split.pop();
+                    let span = begin.union(&token.span);
+                    split.push(TokenWithSpan { token: Token::SingleQuotedString(read), span });
+                }
+                // The ampersand of `U&'..'` has passed the check for operators below.
+                Some(TokenWithSpan { token: Token::Ampersand, .. }) => {
+                    split.pop();
+                    let begin = split.pop().map_or(token.span, |word| word.span);
+                    let span = begin.union(&token.span);
+                    split.push(TokenWithSpan { token: Token::UnicodeStringLiteral(text.clone()), span });
                 }
                 _ => split.push(token),
             },
@@ -99,6 +121,16 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                 }
             }
             Token::Whitespace(_) => {}
+            Token::Ampersand
+                if !is_behind_blank
+                    && matches!(
+                        tokens.peek().map(|next| &next.token),
+                        Some(Token::SingleQuotedString(_))
+                    )
+                    && split.last().is_some_and(|before| word(&before.token).as_deref() == Some("U")) =>
+            {
+                split.push(token);
+            }
             sign @ (Token::DoubleEq
             | Token::Spaceship
             | Token::ShiftLeft
@@ -119,7 +151,35 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
         }
         is_behind_blank = is_here_blank;
     }
-    Ok(split)
+    with_code_points(split)
+}
+
+/// Replaces the texts `U&'..'`, with the UESCAPE behind them, by the texts that they stand for.
+fn with_code_points(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, SqlError> {
+    let mut made: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(TokenWithSpan { token, mut span }) = tokens.next() {
+        let Token::UnicodeStringLiteral(written) = token else {
+            made.push(TokenWithSpan { token, span });
+            continue;
+        };
+        let wrong = |reason| SqlError::new(Code::Syntax, reason).at(place_of(&span));
+        let is_named = tokens.next_if(|next| word(&next.token).as_deref() == Some("UESCAPE")).is_some();
+        let mut escape = ESCAPE;
+        if is_named {
+            match tokens.next() {
+                Some(TokenWithSpan { token: Token::SingleQuotedString(named), span: end }) => {
+                    escape = literals::escape_of(&named).map_err(wrong)?;
+                    span = span.union(&end);
+                }
+                _ => return Err(wrong("UESCAPE stands before a text of one character".to_owned())),
+            }
+        }
+        let read = literals::with_code_points(&written, escape);
+        let read = read.map_err(|reason| SqlError::new(Code::Syntax, reason).at(place_of(&span)))?;
+        made.push(TokenWithSpan { token: Token::SingleQuotedString(read), span });
+    }
+    Ok(made)
 }
 
 /// Returns the tokens that a parser has read since its index was `from`, as text on one line, without comments.

@@ -419,8 +419,10 @@ fn ways() -> Vec<Asked<'static>> {
 fn the_catalogue_is_covered() {
     let covered: BTreeSet<&str> = CALLS.iter().chain([&APPROXIMATE, &SINGLE]).map(|call| call.name).collect();
     for function in aggregates() {
-        // An aggregate whose name begins with $ is internal and cannot be written in SQL.
-        assert!(covered.contains(function.name) || function.name.starts_with('$'), "{}", function.name);
+        // An aggregate whose name begins with $ is internal and cannot be written in SQL. JSON_OBJECTAGG fails for the
+        // equal values that are drawn here; `json_clauses.test.sql` tests it.
+        let is_left_out = function.name.starts_with('$') || function.name == "JSON_OBJECTAGG";
+        assert!(covered.contains(function.name) || is_left_out, "{}", function.name);
     }
 }
 

@@ -189,6 +189,46 @@ const OPERATORS: &[Operator] = &[
         let other = rows.iter().map(|row| text(&[Some(row.id), row.v]));
         rows.iter().map(pair).chain(data.others.iter().map(pair)).chain(other).collect()
     }),
+    operator(
+        "SELECT id, x, n FROM X CROSS JOIN UNNEST(ARRAY[k, v]) WITH ORDINALITY AS u (x, n)",
+        Takes::All,
+        |rows, _| {
+            let pair = |row: &Row| [(row.k, 1), (row.v, 2)].map(|(x, n)| text(&[Some(row.id), x, Some(n)]));
+            rows.iter().flat_map(pair).collect()
+        },
+    ),
+    operator(
+        "SELECT id, v, x FROM X LEFT JOIN UNNEST(CASE WHEN v > 3 THEN ARRAY[k, 9] END) AS u (x) ON TRUE",
+        Takes::All,
+        |rows, _| {
+            let padded = |row: &Row| {
+                let elements = if row.v > Some(3) { vec![row.k, Some(9)] } else { vec![None] };
+                let (id, v) = (row.id, row.v);
+                elements.into_iter().map(move |x| text(&[Some(id), v, x]))
+            };
+            rows.iter().flat_map(padded).collect()
+        },
+    ),
+    operator(
+        "SELECT x, COUNT(*) FROM X CROSS JOIN UNNEST(ARRAY[k, v]) AS u (x) GROUP BY x",
+        Takes::All,
+        |rows, _| {
+            let mut counts: BTreeMap<Value, usize> = BTreeMap::new();
+            for value in rows.iter().flat_map(|row| [row.k, row.v]) {
+                *counts.entry(value).or_default() += 1;
+            }
+            counts.into_iter().map(|(x, number)| text(&[x, count(number)])).collect()
+        },
+    ),
+    operator(
+        "SELECT window_start, window_end, COUNT(*), SUM(x) FROM TABLE(TUMBLE(TABLE X, DESCRIPTOR(ts), INTERVAL '10' SECOND))
+CROSS JOIN UNNEST(ARRAY[v, v]) AS u (x) GROUP BY window_start, window_end",
+        Takes::AddedTimed,
+        |rows, _| {
+            let twice: Vec<Row> = rows.iter().flat_map(|row| [*row, *row]).collect();
+            summed(windows(&twice, 10_000, 10_000))
+        },
+    ),
     operator("SELECT k, v FROM X UNION SELECT k, v FROM O", Takes::All, |rows, data| {
         let all: BTreeSet<String> = rows.iter().chain(&data.others).map(|row| text(&[row.k, row.v])).collect();
         all.into_iter().collect()

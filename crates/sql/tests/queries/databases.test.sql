@@ -24,6 +24,12 @@ SELECT price, Bid.item FROM Bid;
 --- rows
 3,c
 
+--- query the database that is used is the current one
+SELECT CURRENT_DATABASE() FROM Bid;
+
+--- rows
+archive
+
 --- query a name with its database, and columns by it
 SELECT default_database.Bid.price, Bid.item, default_catalog.default_database.Bid.item FROM default_database.Bid;
 

@@ -404,8 +404,8 @@ INTERVAL
 --- query groups by a bound of the window only
 SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE Orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) GROUP BY window_start;
 
---- error UNBOUNDED_STATE
-window_end
+--- changelog
++I,2024-01-01 00:00:00.000,1
 
 --- query an order without end
 SELECT id FROM Orders ORDER BY amount;

@@ -1,4 +1,4 @@
--- GROUP BY without windows: results change with every row, and the state is bounded by a time to live only.
+-- GROUP BY without windows: results change with every row, and only a time to live bounds the state.
 -- Changes are compared by what is left in the end. Answers: reference/group_by.py. Source: Flink's documentation, "Group Aggregation".
 CREATE TABLE Orders (id INT, buyer STRING, product STRING, amount INT, price DECIMAL(8, 2));
 CREATE TABLE Nothing (id INT, buyer STRING);
@@ -19,14 +19,20 @@ CREATE TABLE Nothing (id INT, buyer STRING);
 --- query without a time to live
 SELECT buyer, COUNT(*) FROM Orders GROUP BY buyer;
 
---- error UNBOUNDED_STATE
-table.exec.state.ttl
+--- changelog
++I,NULL,2
++I,ann,3
++I,bea,3
++I,cat,1
 
 --- query distinct rows without a time to live
 SELECT DISTINCT buyer FROM Orders;
 
---- error UNBOUNDED_STATE
-table.exec.state.ttl
+--- changelog
++I,NULL
++I,ann
++I,bea
++I,cat
 
 --- set 'table.exec.state.ttl' = '1 h'
 --- query count and sum by key, where NULL is a key

@@ -32,16 +32,26 @@ SELECT O.oid, O.amount, P.pid
 FROM Orders O
 INNER JOIN Payments P ON O.oid = P.oid;
 
---- error UNBOUNDED_STATE
-table.exec.state.ttl
+--- rows
+1,10,100
+1,10,101
+2,20,102
+2,21,102
+5,50,105
 
 --- query an outer join without a time to live
 SELECT O.oid, O.amount, P.pid
 FROM Orders O
 LEFT JOIN Payments P ON O.oid = P.oid;
 
---- error UNBOUNDED_STATE
-table.exec.state.ttl
+--- changelog
++I,1,10,100
++I,1,10,101
++I,2,20,102
++I,2,21,102
++I,3,30,NULL
++I,5,50,105
++I,NULL,40,NULL
 
 --- set 'table.exec.state.ttl' = '1 h'
 --- query inner, where NULL joins nothing

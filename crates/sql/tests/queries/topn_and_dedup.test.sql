@@ -1,4 +1,4 @@
--- The first N rows of each key, and one row of each key, without windows: results change, and the state needs a time to live.
+-- The first N rows of each key, and one row of each key, without windows: results change.
 -- Changes are compared by what is left in the end. Answers: reference/topn_and_dedup.py.
 -- Source: Flink's documentation, "Top-N", "Deduplication".
 CREATE TABLE Sales (
@@ -27,8 +27,13 @@ FROM (
 )
 WHERE row_num <= 2;
 
---- error UNBOUNDED_STATE
-table.exec.state.ttl
+--- changelog
++I,10,1
++I,2,2
++I,3,2
++I,5,1
++I,6,2
++I,9,1
 
 --- query one row of each key without a time to live
 SELECT id
@@ -38,8 +43,10 @@ FROM (
 )
 WHERE row_num = 1;
 
---- error UNBOUNDED_STATE
-table.exec.state.ttl
+--- changelog
++I,10
++I,5
++I,9
 
 --- set 'table.exec.state.ttl' = '1 h'
 --- query the two best of each category, with their places

@@ -116,5 +116,8 @@ SELECT [1, 2] FROM T;
 --- query text with escapes
 SELECT E'a\nb' FROM T;
 
---- error UNSUPPORTED
-text that begins with E'
+--- rows
+"a
+b"
+"a
+b"

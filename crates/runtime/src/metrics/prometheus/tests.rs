@@ -151,7 +151,8 @@ const NAMES: [&str; 6] = ["\"", "a\\n", "two\nlines\\", "x=\"1\",y{}", "жук �
 /// same query name.
 fn metrics(name: &str) -> EngineMetrics {
     let counts = Counts { read: 9, forwarded: 4, folded: 0, filtered: 5, late: 0 };
-    let operators = vec![OperatorCounts { operator: name.to_owned(), task: name.to_owned(), counts }];
+    let operators =
+        vec![OperatorCounts { operator: name.to_owned(), task: name.to_owned(), counts, state_bytes: 64 }];
     let task = TaskMetrics {
         task: name.to_owned(),
         operator: OperatorId(0),

@@ -195,6 +195,35 @@ fn a_batch_without_rows_leaves_the_bytes_of_a_row() {
     assert_eq!(row_bytes(&[]), known);
 }
 
+/// Without a time to live, an update that changes no result is left out, within a batch and between batches.
+#[test]
+fn what_changes_nothing_is_left_out_without_a_time_to_live() {
+    let group = |calls: Vec<AggregateCall>| {
+        move |now| -> Box<dyn BatchOperator> {
+            let columns_out = with_results(&[K], &calls);
+            let calls = calls.clone();
+            let group = GroupCalls {
+                keys: vec![K],
+                calls,
+                is_retracting: false,
+                ttl_ms: i64::MAX,
+                has_row_without_input: false,
+            };
+            Box::new(Group::new(group, now, &columns(), &columns_out, 7).unwrap())
+        }
+    };
+    let row = |k, v| In { id: 1, k, v, ts: 0 };
+    let rows = [row(Some("a"), Some(5)), row(Some("a"), Some(3)), row(None, None), row(None, None)];
+    let mut bed = Bed::new(group(vec![call("MAX", &[V], false)]));
+    assert_eq!(bed.take(&rows, None), ["+I a 5", "+I NULL NULL"]);
+    let rows = [row(Some("a"), Some(5)), row(Some("a"), Some(7)), row(None, None)];
+    assert_eq!(bed.take(&rows, None), ["-U a 5", "+U a 7"]);
+    // Without aggregates each key comes once.
+    let mut bed = Bed::new(group(Vec::new()));
+    assert_eq!(bed.take(&rows, None), ["+I a", "+I NULL"]);
+    assert!(bed.take(&rows, None).is_empty());
+}
+
 /// GROUP BY of one key with many rows, and of many keys with one row, puts out batches of bounded size.
 #[test]
 fn pieces_are_small() {

@@ -292,7 +292,14 @@ fn json_arrays() {
     check("JSON_ARRAYAGG", decimal(5, 2, &[Some(-5), Some(1_230)]), "STRING", "[-0.05,12.30]");
     let texts = text(&[Some("Apple"), Some("q\"\\é\n\u{1}\u{1f}"), Some("")]);
     check("JSON_ARRAYAGG", texts, "STRING", "[\"Apple\",\"q\\\"\\\\é\\n\\u0001\\u001F\",\"\"]");
-    check_refused("JSON_ARRAYAGG", &[column_of(&SqlType::Date)], "argument 1 is DATE: cast it to STRING");
+    let members = text(&[Some("\"b\":1"), Some("\"a\":[true]"), None]);
+    check("JSON_OBJECTAGG", members, "STRING", "{\"a\":[true],\"b\":1}");
+    check("JSON_OBJECTAGG", text(&[None]), "STRING", "{}");
+    check_refused(
+        "JSON_ARRAYAGG",
+        &[column_of(&SqlType::Date)],
+        "DATE has no form in JSON: cast it to STRING",
+    );
 }
 
 /// The variance of the textbook example 2, 4, 4, 4, 5, 5, 7, 9 is 4.
@@ -412,7 +419,8 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn functions_say_what_they_can() {
     for function in aggregates() {
-        let argument = if function.name == "LISTAGG" { SqlType::STRING } else { SqlType::Int };
+        let is_of_text = matches!(function.name, "LISTAGG" | "JSON_OBJECTAGG");
+        let argument = if is_of_text { SqlType::STRING } else { SqlType::Int };
         let mut arguments = vec![column_of(&argument)];
         if function.name == "PERCENTILE" {
             arguments.push(percentage(ScalarValue::Float64(Some(0.5)), SqlType::Double));

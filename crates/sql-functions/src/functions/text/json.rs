@@ -3,8 +3,8 @@
 //! JSON is read as in RFC 8259, and no text may follow a document. If an object has several members with one
 //! name, the last one counts. Nesting is bounded by [`DEPTH_MAX`]. Numbers stay as written, so that no digit
 //! is lost. A path is `$` with members (`.a`, `['a']`, `["a"]`), positions (`[0]`, from the end if negative)
-//! and wildcards (`[*]`, `.*`). `lax` or `strict` may stand in front; they make no difference, since empty
-//! results and errors both give NULL.
+//! and wildcards (`[*]`, `.*`). `lax` or `strict`, the default, may stand in front: a lax path that leads to nothing is
+//! no error.
 //!
 //! Differs from Flink: slices, filters, unions, deep scans and functions in paths are refused. A document
 //! with text after it is not JSON, where Jackson does not look.
@@ -326,7 +326,11 @@ impl<'a> Reader<'a> {
 
 /// A path that leads to parts of a JSON document.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Path(Vec<Step>);
+pub struct Path {
+    steps: Vec<Step>,
+    /// True for a path that begins with `lax`.
+    pub is_lax: bool,
+}
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Step {
@@ -351,13 +355,14 @@ impl Path {
     /// The reason why the path cannot be used.
     pub fn read(text: &str) -> Result<Path, String> {
         let trimmed = text.trim();
-        let modeless = ["lax", "strict"].iter().find_map(|mode| {
+        let without = |mode: &str| {
             let (word, rest) = trimmed.split_at_checked(mode.len())?;
             (word.eq_ignore_ascii_case(mode) && rest.starts_with(char::is_whitespace))
                 .then(|| rest.trim_start())
-        });
+        };
+        let (lax, strict) = (without("lax"), without("strict"));
         let bad = || format!("'{text}' is no path of members and places, such as 'lax $.a[0].b'");
-        let mut rest = modeless.unwrap_or(trimmed).strip_prefix('$').ok_or_else(bad)?;
+        let mut rest = lax.or(strict).unwrap_or(trimmed).strip_prefix('$').ok_or_else(bad)?;
         let mut steps = Vec::new();
         while !rest.is_empty() {
             let dotted = rest.strip_prefix('.');
@@ -376,13 +381,18 @@ impl Path {
             steps.push(if name == "*" { Step::All } else { Step::Member(name.to_owned()) });
             rest = behind;
         }
-        Ok(Path(steps))
+        Ok(Path { steps, is_lax: lax.is_some() })
+    }
+
+    /// Returns whether the path leads to one value at most, because it has no wildcard.
+    pub fn is_definite(&self) -> bool {
+        !self.steps.contains(&Step::All)
     }
 
     /// Finds the values of a JSON document to which the path leads; `None` if there are none.
     pub fn find<'j, 'a>(&self, json: &'j Json<'a>) -> Option<Found<'j, 'a>> {
         let mut found = Found::One(json);
-        for step in &self.0 {
+        for step in &self.steps {
             found = match found {
                 Found::One(json) if *step == Step::All => Found::Many(children(json)?),
                 Found::One(json) => Found::One(child(json, step)?),

@@ -1,7 +1,7 @@
-//! Functions of JSON: JSON_VALUE, JSON_QUERY, JSON_EXISTS, IS_JSON, JSON_STRING, JSON_QUOTE, JSON_UNQUOTE.
+//! Functions that test and write JSON: IS_JSON, JSON_STRING, JSON_QUOTE, JSON_UNQUOTE, JSON_OBJECT, JSON_ARRAY, JSON.
 //!
-//! The functions take no ON EMPTY or ON ERROR clauses. Empty results and errors give Flink's default, NULL (FALSE for
-//! JSON_EXISTS).
+//! JSON_OBJECT and JSON_ARRAY take their members and items as texts of JSON, which the calls [`MEMBER`] and [`ITEM`]
+//! make of values. The parser writes these calls for `KEY k VALUE v` and for items, so that each knows its ON NULL.
 //!
 //! Source: Flink documentation, "JSON Functions"; Flink, `SqlJsonUtils`.
 
@@ -15,107 +15,11 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type, Int8Type, Int16Type, 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::json::{Found, Json, Path, quote, write_number};
-use super::pattern::Cache;
+use super::json::{Json, quote};
 use crate::functions::cast::text::{write_double, write_float};
 use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
-use crate::values::ColumnarValue;
-
-/// Binds JSON_VALUE: the scalar to which a path leads in a JSON text, as text; NULL for anything else.
-pub(super) fn json_value(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
-    let (types, paths) = with_path(given)?;
-    Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
-        let cases = Cases::of(arguments)?;
-        each::written(arguments, rows, |row, out| {
-            let Some((text, path)) = cases.at(row, &paths)? else { return Ok(None) };
-            let Some(json) = Json::read(text) else { return Ok(None) };
-            match path.find(&json) {
-                Some(Found::One(Json::Text(text))) => out.push_str(text),
-                Some(Found::One(Json::Number(number))) => write_number(number, out),
-                Some(Found::One(Json::Bool(flag))) => out.push_str(if *flag { "true" } else { "false" }),
-                _ => return Ok(None),
-            }
-            Ok(Some(()))
-        })
-    }))
-}
-
-/// Binds JSON_QUERY: the array or object to which a path leads in a JSON text, written without white space;
-/// NULL for anything else.
-pub(super) fn json_query(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
-    let (types, paths) = with_path(given)?;
-    Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
-        let cases = Cases::of(arguments)?;
-        each::written(arguments, rows, |row, out| {
-            let Some((text, path)) = cases.at(row, &paths)? else { return Ok(None) };
-            let Some(json) = Json::read(text) else { return Ok(None) };
-            match path.find(&json) {
-                Some(Found::One(json)) if !json.is_scalar() => json.write(out),
-                Some(Found::Many(all)) => {
-                    out.push('[');
-                    for (place, json) in all.into_iter().enumerate() {
-                        out.push_str(if place == 0 { "" } else { "," });
-                        json.write(out);
-                    }
-                    out.push(']');
-                }
-                _ => return Ok(None),
-            }
-            Ok(Some(()))
-        })
-    }))
-}
-
-/// Binds JSON_EXISTS: true if a path leads to a value other than `null` in a JSON text; false if the text is
-/// not JSON.
-pub(super) fn json_exists(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
-    let (types, paths) = with_path(given)?;
-    Ok(bound(types, given, SqlType::Boolean, Nulls::OfArguments, move |arguments, rows| {
-        let cases = Cases::of(arguments)?;
-        each::boolean(arguments, rows, |row| {
-            let Some((text, path)) = cases.at(row, &paths)? else { return Ok(None) };
-            let json = Json::read(text);
-            let found = json.as_ref().and_then(|json| path.find(json));
-            Ok(Some(found.is_some_and(|found| !matches!(found, Found::One(Json::Null)))))
-        })
-    }))
-}
-
-fn with_path(given: &[Argument]) -> Result<(Vec<SqlType>, Cache<Result<Path, String>>), BindError> {
-    let types = expect(given, &[Kind::Text, Kind::Text], &[])?;
-    if let Some(path) = given[1].text() {
-        Path::read(path).map_err(BindError)?;
-    }
-    Ok((types, Cache::default()))
-}
-
-/// Arguments of the functions JSON_VALUE, JSON_QUERY and JSON_EXISTS: a text and a JSON path.
-struct Cases {
-    text: Input<Text>,
-    path: Input<Text>,
-    constant: Option<Result<Path, String>>,
-}
-
-impl Cases {
-    fn of(arguments: &[ColumnarValue]) -> Result<Self, EvaluationError> {
-        let path = Input::<Text>::of(&arguments[1])?;
-        let constant = if path.is_constant() { path.at(0).map(Path::read) } else { None };
-        Ok(Cases { text: Input::of(&arguments[0])?, path, constant })
-    }
-
-    fn at(
-        &self,
-        row: usize,
-        paths: &Cache<Result<Path, String>>,
-    ) -> Result<Option<(&str, Path)>, EvaluationError> {
-        let (Some(text), Some(path)) = (self.text.at(row), self.path.at(row)) else { return Ok(None) };
-        let path = self.constant.clone().unwrap_or_else(|| paths.get(path, Path::read));
-        path.map(|path| Some((text, path)))
-            .map_err(|reason| EvaluationError { code: "BAD_PATH", message: reason })
-    }
-}
 
 /// Binds IS_JSON: true if a text is JSON of the kind named by a second argument: VALUE (any), SCALAR, ARRAY or
 /// OBJECT. False for NULL.
@@ -158,7 +62,8 @@ pub(super) fn json_string(given: &[Argument], _: &Context) -> Result<Bound, Bind
     }))
 }
 
-fn check_writable(of: &SqlType) -> Result<(), BindError> {
+/// Refuses types whose values cannot be written as JSON.
+pub(crate) fn check_writable(of: &SqlType) -> Result<(), BindError> {
     match of {
         SqlType::Null | SqlType::Boolean => Ok(()),
         of if of.is_numeric() || of.is_text() || of.is_bytes() => Ok(()),
@@ -169,7 +74,8 @@ fn check_writable(of: &SqlType) -> Result<(), BindError> {
     }
 }
 
-fn write_value(array: &ArrayRef, row: usize, out: &mut String) -> Result<(), EvaluationError> {
+/// Writes a value of a column as JSON; NULL is `null`.
+pub(crate) fn write_value(array: &ArrayRef, row: usize, out: &mut String) -> Result<(), EvaluationError> {
     if array.is_null(row) || *array.data_type() == DataType::Null {
         out.push_str("null");
         return Ok(());
@@ -251,6 +157,138 @@ fn write_floating(is_finite: bool, out: &mut String, write: impl FnOnce(&mut Str
     out.push_str(quote);
     write(out);
     out.push_str(quote);
+}
+
+/// Name of the function that makes a member of a JSON object: a key and a value. No query can call the function without
+/// quotes.
+pub const MEMBER: &str = "$JSON_MEMBER";
+
+/// Name of the function that makes an item of a JSON array of a value.
+pub const ITEM: &str = "$JSON_ITEM";
+
+/// Argument of [`MEMBER`] and [`ITEM`] by which a value that is NULL is left out. Any other text makes it `null`.
+pub const ABSENT: &str = "ABSENT ON NULL";
+
+/// Argument of [`MEMBER`] and [`ITEM`] by which the value is a text of JSON, which stays as it is.
+pub const RAW: &str = "FORMAT JSON";
+
+/// Binds [`MEMBER`]: `"key":value`; NULL for a value that is left out. The third argument says what becomes of NULL,
+/// and a fourth one, [`RAW`], that the value is JSON.
+pub(super) fn member(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let Some((key, value)) = given.split_first() else { return Err(BindError::count(0)) };
+    if !key.of.is_text() && key.of != SqlType::Null {
+        return Err(BindError(format!("the key is {}: cast it to STRING", key.of)));
+    }
+    let (mut types, form) = Form::of(value)?;
+    types.insert(0, SqlType::STRING);
+    let nulls = if form.is_absent { Nulls::Anyway } else { Nulls::Never };
+    Ok(bound(types, given, SqlType::STRING, nulls, move |arguments, rows| {
+        let key = Input::<Text>::of(&arguments[0])?;
+        let (values, stride) = each::one_or_many(&arguments[1])?;
+        each::written(arguments, rows, |row, out| {
+            let key = key.at(row).ok_or_else(|| wrong("a key of a JSON object is NULL"))?;
+            quote(key, out);
+            out.push(':');
+            form.write(&values, row * stride, out)
+        })
+    }))
+}
+
+/// Binds [`ITEM`]: a value as JSON; NULL for a value that is left out. The second argument says what becomes of NULL,
+/// and a third one, [`RAW`], that the value is JSON.
+pub(super) fn item(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let (types, form) = Form::of(given)?;
+    let nulls = if form.is_absent { Nulls::Anyway } else { Nulls::Never };
+    Ok(bound(types, given, SqlType::STRING, nulls, move |arguments, rows| {
+        let (values, stride) = each::one_or_many(&arguments[0])?;
+        each::written(arguments, rows, |row, out| form.write(&values, row * stride, out))
+    }))
+}
+
+/// How a value becomes part of a JSON object or array.
+#[derive(Clone, Copy)]
+struct Form {
+    is_absent: bool,
+    is_raw: bool,
+}
+
+impl Form {
+    /// Reads a value and its options; returns the types in which they are taken, too.
+    fn of(given: &[Argument]) -> Result<(Vec<SqlType>, Form), BindError> {
+        let [value, options @ ..] = given else { return Err(BindError::count(given.len())) };
+        let has = |wanted: &str| options.iter().any(|option| option.text() == Some(wanted));
+        let form = Form { is_absent: has(ABSENT), is_raw: has(RAW) };
+        if form.is_raw && !value.of.is_text() {
+            return Err(BindError(format!("{} is not JSON", value.of)));
+        }
+        check_writable(&value.of)?;
+        let types = [value.of.clone()].into_iter().chain(options.iter().map(|_| SqlType::STRING)).collect();
+        Ok((types, form))
+    }
+
+    fn write(self, values: &ArrayRef, row: usize, out: &mut String) -> Result<Option<()>, EvaluationError> {
+        let is_null = values.is_null(row) || *values.data_type() == DataType::Null;
+        if is_null && self.is_absent {
+            return Ok(None);
+        }
+        match values.as_string_opt::<i32>() {
+            Some(texts) if self.is_raw && !is_null => out.push_str(texts.value(row)),
+            _ => write_value(values, row, out)?,
+        }
+        Ok(Some(()))
+    }
+}
+
+/// Binds JSON_OBJECT of members, which [`MEMBER`] makes: an object with its members in the order of their names. Of
+/// members with one name the last counts.
+pub(super) fn json_object(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    joined(given, ['{', '}'])
+}
+
+/// Binds JSON_ARRAY of items, which [`ITEM`] makes.
+pub(super) fn json_array(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    joined(given, ['[', ']'])
+}
+
+fn joined(given: &[Argument], [open, close]: [char; 2]) -> Result<Bound, BindError> {
+    let types = expect(given, &[], &vec![Kind::Text; given.len()])?;
+    Ok(bound(types, given, SqlType::STRING, Nulls::Never, move |arguments, rows| {
+        let parts: Vec<_> = arguments.iter().map(Input::<Text>::of).collect::<Result<_, _>>()?;
+        let mut text = String::new();
+        each::written(arguments, rows, |row, out| {
+            text.clear();
+            text.push(open);
+            for part in parts.iter().filter_map(|part| part.at(row)) {
+                text.push_str(if text.len() > 1 { "," } else { "" });
+                text.push_str(part);
+            }
+            text.push(close);
+            // The text is read and written again, because members stand in the order of their names.
+            let json = Json::read(&text).ok_or_else(|| wrong("the values do not make a JSON document"))?;
+            json.write(out);
+            Ok(Some(()))
+        })
+    }))
+}
+
+/// Binds JSON: a text of JSON without its white space, for the values of JSON_OBJECT and JSON_ARRAY; NULL for a text
+/// of white space. Fails for a text that is not JSON.
+pub(super) fn json(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::Text], &[])?;
+    Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, |arguments, rows| {
+        let text = Input::<Text>::of(&arguments[0])?;
+        each::written(arguments, rows, |row, out| {
+            let Some(text) = text.at(row).filter(|text| !text.trim().is_empty()) else { return Ok(None) };
+            let json = Json::read(text).ok_or_else(|| wrong("the argument of JSON is not JSON"))?;
+            json.write(out);
+            Ok(Some(()))
+        })
+    }))
+}
+
+/// Creates the error for a value from which no JSON can be made, or that is not in a JSON text.
+pub(super) fn wrong(message: &str) -> EvaluationError {
+    EvaluationError { code: "BAD_JSON", message: message.to_owned() }
 }
 
 /// Binds JSON_QUOTE: a text as a JSON string in quotes. All characters that JSON allows to escape are

@@ -49,6 +49,26 @@ fn names_are_listed() {
     refused("SHOW COLUMNS", "expected FROM and a table");
 }
 
+/// Tables of one name in two databases may stand in one FROM.
+#[test]
+fn names_of_several_databases_stand_side_by_side() {
+    const TABLES: &str =
+        "CREATE DATABASE d; CREATE TABLE t (a INT, b INT); CREATE TABLE d.t (a INT, c STRING);";
+    let fine = |query: &str| check(&format!("{TABLES} {query}"), "");
+    let wrong = |query: &str, words: &str| refused(&format!("{TABLES} {query}"), words);
+    fine("SELECT d.t.a, default_database.t.a, t.b, c FROM t JOIN d.t ON d.t.a = default_database.t.a");
+    fine("SELECT d.t.*, x.* FROM t AS x, default_catalog.d.t");
+    wrong("SELECT t.a FROM t, d.t", "`a` may be a column of several tables");
+    wrong("SELECT t.* FROM t, d.t", "two tables are called `t`");
+    wrong("SELECT d.t.b FROM t, d.t", "UNKNOWN_COLUMN");
+    wrong("SELECT 1 FROM t, default_database.t", "two tables are called `t`");
+    wrong("SELECT 1 FROM d.t, t AS t", "two tables are called `t`");
+    check(
+        &format!("{TABLES} CREATE VIEW v AS SELECT d.t.* FROM t, d.t; DESCRIBE v"),
+        &shown(&format!("{TABLES} DESCRIBE d.t")),
+    );
+}
+
 #[test]
 fn databases_are_created_used_and_dropped() {
     check("CREATE DATABASE d; CREATE DATABASE IF NOT EXISTS d; SHOW DATABASES", "d\ndefault_database");

@@ -1,0 +1,250 @@
+//! UNNEST in FROM: the elements of an array or the entries of a map as rows, beside the columns before it.
+//!
+//! | it stands | a row without elements |
+//! |---|---|
+//! | alone, behind a comma, in CROSS JOIN or in INNER JOIN | does not come out |
+//! | in LEFT JOIN ON TRUE | comes out once, padded with NULL |
+//!
+//! Conditions of WHERE that read the columns before an UNNEST alone are applied before it, so that they find their join.
+//! An UNNEST that reads no columns is a table like any other, so it may stand in every join with every condition.
+//!
+//! The columns are called as in Flink: fields of rows by their names, `KEY` and `VALUE` for entries of maps, `EXPR$0` for
+//! any other element, and `ORDINALITY`. A single column is called as the alias without a list of names.
+//!
+//! Sources: Flink's documentation, "Joins", section "Array, Multiset and Map Expansion"; `LogicalUnnestRule`; Calcite,
+//! `SqlUnnestOperator.inferReturnType` and `AliasNamespace` for names.
+
+use sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, JoinConstraint, ObjectName, ObjectNamePart, TableAlias, TableFactor,
+};
+use thalweg_sql_exec::plan::{Column, JoinKind, Node, Plan, UnnestKind};
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::values::ScalarValue;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
+
+use super::Planner;
+use super::join::kept;
+use super::names::Names;
+use super::relation::{Condition, OpenUnnest, Relation, Source};
+use super::scope::Scope;
+use super::set::one_row;
+use super::syntax::{not_supported, place, place_of_expression, refuse_any};
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+/// An UNNEST as it stands in FROM.
+pub(super) struct UnnestCall<'a> {
+    value: &'a Expr,
+    has_ordinality: bool,
+    alias: Option<&'a TableAlias>,
+    at: Option<Place>,
+}
+
+/// Returns whether a name is that of UNNEST. A name in backticks is that of a function.
+pub(super) fn is_unnest(name: &ObjectName) -> bool {
+    match &name.0[..] {
+        [ObjectNamePart::Identifier(name)] => {
+            name.quote_style.is_none() && name.value.eq_ignore_ascii_case("UNNEST")
+        }
+        _ => false,
+    }
+}
+
+impl<'a> UnnestCall<'a> {
+    /// Reads a table of FROM as an UNNEST; `None` for other tables.
+    ///
+    /// # Errors
+    /// [`SqlError`] for anything but one argument, and for parts that an UNNEST does not have.
+    pub(super) fn of(factor: &'a TableFactor) -> Result<Option<Self>> {
+        let TableFactor::Table {
+            name,
+            alias,
+            args: Some(arguments),
+            with_hints,
+            version,
+            with_ordinality,
+            partitions,
+            json_path,
+            sample,
+            index_hints,
+        } = factor
+        else {
+            return Ok(None);
+        };
+        if !is_unnest(name) {
+            return Ok(None);
+        }
+        let at = place(name);
+        refuse_any!(at;
+            !with_hints.is_empty() => "WITH behind UNNEST",
+            version.is_some() => "a table version behind UNNEST",
+            !partitions.is_empty() => "PARTITION behind UNNEST",
+            json_path.is_some() => "a path behind UNNEST",
+            sample.is_some() => "TABLESAMPLE",
+            !index_hints.is_empty() => "an index hint",
+            arguments.settings.is_some() => "SETTINGS",
+            arguments.args.len() > 1
+                => "UNNEST of several arrays: unnest each WITH ORDINALITY, and compare their positions",
+        );
+        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(value))] = &arguments.args[..] else {
+            let error = SqlError::new(Code::Syntax, "UNNEST takes an ARRAY or a MAP");
+            return Err(error.at(at).help("write UNNEST(t.a) AS u (x)"));
+        };
+        Ok(Some(UnnestCall { value, has_ordinality: *with_ordinality, alias: alias.as_ref(), at }))
+    }
+
+    /// Returns whether the alias names the only column of the elements, too.
+    fn names_column(&self, columns: &[Column]) -> Option<&'a str> {
+        let alias = self.alias.filter(|alias| alias.columns.is_empty() && columns.len() == 1)?;
+        Some(&alias.name.value)
+    }
+}
+
+impl Planner<'_> {
+    /// Plans an UNNEST that stands first, before which there are no columns.
+    ///
+    /// # Errors
+    /// [`SqlError`] for the first fault.
+    pub(super) fn unnest_alone(&self, call: &UnnestCall<'_>) -> Result<Relation> {
+        let one = Relation::of_plan(one_row()?, Names::of_one_row());
+        let unnested = self.unnest(one, call, JoinKind::Inner, None);
+        unnested.map_err(|error| match error.code {
+            Code::UnknownTable | Code::UnknownColumn => error.help(
+                "UNNEST reads the columns before it in its own join: write t CROSS JOIN UNNEST(t.a) AS u (x)",
+            ),
+            _ => error,
+        })
+    }
+
+    /// Plans an UNNEST behind a relation, whose columns it may read. `constraint` is `None` for tables of a list.
+    ///
+    /// # Errors
+    /// [`SqlError`] for the first fault; [`Code::Unsupported`] for a join that needs the elements of all rows at once.
+    pub(super) fn unnest(
+        &self,
+        left: Relation,
+        call: &UnnestCall<'_>,
+        kind: JoinKind,
+        constraint: Option<&JoinConstraint>,
+    ) -> Result<Relation> {
+        left.check_left()?;
+        let scope = Scope::new(&left.names, left.source.columns());
+        let value = self.bind(call.value, &scope)?;
+        let mut made = columns_of(&value.of, call.has_ordinality)
+            .ok_or_else(|| no_collection(&value).at(place_of_expression(call.value).or(call.at)))?;
+        if let Some(name) = call.names_column(&made) {
+            made.iter_mut().for_each(|column| name.clone_into(&mut column.name));
+        }
+        let names = Names::of_table(None, made.iter().map(|column| column.name.as_str()));
+        let right = names.renamed(call.alias)?;
+        for (column, visible) in made.iter_mut().zip(&right.columns) {
+            column.name = visible.name.to_string();
+        }
+        let mut columns = left.source.columns().to_vec();
+        columns.extend(made);
+        let (names, on) = self.joined_names([&left.names, &right], &columns, kind, constraint, None)?;
+        let unnest_kind = match kind {
+            JoinKind::Inner => UnnestKind::Inner,
+            JoinKind::Left if on.iter().all(|condition| is_true(&condition.value)) => UnnestKind::Left,
+            _ if !reads_columns(&value) => {
+                return self.join(left, self.unnest_alone(call)?, kind, constraint, None);
+            }
+            JoinKind::Left => {
+                let at = on.iter().find_map(|condition| condition.at).or(call.at);
+                let error = not_supported("a condition of LEFT JOIN UNNEST other than TRUE").at(at);
+                return Err(
+                    error.help("write ON TRUE, and the condition in WHERE if other rows need not come out")
+                );
+            }
+            _ => {
+                let error =
+                    not_supported("RIGHT or FULL JOIN with an UNNEST of columns before it").at(call.at);
+                return Err(error.help("write CROSS JOIN UNNEST(..), or LEFT JOIN UNNEST(..) ON TRUE"));
+            }
+        };
+        let width = left.source.columns().len();
+        if unnest_kind == UnnestKind::Left {
+            columns[width..].iter_mut().for_each(|column| column.is_nullable = true);
+        }
+        let open = OpenUnnest {
+            input: left.source,
+            value,
+            kind: unnest_kind,
+            has_ordinality: call.has_ordinality,
+            on: on.into_iter().filter(|condition| !is_true(&condition.value)).collect(),
+            columns,
+            at: call.at,
+        };
+        Ok(Relation { source: Source::Unnest(Box::new(open)), names, version: None })
+    }
+
+    /// Plans the rows of an UNNEST for which conditions hold. Those on the columns before it are applied before it.
+    ///
+    /// # Errors
+    /// [`SqlError`] for a fault of the joins below.
+    pub(super) fn closed_unnest(&self, unnest: OpenUnnest, conditions: Vec<Condition>) -> Result<Plan> {
+        let OpenUnnest { input, value, kind, has_ordinality, on, columns, at } = unnest;
+        let width = input.columns().len();
+        // A condition such as RAND() > 0.5 holds for each element anew, and one without columns is as good behind.
+        let is_of_input = |condition: &Condition| {
+            let mut is_below = true;
+            condition.value.columns(&mut |place| is_below &= place < width);
+            is_below && condition.value.is_deterministic() && reads_columns(&condition.value)
+        };
+        let (before, behind): (Vec<_>, Vec<_>) = on.into_iter().chain(conditions).partition(is_of_input);
+        let input = self.closed(input, before)?;
+        let parts = columns.len() - width - usize::from(has_ordinality);
+        let made = columns.into_iter().skip(width);
+        let columns = input.columns.iter().cloned().chain(made).collect();
+        let node = Node::Unnest {
+            input: Box::new(input),
+            value,
+            kind,
+            kept: (0..width).collect(),
+            parts: (0..parts).collect(),
+            has_ordinality,
+        };
+        Ok(kept(Plan::new(columns, node).at(at), behind))
+    }
+}
+
+/// Returns the columns that an element of a collection makes, with the names that Flink gives them; `None` for a value of
+/// another type. Any element and any field may be NULL, since types do not tell which are not.
+fn columns_of(of: &SqlType, has_ordinality: bool) -> Option<Vec<Column>> {
+    let column = |name: &str, of: &SqlType| Column::plain(name, of.clone(), true);
+    let mut columns = match of {
+        SqlType::Array(element) => match &**element {
+            SqlType::Row(fields) => fields.iter().map(|(name, of)| column(name, of)).collect(),
+            element => vec![column("EXPR$0", element)],
+        },
+        SqlType::Map(key, value) => vec![column("KEY", key), column("VALUE", value)],
+        _ => return None,
+    };
+    if has_ordinality {
+        columns.push(Column::plain("ORDINALITY", SqlType::Int, false));
+    }
+    Some(columns)
+}
+
+fn no_collection(value: &Typed) -> SqlError {
+    let message = format!("UNNEST takes an ARRAY or a MAP, and this is {}", value.of);
+    let error = SqlError::new(Code::TypeMismatch, message);
+    match value.of {
+        SqlType::Row(_) => error.help("write the fields of a row by their names: t.r.f"),
+        _ => error,
+    }
+}
+
+fn is_true(value: &Typed) -> bool {
+    matches!(value.as_literal(), Some(ScalarValue::Boolean(Some(true))))
+}
+
+fn reads_columns(value: &Typed) -> bool {
+    let mut reads = false;
+    value.columns(&mut |_| reads = true);
+    reads
+}
+
+#[cfg(test)]
+mod tests;
