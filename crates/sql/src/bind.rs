@@ -55,7 +55,7 @@ use select::{Around, Selected};
 use syntax::{check_name, not_supported, place, place_of_name, refuse_any};
 use typing::Typing;
 
-pub use expression::cast_for_insert;
+pub use expression::{cast_for_insert, function_names};
 pub use kept::kept_for_ever;
 pub use names::NamesOnce;
 pub use select::RESULTS_MAX;
@@ -114,7 +114,17 @@ impl Binder<'_> {
     /// # Errors
     /// [`SqlError`] for the first fault of the query.
     pub fn query(&self, query: &Query) -> Result<Plan> {
-        let Queried { plan, names } = Planner::new(self).query(query)?;
+        self.query_in(query, self.catalog.current())
+    }
+
+    /// Returns the plan of a query that finds tables which it names without a database in a given one.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query).
+    pub fn query_in(&self, query: &Query, database: &str) -> Result<Plan> {
+        let planner = Planner::new(self);
+        planner.database.replace(Some(database.to_owned()));
+        let Queried { plan, names } = planner.query(query)?;
         check_size(&plan)?;
         Ok(with_names(changelog::settle(plan, self.state_ttl_ms, self.answers)?, &names))
     }
@@ -134,6 +144,8 @@ struct Planner<'a> {
     with: RefCell<Vec<HashMap<String, Arc<Queried>>>>,
     /// Names of the views that are being planned, to find a view that refers to itself.
     open: RefCell<Vec<String>>,
+    /// Database of the view that is being planned, in which it finds tables that it names without one.
+    database: RefCell<Option<String>>,
 }
 
 impl<'a> Planner<'a> {
@@ -146,6 +158,7 @@ impl<'a> Planner<'a> {
             copied: Cell::default(),
             with: RefCell::default(),
             open: RefCell::default(),
+            database: RefCell::default(),
         }
     }
 
@@ -259,7 +272,7 @@ impl<'a> Planner<'a> {
         self.with.borrow().iter().rev().find_map(|known| known.get(name).map(Arc::clone))
     }
 
-    /// Returns the plan of a view, before it is completed.
+    /// Returns the plan of a view by its full name, before it is completed.
     fn view(&self, name: &str) -> Result<Arc<Queried>> {
         if let Some(queried) = self.binder.views.0.borrow().get(name) {
             return Ok(Arc::clone(queried));
@@ -274,9 +287,11 @@ impl<'a> Planner<'a> {
         // A view knows no names of the query that reads it, and is as large as it is for every reader.
         let with = self.with.take();
         let copied = self.copied.replace(0);
+        let database = self.database.replace(Some(view.database.clone()));
         let planned = self.query(&view.query);
         self.with.replace(with);
         self.copied.set(copied);
+        self.database.replace(database);
         self.open.borrow_mut().pop();
         let Queried { plan, names } = planned?;
         let names = match &view.columns[..] {

@@ -282,7 +282,7 @@ pub(crate) fn write_row(rows: &RecordBatch, row: usize, writers: &[Writer], line
 }
 
 /// Returns a text as a field of comma-separated values, quoted where necessary.
-fn between_commas(text: &str) -> Cow<'_, str> {
+pub(crate) fn between_commas(text: &str) -> Cow<'_, str> {
     let needs_quotes = text.is_empty() || text == "NULL" || text.contains([',', '"', '\n', '\r']);
     if needs_quotes { format!("\"{}\"", text.replace('"', "\"\"")).into() } else { text.into() }
 }

@@ -28,10 +28,14 @@ use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumn};
 
-use crate::bind::{Answers, Binder, Views, declare, kept_for_ever, result_place};
-use crate::catalog::{Catalog, Entry, View, check_parts};
+use crate::bind::{Answers, Binder, Views, kept_for_ever, result_place};
+use crate::catalog::{CATALOG, Catalog, Entry, View};
+use crate::text::hints::with_options;
 use crate::text::script::{self, Insert, Placed, Statement};
 
+mod create;
+mod every;
+mod show;
 #[cfg(test)]
 mod tests;
 
@@ -39,6 +43,8 @@ mod tests;
 /// [`crate::text::bounds::OPERATORS_MAX`] operators need. It is reserved address space; only the pages used
 /// take memory.
 pub const STACK_BYTES: usize = 256 << 20;
+
+pub use every::{ERRORS_MAX, in_order};
 
 /// Range of values of the setting `thalweg.latency-target`: from 1 microsecond to 7 days, both included. The
 /// engine has the same bounds.
@@ -208,18 +214,32 @@ impl Session {
     /// # Errors
     /// [`SqlError`] for the first fault. Declarations before the fault stay.
     pub fn read(&mut self, text: &str) -> Result<Vec<Action>, SqlError> {
+        self.on_large_stack(|session| session.read_here(text))?
+    }
+
+    /// Reads a text of SQL statements as [`read`](Self::read) does, and goes on after faulty statements.
+    ///
+    /// # Errors
+    /// All faults in the order of their places, at most [`ERRORS_MAX`], and one for each place. Statements that read a
+    /// table or view whose declaration is faulty add none. Declarations without faults stay.
+    pub fn read_all(&mut self, text: &str) -> Result<Vec<Action>, Vec<SqlError>> {
+        self.on_large_stack(|session| session.read_all_here(text)).map_err(|error| vec![error])?
+    }
+
+    /// Calls a function on a thread whose stack is large enough for planning.
+    fn on_large_stack<T: Send>(&mut self, read: impl FnOnce(&mut Self) -> T + Send) -> Result<T, SqlError> {
         std::thread::scope(|scope| {
             let reading = std::thread::Builder::new()
                 .name("plan".to_owned())
                 .stack_size(STACK_BYTES)
-                .spawn_scoped(scope, || self.read_here(text))
+                .spawn_scoped(scope, move || read(self))
                 .map_err(|error| {
                     SqlError::new(Code::Invalid, format!("no thread can be had for planning: {error}"))
                 })?;
-            reading.join().unwrap_or_else(|_| {
+            reading.join().map_err(|_| {
                 let error =
                     SqlError::new(Code::Unsupported, "planning this text failed for a reason of ours");
-                Err(error.help("please report it with the text"))
+                error.help("please report it with the text")
             })
         })
     }
@@ -252,13 +272,8 @@ impl Session {
                 self.settings.clear();
                 Ok(None)
             }
-            Statement::CreateTable(create) => {
-                let context = self.context()?;
-                let table = declare(&self.binder(&context, Answers::Changes)?, &create)?;
-                self.catalog.add(&create.name, Entry::Table(Arc::new(table)), create.if_not_exists)?;
-                Ok(None)
-            }
-            Statement::CreateView { name, if_not_exists, columns, query } => {
+            Statement::CreateTable(create) => self.create_table(*create, place),
+            Statement::CreateView { name, if_not_exists, columns, comment, query, text } => {
                 // The query of a new view is planned here, so that errors in the query are reported at CREATE
                 // VIEW and not later.
                 let context = self.context()?;
@@ -273,8 +288,9 @@ impl Session {
                     );
                     return Err(SqlError::new(Code::Invalid, message).at(name.place));
                 }
-                let view = View { columns, query };
-                self.catalog.add(&name, Entry::View(Arc::new(view)), if_not_exists)?;
+                let database = self.catalog.current().to_owned();
+                let view = View { columns, query, text, comment, database };
+                self.catalog.add(&name, Entry::View(Arc::new(view)), None, if_not_exists)?;
                 Ok(None)
             }
             Statement::Drop { name, is_view, if_exists } => {
@@ -288,38 +304,40 @@ impl Session {
                 let plan = self.shown(&query, &context)?;
                 Ok(Some(Action::Run(self.job("query", vec![Part { plan, into: None, place }], place)?)))
             }
-            Statement::Explain(explained) => match self.statement(*explained, place)? {
-                Some(Action::Run(job)) => Ok(Some(Action::Explain(job))),
-                other => Ok(other),
-            },
-            Statement::ShowTables => {
-                let names: Vec<&str> = self.catalog.entries().map(|(name, _)| name).collect();
-                Ok(Some(Action::Show(names.join("\n"))))
+            Statement::Explain(explained) => {
+                let planned = match *explained {
+                    // The table that is explained is not declared.
+                    create @ Statement::CreateTable(_) => self.clone().statement(create, place)?,
+                    other => self.statement(other, place)?,
+                };
+                match planned {
+                    Some(Action::Run(job)) => Ok(Some(Action::Explain(job))),
+                    other => Ok(other),
+                }
             }
-            Statement::Describe(name) => {
-                check_parts(&name)?;
-                let columns: Vec<String> =
-                    match self.catalog.get(&name.name).map_err(|error| error.at(name.place))? {
-                        Entry::Table(table) => table
-                            .columns
-                            .iter()
-                            .map(|column| described(&column.name, &column.of.to_string(), column.is_nullable))
-                            .collect(),
-                        Entry::View(view) => {
-                            let context = self.context()?;
-                            let plan = self.binder(&context, self.answers(false)?)?.query(&view.query)?;
-                            let names = view.columns.iter().map(Some).chain(std::iter::repeat(None));
-                            let column = |(column, name): (&Column, Option<&String>)| {
-                                described(
-                                    name.unwrap_or(&column.name),
-                                    &column.of.to_string(),
-                                    column.is_nullable,
-                                )
-                            };
-                            plan.columns.iter().zip(names).map(column).collect()
-                        }
-                    };
-                Ok(Some(Action::Show(columns.join("\n"))))
+            Statement::Show(listing) => Ok(Some(Action::Show(self.listed(&listing)?))),
+            Statement::ShowCreate { name, is_view } => Ok(Some(Action::Show(self.creation(&name, is_view)?))),
+            Statement::ShowCurrent { is_catalog } => {
+                let current = if is_catalog { CATALOG } else { self.catalog.current() };
+                Ok(Some(Action::Show(current.to_owned())))
+            }
+            Statement::Describe(name) => Ok(Some(Action::Show(self.described(&name)?))),
+            Statement::Use { name, is_catalog } => {
+                self.views.forget();
+                match is_catalog && name.before.is_empty() {
+                    true => self.catalog.use_catalog(&name.name, name.place)?,
+                    false => self.catalog.use_database(&name)?,
+                }
+                Ok(None)
+            }
+            Statement::CreateDatabase { name, if_not_exists } => {
+                self.catalog.create_database(&name, if_not_exists)?;
+                Ok(None)
+            }
+            Statement::DropDatabase { name, if_exists, is_cascade } => {
+                self.views.forget();
+                self.catalog.drop_database(&name, if_exists, is_cascade)?;
+                Ok(None)
             }
         }
     }
@@ -390,16 +408,14 @@ impl Session {
         let context = self.context()?;
         let binder = self.binder(&context, self.answers(true)?)?;
         let part = |insert: &Insert| {
-            check_parts(&insert.table)?;
-            let table =
-                match self.catalog.get(&insert.table.name).map_err(|error| error.at(insert.table.place))? {
-                    Entry::Table(table) => Arc::clone(table),
-                    Entry::View(_) => {
-                        let message =
-                            format!("`{}` is a view, and nothing can be written to it", insert.table.name);
-                        return Err(SqlError::new(Code::Invalid, message).at(insert.table.place));
-                    }
-                };
+            let table = match self.catalog.find(&insert.table)? {
+                (_, Entry::Table(table)) => with_options(table, &insert.options),
+                (path, Entry::View(_)) => {
+                    let message =
+                        format!("`{}` is a view, and nothing can be written to it", path.full_name());
+                    return Err(SqlError::new(Code::Invalid, message).at(insert.table.place));
+                }
+            };
             let plan = binder.query(&insert.query).map_err(|error| error.at(insert.place))?;
             self.check_mode(&plan).map_err(|error| error.at(insert.place))?;
             let plan = fitted(plan, &table, insert, &context).map_err(|error| error.at(insert.place))?;
@@ -546,10 +562,6 @@ fn zone_of(name: &str) -> Option<Tz> {
     let hours: i8 = hours.parse().ok().filter(|hours| (-14..=14).contains(hours) && minutes == "00")?;
     // The offset in the name of a zone such as `Etc/GMT+3` counts westward, so `GMT-03:00` is that zone.
     format!("Etc/GMT{:+}", -hours).parse().ok()
-}
-
-fn described(name: &str, of: &str, is_nullable: bool) -> String {
-    format!("`{name}` {of}{}", if is_nullable { "" } else { " NOT NULL" })
 }
 
 /// Parses a span of time as Flink's settings write it: a number and a unit; without a unit, milliseconds.

@@ -7,9 +7,12 @@
 pub mod bounds;
 pub mod ddl;
 pub mod dialect;
+pub mod hints;
 pub mod interval;
 mod json;
+pub mod like;
 mod literals;
 pub mod reserved;
 pub mod script;
-mod tokens;
+pub mod show;
+pub mod tokens;

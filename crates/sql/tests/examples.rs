@@ -17,6 +17,7 @@ use thalweg_sql::connect::{self, Output, RowSink, World};
 use thalweg_sql::job::{self, BATCH_EDGES, Shown};
 use thalweg_sql::plan::Column;
 use thalweg_sql::session::{Action, Session};
+use thalweg_sql::table::Table;
 
 /// Root of the repository, to which paths in the example files are relative.
 const ROOT: &str = "../..";
@@ -132,6 +133,40 @@ fn every_example_is_valid() {
         paths.len(),
         failures.join("\n")
     );
+}
+
+/// SHOW CREATE TABLE of each table of each example declares an equal table.
+#[test]
+fn declarations_of_examples_are_shown_as_they_are() {
+    let mut count = 0;
+    for path in files(&Path::new(ROOT).join("examples")) {
+        let Ok((mut session, _)) = read(&path) else { continue };
+        let names: Vec<String> = session.catalog().entries().map(|(name, _)| name.to_owned()).collect();
+        for name in names {
+            let Ok(Entry::Table(table)) = session.catalog().get(&name).cloned() else { continue };
+            let show = format!("SHOW CREATE TABLE `{name}`");
+            let shown = |session: &mut Session| match &session.read(&show).expect("a declaration")[..] {
+                [Action::Show(shown)] => shown.clone(),
+                other => panic!("{other:?}"),
+            };
+            let text = shown(&mut session);
+            let mut again = Session::new(Arc::new(SystemClock::default()));
+            again.read(&text).unwrap_or_else(|error| panic!("{}", error.show(&name, &text)));
+            assert_eq!(shown(&mut again), text);
+            let Ok(Entry::Table(declared)) = again.catalog().get(&name).cloned() else { panic!("{text}") };
+            let facts = |table: &Table| {
+                let columns = table.columns.iter().map(|column| {
+                    format!("{} {} {} {:?}", column.name, column.of, column.is_nullable, column.kind)
+                });
+                let options = table.options.iter().map(|(key, option)| format!("{key}={}", option.value));
+                let lists = format!("{:?} {:?} {:?}", table.rowtime, table.primary_key, table.partitioned_by);
+                columns.chain(options).chain([lists]).collect::<Vec<_>>()
+            };
+            assert_eq!(facts(&declared), facts(&table), "{text}");
+            count += 1;
+        }
+    }
+    assert!(count > 40, "{count} tables");
 }
 
 #[test]

@@ -20,12 +20,17 @@ pub struct CheckArgs {
 pub fn run(args: &CheckArgs) -> Result<bool> {
     let script = args.script.read()?;
     let (session, actions) = script.plan()?;
-    let mut own = Vec::new();
+    let (mut own, mut errors) = (Vec::new(), Vec::new());
     for (_, entry) in session.catalog().entries() {
         if let Entry::Table(table) = entry {
-            let portable = connect::check(table).map_err(|error| script.wrong(&error))?;
-            own.extend(portable.own);
+            match connect::check(table) {
+                Ok(portable) => own.extend(portable.own),
+                Err(error) => errors.push(error),
+            }
         }
+    }
+    if !errors.is_empty() {
+        return Err(script.all_wrong(errors));
     }
     let jobs = actions.iter().filter(|action| matches!(action, Action::Run(_) | Action::Explain(_))).count();
     let tables = session.catalog().entries().count();

@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use thalweg_cli::failure::WrongOption;
 use thalweg_model::{Horizon, SlidingWindows, Span};
+use thalweg_sql::catalog::{CATALOG, DATABASE};
 use thalweg_sql::plan::{JoinMethod, Node, Plan, WindowSpec, Windowing};
 use thalweg_sql::session::Job;
 use thalweg_sql::types::SqlType;
@@ -59,7 +60,11 @@ fn of_job(job: &Job) -> Option<Declared> {
     // Flink's name for a job without `pipeline.name`.
     let is_unnamed = job.name == format!("insert-{}", job.place.line);
     let name = if is_unnamed {
-        let path = |table: &&str| format!("default_catalog.default_database.{table}");
+        // The full name of a table that is not in the default database begins with its database.
+        let path = |table: &&str| match table.contains('.') {
+            true => format!("{CATALOG}.{table}"),
+            false => format!("{CATALOG}.{DATABASE}.{table}"),
+        };
         format!("insert-into_{}", tables.iter().map(path).collect::<Vec<_>>().join(","))
     } else {
         job.name.clone()

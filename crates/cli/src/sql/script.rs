@@ -19,7 +19,7 @@ use thalweg_sql::connect::together::Together;
 use thalweg_sql::error::{Code, Place, SqlError};
 use thalweg_sql::job;
 use thalweg_sql::plan::{Node, Plan};
-use thalweg_sql::session::{Action, Job, Session};
+use thalweg_sql::session::{Action, Job, Session, in_order};
 use thalweg_sql::table::Table;
 
 /// Options that say which SQL a command works on, and with which settings.
@@ -167,20 +167,24 @@ impl Script {
                 .override_setting(key, value)
                 .map_err(|error| WrongOption(format!("--set {key}: {error}")))?;
         }
-        let mut actions = session.read(&self.text).map_err(|error| self.wrong(&error))?;
+        let mut actions = session.read_all(&self.text).map_err(|errors| self.all_wrong(errors))?;
         let world = World { base: self.base.clone(), ..World::default() };
         let mut together = Together::new(&world, self.is_from_stdin);
         let mut names = BTreeMap::new();
         agree(&actions).map_err(|error| self.wrong(&error))?;
+        let mut errors = Vec::new();
         for (number, action) in actions.iter_mut().enumerate() {
             let is_run = matches!(action, Action::Run(_));
             let (Action::Run(job) | Action::Explain(job)) = action else { continue };
             self.name_job(job, &mut names);
-            job::check(job, &world)
-                .and_then(|()| if is_run { tell(&mut together, number, job) } else { Ok(()) })
-                .map_err(|error| self.wrong(&error.at(job.place)))?;
+            let checked = job::check(job, &world)
+                .and_then(|()| if is_run { tell(&mut together, number, job) } else { Ok(()) });
+            errors.extend(checked.err().map(|error| error.at(job.place)));
         }
-        Ok((session, actions))
+        match errors.is_empty() {
+            true => Ok((session, actions)),
+            false => Err(self.all_wrong(errors)),
+        }
     }
 
     /// Returns the jobs that the script runs. Unlike [`plan`](Self::plan), this checks no connectors and options of tables.
@@ -245,6 +249,15 @@ impl Script {
         self.shown(error).into()
     }
 
+    /// Converts errors in the SQL to one error that shows all of them, in the order of their places.
+    pub fn all_wrong(&self, errors: Vec<SqlError>) -> anyhow::Error {
+        let mut all = in_order(errors).into_iter().map(|error| self.shown(&error));
+        match all.next() {
+            Some(first) => Wrong { others: all.collect(), ..first }.into(),
+            None => anyhow!("the SQL is wrong"),
+        }
+    }
+
     /// Converts an error or a warning about the SQL to one that shows the file, or the text of `-e`, with its line.
     pub fn shown(&self, error: &SqlError) -> Wrong {
         let mut error = error.masked(&self.text);
@@ -254,7 +267,7 @@ impl Script {
             (of, error.place) = (piece, Some(place));
         }
         let shown = error.show(&of.name, &of.text);
-        Wrong { shown, name: of.name.clone(), error }
+        Wrong { shown, name: of.name.clone(), error, others: Vec::new() }
     }
 }
 
@@ -267,11 +280,15 @@ pub struct Wrong {
     pub name: String,
     /// The error, with its place counted within that piece.
     pub error: SqlError,
+    /// Errors at later places of the SQL.
+    pub others: Vec<Wrong>,
 }
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.shown.trim_end())
+        f.write_str(self.shown.trim_end())?;
+        // Each error begins as the first one does when a command ends with it.
+        self.others.iter().try_for_each(|other| write!(f, "\nerror: {}", other.shown.trim_end()))
     }
 }
 

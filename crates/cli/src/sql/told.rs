@@ -133,10 +133,12 @@ impl Told {
             return Err(error);
         }
         match error.downcast_ref::<Wrong>() {
-            Some(wrong) => WrongObject::of(wrong),
-            None => WrongObject::new(&format!("{error:#}")),
+            Some(wrong) => {
+                WrongObject::of(wrong).tell();
+                wrong.others.iter().for_each(|other| WrongObject::of(other).tell());
+            }
+            None => WrongObject::new(&format!("{error:#}")).tell(),
         }
-        .tell();
         Ok(End::Failed)
     }
 

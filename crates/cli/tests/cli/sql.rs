@@ -176,7 +176,14 @@ fn all_output_is_json() {
     assert_eq!(ran.code, 0, "{ran:?}");
     let shown = objects(&ran.stdout);
     assert_eq!(shown[0], serde_json::json!({ "show": ["T"] }));
-    assert_eq!(shown[1], serde_json::json!({ "show": ["`a` INT", "`b c` STRING"] }));
+    assert_eq!(
+        shown[1],
+        serde_json::json!({ "show": [
+        "name,type,null,key,extras,watermark",
+        "a,INT,TRUE,NULL,NULL,NULL",
+        "b c,STRING,TRUE,NULL,NULL,NULL"
+    ] })
+    );
     assert_eq!((&shown[2]["job"], &shown[2]["line"]), (&"query-2".into(), &2.into()));
     assert_eq!(ran.stdout.lines().last(), Some("{\"a\":1,\"a0\":1}"));
     let notes = objects(&ran.stderr);
@@ -204,6 +211,32 @@ fn all_output_is_json() {
     folder.write("q.sql", "SHOW TABLES;");
     let nothing = folder.run("run q.sql --output json");
     assert!(objects(&nothing.stderr)[0]["note"].is_string(), "{nothing:?}");
+}
+
+/// All errors of a file are told before anything runs, in the order of their places and each with its lines.
+#[test]
+fn all_errors_are_told() {
+    let folder = Folder::new("sql_errors");
+    folder.write(
+        "q.sql",
+        "SELECT 1;\nSELEC 2;\nCREATE TABLE t (a INTT);\nSELECT b FROM t;\nSELECT prise FROM (VALUES (1)) AS t (price);\n",
+    );
+    for command in ["check q.sql", "run q.sql", "explain q.sql"] {
+        let ran = folder.run(command);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:?}");
+        let places: Vec<&str> =
+            ran.stderr.lines().filter_map(|line| line.trim().strip_prefix("--> ")).collect();
+        assert_eq!(places, ["q.sql:2:1", "q.sql:3:19", "q.sql:5:8"], "{ran:?}");
+        assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("error: ")).count(), 3, "{ran:?}");
+    }
+    let told = objects(&folder.run("run q.sql --output json").stderr);
+    let codes: Vec<&Value> = told.iter().map(|told| &told["error"]["code"]).collect();
+    assert_eq!(codes, ["SYNTAX", "SYNTAX", "UNKNOWN_COLUMN"]);
+    // Options of tables are checked, all of them.
+    let tables = "CREATE TABLE a (x INT) WITH ('connector' = 'nowhere');\nCREATE TABLE b (x INT) WITH ('connector' = 'print', 'y' = 'z');";
+    folder.write("q.sql", tables);
+    let ran = folder.run("check q.sql");
+    assert_eq!(ran.stderr.matches("UNKNOWN_OPTION").count(), 2, "{ran:?}");
 }
 
 /// Each piece of SQL has its own name and line numbers, jobs have distinct names, and a byte order mark is

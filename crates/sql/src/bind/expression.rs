@@ -529,6 +529,10 @@ impl Planner<'_> {
         if filter.is_some() {
             return Err(SqlError::new(Code::Invalid, format!("{name} takes no FILTER")));
         }
+        if name == "CURRENT_DATABASE" && arguments.is_empty() {
+            let database = self.binder.catalog.current().to_owned();
+            return Ok(Typed::literal(ScalarValue::Utf8(Some(database)), SqlType::STRING));
+        }
         let bound = arguments.iter().enumerate().map(|(place, argument)| match argument {
             // The first argument of these is a unit such as MONTH, which looks like the name of a column.
             Expr::Identifier(unit) if place == 0 && matches!(&*name, "TIMESTAMPADD" | "TIMESTAMPDIFF") => {
@@ -656,6 +660,12 @@ fn unit_name(field: &DateTimeField) -> String {
 /// Functions of Flink that are not supported here, without its window functions.
 const FLINKS_OWN: [&str; 4] = ["JSON_LENGTH", "CURRENT_WATERMARK", "LEAD", "NTILE"];
 
+/// Returns the names of all functions in upper case.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    let scalar = functions::all().map(|function| function.name);
+    scalar.chain(aggregates().iter().map(|function| function.name)).chain(RANKS)
+}
+
 /// Returns the error for a name, in upper case, that no function has.
 pub(super) fn unknown_function(name: &str) -> SqlError {
     if name == "UNNEST" {
@@ -671,11 +681,7 @@ pub(super) fn unknown_function(name: &str) -> SqlError {
             "write FROM TABLE({window}(TABLE t, DESCRIPTOR(ts), ..)) and GROUP BY window_start, window_end"
         ));
     }
-    let known = functions::all()
-        .map(|function| function.name)
-        .chain(aggregates().iter().map(|function| function.name))
-        .chain(RANKS);
-    match nearest(name, known.collect::<Vec<_>>()) {
+    match nearest(name, function_names().collect::<Vec<_>>()) {
         Some(near) => error.help(format!("did you mean {near}?")),
         None => error.help("the manual lists the functions that there are"),
     }

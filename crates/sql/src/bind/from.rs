@@ -3,30 +3,32 @@
 //!
 //! Source: SQL:2016, 7.6 (table reference) and 7.10 (joined table).
 
+use std::collections::BTreeMap;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart,
-    TableFactor, TableVersion, TableWithJoins,
+    BinaryOperator, Expr, FunctionArguments, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
+    ObjectNamePart, TableFactor, TableVersion, TableWithJoins,
 };
 use thalweg_sql_exec::plan::{Column, JoinKind, Node, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
-use thalweg_sql_tables::table::{Table, TableColumnKind};
+use thalweg_sql_tables::table::{OptionValue, Table, TableColumnKind};
 
 use super::Planner;
 use super::expression::flatten;
-use super::names::{Common, Found, Names, Starred, ambiguous, unknown_column};
+use super::names::{Common, Found, Names, Starred, Visible, ambiguous, unknown_column};
 use super::relation::{Condition, OpenJoin, Relation, Source, Version};
 use super::scope::Scope;
 use super::select::Around;
 use super::syntax::{is_plain_call, not_supported, place, place_of_expression, place_of_name, refuse_any};
 use super::unnest::{UnnestCall, is_unnest};
-use crate::catalog::{CATALOG, Entry};
+use crate::catalog::Entry;
 use crate::text::bounds::JOINS_MAX;
 use crate::text::dialect::last_name;
+use crate::text::hints::{read_with_options, without_hint};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -57,6 +59,11 @@ impl Planner<'_> {
                 Some(left) if joined.joins.is_empty() => {
                     self.with_factor(left, &joined.relation, JoinKind::Inner, None, at, around)?
                 }
+                // An UNNEST reads the tables before it also where joins follow it that keep its rows.
+                Some(left) if is_unnest_before_joins(joined)? => {
+                    let left = self.with_factor(left, &joined.relation, JoinKind::Inner, None, at, around)?;
+                    self.with_joins(left, &joined.joins, at, around)?
+                }
                 Some(left) => {
                     self.join(left, self.joined(joined, at, around)?, JoinKind::Inner, None, around)?
                 }
@@ -81,8 +88,19 @@ impl Planner<'_> {
         at: Option<Place>,
         around: Option<Around<'_>>,
     ) -> Result<Relation> {
-        let mut left = self.factor(&joined.relation, at, around)?;
-        for join in &joined.joins {
+        let left = self.factor(&joined.relation, at, around)?;
+        self.with_joins(left, &joined.joins, at, around)
+    }
+
+    /// Joins a relation with the tables that stand behind it.
+    fn with_joins(
+        &self,
+        mut left: Relation,
+        joins: &[Join],
+        at: Option<Place>,
+        around: Option<Around<'_>>,
+    ) -> Result<Relation> {
+        for join in joins {
             let at = place(&join.relation).or(at);
             let (kind, constraint) = kind_of(&join.join_operator).map_err(|error| error.at(at))?;
             left = self
@@ -195,6 +213,7 @@ impl Planner<'_> {
 
     /// Plans the rows of a table, a view or a query of WITH.
     pub(super) fn named_table(&self, parts: &[Ident]) -> Result<Relation> {
+        let (parts, options) = without_hint(parts);
         let [before @ .., name] = parts else {
             return Err(SqlError::new(Code::Syntax, "the name of a table is missing"));
         };
@@ -202,25 +221,31 @@ impl Planner<'_> {
         if before.is_empty()
             && let Some(queried) = self.query_of_with(&name.value)
         {
+            refuse_options(&options, &name.value).map_err(|error| error.at(at))?;
             self.check_copies(&queried.plan)?;
             return Ok(queried.as_ref().clone().into_relation().of_table(&name.value));
         }
-        let known = CATALOG.get(CATALOG.len().wrapping_sub(before.len())..).unwrap_or_default();
-        if !before.iter().map(|part| part.value.as_str()).eq(known.iter().copied()) {
-            let before = before.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
-            let message = format!("there is no catalog or database `{before}`");
-            return Err(SqlError::new(Code::UnknownTable, message).at(at));
-        }
-        match self.binder.catalog.get(&name.value).map_err(|error| error.at(at))? {
+        let catalog = self.binder.catalog;
+        let before: Vec<&str> = before.iter().map(|part| part.value.as_str()).collect();
+        let path = {
+            let current = self.database.borrow();
+            let current = current.as_deref().unwrap_or(catalog.current());
+            catalog.path_in(current, &before, &name.value).map_err(|error| error.at(at))?
+        };
+        let full = path.full_name();
+        match catalog.get(&full).map_err(|error| error.at(at))? {
             Entry::Table(table) => {
                 let names = table.columns.iter().map(|column| column.name.as_str());
-                let names = Names::of_table(Some(&name.value), names);
-                Ok(Relation::of_plan(scan_of(Arc::clone(table)), names))
+                let names = Names::of_table(Some(&name.value), names).in_database(&path.database);
+                Ok(Relation::of_plan(scan_of(read_with_options(table, &options)), names))
             }
             Entry::View(_) => {
-                let queried = self.view(&name.value)?;
+                refuse_options(&options, &full).map_err(|error| error.at(at))?;
+                let queried = self.view(&full)?;
                 self.check_copies(&queried.plan)?;
-                Ok(queried.as_ref().clone().into_relation().of_table(&name.value))
+                let mut made = queried.as_ref().clone().into_relation().of_table(&name.value);
+                made.names = made.names.in_database(&path.database);
+                Ok(made)
             }
         }
     }
@@ -266,10 +291,9 @@ impl Planner<'_> {
             let message = format!("the tables of a FROM have more than {COLUMNS_MAX} columns");
             return Err(SqlError::new(Code::Unsupported, message));
         }
-        let mut tables: Vec<&str> =
-            right.columns.iter().filter_map(|column| column.table.as_deref()).collect();
-        tables.dedup();
-        if let Some(twice) = tables.into_iter().find(|table| left.has_table(table)) {
+        let mut tables: Vec<&Visible> = right.columns.iter().collect();
+        tables.dedup_by(|one, other| one.has_table_of(other));
+        if let Some(twice) = tables.into_iter().find_map(|column| left.table_twice(column)) {
             let error = SqlError::new(Code::Invalid, format!("two tables are called `{twice}`"));
             return Err(error.help("name one of them by AS"));
         }
@@ -375,6 +399,15 @@ impl Relation {
     }
 }
 
+/// Refuses options of a hint behind a view or a query of WITH.
+fn refuse_options(options: &BTreeMap<String, OptionValue>, name: &str) -> Result<()> {
+    if options.is_empty() {
+        return Ok(());
+    }
+    let error = SqlError::new(Code::Invalid, format!("`{name}` is no table, and takes no OPTIONS of a hint"));
+    Err(error.help("write the hint behind the tables of its query"))
+}
+
 /// Returns the value of a common column on one side of a join, over the columns of the join, and the columns for which
 /// it stands. `width` is the number of columns before the side.
 fn side(name: &str, names: &Names, width: usize, columns: &[Column]) -> Result<(Typed, Vec<usize>)> {
@@ -427,6 +460,14 @@ pub(super) fn written_out(plan: Plan, names: Names) -> (Plan, Names) {
     (plan.project(outputs, columns), names)
 }
 
+/// Returns whether an element of a list of tables is an UNNEST with joins behind it, all of which keep its rows as they are.
+fn is_unnest_before_joins(joined: &TableWithJoins) -> Result<bool> {
+    let keeps = |join: &Join| {
+        kind_of(&join.join_operator).is_ok_and(|(kind, _)| matches!(kind, JoinKind::Inner | JoinKind::Left))
+    };
+    Ok(UnnestCall::of(&joined.relation)?.is_some() && joined.joins.iter().all(keeps))
+}
+
 /// Returns the kind of a join and its constraint.
 fn kind_of(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint)> {
     use JoinOperator::*;
@@ -452,7 +493,11 @@ fn kind_of(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint)> {
     Ok((kind, constraint))
 }
 
-fn idents_of(ObjectName(parts): &ObjectName) -> Result<Vec<Ident>> {
+/// Returns the parts of a name.
+///
+/// # Errors
+/// [`Code::Unsupported`] for a call among them.
+pub(super) fn idents_of(ObjectName(parts): &ObjectName) -> Result<Vec<Ident>> {
     let ident = |part: &ObjectNamePart| match part {
         ObjectNamePart::Identifier(ident) => Ok(ident.clone()),
         ObjectNamePart::Function(_) => Err(not_supported("a function as the name of a table")),
@@ -476,7 +521,7 @@ fn version_of(as_of: &Expr, at: Option<Place>) -> Result<Version> {
 /// Returns the index of the time column of the left side that FOR SYSTEM_TIME AS OF names.
 fn time_of(version: &Version, left: &Names) -> Result<usize> {
     let (name, found) = match &version.as_of[..] {
-        [.., table, name] => (name, left.find_in(&table.value, &name.value)),
+        [before @ .., table, name] => (name, left.find_in(before, &table.value, &name.value)),
         [name] => (name, left.find(&name.value)),
         [] => return Err(SqlError::new(Code::Invalid, "AS OF takes a time column of the other table")),
     };

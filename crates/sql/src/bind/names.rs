@@ -9,15 +9,40 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use sqlparser::ast::Ident;
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_tables::error::{Code, SqlError};
+
+use crate::catalog::CATALOG;
 
 /// Name of a column, and the name of the table to which it belongs; `None` for a sub-query without a name.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Visible {
     pub(super) table: Option<Arc<str>>,
+    /// Database of the table, which may stand before its name; `None` where the table has a name of the query.
+    pub(super) database: Option<Arc<str>>,
     pub(super) name: Arc<str>,
+}
+
+impl Visible {
+    /// Returns whether the column belongs to a table. `before` has the parts before the name of the table: none, its
+    /// database, or its catalog and its database.
+    pub(super) fn is_of(&self, before: &[Ident], table: &str) -> bool {
+        let database = match before {
+            [] => None,
+            [database] => Some(database),
+            [catalog, database] if catalog.value == CATALOG => Some(database),
+            _ => return false,
+        };
+        self.table.as_deref() == Some(table)
+            && database.is_none_or(|database| self.database.as_deref() == Some(&*database.value))
+    }
+
+    /// Returns whether two columns belong to tables of the same name and database.
+    pub(super) fn has_table_of(&self, other: &Visible) -> bool {
+        self.table == other.table && self.database == other.database
+    }
 }
 
 /// Column that both sides of a join by USING or a NATURAL JOIN have.
@@ -92,14 +117,26 @@ impl Names {
 
     /// Returns the names of the one row that a SELECT without FROM reads: its only column has no name, and `*` leaves it out.
     pub(super) fn of_one_row() -> Self {
-        Names::with_common(vec![Visible { table: None, name: Arc::from("") }], Vec::new(), Vec::new(), 0)
+        Names::with_common(
+            vec![Visible { table: None, database: None, name: Arc::from("") }],
+            Vec::new(),
+            Vec::new(),
+            0,
+        )
     }
 
     /// Returns names of columns that belong to one table, or to a sub-query without a name.
     pub(super) fn of_table<'a>(table: Option<&str>, columns: impl IntoIterator<Item = &'a str>) -> Self {
         let table: Option<Arc<str>> = table.map(Arc::from);
-        let visible = |name: &str| Visible { table: table.clone(), name: Arc::from(name) };
+        let visible = |name: &str| Visible { table: table.clone(), database: None, name: Arc::from(name) };
         Names::new(columns.into_iter().map(visible).collect())
+    }
+
+    /// Returns the names of a table that is in a database of the catalog.
+    pub(super) fn in_database(mut self, database: &str) -> Self {
+        let database: Arc<str> = Arc::from(database);
+        self.columns.iter_mut().for_each(|column| column.database = Some(Arc::clone(&database)));
+        self
     }
 
     /// Returns the column for which a name without the name of a table before it stands.
@@ -124,11 +161,10 @@ impl Names {
         }
     }
 
-    /// Returns the column that a table has under a name.
-    pub(super) fn find_in(&self, table: &str, name: &str) -> Found<'_> {
+    /// Returns the column that a table has under a name. `before` has the parts before the name of the table.
+    pub(super) fn find_in(&self, before: &[Ident], table: &str, name: &str) -> Found<'_> {
         let places = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
-        let mut of_table =
-            places.iter().copied().filter(|place| self.columns[*place].table.as_deref() == Some(table));
+        let mut of_table = places.iter().copied().filter(|place| self.columns[*place].is_of(before, table));
         match (of_table.next(), of_table.next()) {
             (None, _) => Found::None,
             (Some(place), None) => Found::Column(place),
@@ -136,9 +172,22 @@ impl Names {
         }
     }
 
-    /// Returns whether a column belongs to a table of this name.
+    /// Returns whether a column belongs to a table of this name, in any database.
     pub(super) fn has_table(&self, table: &str) -> bool {
-        self.columns.iter().any(|column| column.table.as_deref() == Some(table))
+        self.columns.iter().any(|column| column.is_of(&[], table))
+    }
+
+    /// Returns the name of the table of a column of another relation if a table here has it, too. Tables of one name in two
+    /// databases differ.
+    pub(super) fn table_twice<'a>(&self, other: &'a Visible) -> Option<&'a str> {
+        let table = other.table.as_deref()?;
+        let is_same = |column: &Visible| {
+            column.table.as_deref() == Some(table)
+                && (column.database.is_none()
+                    || other.database.is_none()
+                    || column.database == other.database)
+        };
+        self.columns.iter().any(is_same).then_some(table)
     }
 
     /// Returns the error for a name that stands for no column.

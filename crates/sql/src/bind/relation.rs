@@ -159,6 +159,7 @@ impl Names {
             .zip(given.chain(std::iter::repeat(None)))
             .map(|(column, name)| Visible {
                 table: table.clone(),
+                database: None,
                 name: name.unwrap_or_else(|| Arc::clone(&column.name)),
             })
             .collect();

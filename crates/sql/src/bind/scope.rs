@@ -13,7 +13,7 @@ use super::aggregate::Groups;
 use super::attached::Attached;
 use super::names::{Found, Names, ambiguous, unknown_column};
 use super::over::Overs;
-use crate::catalog::CATALOG;
+use crate::text::hints::is_mark;
 
 /// First index of columns whose place is not known yet. No relation has as many columns.
 ///
@@ -48,6 +48,9 @@ impl Base {
         (base..end).contains(&place).then(|| place - base)
     }
 }
+
+/// Greatest number of parts before the name of a column: its catalog, its database and its table.
+const QUALIFIER_PARTS_MAX: usize = 3;
 
 /// Returns whether an expression reads columns of the query around its own.
 pub(super) fn reads_outer(value: &Typed) -> bool {
@@ -130,6 +133,10 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// [`Code::UnknownColumn`], [`Code::UnknownTable`], and [`Code::Invalid`] for a name that several columns have.
     pub(super) fn meaning(&self, parts: &'a [Ident]) -> Result<Meaning<'a>> {
+        if parts.last().is_some_and(|part| is_mark(&part.value)) {
+            let message = "a hint stands behind a table of FROM or INSERT INTO, and not behind a column";
+            return Err(SqlError::new(Code::Invalid, message));
+        }
         if let ([_], Some(result)) = (parts, self.result(parts)) {
             return Ok(result);
         }
@@ -204,15 +211,11 @@ impl<'a> Scope<'a> {
         };
         let column =
             |place: usize| Typed::column(place, columns[place].of.clone(), columns[place].is_nullable);
-        for length in (1..parts.len().min(CATALOG.len() + 2)).rev() {
+        for length in (1..parts.len().min(QUALIFIER_PARTS_MAX + 1)).rev() {
             let (qualifier, rest) = parts.split_at(length);
             let [before @ .., table] = qualifier else { continue };
             let [name, fields @ ..] = rest else { continue };
-            let known = &CATALOG[CATALOG.len() - before.len()..];
-            if !before.iter().map(|part| part.value.as_str()).eq(known.iter().copied()) {
-                continue;
-            }
-            match names.find_in(&table.value, &name.value) {
+            match names.find_in(before, &table.value, &name.value) {
                 Found::None => {}
                 Found::Column(place) => return Ok(Some((column(place), fields))),
                 Found::Common(_) | Found::Several => return Err(ambiguous(&name.value)),

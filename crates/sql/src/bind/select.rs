@@ -9,8 +9,8 @@
 //! occur again get a number: `a`, `a0`, `a1`.
 
 use sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, Ident, ObjectName, ObjectNamePart, OrderBy, Select, SelectFlavor,
-    SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
+    BinaryOperator, Distinct, Expr, Ident, OrderBy, Select, SelectFlavor, SelectItem,
+    SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
 use thalweg_sql_exec::plan::{Column, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
@@ -20,7 +20,8 @@ use super::Planner;
 use super::aggregate::{has_keys, keys_of};
 use super::attached::Attached;
 use super::expression::flatten;
-use super::names::{Names, NamesOnce, Starred};
+use super::from::idents_of;
+use super::names::{Names, NamesOnce, Starred, Visible};
 use super::order::Order;
 use super::over::Overs;
 use super::relation::{Condition, Queried, Relation, Source};
@@ -31,8 +32,6 @@ use super::syntax::{
     check_name, has_aggregate, is_proctime, not_supported, place, place_of_expression, refuse_any,
     without_brackets,
 };
-use crate::catalog::CATALOG;
-use crate::text::dialect::last_name;
 use crate::text::script::NESTING_MAX;
 
 /// Greatest number of result columns of a SELECT, and of columns of a table.
@@ -343,14 +342,21 @@ impl Planner<'_> {
                     let at = place(table);
                     check_star(options, at)?;
                     let input = scope.groups.map_or(scope, |groups| groups.input);
-                    let is_known = is_of_catalog(table);
-                    let table = last_name(table).map_or("", |name| name.value.as_str());
-                    if !is_known || !input.names.has_table(table) {
+                    let parts = idents_of(table)?;
+                    let [before @ .., table] = &parts[..] else { continue };
+                    let is_it = |column: &Visible| column.is_of(before, &table.value);
+                    let mut found = input.names.columns.iter().filter(|column| is_it(column));
+                    let Some(first) = found.next() else {
                         let message = "no table has the name before `.*`";
                         return Err(SqlError::new(Code::UnknownTable, message).at(at));
+                    };
+                    if found.any(|column| column.database.is_some() && !column.has_table_of(first)) {
+                        let message = format!("two tables are called `{}`", table.value);
+                        let error = SqlError::new(Code::Invalid, message).at(at);
+                        return Err(error.help("write its database before it"));
                     }
                     for (column, visible) in input.names.columns.iter().enumerate() {
-                        if visible.table.as_deref() == Some(table) {
+                        if is_it(visible) {
                             outputs.push(self.star_column(
                                 &input.column(column),
                                 &visible.name,
@@ -444,14 +450,6 @@ fn expression_of(item: &SelectItem) -> Option<&Expr> {
 
 fn first_place(select: &Select) -> Option<Place> {
     select.projection.iter().filter_map(expression_of).find_map(place_of_expression)
-}
-
-/// Returns whether the parts before the last one of the name of a table are those of the catalog.
-fn is_of_catalog(ObjectName(parts): &ObjectName) -> bool {
-    let before = &parts[..parts.len().saturating_sub(1)];
-    let known = CATALOG.get(CATALOG.len().wrapping_sub(before.len())..).unwrap_or_default();
-    let name = |part: &ObjectNamePart| part.as_ident().map_or(String::new(), |ident| ident.value.clone());
-    before.len() <= CATALOG.len() && before.iter().map(name).eq(known.iter().copied())
 }
 
 fn too_many_results() -> SqlError {

@@ -14,15 +14,15 @@ use super::typing::Typing;
 use super::{Binder, Planner};
 use crate::text::ddl::{ColumnKind, CreateTable};
 
-/// Returns the table that CREATE TABLE declares.
+/// Returns the table that CREATE TABLE declares; `name` is its full name in the catalog.
 ///
 /// # Errors
 /// [`SqlError`] if a column, the watermark or a key is wrong.
-pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlError> {
+pub fn declare(binder: &Binder<'_>, create: &CreateTable, name: &str) -> Result<Table, SqlError> {
     if create.columns.len() > RESULTS_MAX {
         let message = format!(
             "`{}` has {} columns, and tables have at most {}",
-            create.name.name,
+            name,
             create.columns.len(),
             RESULTS_MAX
         );
@@ -46,13 +46,13 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlEr
                 let key = key.clone().unwrap_or_else(|| column.name.clone());
                 Some(made(of, true, TableColumnKind::Metadata { key, is_virtual: *is_virtual }))
             }
-            ColumnKind::Computed(_) => None,
+            ColumnKind::Computed { .. } => None,
         });
     }
     let seen: Vec<TableColumn> = columns.iter().flatten().cloned().collect();
     let places: Vec<usize> = (0..columns.len()).filter(|place| columns[*place].is_some()).collect();
     for (place, column) in create.columns.iter().enumerate() {
-        let ColumnKind::Computed(expression) = &column.kind else { continue };
+        let ColumnKind::Computed { expression, .. } = &column.kind else { continue };
         let (of, is_nullable, kind) = if is_proctime(expression) {
             (SqlType::TimestampLtz(3), false, TableColumnKind::Proctime)
         } else {
@@ -118,7 +118,7 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlEr
         partitioned_by.push(find(&columns, name, *place)?);
     }
     Ok(Table {
-        name: create.name.name.clone(),
+        name: name.to_owned(),
         columns,
         rowtime,
         primary_key,

@@ -113,7 +113,7 @@ impl Planner<'_> {
             return Err(error.help("name that of the table by AS"));
         }
         for name in own {
-            visible.push(Visible { table: table.clone(), name: Arc::from(name) });
+            visible.push(Visible { table: table.clone(), database: None, name: Arc::from(name) });
         }
         let star = of_input.star.into_iter().chain((first..first + 3).map(Starred::Column)).collect();
         Ok(Relation::of_plan(plan, Names::with_common(visible, of_input.common, star, of_input.leading)))
@@ -282,8 +282,8 @@ fn descriptor(argument: Option<&Expr>, names: &Names) -> Result<usize> {
 fn column_of(column: &Expr, names: &Names) -> Result<usize> {
     let (name, found) = match column {
         Expr::Identifier(name) => (name, names.find(&name.value)),
-        Expr::CompoundIdentifier(parts) if let [.., table, name] = &parts[..] => {
-            (name, names.find_in(&table.value, &name.value))
+        Expr::CompoundIdentifier(parts) if let [before @ .., table, name] = &parts[..] => {
+            (name, names.find_in(before, &table.value, &name.value))
         }
         _ => return Err(SqlError::new(Code::Syntax, format!("{column} is no column")).at(place(column))),
     };

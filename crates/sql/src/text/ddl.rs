@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart};
+use sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart, Query};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token};
@@ -13,7 +13,10 @@ use thalweg_sql_functions::types::{DECIMAL_PRECISION_MAX, LENGTH_MAX, SqlType};
 use thalweg_sql_tables::error::Place;
 use thalweg_sql_tables::table::OptionValue;
 
+use super::hints::{is_mark, options_of};
+use super::like::{Like, like};
 use super::reserved::check_name;
+use super::tokens::written;
 
 /// Declaration of a table by CREATE TABLE.
 #[derive(Clone, Debug)]
@@ -28,6 +31,10 @@ pub struct CreateTable {
     pub watermark: Option<WatermarkDefinition>,
     /// Names of the columns of the table's primary key, each with its place in the text.
     pub primary_key: Vec<(String, Place)>,
+    /// Name that CONSTRAINT gives to the primary key.
+    pub key_name: Option<String>,
+    /// Comment of the table, if CREATE TABLE gives one.
+    pub comment: Option<String>,
     /// Names of the columns by which the table is partitioned (PARTITIONED BY), each with its place in the
     /// text.
     pub partitioned_by: Vec<(String, Place)>,
@@ -35,13 +42,18 @@ pub struct CreateTable {
     pub options: BTreeMap<String, OptionValue>,
     /// Line and column of the WITH clause, or of the table's name if there is none.
     pub options_place: Place,
+    /// The table whose declaration is taken over (LIKE).
+    pub like: Option<Like>,
+    /// Columns in the brackets that have names and no types: the order of the query's columns.
+    pub order: Vec<(String, Place)>,
+    /// The query whose rows the new table gets (AS).
+    pub query: Option<Box<Query>>,
 }
 
-/// Name of a table or view and its place in the text. Parts are separated by periods. There is one catalog
-/// and one database, and all parts but the last must name these.
+/// Name of a table, view or database and its place in the text. Parts are separated by periods.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Name {
-    /// Last part of the name, which is that of the table or view itself.
+    /// Last part of the name, which is that of the table, view or database itself.
     pub name: String,
     /// Parts of the name before the last: the catalog and the database, if they are given.
     pub before: Vec<String>,
@@ -58,6 +70,8 @@ pub struct ColumnDefinition {
     pub place: Place,
     /// Origin of the column's values: a field of the record, an expression, or metadata.
     pub kind: ColumnKind,
+    /// Comment of the column, if there is one.
+    pub comment: Option<String>,
 }
 
 /// Origin of the values of a declared column.
@@ -71,7 +85,12 @@ pub enum ColumnKind {
         is_nullable: bool,
     },
     /// The column is an expression over other columns: `cost AS price * quantity`.
-    Computed(Box<Expr>),
+    Computed {
+        /// The expression, from which a plan is made.
+        expression: Box<Expr>,
+        /// The expression as the text has it.
+        text: String,
+    },
     /// The column is metadata of a record, which the connector gives:
     /// `ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL`.
     Metadata {
@@ -93,6 +112,8 @@ pub struct WatermarkDefinition {
     pub place: Place,
     /// Watermark expression of the clause; later records have event times above its value.
     pub expression: Expr,
+    /// Watermark expression as the text has it.
+    pub text: String,
 }
 
 /// Parses the rest of a table's declaration, after the words `CREATE [TEMPORARY] TABLE`.
@@ -106,9 +127,15 @@ pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserErr
         columns: Vec::new(),
         watermark: None,
         primary_key: Vec::new(),
+        key_name: None,
+        comment: None,
         partitioned_by: Vec::new(),
         options: BTreeMap::new(),
+        like: None,
+        order: Vec::new(),
+        query: None,
     };
+    let begin = parser.peek_token_ref().span;
     if parser.consume_token(&Token::LParen) {
         loop {
             element(parser, &mut table)?;
@@ -121,21 +148,28 @@ pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserErr
     loop {
         let token = parser.peek_token_ref().clone();
         if parser.parse_keyword(Keyword::COMMENT) {
-            parser.parse_literal_string()?;
+            table.comment = Some(parser.parse_literal_string()?);
         } else if parser.parse_keywords(&[Keyword::PARTITIONED, Keyword::BY]) {
             table.partitioned_by = column_list(parser)?;
         } else if parser.parse_keyword(Keyword::WITH) {
             table.options_place = place_of(&token.span);
             table.options = options(parser)?;
-        } else if parser.peek_keyword(Keyword::AS) || parser.peek_keyword(Keyword::LIKE) {
-            let message =
-                format!("CREATE TABLE .. {} is not supported: declare columns and WITH", token.token);
-            return Err(at(&token.span, message));
+        } else if parser.parse_keyword(Keyword::LIKE) {
+            table.like = Some(like(parser)?);
+            break;
+        } else if parser.parse_keyword(Keyword::AS) {
+            table.query = Some(parser.parse_query()?);
+            break;
         } else {
             break;
         }
     }
-    Ok(table)
+    match table.order.first() {
+        Some((name, _)) if table.query.is_none() || !table.columns.is_empty() => {
+            Err(at(&begin, format!("the column `{name}` has no type")))
+        }
+        _ => Ok(table),
+    }
 }
 
 /// Parses one element of a table's declaration: a column, a key or a watermark.
@@ -146,17 +180,19 @@ fn element(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserErr
         parser.next_token();
         let column = parser.parse_identifier()?;
         parser.expect_keyword(Keyword::AS)?;
+        let from = parser.index();
         let expression = parser.parse_expr()?;
+        let text = written(parser, from);
         if table.watermark.is_some() {
             return Err(at(&first.span, "a table has one watermark, and this is a second".to_owned()));
         }
         let place = place_of(&column.span);
-        table.watermark = Some(WatermarkDefinition { column: column.value, place, expression });
+        table.watermark = Some(WatermarkDefinition { column: column.value, place, expression, text });
         return Ok(());
     }
     let is_constraint = parser.parse_keyword(Keyword::CONSTRAINT);
     if is_constraint {
-        parser.parse_identifier()?;
+        table.key_name = Some(parser.parse_identifier()?.value);
     }
     if is_constraint || (word_is(&first.token, "PRIMARY") && keyword_at(parser, 1, Keyword::KEY)) {
         parser.expect_keywords(&[Keyword::PRIMARY, Keyword::KEY])?;
@@ -197,13 +233,21 @@ fn column(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserErro
     let name = parser.parse_identifier()?;
     check(&name)?;
     let place = place_of(&name.span);
-    if table.columns.iter().any(|column| column.name == name.value) {
+    let is_named = table.order.iter().any(|(known, _)| *known == name.value);
+    if is_named || table.columns.iter().any(|column| column.name == name.value) {
         return Err(at(&name.span, format!("there are two columns `{}`", name.value)));
     }
+    if matches!(parser.peek_token_ref().token, Token::Comma | Token::RParen) {
+        table.order.push((name.value, place));
+        return Ok(());
+    }
     if parser.parse_keyword(Keyword::AS) {
-        let kind = ColumnKind::Computed(Box::new(parser.parse_expr()?));
-        table.columns.push(ColumnDefinition { name: name.value, place, kind });
-        return comment(parser);
+        let from = parser.index();
+        let expression = Box::new(parser.parse_expr()?);
+        let kind = ColumnKind::Computed { expression, text: written(parser, from) };
+        let comment = comment(parser)?;
+        table.columns.push(ColumnDefinition { name: name.value, place, kind, comment });
+        return Ok(());
     }
     let of = data_type(parser)?;
     let mut is_nullable = true;
@@ -236,15 +280,14 @@ fn column(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserErro
         // A column of the primary key cannot be NULL.
         None => ColumnKind::Physical { of, is_nullable: is_nullable && !is_key },
     };
-    table.columns.push(ColumnDefinition { name: name.value, place, kind });
-    comment(parser)
+    let comment = comment(parser)?;
+    table.columns.push(ColumnDefinition { name: name.value, place, kind, comment });
+    Ok(())
 }
 
-fn comment(parser: &mut Parser) -> Result<(), ParserError> {
-    if parser.parse_keyword(Keyword::COMMENT) {
-        parser.parse_literal_string()?;
-    }
-    Ok(())
+/// Parses `COMMENT 'text'` if it stands here.
+pub(super) fn comment(parser: &mut Parser) -> Result<Option<String>, ParserError> {
+    parser.parse_keyword(Keyword::COMMENT).then(|| parser.parse_literal_string()).transpose()
 }
 
 fn column_list(parser: &mut Parser) -> Result<Vec<(String, Place)>, ParserError> {
@@ -255,7 +298,7 @@ fn column_list(parser: &mut Parser) -> Result<Vec<(String, Place)>, ParserError>
 }
 
 /// Parses the options of a table: `('key' = 'value', ..)`.
-fn options(parser: &mut Parser) -> Result<BTreeMap<String, OptionValue>, ParserError> {
+pub(super) fn options(parser: &mut Parser) -> Result<BTreeMap<String, OptionValue>, ParserError> {
     let mut options = BTreeMap::new();
     parser.expect_token(&Token::LParen)?;
     loop {
@@ -278,6 +321,15 @@ fn options(parser: &mut Parser) -> Result<BTreeMap<String, OptionValue>, ParserE
 /// Parses a table name of one or several parts.
 pub(super) fn name(parser: &mut Parser) -> Result<Name, ParserError> {
     let span = parser.peek_token_ref().span;
+    match hinted_name(parser)? {
+        (name, options) if options.is_empty() => Ok(name),
+        _ => Err(at(&span, "a hint stands behind a table of FROM or INSERT INTO".to_owned())),
+    }
+}
+
+/// Parses a table name of one or several parts, and the options of a hint behind it.
+pub(super) fn hinted_name(parser: &mut Parser) -> Result<(Name, BTreeMap<String, OptionValue>), ParserError> {
+    let span = parser.peek_token_ref().span;
     let ObjectName(parts) = parser.parse_object_name(false)?;
     let mut before: Vec<String> = parts
         .into_iter()
@@ -286,10 +338,13 @@ pub(super) fn name(parser: &mut Parser) -> Result<Name, ParserError> {
             ObjectNamePart::Function(_) => None,
         })
         .collect();
+    let hint = before.pop_if(|part| is_mark(part));
     let Some(name) = before.pop() else {
         return Err(at(&span, "a name is missing".to_owned()));
     };
-    Ok(Name { name, before, place: place_of(&span) })
+    let place = place_of(&span);
+    let options = hint.map(|hint| options_of(&hint, place)).unwrap_or_default();
+    Ok((Name { name, before, place }, options))
 }
 
 /// Parses an SQL type in Flink's notation.

@@ -7,7 +7,7 @@
 //! Sources: Flink's documentation, "SQL" (statements); the rule that text behind `--` and between `/*` and `*/` is a
 //! comment.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use sqlparser::ast::{Ident, Query};
 use sqlparser::keywords::Keyword;
@@ -15,11 +15,13 @@ use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
+use thalweg_sql_tables::table::OptionValue;
 
 use super::bounds;
 use super::ddl::{self, CreateTable, Name, place_of};
 use super::dialect::FlinkDialect;
-use super::tokens::tokens;
+use super::show::{self, Listing};
+use super::tokens::{tokens, written};
 
 /// Greatest length of a text of SQL statements, in bytes.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
@@ -58,7 +60,7 @@ pub enum Statement {
     },
     /// The statement `CREATE TABLE`.
     CreateTable(Box<CreateTable>),
-    /// The statement `CREATE VIEW name [(columns)] AS query`.
+    /// The statement `CREATE VIEW name [(columns)] [COMMENT 'text'] AS query`.
     CreateView {
         /// Name of the view that is created.
         name: Name,
@@ -66,8 +68,12 @@ pub enum Statement {
         if_not_exists: bool,
         /// Names of the view's columns, if the statement gives them; otherwise empty.
         columns: Vec<String>,
+        /// Comment of the view, if the statement gives one.
+        comment: Option<String>,
         /// Query for which the view stands.
         query: Box<Query>,
+        /// The query as the text has it.
+        text: String,
     },
     /// The statement `DROP TABLE` or `DROP VIEW`.
     Drop {
@@ -84,8 +90,43 @@ pub enum Statement {
     Query(Box<Query>),
     /// The statement `EXPLAIN` of a query or of inserts.
     Explain(Box<Statement>),
-    /// The statements `SHOW TABLES` and `SHOW VIEWS`.
-    ShowTables,
+    /// A statement that lists names, such as `SHOW TABLES`.
+    Show(Listing),
+    /// The statement `SHOW CREATE TABLE` or `SHOW CREATE VIEW`.
+    ShowCreate {
+        /// Name of the table or view.
+        name: Name,
+        /// True for `SHOW CREATE VIEW`.
+        is_view: bool,
+    },
+    /// The statement `SHOW CURRENT CATALOG` or `SHOW CURRENT DATABASE`.
+    ShowCurrent {
+        /// True for `SHOW CURRENT CATALOG`.
+        is_catalog: bool,
+    },
+    /// The statement `USE database` or `USE CATALOG catalog`.
+    Use {
+        /// Name of the database or catalog.
+        name: Name,
+        /// True for `USE CATALOG`.
+        is_catalog: bool,
+    },
+    /// The statement `CREATE DATABASE`.
+    CreateDatabase {
+        /// Name of the new database.
+        name: Name,
+        /// True if the statement says IF NOT EXISTS, so that the database may already exist.
+        if_not_exists: bool,
+    },
+    /// The statement `DROP DATABASE`.
+    DropDatabase {
+        /// Name of the database that is dropped.
+        name: Name,
+        /// True if the statement says IF EXISTS, so that the database need not exist.
+        if_exists: bool,
+        /// True for CASCADE, which also drops the tables and views of the database.
+        is_cascade: bool,
+    },
     /// The statement `DESCRIBE name`.
     Describe(Name),
 }
@@ -95,6 +136,8 @@ pub enum Statement {
 pub struct Insert {
     /// Table that receives the rows of the INSERT.
     pub table: Name,
+    /// Options of the table that a hint gives for this INSERT.
+    pub options: BTreeMap<String, OptionValue>,
     /// Column names that the INSERT gives; empty for all columns of the table.
     pub columns: Vec<(String, Place)>,
     /// Query whose rows the INSERT writes.
@@ -108,6 +151,23 @@ pub struct Insert {
 /// # Errors
 /// [`Code::Syntax`] where the text is not valid SQL, and [`Code::Unsupported`] at unsupported statements.
 pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
+    parse_each(text)?.into_iter().map(|parsed| parsed.map_err(|faulty| faulty.error)).collect()
+}
+
+/// A statement that cannot be read.
+#[derive(Clone, Debug)]
+pub struct Faulty {
+    /// The first fault of the statement.
+    pub error: SqlError,
+    /// Name of the table or view that the statement would declare.
+    pub declares: Option<Name>,
+}
+
+/// Parses all SQL statements of a text, each by itself: after a faulty one, reading goes on behind its semicolon.
+///
+/// # Errors
+/// [`Code::Syntax`] and [`Code::Unsupported`] if the text cannot be split into statements.
+pub fn parse_each(text: &str) -> Result<Vec<Result<Placed, Faulty>>, SqlError> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!("the text has {} bytes, and at most {TEXT_BYTES_MAX} are read", text.len());
         return Err(SqlError::new(Code::Syntax, message));
@@ -131,11 +191,25 @@ pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
                     format!("the statement has {count} words, and at most {STATEMENT_TOKENS_MAX} are read");
                 return Err(SqlError::new(Code::Syntax, message).at(place));
             }
-            statements.push(Placed { statement: read(&rest[..end], place)?, place });
+            let read = read(&rest[..end], place).map(|statement| Placed { statement, place });
+            statements.push(read.map_err(|error| Faulty { error, declares: declared(&rest[..end]) }));
         }
         rest = rest.get(end + 1..).unwrap_or_default();
     }
     Ok(statements)
+}
+
+/// Returns the name of the table or view that a statement declares, if it begins as such a statement does.
+fn declared(tokens: &[TokenWithSpan]) -> Option<Name> {
+    let mut parser = Parser::new(&FlinkDialect).with_tokens_with_locations(tokens.to_vec());
+    if !parser.parse_keyword(Keyword::CREATE) {
+        return None;
+    }
+    let _ = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
+    let _ = parser.parse_keyword(Keyword::TEMPORARY);
+    parser.parse_one_of_keywords(&[Keyword::TABLE, Keyword::VIEW])?;
+    let _ = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    ddl::name(&mut parser).ok()
 }
 
 fn is_end(token: &TokenWithSpan) -> bool {
@@ -221,7 +295,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
             let name = first.map(|token| token.token.to_string()).unwrap_or_default();
             let known = [
                 "SELECT", "INSERT", "CREATE", "SET", "RESET", "EXPLAIN", "EXECUTE", "DROP", "SHOW",
-                "DESCRIBE", "WITH", "VALUES",
+                "DESCRIBE", "WITH", "VALUES", "USE",
             ];
             let error = match nearest(&name, known) {
                 Some(near) if !name.eq_ignore_ascii_case(near) => {
@@ -229,7 +303,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
                         .help(format!("did you mean {near}?"))
                 }
                 _ => SqlError::new(Code::Unsupported, format!("there are no statements {name}"))
-                    .help("a file has SET, CREATE TABLE, CREATE VIEW, INSERT INTO, EXECUTE STATEMENT SET, EXPLAIN and queries"),
+                    .help("a file has SET, CREATE, DROP, USE, SHOW, DESCRIBE, INSERT INTO, EXECUTE STATEMENT SET, EXPLAIN and queries"),
             };
             Err(error.at(place))
         }
@@ -336,17 +410,14 @@ fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
                 Some(explained @ (Statement::Query(_) | Statement::Insert(_))) => {
                     Statement::Explain(Box::new(explained))
                 }
+                Some(Statement::CreateTable(table)) if table.query.is_some() => {
+                    Statement::Explain(Box::new(Statement::CreateTable(table)))
+                }
                 _ => return parser.expected("a query, INSERT or STATEMENT SET behind EXPLAIN", token),
             }
         }
-        "SHOW" => {
-            parser.next_token();
-            let token = parser.next_token();
-            match word(&token.token).as_deref() {
-                Some("TABLES" | "VIEWS") => Statement::ShowTables,
-                _ => return parser.expected("TABLES or VIEWS behind SHOW", token),
-            }
-        }
+        "SHOW" => show::show(parser)?,
+        "USE" => show::use_statement(parser)?,
         "DESCRIBE" | "DESC" => {
             parser.next_token();
             let _ = parser.parse_keyword(Keyword::TABLE);
@@ -359,12 +430,21 @@ fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
 fn create(parser: &mut Parser) -> Result<Statement, ParserError> {
     parser.expect_keyword(Keyword::CREATE)?;
     if parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]) {
-        let token = parser.peek_token_ref().clone();
-        return parser.expected("TABLE or VIEW: nothing is replaced", token);
+        let message = "CREATE OR REPLACE is not supported: DROP what is to be replaced, then CREATE it";
+        return Err(ddl::at(&parser.peek_token_ref().span, message.to_owned()));
     }
-    let _ = parser.parse_keyword(Keyword::TEMPORARY);
+    if parser.parse_keyword(Keyword::DATABASE) {
+        return show::create_database(parser);
+    }
+    let is_temporary = parser.parse_keyword(Keyword::TEMPORARY);
+    let span = parser.peek_token_ref().span;
     if parser.parse_keyword(Keyword::TABLE) {
-        return Ok(Statement::CreateTable(Box::new(ddl::create_table(parser)?)));
+        let table = ddl::create_table(parser)?;
+        if is_temporary && table.query.is_some() {
+            let message = "a TEMPORARY table does not take a query: write CREATE TABLE .. AS";
+            return Err(ddl::at(&span, message.to_owned()));
+        }
+        return Ok(Statement::CreateTable(Box::new(table)));
     }
     if !parser.parse_keyword(Keyword::VIEW) {
         let token = parser.peek_token_ref().clone();
@@ -380,23 +460,24 @@ fn create(parser: &mut Parser) -> Result<Statement, ParserError> {
             if !names.insert(value.clone()) {
                 return Err(ddl::at(&span, format!("there are two columns `{value}`")));
             }
-            if parser.parse_keyword(Keyword::COMMENT) {
-                parser.parse_literal_string()?;
-            }
+            ddl::comment(parser)?;
             Ok(value)
         };
         columns = parser.parse_comma_separated(column)?;
         parser.expect_token(&Token::RParen)?;
     }
-    if parser.parse_keyword(Keyword::COMMENT) {
-        parser.parse_literal_string()?;
-    }
+    let comment = ddl::comment(parser)?;
     parser.expect_keyword(Keyword::AS)?;
-    Ok(Statement::CreateView { name, if_not_exists, columns, query: parser.parse_query()? })
+    let from = parser.index();
+    let query = parser.parse_query()?;
+    Ok(Statement::CreateView { name, if_not_exists, columns, comment, query, text: written(parser, from) })
 }
 
 fn drop_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     parser.expect_keyword(Keyword::DROP)?;
+    if parser.parse_keyword(Keyword::DATABASE) {
+        return show::drop_database(parser);
+    }
     let _ = parser.parse_keyword(Keyword::TEMPORARY);
     let is_view = parser.expect_one_of_keywords(&[Keyword::TABLE, Keyword::VIEW])? == Keyword::VIEW;
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
@@ -412,7 +493,7 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
     }
     parser.expect_keyword(Keyword::INTO)?;
     let _ = parser.parse_keyword(Keyword::TABLE);
-    let table = ddl::name(parser)?;
+    let (table, options) = ddl::hinted_name(parser)?;
     if parser.peek_keyword(Keyword::PARTITION) {
         let token = parser.peek_token_ref().clone();
         return parser.expected("a query: partitions follow from the columns of PARTITIONED BY", token);
@@ -426,7 +507,7 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
         columns = idents.into_iter().map(|ident| (ident.value, place_of(&ident.span))).collect();
         parser.expect_token(&Token::RParen)?;
     }
-    Ok(Insert { table, columns, query: parser.parse_query()?, place })
+    Ok(Insert { table, options, columns, query: parser.parse_query()?, place })
 }
 
 /// Parses the rest of a statement set after its first word `first`, which is EXECUTE, BEGIN or STATEMENT.

@@ -1,5 +1,5 @@
 //! Tokens of a text of SQL: words, numbers, string literals and signs. Text that Flink's lexer refuses is
-//! refused here.
+//! refused here. Tokens also become text again, for statements that show declarations.
 //!
 //! String literals on consecutive lines are one literal: `'a'` and below it `'b'` are `'ab'`. Texts in other notations
 //! (`E'..'`, `U&'..' UESCAPE '!'`, `_UTF8'..'`) become plain ones.
@@ -7,16 +7,21 @@
 //! Sources: Flink's documentation, "SQL" (comments, identifiers); Calcite's `Parser.jj` for continued literals and
 //! for signs.
 
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace, Word};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::ddl::place_of;
 use super::dialect::FlinkDialect;
+use super::hints;
 use super::literals::{self, ESCAPE};
+use super::reserved::is_reserved;
 use super::script::{is_blank, word};
+use crate::catalog::quoted;
 
-/// Returns the tokens of an SQL text without the blanks between them, of which there may be millions. Hints,
-/// which are comments, stay.
+/// Returns the tokens of an SQL text without the blanks between them, of which there may be millions. Hints, which are
+/// comments, stay behind SELECT, and are parts of names behind tables ([`hints`]).
 ///
 /// # Errors
 /// [`Code::Syntax`] for invalid tokens, [`Code::Unsupported`] for unsupported hints and forms of text.
@@ -97,23 +102,23 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                     SqlError::new(Code::Unsupported, "MATCH_RECOGNIZE, patterns of rows, is not supported");
                 return Err(error.at(place_of(&token.span)));
             }
-            // The hint STATE_TTL is accepted and ignored: the setting for the time to live applies, and
-            // ignoring the hint changes no row. Other hints are refused, because ignoring them could change
-            // the result.
             Token::Whitespace(Whitespace::MultiLineComment(comment)) if comment.starts_with('+') => {
-                let is_behind_select = split
-                    .last()
-                    .is_some_and(|before: &TokenWithSpan| word(&before.token).as_deref() == Some("SELECT"));
-                if !is_behind_select || !is_state_ttl(&comment[1..]) {
-                    let error = SqlError::new(
-                        Code::Unsupported,
-                        "there are no hints but STATE_TTL(..) behind SELECT",
-                    );
-                    return Err(error
-                        .at(place_of(&token.span))
-                        .help("write options into WITH of CREATE TABLE"));
+                let (hint, place) = (&comment[1..], place_of(&token.span));
+                let before = split.last().and_then(|before| word(&before.token));
+                if before.as_deref() == Some("SELECT") {
+                    hints::check_of_select(hint, place)?;
+                    split.push(token);
+                } else if hints::ends_with_table(&split) {
+                    let part = hints::part_of_name(hint, place)?;
+                    let part = Word { value: part, quote_style: Some('`'), keyword: Keyword::NoKeyword };
+                    split.push(TokenWithSpan { token: Token::Period, span: token.span });
+                    split.push(TokenWithSpan { token: Token::Word(part), span: token.span });
+                } else {
+                    let message = "a hint stands behind SELECT, or behind the name of a table";
+                    return Err(SqlError::new(Code::Unsupported, message)
+                        .at(place)
+                        .help("write t /*+ OPTIONS('key' = 'value') */"));
                 }
-                split.push(token);
             }
             Token::Whitespace(_) => {}
             Token::Ampersand
@@ -177,20 +182,60 @@ fn with_code_points(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, Sq
     Ok(made)
 }
 
+/// Returns the tokens that a parser has read since its index was `from`, as text on one line, without comments.
+pub(super) fn written(parser: &Parser<'_>, from: usize) -> String {
+    let tokens: Vec<&TokenWithSpan> = (from..parser.index()).map(|index| parser.token_at(index)).collect();
+    text_of(&tokens, &[])
+}
+
+/// Returns an expression with the given names in backticks where they stand for columns.
+///
+/// # Errors
+/// As for any text of SQL.
+pub fn with_quoted_names(expression: &str, names: &[&str]) -> Result<String, SqlError> {
+    let tokens = tokens(expression)?;
+    Ok(text_of(&tokens.iter().collect::<Vec<_>>(), names))
+}
+
+/// Returns tokens as text, in which `names` are in backticks unless they are names of functions or reserved words. Blanks
+/// stand where the tokens had any.
+fn text_of(tokens: &[&TokenWithSpan], names: &[&str]) -> String {
+    let mut text = String::new();
+    let shown: Vec<&&TokenWithSpan> =
+        tokens.iter().filter(|token| !is_blank(&token.token) && token.token != Token::EOF).collect();
+    for (place, token) in shown.iter().enumerate() {
+        let is_hint =
+            |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if hints::is_mark(&word.value));
+        if let Token::Word(word) = &token.token
+            && is_hint(token)
+        {
+            text += &hints::text_of_hint(&word.value);
+            continue;
+        }
+        if token.token == Token::Period && shown.get(place + 1).is_some_and(|next| is_hint(next)) {
+            continue;
+        }
+        let before = place.checked_sub(1).and_then(|before| shown.get(before));
+        if before.is_some_and(|before| before.span.end != token.span.start) {
+            text.push(' ');
+        }
+        let is_call = shown.get(place + 1).is_some_and(|next| next.token == Token::LParen);
+        match &token.token {
+            Token::SingleQuotedString(literal) => text += &format!("'{}'", literal.replace('\'', "''")),
+            Token::Word(word) if word.quote_style.is_some() => text += &quoted(&word.value),
+            Token::Word(word)
+                if !is_call && names.contains(&word.value.as_str()) && !is_reserved(&word.value) =>
+            {
+                text += &quoted(&word.value);
+            }
+            other => text += &other.to_string(),
+        }
+    }
+    text
+}
+
 /// Returns whether a word directly before a string literal tells its notation: `e` for escapes, or a
 /// character set.
 fn is_form(word: &str) -> bool {
     word.eq_ignore_ascii_case("e") || word.starts_with('_')
-}
-
-/// Returns whether the text of a hint is `STATE_TTL(..)` alone.
-fn is_state_ttl(hint: &str) -> bool {
-    let hint = hint.trim();
-    let Some((name, arguments)) = hint.split_once('(') else { return false };
-    let mut is_quoted = false;
-    let end = arguments.find(|character| {
-        is_quoted ^= character == '\'';
-        character == ')' && !is_quoted
-    });
-    name.trim_end().eq_ignore_ascii_case("STATE_TTL") && end.is_some_and(|end| end + 1 == arguments.len())
 }

@@ -516,8 +516,9 @@ no table is called `t` here
 --- query a table in front of a join of the list
 SELECT * FROM t, UNNEST(t.a) AS u (x) JOIN b ON b.k = u.x;
 
---- error UNKNOWN_TABLE
-no table is called `t` here
+--- changelog
++I,1,"p,q","[1, 2, 3]",2024-01-01 00:00:01.000,1,1,one
++I,1,"p,q","[1, 2, 3]",2024-01-01 00:00:01.000,2,2,two
 
 --- query outside of FROM
 SELECT UNNEST(a) FROM t;

@@ -45,11 +45,13 @@ fn planned(query: &str, state_ttl_ms: Option<i64>) -> Result<Plan, SqlError> {
         };
         match placed.statement {
             Statement::CreateTable(create) => {
-                let table = declare(&binder, &create).unwrap();
-                catalog.add(&create.name, Entry::Table(Arc::new(table)), false).unwrap();
+                let table = declare(&binder, &create, &create.name.name).unwrap();
+                catalog.add(&create.name, Entry::Table(Arc::new(table)), None, false).unwrap();
             }
-            Statement::CreateView { name, columns, query, .. } => {
-                catalog.add(&name, Entry::View(Arc::new(View { columns, query })), false).unwrap();
+            Statement::CreateView { name, columns, query, text, .. } => {
+                let database = catalog.current().to_owned();
+                let view = View { columns, query, text, comment: None, database };
+                catalog.add(&name, Entry::View(Arc::new(view)), None, false).unwrap();
             }
             Statement::Query(query) => return binder.query(&query),
             _ => {}

@@ -34,8 +34,8 @@ pub(in crate::bind) fn planned(query: &str, ttl_ms: Option<i64>) -> Result<Plan,
             answers: Answers::Changes,
             views: &Views::default(),
         };
-        let table = declare(&binder, create).unwrap();
-        catalog.add(&create.name, Entry::Table(Arc::new(table)), false).unwrap();
+        let table = declare(&binder, create, &create.name.name).unwrap();
+        catalog.add(&create.name, Entry::Table(Arc::new(table)), None, false).unwrap();
     }
     let statements = script::parse(query).unwrap();
     let [statement] = &statements[..] else { panic!("{query} is no single statement") };

@@ -22,7 +22,14 @@ fn check(text: &str, expected: &str) {
                     Statement::Insert(inserts) => format!("explain insert {}", inserts.len()),
                     _ => "explain".to_owned(),
                 },
-                Statement::ShowTables => "show".to_owned(),
+                Statement::Show(listing) => format!("show {:?}", listing.listed),
+                Statement::ShowCreate { name, is_view } => format!("show create {} {is_view}", name.name),
+                Statement::ShowCurrent { is_catalog } => format!("show current {is_catalog}"),
+                Statement::Use { name, is_catalog } => format!("use {} {is_catalog}", name.name),
+                Statement::CreateDatabase { name, .. } => format!("database {}", name.name),
+                Statement::DropDatabase { name, is_cascade, .. } => {
+                    format!("drop database {} {is_cascade}", name.name)
+                }
                 Statement::Describe(name) => format!("describe {}", name.name),
             };
             statements.iter().map(kind).collect::<Vec<_>>().join(" | ")
@@ -73,7 +80,15 @@ fn statements_are_told_apart() {
         "SELECT /*+ state_ttl ('t' = '1 d', 'u)' = '2 d') */ 1",
         "query SELECT /*+ state_ttl ('t' = '1 d', 'u)' = '2 d') */ 1",
     );
-    check("SHOW TABLES; DESCRIBE t; DESC u", "show | describe t | describe u");
+    check("SHOW TABLES; DESCRIBE t; DESC u", "show Tables | describe t | describe u");
+    check(
+        "SHOW VIEWS IN d NOT LIKE 'a%'; show create table d.t; SHOW CREATE VIEW v; SHOW CURRENT DATABASE",
+        "show Views | show create t false | show create v true | show current false",
+    );
+    check(
+        "USE d; USE CATALOG c; USE catalog; CREATE DATABASE IF NOT EXISTS d COMMENT 'c' WITH ('a' = 'b'); DROP DATABASE d",
+        "use d false | use c true | use catalog false | database d | drop database d false",
+    );
     check("SELECT ';' -- ;\n, `a;b` FROM t", "query SELECT ';', `a;b` FROM t");
 }
 
@@ -88,17 +103,22 @@ fn errors_have_places() {
     check("SELECT INTERVAL '5 minutes' MINUTE", "SYNTAX 1:17 '5 minutes' is no span of minute");
     check("SELECT INTERVAL 5 MINUTE", "SYNTAX 1:17 the span of an INTERVAL is quoted: write INTERVAL '5'");
     check(
-        "SELECT /*+ BROADCAST(t) */ a FROM t",
-        "UNSUPPORTED 1:8 there are no hints but STATE_TTL(..) behind SELECT",
+        "SELECT /*+ OPTIONS('a' = 'b') */ a FROM t",
+        "UNSUPPORTED 1:8 there is no hint OPTIONS behind SELECT",
     );
-    let hints = "UNSUPPORTED 1:8 there are no hints but STATE_TTL(..) behind SELECT";
-    check("SELECT /*+ STATE_TTL('t'='1d'), BROADCAST(u) */ a FROM t", hints);
-    check("SELECT /*+ STATE_TTL */ a FROM t", hints);
-    check("SELECT /*+ STATE_TTL('t)' */ a FROM t", hints);
     check(
-        "SELECT a FROM t /*+ STATE_TTL('t'='1d') */",
-        "UNSUPPORTED 1:17 there are no hints but STATE_TTL(..) behind SELECT",
+        "SELECT a FROM t /*+ LOOKUP('a' = 'b') */",
+        "UNSUPPORTED 1:17 there is no hint LOOKUP behind a table",
     );
+    check(
+        "SELECT a + /*+ OPTIONS('a' = 'b') */ b FROM t",
+        "UNSUPPORTED 1:12 a hint stands behind SELECT, or behind the name of a table",
+    );
+    check(
+        "SELECT /*+ STATE_TTL('t'='1d'), BROADCAST(u) */ a FROM t",
+        "query SELECT /*+ STATE_TTL('t'='1d'), BROADCAST(u) */ a FROM t",
+    );
+    check("SELECT /*+ STATE_TTL('t)' */ a FROM t", "SYNTAX 1:8 a comment that begins with + has hints");
     check("CREATE VIEW v (a, b, a) AS SELECT 1, 2, 3", "SYNTAX 1:22 there are two columns `a`");
     check(
         "INSERT OVERWRITE t SELECT 1",
@@ -150,7 +170,7 @@ fn tables_have_all_that_is_declared() {
         .iter()
         .map(|column| match &column.kind {
             ColumnKind::Physical { of, is_nullable } => format!("{} {of} {is_nullable}", column.name),
-            ColumnKind::Computed(expression) => format!("{} AS {expression}", column.name),
+            ColumnKind::Computed { expression, .. } => format!("{} AS {expression}", column.name),
             ColumnKind::Metadata { of, key, is_virtual } => {
                 format!("{} {of} {key:?} {is_virtual}", column.name)
             }
