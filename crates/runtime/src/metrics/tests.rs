@@ -84,6 +84,7 @@ fn an_interval_is_a_difference() {
     expected.at = later.at;
     expected.tasks[0].held_bytes = later.tasks[0].held_bytes;
     expected.tasks[0].pending = later.tasks[0].pending;
+    expected.tasks[0].operators[0].state_bytes = later.tasks[0].operators[0].state_bytes;
     expected.edges[0].counts.pending = later.edges[0].counts.pending;
     (expected.edges[0].chunks, expected.edges[0].chunk_bytes) = (3, 3 * 4_096);
     assert_eq!(later.since(&query(1)), expected);

@@ -8,10 +8,13 @@ use std::time::Duration;
 
 use thalweg_model::net::Net;
 use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::types::SqlType;
 
 use super::bed::{Folder, batch, drain, rows_of, sources, table, write};
 use super::net::RealNet;
 use super::*;
+use crate::table::Rowtime;
 
 /// Returns the error of a table with these options in WITH, or an empty text if the table is valid.
 fn wrong(options: &str) -> String {
@@ -43,20 +46,21 @@ fn options_for_watermarks_are_checked() {
 /// The option of a table has precedence over the setting, 0 means none, and a table without event time has none.
 #[test]
 fn the_idle_time_out_is_that_of_the_table() {
-    let timeout = |watermark: &str, option: &str, setting_s: Option<u64>| {
-        let declaration = format!(
-            "CREATE TABLE t (a INT, ts TIMESTAMP(3){watermark}) WITH ('connector' = 'datagen'{option})"
-        );
-        watermarks::idle_timeout(&table(&declaration), setting_s.map(Duration::from_secs))
+    let timeout = |has_watermark: bool, option: &str, setting_s: Option<u64>| {
+        let declaration =
+            format!("CREATE TABLE t (a INT, ts TIMESTAMP(3)) WITH ('connector' = 'datagen'{option})");
+        let watermark = Typed::column(1, SqlType::Timestamp(3), true);
+        let rowtime = has_watermark.then_some(Rowtime { column: 1, watermark });
+        let table = Table { rowtime, ..table(&declaration) };
+        watermarks::idle_timeout(&table, setting_s.map(Duration::from_secs))
             .map(|timeout| timeout.as_millis())
     };
-    let watermark = ", WATERMARK FOR ts AS ts";
     let option = |value: &str| format!(", 'scan.watermark.idle-timeout' = '{value}'");
-    assert_eq!(timeout(watermark, "", None), None);
-    assert_eq!(timeout(watermark, "", Some(3)), Some(3_000));
-    assert_eq!(timeout(watermark, &option("5 ms"), Some(3)), Some(5));
-    assert_eq!(timeout(watermark, &option("0 s"), Some(3)), None);
-    assert_eq!(timeout("", &option("5 ms"), Some(3)), None);
+    assert_eq!(timeout(true, "", None), None);
+    assert_eq!(timeout(true, "", Some(3)), Some(3_000));
+    assert_eq!(timeout(true, &option("5 ms"), Some(3)), Some(5));
+    assert_eq!(timeout(true, &option("0 s"), Some(3)), None);
+    assert_eq!(timeout(false, &option("5 ms"), Some(3)), None);
 }
 
 #[test]

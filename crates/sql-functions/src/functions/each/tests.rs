@@ -116,7 +116,8 @@ proptest! {
         third in ".{0,4}",
         number in prop_oneof![-5_i64..20, Just(i64::MIN), Just(i64::MAX)],
     ) {
-        for function in TEXT {
+        // Names that begin with `$` are written by the parser alone, whose arguments the planner casts.
+        for function in TEXT.iter().filter(|function| !function.name.starts_with('$')) {
             let shapes: [&[u8]; 9] = [b"t", b"tt", b"ttt", b"ti", b"tit", b"tti", b"ttii", b"i", b"itt"];
             for shape in shapes {
                 let values = [&first, &second, &third];
