@@ -422,7 +422,7 @@ fn side(name: &str, names: &Names, width: usize, columns: &[Column]) -> Result<(
             Ok((value, common.hidden.iter().map(|place| place + width).collect()))
         }
         Found::Several => Err(ambiguous(name)),
-        Found::None => Err(names.unknown(None, name)),
+        Found::None => Err(names.unknown(&[], name)),
     }
 }
 

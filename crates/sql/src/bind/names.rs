@@ -172,11 +172,6 @@ impl Names {
         }
     }
 
-    /// Returns whether a column belongs to a table of this name, in any database.
-    pub(super) fn has_table(&self, table: &str) -> bool {
-        self.columns.iter().any(|column| column.is_of(&[], table))
-    }
-
     /// Returns the name of the table of a column of another relation if a table here has it, too. Tables of one name in two
     /// databases differ.
     pub(super) fn table_twice<'a>(&self, other: &'a Visible) -> Option<&'a str> {
@@ -190,11 +185,12 @@ impl Names {
         self.columns.iter().any(is_same).then_some(table)
     }
 
-    /// Returns the error for a name that stands for no column.
-    pub(super) fn unknown(&self, table: Option<&str>, name: &str) -> SqlError {
-        if let Some(table) = table
-            && !self.has_table(table)
+    /// Returns the error for a name that stands for no column; `before` has the parts before the last one.
+    pub(super) fn unknown(&self, before: &[Ident], name: &str) -> SqlError {
+        if let [of_table @ .., table] = before
+            && !self.columns.iter().any(|column| column.is_of(of_table, &table.value))
         {
+            let full = before.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
             let mut tables: Vec<&str> =
                 self.columns.iter().filter_map(|column| column.table.as_deref()).collect();
             tables.dedup();
@@ -202,8 +198,7 @@ impl Names {
                 true => "name a table in FROM".to_owned(),
                 false => format!("there are {}", tables.join(", ")),
             };
-            return SqlError::new(Code::UnknownTable, format!("no table is called `{table}` here"))
-                .help(help);
+            return SqlError::new(Code::UnknownTable, format!("no table is called `{full}` here")).help(help);
         }
         unknown_column(name, self.columns.iter().map(|column| &*column.name).filter(|name| !name.is_empty()))
     }

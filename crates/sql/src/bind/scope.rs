@@ -166,8 +166,7 @@ impl<'a> Scope<'a> {
             return Err(unknown_column(&name.value, results.iter().map(|column| column.name.as_str())));
         }
         Err(match parts {
-            [name] => self.names.unknown(None, &name.value),
-            [.., table, name] => self.names.unknown(Some(&table.value), &name.value),
+            [before @ .., name] => self.names.unknown(before, &name.value),
             [] => SqlError::new(Code::Syntax, "a name is missing"),
         })
     }

@@ -60,5 +60,5 @@ archive.Dear
 --- query a column by the database of another table
 SELECT archive.Bid.price FROM default_database.Bid;
 
---- error UNKNOWN_COLUMN
-price
+--- error UNKNOWN_TABLE
+no table is called `archive.Bid` here
