@@ -76,7 +76,7 @@ impl Session {
         }
         let names = found.iter().map(|column| (column.name.clone(), column.place)).collect();
         if !create.order.is_empty() {
-            found = in_order(found, &create.order)?;
+            found = in_order(&found, &create.order)?;
         }
         let (mut own, mut both) = (Vec::new(), Vec::new());
         for column in std::mem::take(&mut create.columns) {
@@ -101,7 +101,7 @@ fn definition(column: &Column, place: Place) -> ColumnDefinition {
 
 /// Returns the columns of a query in the order of a list of their names.
 fn in_order(
-    found: Vec<ColumnDefinition>,
+    found: &[ColumnDefinition],
     order: &[(String, Place)],
 ) -> Result<Vec<ColumnDefinition>, SqlError> {
     let named = |(name, at): &(String, Place)| {

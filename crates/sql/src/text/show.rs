@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn patterns_of_names() {
         let check = |text: &str, pattern: &str, expected| {
-            assert_eq!(is_like(text, pattern), expected, "{text} {pattern}")
+            assert_eq!(is_like(text, pattern), expected, "{text} {pattern}");
         };
         check("", "", true);
         check("", "%", true);
