@@ -317,6 +317,53 @@ CROSS JOIN UNNEST(ARRAY[v, v]) AS u (x) GROUP BY window_start, window_end",
         |rows, _| sessions(rows),
     ),
     operator(
+        "SELECT TUMBLE_START(ts, INTERVAL '10' SECOND), TUMBLE_END(ts, INTERVAL '10' SECOND), COUNT(*), SUM(v) FROM X GROUP BY TUMBLE(ts, INTERVAL '10' SECOND)",
+        Takes::AddedTimed,
+        |rows, _| summed(windows(rows, 10_000, 10_000)),
+    ),
+    operator(
+        "SELECT SESSION_START(ts, INTERVAL '3' SECOND), SESSION_END(ts, INTERVAL '3' SECOND), k, COUNT(*) FROM X GROUP BY k, SESSION(ts, INTERVAL '3' SECOND)",
+        Takes::AddedTimed,
+        |rows, _| sessions(rows),
+    ),
+    operator("SELECT id, v, (SELECT COUNT(*) FROM O WHERE O.k = X.k) FROM X", Takes::All, |rows, data| {
+        let met = |row: &Row| data.others.iter().filter(|other| same_key(row, other)).count();
+        rows.iter().map(|row| text(&[Some(row.id), row.v, count(met(row))])).collect()
+    }),
+    operator("SELECT id, k, (SELECT SUM(v) FROM X WHERE X.k = O.k) FROM O", Takes::All, |rows, data| {
+        let line = |other: &Row| {
+            let met: Vec<Row> = rows.iter().filter(|row| same_key(row, other)).copied().collect();
+            text(&[Some(other.id), other.k, sum(&met)])
+        };
+        data.others.iter().map(line).collect()
+    }),
+    operator(
+        "SELECT id, v FROM X WHERE v > 3 OR EXISTS (SELECT 1 FROM O WHERE O.k = X.k AND O.v > 3)",
+        Takes::All,
+        |rows, data| {
+            let exists =
+                |row: &Row| data.others.iter().any(|other| same_key(row, other) && other.v > Some(3));
+            let kept = rows.iter().filter(|row| row.v > Some(3) || exists(row));
+            kept.map(|row| text(&[Some(row.id), row.v])).collect()
+        },
+    ),
+    operator(
+        "SELECT id, k, CASE WHEN k IN (SELECT k FROM X WHERE v > 3) THEN 1 WHEN NOT k IN (SELECT k FROM X WHERE v > 3) THEN 0 END FROM O",
+        Takes::All,
+        |rows, data| {
+            // IN is NULL if it finds no equal value among values of which one is NULL, and for a NULL among
+            // any values.
+            let values: BTreeSet<Value> = rows.iter().filter(|row| row.v > Some(3)).map(|row| row.k).collect();
+            let is_in = |k: Value| match k {
+                _ if values.is_empty() => Some(0),
+                Some(_) if values.contains(&k) => Some(1),
+                Some(_) if !values.contains(&None) => Some(0),
+                _ => None,
+            };
+            data.others.iter().map(|other| text(&[Some(other.id), other.k, is_in(other.k)])).collect()
+        },
+    ),
+    operator(
         "SELECT window_start, id, v FROM TABLE(TUMBLE(TABLE X, DESCRIPTOR(ts), INTERVAL '10' SECOND))",
         Takes::AddedTimed,
         |rows, _| {
