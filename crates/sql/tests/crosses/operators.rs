@@ -393,6 +393,25 @@ FROM TABLE(TUMBLE(TABLE X, DESCRIPTOR(ts), INTERVAL '10' SECOND))) WHERE rn <= 2
         };
         rows.iter().map(line).collect()
     }),
+    operator("SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts), COUNT(*) OVER (ORDER BY ts) FROM X", Takes::AddedTimed, |rows, _| {
+        let line = |row: &Row| {
+            let before: Vec<Row> = rows.iter().filter(|other| other.ts <= row.ts).copied().collect();
+            let of_key: Vec<Row> = before.iter().filter(|other| other.k == row.k).copied().collect();
+            text(&[Some(row.id), sum(&of_key), count(before.len())])
+        };
+        rows.iter().map(line).collect()
+    }),
+    operator("SELECT k, X.id, O.id FROM X FULL JOIN O USING (k)", Takes::All, |rows, data| {
+        let mut out = Vec::new();
+        for row in rows {
+            let met: Vec<&Row> = data.others.iter().filter(|other| same_key(row, other)).collect();
+            out.extend(met.iter().map(|other| text(&[row.k, Some(row.id), Some(other.id)])));
+            out.extend(met.is_empty().then(|| text(&[row.k, Some(row.id), None])));
+        }
+        let alone = data.others.iter().filter(|other| !rows.iter().any(|row| same_key(row, other)));
+        out.extend(alone.map(|other| text(&[other.k, None, Some(other.id)])));
+        out
+    }),
     operator("SELECT k, COUNT(*) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM X", Takes::AddedTimed, |rows, _| {
         let line = |(k, rows): (Value, Vec<Row>)| (1..=rows.len()).map(move |at| text(&[k, count(at.min(2))]));
         groups(rows, |row| row.k).into_iter().flat_map(line).collect()
