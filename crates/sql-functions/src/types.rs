@@ -99,6 +99,26 @@ impl SqlType {
     /// The type BYTES: bytes of any length.
     pub const BYTES: SqlType = SqlType::Varbinary(LENGTH_MAX);
 
+    /// Returns the type in the notation without short names, as Flink writes declarations: STRING is
+    /// `VARCHAR(2147483647)`, BYTES is `VARBINARY(2147483647)`, and TIMESTAMP_LTZ(3) is
+    /// `TIMESTAMP(3) WITH LOCAL TIME ZONE`.
+    ///
+    /// Source: Flink, `LogicalType.asSerializableString`.
+    pub fn long_form(&self) -> String {
+        match self {
+            SqlType::Varchar(LENGTH_MAX) => format!("VARCHAR({LENGTH_MAX})"),
+            SqlType::Varbinary(LENGTH_MAX) => format!("VARBINARY({LENGTH_MAX})"),
+            SqlType::TimestampLtz(digits) => format!("TIMESTAMP({digits}) WITH LOCAL TIME ZONE"),
+            SqlType::Array(item) => format!("ARRAY<{}>", item.long_form()),
+            SqlType::Map(key, value) => format!("MAP<{}, {}>", key.long_form(), value.long_form()),
+            SqlType::Row(fields) => {
+                let fields = fields.iter().map(|(name, of)| format!("{} {}", quoted(name), of.long_form()));
+                format!("ROW<{}>", fields.collect::<Vec<_>>().join(", "))
+            }
+            other => other.to_string(),
+        }
+    }
+
     /// Returns the Arrow type of a column of this SQL type.
     pub fn arrow(&self) -> DataType {
         match self {
@@ -329,6 +349,11 @@ fn scalar_of_text(text: &str) -> Option<SqlType> {
     })
 }
 
+/// Returns a name in backticks.
+pub fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
 /// Formats the SQL type as Flink does.
 impl fmt::Display for SqlType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -360,7 +385,7 @@ impl fmt::Display for SqlType {
                 f.write_str("ROW<")?;
                 for (place, (name, of)) in fields.iter().enumerate() {
                     let comma = if place == 0 { "" } else { ", " };
-                    write!(f, "{comma}`{name}` {of}")?;
+                    write!(f, "{comma}{} {of}", quoted(name))?;
                 }
                 f.write_str(">")
             }
@@ -424,6 +449,19 @@ mod tests {
             .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "TIMESTAMP(2)".to_owned())]));
         assert_eq!(SqlType::of_field(&lost), Some(SqlType::STRING));
         assert_eq!(SqlType::of_arrow(&DataType::UInt8), None);
+    }
+
+    /// Backticks within the names of fields are doubled, in both notations.
+    #[test]
+    fn types_are_written_short_and_long() {
+        let fields = vec![("a`b".to_owned(), SqlType::STRING), ("c".to_owned(), SqlType::TimestampLtz(3))];
+        let of =
+            SqlType::Map(Box::new(SqlType::BYTES), Box::new(SqlType::Array(Box::new(SqlType::Row(fields)))));
+        assert_eq!(of.to_string(), "MAP<BYTES, ARRAY<ROW<`a``b` STRING, `c` TIMESTAMP_LTZ(3)>>>");
+        assert_eq!(
+            of.long_form(),
+            "MAP<VARBINARY(2147483647), ARRAY<ROW<`a``b` VARCHAR(2147483647), `c` TIMESTAMP(3) WITH LOCAL TIME ZONE>>>"
+        );
     }
 
     /// Numbers and lengths of text are widened to a common type without a cast, as in Flink, and nothing else

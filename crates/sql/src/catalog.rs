@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::Query;
 use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_functions::types::quoted;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::Table;
 
@@ -78,11 +79,6 @@ impl Path {
     pub fn quoted(&self) -> String {
         [CATALOG, &self.database, &self.name].map(quoted).join(".")
     }
-}
-
-/// Returns a name in backticks.
-pub fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 /// Catalog of a session, which holds tables and views by name.

@@ -7,7 +7,7 @@
 
 use super::each::{Nulls, bound};
 use super::{Argument, BindError, Bound, Function};
-use crate::types::{LENGTH_MAX, SqlType};
+use crate::types::SqlType;
 use crate::values::{ColumnarValue, ScalarValue};
 
 /// The SQL functions of types and of the session.
@@ -29,8 +29,8 @@ pub static SESSION: &[Function] = &[
     },
 ];
 
-/// Binds TYPEOF: the type of a value as text, with NOT NULL if it is never NULL. With TRUE as the second argument,
-/// STRING is `VARCHAR(2147483647)`, and BYTES is `VARBINARY(2147483647)`.
+/// Binds TYPEOF: the type of a value as text, with NOT NULL if it is never NULL; with TRUE as the second argument,
+/// without short names ([`SqlType::long_form`]).
 fn type_of(given: &[Argument]) -> Result<Bound, BindError> {
     let is_serializable = match given {
         [_] => false,
@@ -40,26 +40,11 @@ fn type_of(given: &[Argument]) -> Result<Bound, BindError> {
         },
         _ => return Err(BindError::count(given.len())),
     };
-    let mut text = if is_serializable { long_form(&given[0].of) } else { given[0].of.to_string() };
+    let mut text = if is_serializable { given[0].of.long_form() } else { given[0].of.to_string() };
     if !given[0].is_nullable && given[0].of != SqlType::Null {
         text += " NOT NULL";
     }
     Ok(constant(given, text))
-}
-
-fn long_form(of: &SqlType) -> String {
-    match of {
-        SqlType::Varchar(LENGTH_MAX) => format!("VARCHAR({LENGTH_MAX})"),
-        SqlType::Varbinary(LENGTH_MAX) => format!("VARBINARY({LENGTH_MAX})"),
-        SqlType::TimestampLtz(digits) => format!("TIMESTAMP({digits}) WITH LOCAL TIME ZONE"),
-        SqlType::Array(item) => format!("ARRAY<{}>", long_form(item)),
-        SqlType::Map(key, value) => format!("MAP<{}, {}>", long_form(key), long_form(value)),
-        SqlType::Row(fields) => {
-            let fields = fields.iter().map(|(name, of)| format!("`{name}` {}", long_form(of)));
-            format!("ROW<{}>", fields.collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
-    }
 }
 
 fn constant(given: &[Argument], text: String) -> Bound {

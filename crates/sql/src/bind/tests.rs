@@ -300,7 +300,7 @@ fn what_is_large_takes_no_long_time() {
     assert!(slow.is_empty(), "{}", slow.join(", "));
 }
 
-/// Of several notations of one computation, EXPLAIN shows one.
+/// Different notations of the same computation become the same call, and EXPLAIN shows that call.
 #[test]
 fn forms_become_calls() {
     shown("EXTRACT(YEAR FROM ts)", "EXTRACT('YEAR', ts)");

@@ -3,14 +3,14 @@
 //! Source: Flink's documentation, "SHOW Statements", "DESCRIBE Statements".
 
 use thalweg_sql_exec::plan::{Column, Plan, Role};
-use thalweg_sql_functions::types::{LENGTH_MAX, SqlType};
+use thalweg_sql_functions::types::{SqlType, quoted};
 use thalweg_sql_tables::error::{Code, SqlError};
 use thalweg_sql_tables::secrets::{MASK, is_secret};
 use thalweg_sql_tables::table::{Table, TableColumnKind};
 
 use super::Session;
 use crate::bind::function_names;
-use crate::catalog::{CATALOG, Entry, Path, View, check_catalog, quoted};
+use crate::catalog::{CATALOG, Entry, Path, View, check_catalog};
 use crate::job::between_commas;
 use crate::text::ddl::{ColumnDefinition, ColumnKind, CreateTable, Name};
 use crate::text::show::{Listed, Listing};
@@ -228,12 +228,12 @@ fn table_text(path: &Path, create: &CreateTable) -> String {
         let mut part = format!("  {}", quoted(&column.name));
         match &column.kind {
             ColumnKind::Physical { of, is_nullable } => {
-                part += &format!(" {}", type_text(of));
+                part += &format!(" {}", of.long_form());
                 if !is_nullable || is_key(&column.name) {
                     part += " NOT NULL";
                 }
             }
-            ColumnKind::Metadata { of, .. } => part += &format!(" {}", type_text(of)),
+            ColumnKind::Metadata { of, .. } => part += &format!(" {}", of.long_form()),
             ColumnKind::Computed { .. } => {}
         }
         extras(column, &names).into_iter().chain(comment(&column.comment)).for_each(|more| {
@@ -296,22 +296,6 @@ fn key_name(create: &CreateTable) -> String {
     let columns = create.primary_key.iter();
     let all = columns.fold(1i32, |all, (name, _)| all.wrapping_mul(31).wrapping_add(hash(name)));
     format!("PK_{all}")
-}
-
-/// Returns a type in the notation without short names, as Flink writes declarations.
-fn type_text(of: &SqlType) -> String {
-    match of {
-        SqlType::Varchar(LENGTH_MAX) => format!("VARCHAR({LENGTH_MAX})"),
-        SqlType::Varbinary(LENGTH_MAX) => format!("VARBINARY({LENGTH_MAX})"),
-        SqlType::TimestampLtz(digits) => format!("TIMESTAMP({digits}) WITH LOCAL TIME ZONE"),
-        SqlType::Array(item) => format!("ARRAY<{}>", type_text(item)),
-        SqlType::Map(key, value) => format!("MAP<{}, {}>", type_text(key), type_text(value)),
-        SqlType::Row(fields) => {
-            let field = |(name, of): &(String, SqlType)| format!("{} {}", quoted(name), type_text(of));
-            format!("ROW<{}>", fields.iter().map(field).collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]

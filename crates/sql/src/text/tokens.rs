@@ -10,6 +10,7 @@
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace, Word};
+use thalweg_sql_functions::types::quoted;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::ddl::place_of;
@@ -18,7 +19,6 @@ use super::hints;
 use super::literals::{self, ESCAPE};
 use super::reserved::is_reserved;
 use super::script::{is_blank, word};
-use crate::catalog::quoted;
 
 /// Returns the tokens of an SQL text without the blanks between them, of which there may be millions. Hints, which are
 /// comments, stay behind SELECT, and are parts of names behind tables ([`hints`]).
