@@ -14,20 +14,23 @@
 //!
 //! The runner of a deferred operator
 //!
-//! 1. clears its note that the waker was called, and only then calls [`emit`](Deferred::emit) until there is nothing
-//!    more; it hands each mark on before it goes on;
+//! 1. tells it the processing time once in each step ([`begin`](Deferred::begin)), clears its note that the waker was
+//!    called, and only then calls [`emit`](Deferred::emit) until there is nothing more; it hands each mark on before it
+//!    goes on;
 //! 2. gives the operator input while it has [`room`](Deferred::room), and calls `emit` again;
 //! 3. leaves the operator alone when nothing can be emitted, and it has no room or there is no input. It comes back
-//!    when the waker is called or, if the operator has room, when there is input. If results are ready and the output
-//!    has no room, the runner comes back when the output has room; no call of the waker is needed for that.
+//!    when the waker is called, when the processing time reaches [`due`](Deferred::due) or, if the operator has room,
+//!    when there is input. If results are ready and the output has no room, the runner comes back when the output has
+//!    room; no call of the waker is needed for that.
 //!
 //! No call is lost: a thread with a new result first makes it visible to `emit` and then calls the waker. If it calls
 //! before step 1, `emit` finds the result; if after, the note is there when the task is put to rest.
 //!
-//! The runner is `DeferredTask` of runtime (`task/deferred.rs`). The only deferred operator is `LookupJoin` of
-//! operators, which `Stream::lookup` adds to a query. The lookup join of SQL is another operator: it reads its table
-//! before it joins, and waits for no answers. Tests: `lookups.rs` (each record gets its own answer) and `waiting.rs`
-//! (no wake-up is lost, no task polls without one), both in testkit.
+//! The runner is `DeferredTask` of runtime (`task/deferred.rs`). The deferred operators are in operators: `LookupJoin`,
+//! which `Stream::lookup` adds to a query, and `ByArrival` of `Stream::by_arrival`, whose watermarks come with the
+//! passing of processing time. The lookup join of SQL is another operator: it reads its table before it joins, and waits
+//! for no answers. Tests: `lookups.rs` (each record gets its own answer), `waiting.rs` (no wake-up is lost, no task polls
+//! without one) and `by_arrival.rs` (results come when their time has come, without input), all in testkit.
 
 use std::task::Waker;
 
@@ -36,6 +39,7 @@ use crate::fault::Fault;
 use crate::mark::Mark;
 use crate::operator::{Counts, Output};
 use crate::record::Record;
+use crate::time::ProcessingTime;
 
 /// Result of asking an operator to emit its ready results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +67,19 @@ pub trait Deferred<In>: Send {
 
     /// Gives the operator the allowance that grants memory for its state. Called before the first record.
     fn fund(&mut self, allowance: &Allowance);
+
+    /// Tells the operator the processing time at which a step of its task begins. Called before the records and marks of
+    /// that step. The time never goes back from one call to the next.
+    fn begin(&mut self, now: ProcessingTime) {
+        let _ = now;
+    }
+
+    /// Returns the processing time from which the operator has something to emit, though nothing arrives until then;
+    /// [`ProcessingTime::NEVER`] if there is no such time. It is after the time of the last [`begin`](Self::begin) if
+    /// [`emit`](Self::emit) has returned [`Emitted::All`] since.
+    fn due(&self) -> ProcessingTime {
+        ProcessingTime::NEVER
+    }
 
     /// Returns the number of records that the operator takes now. If it is zero, the operator takes no mark
     /// either.

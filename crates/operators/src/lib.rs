@@ -3,8 +3,8 @@
 //!
 //! There is one file per operator; each opens with its card, a table of its input, output, state and so on. [`map`] and
 //! [`filter`] are the shortest, and [`flat_map`] makes many records of one. [`join`] holds the join with a table that
-//! does not change and the joins of two streams; [`lookup`] joins with answers that take time. [`window`] holds the
-//! windows, [`aggregate`] the aggregates that they compute. [`distinct`] and [`sort`] keep keys and records until the
+//! does not change and the joins of two streams; [`lookup`] joins with answers that take time. [`by_arrival`]
+//! makes processing time the event time. [`window`] holds the windows, [`aggregate`] the aggregates that they compute. [`distinct`] and [`sort`] keep keys and records until the
 //! watermark has passed them, and [`late`] handles records before it, which are late. [`process`] runs a user's
 //! function with state and timers per key; [`own`] wraps an operator written by a user. [`address`] stands in front of
 //! operators that work per key, where several workers share them.
@@ -16,6 +16,7 @@
 mod accounts;
 pub mod address;
 pub mod aggregate;
+pub mod by_arrival;
 pub mod distinct;
 pub mod filter;
 pub mod filter_map;
@@ -42,6 +43,7 @@ mod test_bed;
 
 pub use address::{Address, InputOf, LeftOf, Only, RightOf};
 pub use aggregate::{Count, DistinctCount, FloatSum, Max, Mean, Min, Of, Sum, TopN, Values, of};
+pub use by_arrival::{ByArrival, EveryTick, Timers};
 pub use distinct::Distinct;
 pub use filter::Filter;
 pub use filter_map::FilterMap;

@@ -204,6 +204,11 @@ pub(crate) struct Probe {
     /// looked for results. Written by any thread, which then notifies the task: see the module
     /// `task/deferred.rs`.
     is_woken: AtomicBool,
+    /// For a task whose results arrive asynchronously: instant, in ns, from which it has something to emit though nothing
+    /// arrives; `NO_ALARM` if there is none.
+    alarm_ns: AtomicU64,
+    /// True if the task has ever set an alarm, so that its instant is on the board of due times.
+    has_alarm: AtomicBool,
     /// For a source: true if its last mark (such as a watermark) cannot be sent before an epoch is closed,
     /// because too many are open.
     awaits_epoch: AtomicBool,
@@ -234,6 +239,9 @@ pub(crate) struct Probe {
 /// record is due.
 const UNKNOWN_SPACING: u64 = u64::MAX;
 
+/// Stands for "no alarm" in place of an instant of processing time.
+const NO_ALARM: u64 = ProcessingTime::NEVER.as_nanos();
+
 /// Stands for "no unfinished mark (such as a watermark) or emission" in place of an instant of processing
 /// time; later than any instant.
 const SETTLED: u64 = u64::MAX;
@@ -254,6 +262,8 @@ impl Probe {
             stop: AtomicU32::new(0),
             is_full: AtomicBool::new(false),
             is_woken: AtomicBool::new(false),
+            alarm_ns: AtomicU64::new(NO_ALARM),
+            has_alarm: AtomicBool::new(false),
             awaits_epoch: AtomicBool::new(false),
             unsettled_since_ns: AtomicU64::new(SETTLED),
             unsettled_observed_ns: AtomicU64::new(SETTLED),
@@ -382,7 +392,8 @@ impl Probe {
         if self.is_source() {
             return unsettled + self.due_count(now);
         }
-        let unsettled = unsettled + u64::from(self.is_woken.load(Ordering::Relaxed));
+        let is_called = self.is_woken.load(Ordering::Relaxed) || self.alarm() <= now;
+        let unsettled = unsettled + u64::from(is_called);
         if self.is_full.load(Ordering::Relaxed) {
             return unsettled;
         }
@@ -452,7 +463,7 @@ impl Probe {
         } else {
             self.due_ns.load(Ordering::Relaxed)
         };
-        ProcessingTime::from_nanos(arrived).min(unsettled).min(now)
+        ProcessingTime::from_nanos(arrived).min(self.alarm()).min(unsettled).min(now)
     }
 
     /// Returns the instant of a source's next poll; `ZERO` if it can be polled at once, and `NEVER` if it has
@@ -468,10 +479,25 @@ impl Probe {
     }
 
     /// Returns true if the passing of time alone can make this task ready. This holds for a source, whose
-    /// next record becomes due, and for a copy of a parallel operator, which may claim blocks that have
-    /// waited for long on other work queues.
+    /// next record becomes due, for a copy of a parallel operator, which may claim blocks that have
+    /// waited for long on other work queues, and for a task that has set an alarm.
     pub(crate) fn waits_for_time(&self) -> bool {
-        self.is_source() || matches!(&*self.inputs, [Inlet::Claims(..)])
+        self.is_source()
+            || matches!(&*self.inputs, [Inlet::Claims(..)])
+            || self.has_alarm.load(Ordering::Relaxed)
+    }
+
+    /// Sets the instant from which the task has something to emit though nothing arrives;
+    /// [`ProcessingTime::NEVER`] if there is none.
+    pub(crate) fn set_alarm(&self, alarm: ProcessingTime) {
+        if alarm != ProcessingTime::NEVER {
+            self.has_alarm.store(true, Ordering::Relaxed);
+        }
+        self.alarm_ns.store(alarm.as_nanos(), Ordering::Relaxed);
+    }
+
+    fn alarm(&self) -> ProcessingTime {
+        ProcessingTime::from_nanos(self.alarm_ns.load(Ordering::Relaxed))
     }
 
     /// Returns the instant at which the task has something to do if no event happens until then. Call this
@@ -481,7 +507,7 @@ impl Probe {
             return self.due();
         }
         let claimable = self.inputs.iter().map(|inlet| inlet.next_claimable_at(now));
-        claimable.min().unwrap_or(ProcessingTime::NEVER)
+        claimable.min().unwrap_or(ProcessingTime::NEVER).min(self.alarm())
     }
 
     /// Returns the number of bytes of the output edges that hold no unread records.

@@ -78,8 +78,9 @@ pub use thalweg_model::{
     Window, WindowError, Windowed, source,
 };
 pub use thalweg_operators::{
-    Count, DistinctCount, DuplicateKey, FloatSum, Interval, IntervalError, KeyedProcess, Lookup,
-    LookupOptions, LookupOrder, Max, Mean, Min, Of, ProcessContext, Sum, Table, Ticket, TopN, Values, of,
+    Count, DistinctCount, DuplicateKey, EveryTick, FloatSum, Interval, IntervalError, KeyedProcess, Lookup,
+    LookupOptions, LookupOrder, Max, Mean, Min, Of, ProcessContext, Sum, Table, Ticket, Timers, TopN, Values,
+    of,
 };
 pub use thalweg_runtime::scheduling;
 pub use thalweg_runtime::{

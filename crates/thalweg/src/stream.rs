@@ -109,10 +109,10 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use thalweg_model::{Either, Fault, Operator, Sink, State};
+use thalweg_model::{Either, EventTime, Fault, Operator, Sink, State};
 use thalweg_operators::{
-    DivertLate, Filter, FilterMap, FlatMap, Identity, Lookup, LookupJoin, LookupOptions, Map, Own, Sort,
-    StaticJoin, StaticLeftJoin, Table,
+    ByArrival, DivertLate, Filter, FilterMap, FlatMap, Identity, Lookup, LookupJoin, LookupOptions, Map, Own,
+    Sort, StaticJoin, StaticLeftJoin, Table, Timers,
 };
 use thalweg_runtime::SinkPlan;
 
@@ -332,6 +332,34 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     {
         self.follow("lookup", |head, label| {
             let operator = LookupJoin::new("", lookup, options, question_of, combine);
+            Awaited { head, operator, label, input: PhantomData }
+        })
+    }
+
+    /// Makes the processing time at which values arrive here their event time: windows, joins and sorts behind it are
+    /// over processing time. Watermarks follow the clock, and come without input when `timers` says so, such as every
+    /// 100 ms ([`EveryTick`]). Event times and watermarks from before have no meaning behind it, and no value is late.
+    ///
+    /// Results depend on when values come, so they differ from run to run. `restamp` is given each value with the
+    /// instant, in whole milliseconds, for values that contain their time.
+    ///
+    /// ```
+    /// # use thalweg::{EveryTick, Segment, Span, Stream};
+    /// fn now<C: Segment<u32>>(numbers: Stream<u32, C>) -> Stream<u32, impl Segment<u32>> {
+    ///     numbers.by_arrival(EveryTick::new(Span::from_millis(100)), |_number, _now| {})
+    /// }
+    /// ```
+    pub fn by_arrival<K, Restamp>(
+        self,
+        timers: K,
+        restamp: Restamp,
+    ) -> Stream<T, Awaited<C, T, ByArrival<T, K, Restamp>>>
+    where
+        K: Timers,
+        Restamp: Fn(&mut T, EventTime) + Send + Sync + 'static,
+    {
+        self.follow("by_arrival", |head, label| {
+            let operator = ByArrival::new("", timers, restamp);
             Awaited { head, operator, label, input: PhantomData }
         })
     }

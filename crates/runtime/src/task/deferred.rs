@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Wake, Waker};
 
-use thalweg_model::{Counts, Deferred, Emitted, Entropy, Fault, Input, Mark, Operator, Piped};
+use thalweg_model::{
+    Counts, Deferred, Emitted, Entropy, Fault, Input, Mark, Operator, Piped, ProcessingTime,
+};
 use thalweg_scheduling::OperatorId;
 
 use super::merge::Merge;
@@ -119,6 +121,7 @@ where
         let pushed_before = self.tail.output.pushed();
         let quantum = context.quantum.records as usize;
         let mut taken = 0;
+        self.deferred.begin(context.now);
         self.merge.begin();
         while self.tail.settle(context, &self.probe)? {
             self.probe.take_wake();
@@ -167,6 +170,7 @@ where
         // inputs.
         self.tail.settle(context, &self.probe)?;
         self.probe.set_full(self.deferred.room() == 0);
+        self.probe.set_alarm(if self.is_over { ProcessingTime::NEVER } else { self.deferred.due() });
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
         Ok(StepReport {
             records_in: taken as u64,
