@@ -9,6 +9,7 @@ pub mod operator;
 
 #[cfg(test)]
 mod bed;
+pub mod by_arrival;
 pub mod calc;
 mod calls;
 mod emission;

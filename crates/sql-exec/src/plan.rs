@@ -59,10 +59,46 @@ pub enum Role {
     Rowtime,
     /// The column is the processing time.
     Proctime,
+    /// The column is the time of the window of its row, cut by processing time. The watermarks of the stream refer to
+    /// it. For windows, OVER and joins above it is the processing time.
+    WindowProctime,
     /// The column is the start of the window of its row.
     WindowStart(Windows),
     /// The column is the end of the window of its row.
     WindowEnd(Windows),
+}
+
+impl Role {
+    /// Returns whether windows, OVER and joins treat the column as the processing time.
+    pub fn is_proctime(&self) -> bool {
+        matches!(self, Role::Proctime | Role::WindowProctime)
+    }
+
+    /// Returns the role of a column when rows of several streams, in which it has this role, come together. Streams of
+    /// windows over processing time have a clock each, and none tells the others that a window is over.
+    #[must_use]
+    pub fn merged(&self) -> Role {
+        match self {
+            Role::WindowStart(Windows { domain: TimeDomain::Processing, .. })
+            | Role::WindowEnd(Windows { domain: TimeDomain::Processing, .. }) => Role::Plain,
+            Role::WindowProctime => Role::Proctime,
+            role => role.clone(),
+        }
+    }
+
+    /// Returns whether the watermarks of the stream refer to the column.
+    pub fn is_watermarked(&self) -> bool {
+        matches!(self, Role::Rowtime | Role::WindowProctime)
+    }
+}
+
+/// The time by which rows are put into windows, and by which the bounds of a join in time are counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeDomain {
+    /// Event time: the time in a column for which the table declares a watermark.
+    Event,
+    /// Processing time: the time at which a row comes to the operator.
+    Processing,
 }
 
 /// The windows to which a window column of a stream refers: the rule that cuts them, and their time zone.
@@ -77,16 +113,26 @@ pub struct Windows {
     /// Whether the windows are cut by local time of the session's zone; the time column is then
     /// TIMESTAMP_LTZ.
     pub is_local: bool,
+    /// Time by which rows are put into the windows.
+    pub domain: TimeDomain,
 }
 
 impl Windows {
+    /// Returns the role of the column `window_time`.
+    pub fn time_role(&self) -> Role {
+        match self.domain {
+            TimeDomain::Event => Role::Rowtime,
+            TimeDomain::Processing => Role::WindowProctime,
+        }
+    }
+
     /// Returns the type of the column `window_time`, which is the type of the time that cuts the windows.
     pub fn time_type(&self) -> SqlType {
         if self.is_local { SqlType::TimestampLtz(3) } else { SqlType::Timestamp(3) }
     }
 }
 
-/// Rule by which event time is cut into windows. All spans are in milliseconds.
+/// Rule by which time is cut into windows. All spans are in milliseconds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum WindowSpec {
     /// Tumbling windows, which lie back to back and do not overlap.
@@ -185,6 +231,16 @@ pub enum Node {
         parts: Vec<usize>,
         /// Whether the last output column is the position of the element, from 1 on (WITH ORDINALITY).
         has_ordinality: bool,
+    },
+    /// Sets a time column to the processing time at which a row comes. It is the event time of the stream from here on,
+    /// and watermarks follow the clock.
+    ByArrival {
+        /// Input whose rows get the time at which they come.
+        input: Box<Plan>,
+        /// Index of the time column.
+        time: usize,
+        /// Rule of the windows above, at whose ends a watermark must come. The rule of sessions is without its keys.
+        spec: Arc<WindowSpec>,
     },
     /// Emits each input row once for each of its windows; the window's start, end and time follow its
     /// columns.
@@ -484,6 +540,7 @@ macro_rules! inputs_of {
             Node::Calc { input, .. }
             | Node::Expand { input, .. }
             | Node::Unnest { input, .. }
+            | Node::ByArrival { input, .. }
             | Node::AssignWindows { input, .. }
             | Node::WindowAggregate { input, .. }
             | Node::Limit { input, .. }

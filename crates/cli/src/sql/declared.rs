@@ -106,7 +106,7 @@ fn own_horizon(plan: &Plan, is_utc: bool) -> Option<Horizon> {
             let is_local = matches!(input.columns.get(*time)?.of, SqlType::TimestampLtz(_));
             of_windows(spec, is_utc || !is_local)?
         }
-        Node::Sort { .. } | Node::Over { time: Some(_), .. } => return None,
+        Node::ByArrival { .. } | Node::Sort { .. } | Node::Over { time: Some(_), .. } => return None,
         Node::Join { join, .. } => match join.method {
             JoinMethod::Interval { .. } | JoinMethod::Temporal { .. } => return None,
             // Windows of a window join are cut below it.

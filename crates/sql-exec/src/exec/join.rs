@@ -157,7 +157,7 @@ pub fn operator(
         JoinMethod::Window { left, right, is_local } => {
             Box::new(window::WindowJoin::new(shape, [left, right], is_local.then_some(context.zone)))
         }
-        JoinMethod::Interval { left_time, right_time, lower_ms, upper_ms } => {
+        JoinMethod::Interval { left_time, right_time, lower_ms, upper_ms, .. } => {
             let bounds = interval::Bounds { lower_ms, upper_ms };
             Box::new(interval::IntervalJoin::new(shape, [left_time, right_time], bounds)?)
         }

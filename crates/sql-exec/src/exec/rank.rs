@@ -35,7 +35,7 @@ use super::calc::schema_of;
 use super::keyed::{KeyRows, Keyed};
 use super::operator::{BatchOperator, Outcome};
 use super::{Now, Pieces};
-use crate::plan::{Column, Role, SortKey};
+use crate::plan::{Column, SortKey};
 
 mod dedup;
 #[cfg(test)]
@@ -159,7 +159,7 @@ impl TopN {
     ) -> Outcome<Self> {
         // No two rows arrive at once, so sort columns after the order of arrival make no difference and are
         // dropped.
-        let by_arrival = wanted.order.iter().position(|key| input[key.place].role == Role::Proctime);
+        let by_arrival = wanted.order.iter().position(|key| input[key.place].role.is_proctime());
         let order = &wanted.order[..by_arrival.unwrap_or(wanted.order.len())];
         let fields: Vec<SortField> = order
             .iter()

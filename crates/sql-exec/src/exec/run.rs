@@ -27,6 +27,7 @@ use thalweg_sql_tables::scan::source::{Reading, TableSource};
 use thalweg_sql_tables::table::Table;
 
 use super::Now;
+use super::by_arrival::{Ends, stamp};
 use super::calc::{Calc, schema_of};
 use super::final_rows::FinalRows;
 use super::group::{Group, GroupCalls};
@@ -41,7 +42,7 @@ use super::top_n::{Ranks, WindowTopN};
 use super::unnest::{Unnest, UnnestShape};
 use super::window::{Asked, AssignWindows, WindowAggregate};
 use crate::plan::changes::deduplication;
-use crate::plan::{AggregateCall, Column, Node, Plan, WindowSpec, Windowing};
+use crate::plan::{AggregateCall, Column, JoinMethod, Node, Plan, TimeDomain, WindowSpec, Windowing};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -174,6 +175,12 @@ impl<'a> Assembly<'a> {
                     has_ordinality: *has_ordinality,
                 };
                 self.anybody(input, Box::new(Unnest::new(shape, &plan.columns)))
+            }
+            Node::ByArrival { input, time, spec } => {
+                let ends = Ends::of_windows(spec, self.context.zone);
+                let (name, time) = (self.name("by_arrival"), *time);
+                let stamped = move |batch: &mut Batch, now| stamp(batch, time, now);
+                Ok(self.stream(input)?.by_arrival(ends, stamped).name(&name).boxed())
             }
             Node::AssignWindows { input, spec, time } => {
                 let zone = self.zone_of(&input.columns[*time].of);
@@ -310,7 +317,24 @@ impl<'a> Assembly<'a> {
                 let name = self.name(operator.name());
                 let left = left_stream.map(Either::<Batch, Batch>::Left).boxed();
                 let right = right_stream.map(Either::<Batch, Batch>::Right).boxed();
-                Ok(left.union(right).process(JoinStage::new(operator)).name(&name).boxed())
+                let mut both = left.union(right).boxed();
+                if let JoinMethod::Interval {
+                    left_time,
+                    right_time,
+                    lower_ms,
+                    upper_ms,
+                    domain: TimeDomain::Processing,
+                } = join.method
+                {
+                    // One operator stamps the rows of both inputs, so they have one clock and one watermark.
+                    let ends = Ends::of_spans(upper_ms.max(lower_ms.saturating_neg()).max(0));
+                    let stamped = move |rows: &mut Either<Batch, Batch>, now| match rows {
+                        Either::Left(batch) => stamp(batch, left_time, now),
+                        Either::Right(batch) => stamp(batch, right_time, now),
+                    };
+                    both = both.by_arrival(ends, stamped).name(&self.name("by_arrival")).boxed();
+                }
+                Ok(both.process(JoinStage::new(operator)).name(&name).boxed())
             }
             Node::WindowTopN { input, window_end, is_local, keys, order, from, to } => {
                 let ranks = Ranks {

@@ -142,6 +142,9 @@ impl Rule {
             Node::Expand { .. } | Node::Union(_) => passing(all),
             // The old and the new row of an update may have different numbers of elements.
             Node::Unnest { .. } => passing(Changes { halves: all.halves || all.updates, ..all }),
+            Node::ByArrival { .. } => {
+                Rule::inserts("a window over processing time takes rows that are only added")
+            }
             Node::AssignWindows { .. } => Rule::inserts("a window function takes rows that are only added"),
             Node::WindowAggregate { .. } => {
                 Rule::inserts("an aggregate of a window takes rows that are only added")
@@ -179,7 +182,7 @@ fn rank_accepts(plan: &Plan) -> Accepts {
         let help = "keep the first of them by WHERE rn <= 10, with a literal, or aggregate or rank within windows there";
         return Accepts::Inserts(Refusal { message: Cow::Borrowed(message), help });
     }
-    if order.iter().any(|key| input.columns[key.place].role == Role::Proctime) {
+    if order.iter().any(|key| input.columns[key.place].role.is_proctime()) {
         let message = Cow::Borrowed("ROW_NUMBER in the order of arrival takes rows that are only added");
         return Accepts::Inserts(Refusal { message, help: "order by a column of the rows" });
     }
@@ -260,8 +263,8 @@ fn kept_by_time(plan: &Plan, is_retracting: bool) -> Option<Keep> {
     let Node::Rank { input, order, from: 1, to: 1, has_rank: false, .. } = &plan.node else { return None };
     let ([key], false) = (&order[..], is_retracting) else { return None };
     match (&input.columns[key.place].role, key.is_descending) {
-        (Role::Proctime, false) => Some(Keep::First),
-        (Role::Proctime, true) => Some(Keep::Last),
+        (Role::Proctime | Role::WindowProctime, false) => Some(Keep::First),
+        (Role::Proctime | Role::WindowProctime, true) => Some(Keep::Last),
         (Role::Rowtime, false) => Some(Keep::FirstBy(key.place)),
         (Role::Rowtime, true) => Some(Keep::LastBy(key.place)),
         (Role::Plain | Role::WindowStart(_) | Role::WindowEnd(_), _) => None,
@@ -299,6 +302,7 @@ pub fn source_of_changes(plan: &Plan) -> String {
         | Node::Calc { .. }
         | Node::Expand { .. }
         | Node::Unnest { .. }
+        | Node::ByArrival { .. }
         | Node::AssignWindows { .. }
         | Node::WindowAggregate { .. }
         | Node::Union(_)

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use thalweg_sql_functions::expression::{Named, Typed};
 
 use crate::plan::{
-    AggregateCall, Column, Frame, JoinKey, JoinMethod, Node, Plan, SortKey, WindowSpec, Windowing,
+    AggregateCall, Column, Frame, JoinKey, JoinMethod, Node, Plan, SortKey, TimeDomain, WindowSpec, Windowing,
 };
 
 /// One operator of the EXPLAIN output, with its inputs below it.
@@ -98,6 +98,10 @@ pub fn shown(plan: &Plan) -> Shown {
                 details.push(("with", "ordinality".to_owned()));
             }
             "Unnest"
+        }
+        Node::ByArrival { time, .. } => {
+            details.push(("time", name_of(*time)));
+            "ByArrival"
         }
         Node::AssignWindows { spec, time, .. } => {
             details.push(("windows", windows(spec, &name_of)));
@@ -219,7 +223,10 @@ pub fn shown(plan: &Plan) -> Shown {
             }
             let (name, remembers) = match &join.method {
                 JoinMethod::Window { .. } => ("WindowJoin", "rows of open windows"),
-                JoinMethod::Interval { lower_ms, upper_ms, .. } => {
+                JoinMethod::Interval { lower_ms, upper_ms, domain, .. } => {
+                    if *domain == TimeDomain::Processing {
+                        details.push(("time", "arrival".to_owned()));
+                    }
                     details.push(("within", format!("{} to {}", span(*lower_ms), span(*upper_ms))));
                     ("IntervalJoin", "rows that somebody may still meet")
                 }

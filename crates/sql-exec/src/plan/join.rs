@@ -2,6 +2,8 @@
 
 use thalweg_sql_functions::expression::Typed;
 
+use super::TimeDomain;
+
 /// Join of two inputs: its kind, its condition, and how long rows wait for a match.
 #[derive(Clone, Debug)]
 pub struct Join {
@@ -78,16 +80,18 @@ pub enum JoinMethod {
     /// Interval join: rows wait until the watermark rules out a match in time. A left row at time `l` matches
     /// right rows from `l + lower_ms` to `l + upper_ms`, both included.
     Interval {
-        /// Index of the event time column of the left input.
+        /// Index of the time column of the left input.
         left_time: usize,
-        /// Index of the event time column of the right input.
+        /// Index of the time column of the right input.
         right_time: usize,
-        /// Lower bound, in milliseconds, of the right row's event time minus the left row's; below zero it is
+        /// Lower bound, in milliseconds, of the right row's time minus the left row's; below zero it is
         /// before the left row.
         lower_ms: i64,
-        /// Upper bound, in milliseconds, of the right row's event time minus the left row's; if it is less
+        /// Upper bound, in milliseconds, of the right row's time minus the left row's; if it is less
         /// than the lower bound, no rows match.
         upper_ms: i64,
+        /// The time of the columns. Processing time is that at which a row comes to the join.
+        domain: TimeDomain,
     },
     /// Temporal join: a left row waits until the watermark has passed it. It then matches the last right row
     /// of its key that is not later, which is the version valid at that time.

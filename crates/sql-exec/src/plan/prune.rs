@@ -107,6 +107,15 @@ fn pruned_node(columns: Vec<Column>, node: Node, wanted: &[bool]) -> (Vec<Column
             };
             (keep(columns, wanted), node, moves(wanted))
         }
+        Node::ByArrival { input, time, spec } => {
+            let mut below = wanted.to_vec();
+            below[time] = true;
+            let (input, moves) = pruned(*input, &below);
+            let node = Node::ByArrival { input: Box::new(input), time: at(&moves, time), spec };
+            let is_kept = |(_, to): &(Column, &Option<usize>)| to.is_some();
+            let columns = columns.into_iter().zip(&moves).filter(is_kept).map(|(column, _)| column).collect();
+            (columns, node, moves)
+        }
         Node::AssignWindows { input, spec, time } => {
             let width = input.columns.len();
             let mut below = wanted[..width].to_vec();
@@ -357,11 +366,12 @@ fn join_pruned(
             right: moved_left(&right, &right_moves),
             is_local,
         },
-        JoinMethod::Interval { left_time, right_time, lower_ms, upper_ms } => JoinMethod::Interval {
+        JoinMethod::Interval { left_time, right_time, lower_ms, upper_ms, domain } => JoinMethod::Interval {
             left_time: at(&left_moves, left_time),
             right_time: at(&right_moves, right_time),
             lower_ms,
             upper_ms,
+            domain,
         },
         JoinMethod::Temporal { left_time, right_time, counts, ttl_ms } => JoinMethod::Temporal {
             left_time: at(&left_moves, left_time),

@@ -114,6 +114,11 @@ fn facts(plan: &Plan, is_root: bool) -> (&'static str, Facts) {
             facts.add("the mark for a column of positions", has_ordinality);
             "Unnest"
         }
+        Node::ByArrival { input: _, time, spec } => {
+            facts.add("the time column", time);
+            facts.add("the rule of windows", spec);
+            "ByArrival"
+        }
         Node::AssignWindows { input: _, spec, time } => {
             facts.add("the rule of windows", spec);
             facts.add("the time column", time);

@@ -106,6 +106,7 @@ fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> 
         // The operators below, such as window aggregates and limits, accept only inputs whose rows are never
         // retracted.
         Node::Values(_)
+        | Node::ByArrival { .. }
         | Node::AssignWindows { .. }
         | Node::WindowAggregate { .. }
         | Node::Limit { .. }

@@ -478,7 +478,7 @@ impl Planner<'_> {
             order.push(match &column.role {
                 Role::WindowStart(_) => window_at,
                 Role::WindowEnd(_) => window_at + 1,
-                Role::Rowtime => window_at + 2,
+                Role::Rowtime | Role::WindowProctime => window_at + 2,
                 // Each key that is no window column is among the own keys.
                 _ => own_keys.iter().position(|own| *own == place).unwrap_or_default(),
             });
@@ -533,7 +533,7 @@ pub(super) fn is_distinct(call: &Function) -> bool {
 }
 
 fn is_of_window(role: &Role) -> bool {
-    matches!(role, Role::WindowStart(_) | Role::WindowEnd(_) | Role::Rowtime)
+    matches!(role, Role::WindowStart(_) | Role::WindowEnd(_) | Role::Rowtime | Role::WindowProctime)
 }
 
 /// Returns NULL of a type.

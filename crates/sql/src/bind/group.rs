@@ -104,13 +104,13 @@ pub(super) fn window_aggregate(
     let (input, windows) = cut_here(input, windows, &keys, &calls);
     // `window_time` has the type of the input's event time, if the input still has that column.
     let own =
-        input.columns.iter().find(|column| column.role == Role::Rowtime).map(|column| column.of.clone());
+        input.columns.iter().find(|column| column.role == of.time_role()).map(|column| column.of.clone());
     let is_own = |own: &SqlType| matches!(own, SqlType::TimestampLtz(_)) == of.is_local;
     let time_type = own.filter(is_own).unwrap_or_else(|| of.time_type());
     let time = |name: &str, of: SqlType, role| Column { name: name.to_owned(), of, is_nullable: false, role };
     columns.push(time("window_start", SqlType::Timestamp(3), Role::WindowStart(of.clone())));
     columns.push(time("window_end", SqlType::Timestamp(3), Role::WindowEnd(of.clone())));
-    columns.push(time("window_time", time_type, Role::Rowtime));
+    columns.push(time("window_time", time_type, of.time_role()));
     Plan::new(columns, Node::WindowAggregate { input: Box::new(input), windows, keys, calls })
 }
 
@@ -121,6 +121,10 @@ fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateC
     let Plan { columns, node, at } = input;
     let given = |columns, node| (Plan { columns, node, at }, windows.clone());
     let Node::Calc { input: below, conditions, outputs } = node else { return given(columns, node) };
+    let Windowing::Given { windows: of, .. } = &windows else {
+        return given(columns, Node::Calc { input: below, conditions, outputs });
+    };
+    let time_role = of.time_role();
     let Plan { columns: below_columns, node: below_node, at: below_at } = *below;
     let Node::AssignWindows { input: source, spec, time } = below_node else {
         let input = Box::new(Plan { columns: below_columns, node: below_node, at: below_at });
@@ -157,7 +161,7 @@ fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateC
     let mut columns = columns;
     let time_place = outputs.len();
     outputs.push(by_time());
-    columns.push(Column { role: Role::Rowtime, ..time_column.clone() });
+    columns.push(Column { role: time_role, ..time_column.clone() });
     let mut plan = *source;
     for condition in conditions {
         plan = plan.filter(condition).at(at);

@@ -1,5 +1,5 @@
 //! Windows in GROUP BY: `GROUP BY TUMBLE(ts, INTERVAL '1' HOUR), k`, and what reads them: `TUMBLE_START(ts, INTERVAL '1'
-//! HOUR)`, `TUMBLE_END(..)`, `TUMBLE_ROWTIME(..)`; likewise HOP and SESSION.
+//! HOUR)`, `TUMBLE_END(..)`, `TUMBLE_ROWTIME(..)`, `TUMBLE_PROCTIME(..)`; likewise HOP and SESSION.
 //!
 //! They become the columns of a window function ([`super::windows`]) below the aggregate, so both forms are one operator.
 //! Sessions are of rows with equal other keys.
@@ -7,9 +7,9 @@
 //! Source: Flink's documentation, "Group Window Aggregation".
 
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
-use thalweg_sql_exec::plan::{Column, Plan, WindowSpec};
+use thalweg_sql_exec::plan::{Column, Plan, Role, WindowSpec};
 use thalweg_sql_functions::expression::Typed;
-use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
 use super::aggregate::Groups;
@@ -38,7 +38,7 @@ pub(super) struct GroupWindow {
 enum Read {
     Start,
     End,
-    Rowtime,
+    Time,
 }
 
 /// Returns the name of the window function that an expression calls, and its arguments; `None` for other expressions.
@@ -102,9 +102,9 @@ impl Planner<'_> {
         let value = self.bind(time, scope)?;
         let Some(time) = value.as_column() else {
             let error = SqlError::new(Code::Invalid, format!("{} is no event time", said(time)));
-            return Err(error
-                .at(place_of_expression(time))
-                .help("windows are of a column for which a table declares WATERMARK FOR"));
+            return Err(error.at(place_of_expression(time)).help(
+                "windows are of a column for which a table declares WATERMARK FOR, or that it has AS PROCTIME()",
+            ));
         };
         let span = |expression: &Expr, name: &str| {
             let span = millis_of(expression, name, &window)?;
@@ -150,7 +150,7 @@ impl Planner<'_> {
             let read = match column {
                 "START" => Read::Start,
                 "END" => Read::End,
-                "ROWTIME" => Read::Rowtime,
+                "ROWTIME" | "PROCTIME" => Read::Time,
                 _ => return None,
             };
             WINDOWS.contains(&window).then_some(read)
@@ -173,8 +173,11 @@ impl Planner<'_> {
             + match read {
                 Read::Start => 0,
                 Read::End => 1,
-                Read::Rowtime => 2,
+                Read::Time => 2,
             };
+        if read == Read::Time {
+            check_time(&name, &groups.input.role(&groups.input.column(place)), place_of_expression(call))?;
+        }
         Ok(groups.key_of(&groups.input.column(place)).map(|key| scope.column(key)))
     }
 }
@@ -185,6 +188,22 @@ impl Groups<'_> {
         let first = self.window.as_ref().map(|window| window.first);
         first.into_iter().flat_map(|first| (first..first + 3).map(|place| self.input.column(place))).collect()
     }
+}
+
+/// Checks that a function such as TUMBLE_ROWTIME reads the time by which its windows are cut. `role` is that of the column
+/// with the time of the window.
+fn check_time(name: &str, role: &Role, at: Option<Place>) -> Result<()> {
+    let (window, read) = name.split_once('_').unwrap_or_default();
+    let (is_by_clock, other) = match role {
+        Role::WindowProctime => (true, "PROCTIME"),
+        _ => (false, "ROWTIME"),
+    };
+    if read == other {
+        return Ok(());
+    }
+    let cut = if is_by_clock { "processing time" } else { "event time" };
+    let error = SqlError::new(Code::Invalid, format!("{name} reads a window that is cut by {cut}"));
+    Err(error.at(at).help(format!("write {window}_{other}")))
 }
 
 fn wrong(window: &str) -> SqlError {

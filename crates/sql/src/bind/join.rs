@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the right side is a table as of a time of the left | temporal by event time, or a look-up by processing time |
 //! | both starts and both ends of like windows are equal | of windows |
-//! | how near event times of both sides are, from below and from above | of intervals |
+//! | how near event times, or processing times, of both sides are, from below and from above | of intervals |
 //! | anything else | regular, which needs a time to live |
 //!
 //! Conditions of WHERE above a join become conditions of the join where that gives the same result, so `FROM a, b
@@ -19,15 +19,17 @@
 //! Source: Flink's documentation, "Joins" and "Window JOIN".
 
 use thalweg_sql_exec::plan::{
-    Column, Join, JoinKey, JoinKind, JoinMethod, Node, Plan, Role, WindowPlaces, WindowSpec, Windows,
+    Column, Join, JoinKey, JoinKind, JoinMethod, Node, Plan, Role, TimeDomain, WindowPlaces, WindowSpec,
+    Windows,
 };
 use thalweg_sql_functions::expression::{State, Typed};
-use thalweg_sql_tables::error::SqlError;
+use thalweg_sql_tables::error::{Place, SqlError};
 
 use super::Planner;
 use super::changelog::changes;
 use super::ranks::ranked;
 use super::relation::{Condition, OpenJoin, Source};
+use super::syntax::not_supported;
 use super::typing::{conjunction, is};
 
 mod terms;
@@ -115,7 +117,7 @@ impl Planner<'_> {
         let (method, keys, condition) = match versions {
             Some(versions) => versions.join(kind, terms)?,
             None => {
-                let method = self.method(&mut terms, [&left_plan, &right_plan]);
+                let method = self.method(&mut terms, [&left_plan, &right_plan], at)?;
                 let (keys, condition) = terms.finish();
                 (method, keys, condition)
             }
@@ -127,19 +129,30 @@ impl Planner<'_> {
     }
 
     /// Returns the method of a join, which bounds how long rows wait for a match, and removes from `terms` the
-    /// conditions that state the bound.
-    fn method(&self, terms: &mut Terms<'_>, inputs: [&Plan; 2]) -> JoinMethod {
-        if let Some(([left, right], is_local)) = terms.take_windows() {
-            return JoinMethod::Window { left, right, is_local };
+    /// conditions that state the bound. `at` is the place of the condition.
+    ///
+    /// # Errors
+    /// [`Code::Unsupported`] for windows over processing time.
+    fn method(&self, terms: &mut Terms<'_>, inputs: [&Plan; 2], at: Option<Place>) -> Result<JoinMethod> {
+        match terms.take_windows() {
+            Some(([left, right], is_local, TimeDomain::Event)) => {
+                return Ok(JoinMethod::Window { left, right, is_local });
+            }
+            // Each input has a clock of its own, and none tells the other that a window is over.
+            Some((_, _, TimeDomain::Processing)) => {
+                let error = not_supported("a join of windows over processing time").at(at);
+                return Err(error.help("join by event time, or bound how far processing times are apart"));
+            }
+            None => {}
         }
         if inputs.iter().all(|input| changes(input).is_none())
             && let Some(bounds) = terms.take_bounds()
         {
-            let Bounds { left_time, right_time, lower_ms, upper_ms } = bounds;
-            return JoinMethod::Interval { left_time, right_time, lower_ms, upper_ms };
+            let Bounds { left_time, right_time, lower_ms, upper_ms, domain } = bounds;
+            return Ok(JoinMethod::Interval { left_time, right_time, lower_ms, upper_ms, domain });
         }
         // Whether its state has a bound is checked when the whole query is known.
-        JoinMethod::Regular { ttl_ms: self.binder.state_ttl_ms }
+        Ok(JoinMethod::Regular { ttl_ms: self.binder.state_ttl_ms })
     }
 }
 
@@ -169,7 +182,8 @@ fn about(condition: &Typed, width: usize) -> About {
 fn results(kind: JoinKind, method: &JoinMethod, [left, right]: [&[Column]; 2]) -> Vec<Column> {
     let role = |is_left: bool, place: usize, column: &Column| {
         let is_padded = if is_left { kind.keeps_right() } else { kind.keeps_left() };
-        let is_kept = match (&column.role, method) {
+        let merged = column.role.merged();
+        let is_kept = match (&merged, method) {
             (Role::Plain, _) => true,
             (_, _) if is_padded => false,
             (Role::Proctime, _) => true,
@@ -185,7 +199,7 @@ fn results(kind: JoinKind, method: &JoinMethod, [left, right]: [&[Column]; 2]) -
             (_, JoinMethod::Lookup) => is_left,
             (_, _) => false,
         };
-        if is_kept { column.role.clone() } else { Role::Plain }
+        if is_kept { merged } else { Role::Plain }
     };
     let made = |is_left: bool, (place, column): (usize, &Column)| {
         let is_padded = if is_left { kind.keeps_right() } else { kind.keeps_left() };
@@ -204,7 +218,7 @@ fn results(kind: JoinKind, method: &JoinMethod, [left, right]: [&[Column]; 2]) -
 /// Returns whether the windows of both inputs are cut by the same rule and in the same time zone. For sessions only
 /// the gaps are compared, because the indexes of their key columns may differ between the inputs.
 fn are_alike(left: &Windows, right: &Windows) -> bool {
-    left.is_local == right.is_local
+    (left.is_local, left.domain) == (right.is_local, right.domain)
         && match (&*left.spec, &*right.spec) {
             (WindowSpec::Session { gap_ms: left, .. }, WindowSpec::Session { gap_ms: right, .. }) => {
                 left == right

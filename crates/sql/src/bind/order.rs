@@ -3,14 +3,17 @@
 //!
 //! By event time, rows can be sorted while they come. By other columns that takes an end of the input, or a LIMIT.
 
+use std::sync::Arc;
+
 use sqlparser::ast::{Expr, Fetch, LimitClause, Offset, OrderBy, OrderByExpr, OrderByKind, Query, Value};
-use thalweg_sql_exec::plan::{Column, Node, Plan, Role, SortKey};
+use thalweg_sql_exec::plan::{Column, Node, Plan, Role, SortKey, WindowSpec};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
 use super::scope::{Base, Scope};
 use super::syntax::{not_supported, place_of_expression, refuse_any, said, without_signs};
+use super::windows::by_arrival;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -202,17 +205,24 @@ impl Planner<'_> {
             });
             order.push(SortKey { place, is_descending: key.is_descending, is_null_first: key.is_null_first });
         }
-        let is_by_time =
-            order.first().is_some_and(|key| columns[key.place].role == Role::Rowtime && !key.is_descending);
+        let ascending = order.first().filter(|key| !key.is_descending);
+        let time_role = ascending.map(|key| columns[key.place].role.clone());
+        let is_by_arrival = time_role == Some(Role::Proctime);
+        let is_by_time = is_by_arrival || time_role.is_some_and(|role| role.is_watermarked());
         let is_wider = step.len() > width;
         let kept: Vec<Typed> = step[..width].to_vec();
         let names = columns[..width].to_vec();
-        let input = Box::new(if is_wider { input.project(step, columns) } else { input });
+        let mut input = if is_wider { input.project(step, columns) } else { input };
         let node = if is_by_time {
             let time = order.remove(0).place;
-            Node::Sort { input, time, keys: order }
+            if is_by_arrival {
+                // Rows of one millisecond are sorted by the other keys when it is over.
+                let spec = Arc::new(WindowSpec::Tumble { size_ms: 1, offset_ms: 0 });
+                input = by_arrival(input, time, &spec).at(at);
+            }
+            Node::Sort { input: Box::new(input), time, keys: order }
         } else {
-            Node::Final { input, order, skip: 0, fetch: u64::MAX, is_retracting: false }
+            Node::Final { input: Box::new(input), order, skip: 0, fetch: u64::MAX, is_retracting: false }
         };
         let columns = node_columns(&node);
         let sorted = Plan::new(columns, node).at(at);

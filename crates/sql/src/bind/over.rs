@@ -397,7 +397,7 @@ impl Planner<'_> {
             window.keys.iter().map(|key| below.place(key.clone(), 0, Role::Plain)).collect();
         let mut order = Vec::new();
         for key in &window.order {
-            let role = if key.role == Role::Proctime { Role::Proctime } else { Role::Plain };
+            let role = if key.role.is_proctime() { Role::Proctime } else { Role::Plain };
             let place = below.place(key.value.clone(), 0, role);
             order.push(SortKey { place, is_descending: key.is_descending, is_null_first: key.is_null_first });
         }
@@ -552,7 +552,7 @@ pub(super) fn rank_as_over(
 ) -> Result<Plan> {
     let time = match order {
         [key] if !key.is_descending && input.columns[key.place].role == Role::Rowtime => Some(key.place),
-        [key] if !key.is_descending && input.columns[key.place].role == Role::Proctime => None,
+        [key] if !key.is_descending && input.columns[key.place].role.is_proctime() => None,
         _ => {
             let name = function.name();
             let message = format!(
@@ -597,7 +597,7 @@ fn frame_of(call: &OverCall) -> Result<(Option<usize>, Frame)> {
     };
     let time = match (&order.role, order.value.as_column()) {
         (Role::Rowtime, Some(place)) => Some(place),
-        (Role::Proctime, _) => None,
+        (Role::Proctime | Role::WindowProctime, _) => None,
         _ => {
             let message = format!("OVER goes by time, and {} is none", order.shown);
             return Err(unsupported(message).help(help));

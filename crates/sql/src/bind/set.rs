@@ -97,7 +97,7 @@ impl Planner<'_> {
                 let message = format!("column {} of UNION ALL is {} and {}", place + 1, column.of, other.of);
                 SqlError::new(Code::TypeMismatch, message).help("cast both to one type")
             })?;
-            let role = if column.role == other.role { column.role.clone() } else { Role::Plain };
+            let role = if column.role == other.role { column.role.merged() } else { Role::Plain };
             let is_nullable = column.is_nullable || other.is_nullable;
             columns.push(Column { name: column.name.clone(), of, is_nullable, role });
         }

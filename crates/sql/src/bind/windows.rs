@@ -11,7 +11,7 @@ use sqlparser::ast::{
 };
 use thalweg_model::Span;
 use thalweg_model::window::{WINDOWS_PER_RECORD_MAX, windows_per_record};
-use thalweg_sql_exec::plan::{Column, Node, Plan, Role, WindowSpec, Windows};
+use thalweg_sql_exec::plan::{Column, Node, Plan, Role, TimeDomain, WindowSpec, Windows};
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
@@ -41,7 +41,7 @@ impl Planner<'_> {
     /// Plans a window function in FROM. `at` is its place.
     ///
     /// # Errors
-    /// [`SqlError`] for wrong arguments, and for a time column that is no event time.
+    /// [`SqlError`] for wrong arguments, and for a time column that is no time attribute.
     pub(super) fn window_function(
         &self,
         name: &ObjectName,
@@ -226,43 +226,61 @@ pub(super) fn check_steps(size_ms: i64, step_ms: i64, name: &str, function: &str
     Err(SqlError::new(Code::Invalid, message).help(format!("give a longer {name} or a smaller SIZE")))
 }
 
-/// Plans the windows of rows by a time column.
+/// Plans the windows of rows by a time column. If that is the processing time, the rows get the time at which they come
+/// to the windows.
 ///
 /// # Errors
-/// [`Code::Invalid`] for a column that is no event time, [`Code::Unsupported`] for processing time.
+/// [`Code::Invalid`] for a column that is no time attribute.
 pub(super) fn assigned(input: Plan, spec: WindowSpec, time: usize, at: Option<Place>) -> Result<Plan> {
     let column = &input.columns[time];
-    match column.role {
-        Role::Rowtime => {}
-        Role::Proctime => {
-            let message = "windows over processing time are not supported";
-            return Err(SqlError::new(Code::Unsupported, message)
-                .at(at)
-                .help("use event time: declare WATERMARK FOR"));
-        }
+    let domain = match column.role {
+        Role::Rowtime => TimeDomain::Event,
+        Role::Proctime | Role::WindowProctime => TimeDomain::Processing,
         _ => {
             let error = SqlError::new(Code::Invalid, format!("`{}` is no event time", column.name)).at(at);
             return Err(error.help(format!(
-                "declare WATERMARK FOR `{}` in its table; expressions are no event time",
+                "declare WATERMARK FOR `{}` in its table, or use a column AS PROCTIME(); expressions are no event time",
                 column.name
             )));
         }
-    }
+    };
     let spec = Arc::new(spec);
     let of_time = column.of.clone();
-    let windows = Windows { spec: Arc::clone(&spec), is_local: matches!(of_time, SqlType::TimestampLtz(_)) };
+    let is_local = matches!(of_time, SqlType::TimestampLtz(_));
+    let windows = Windows { spec: Arc::clone(&spec), is_local, domain };
+    let input = match domain {
+        TimeDomain::Event => input,
+        TimeDomain::Processing => by_arrival(input, time, &spec).at(at),
+    };
     let mut columns = input.columns.clone();
     // A stream has one event time, which is that of the window from here on.
-    for column in columns.iter_mut().filter(|column| column.role == Role::Rowtime) {
+    for column in columns.iter_mut().filter(|column| column.role.is_watermarked()) {
         column.role = Role::Plain;
     }
     let mut add = |name: &str, of, role| {
         columns.push(Column { name: name.to_owned(), of, is_nullable: false, role });
     };
     add("window_start", SqlType::Timestamp(3), Role::WindowStart(windows.clone()));
-    add("window_end", SqlType::Timestamp(3), Role::WindowEnd(windows));
-    add("window_time", of_time, Role::Rowtime);
+    add("window_end", SqlType::Timestamp(3), Role::WindowEnd(windows.clone()));
+    add("window_time", of_time, windows.time_role());
     Ok(Plan::new(columns, Node::AssignWindows { input: Box::new(input), spec, time }).at(at))
+}
+
+/// Plans the operator that gives rows the time at which they come, for windows above it.
+pub(super) fn by_arrival(input: Plan, time: usize, spec: &Arc<WindowSpec>) -> Plan {
+    let spec = match &**spec {
+        WindowSpec::Session { gap_ms, .. } => {
+            Arc::new(WindowSpec::Session { gap_ms: *gap_ms, keys: Vec::new() })
+        }
+        _ => Arc::clone(spec),
+    };
+    // Watermarks above follow the clock, so no column is an event time there.
+    let plain = |column: &Column| match column.role {
+        Role::Rowtime => Column { role: Role::Plain, ..column.clone() },
+        _ => column.clone(),
+    };
+    let columns = input.columns.iter().map(plain).collect();
+    Plan::new(columns, Node::ByArrival { input: Box::new(input), time, spec })
 }
 
 /// Reads `DESCRIPTOR(column)` and returns the index of the column.

@@ -276,6 +276,30 @@ CROSS JOIN UNNEST(ARRAY[v, v]) AS u (x) GROUP BY window_start, window_end",
         let all: BTreeSet<i64> = rows.iter().filter_map(|row| row.v).collect();
         (!rows.is_empty()).then(|| text(&[count(all.len())])).into_iter().collect()
     }),
+    // The clock stands still in these tests, so all rows are in one window of processing time.
+    operator(
+        "SELECT k, COUNT(*), SUM(v) FROM (SELECT *, PROCTIME() AS p FROM X) GROUP BY k, TUMBLE(p, INTERVAL '10' SECOND)",
+        Takes::Added,
+        |rows, _| {
+            let line =
+                |(k, rows): (Value, Vec<Row>)| text(&[k, count(rows.len()), sum(&rows)]);
+            groups(rows, |row| row.k).into_iter().map(line).collect()
+        },
+    ),
+    operator(
+        "SELECT window_start, COUNT(*), SUM(v) FROM SESSION((SELECT *, PROCTIME() AS p FROM X), DESCRIPTOR(p), INTERVAL '3' SECOND) GROUP BY window_start, window_end",
+        Takes::Added,
+        |rows, _| {
+            let line = || format!("2023-11-14 22:13:20.000,{}", text(&[count(rows.len()), sum(rows)]));
+            (!rows.is_empty()).then(line).into_iter().collect()
+        },
+    ),
+    operator(
+        "SELECT l.id, l.v, r.id, r.v FROM (SELECT *, PROCTIME() AS p FROM X) AS l FULL JOIN (SELECT *, PROCTIME() AS p FROM O) AS r
+ON l.k = r.k AND l.p BETWEEN r.p - INTERVAL '5' SECOND AND r.p",
+        Takes::Added,
+        |rows, data| joined(rows, &data.others, [true, true], same_key),
+    ),
     operator(
         "SELECT window_start, window_end, COUNT(*), SUM(v) FROM TABLE(TUMBLE(TABLE X, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end",
         Takes::AddedTimed,

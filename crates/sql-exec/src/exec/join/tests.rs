@@ -21,7 +21,7 @@ use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::{JoinOperator, Side, operator};
 use crate::exec::calc::schema_of;
-use crate::plan::{Column, Join, JoinKey, JoinKind, JoinMethod};
+use crate::plan::{Column, Join, JoinKey, JoinKind, JoinMethod, TimeDomain};
 
 mod interval;
 mod lookup;

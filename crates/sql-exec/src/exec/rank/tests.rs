@@ -234,7 +234,7 @@ fn changes_are_flinks() {
 #[test]
 fn the_order_of_arrival_is_an_order() {
     let mut input = columns();
-    input[TS].role = Role::Proctime;
+    input[TS].role = crate::plan::Role::Proctime;
     let check = |is_descending, expected: &[&str]| {
         let order = vec![by(TS, is_descending), by(V, false)];
         let wanted = Wanted {

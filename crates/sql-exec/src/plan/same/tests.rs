@@ -17,8 +17,8 @@ use thalweg_sql_tables::table::Table;
 
 use super::*;
 use crate::plan::{
-    Aggregate, Counted, Frame, JoinKind, JoinMethod, RankFunction, Role, WindowPlaces, WindowSpec, Windowing,
-    Windows,
+    Aggregate, Counted, Frame, JoinKind, JoinMethod, RankFunction, Role, TimeDomain, WindowPlaces,
+    WindowSpec, Windowing, Windows,
 };
 
 /// Literal rows with two INT columns, the input of all other plans.
@@ -300,7 +300,8 @@ fn windows_differ() {
     );
     let aggregated = |windows, keys, calls| Node::WindowAggregate { input: input(), windows, keys, calls };
     let cut = |time| Windowing::Cut { spec: spec(1), time };
-    let given = Windowing::Given { windows: Windows { spec: spec(1), is_local: false }, start: 0, end: 1 };
+    let windows = Windows { spec: spec(1), is_local: false, domain: TimeDomain::Event };
+    let given = Windowing::Given { windows, start: 0, end: 1 };
     check_node(
         aggregated(cut(0), vec![0], Vec::new()),
         aggregated(cut(1), vec![0], Vec::new()),
@@ -556,13 +557,15 @@ fn joins_differ() {
         "operator 1, Join: the method is Temporal { left_time: 0, right_time: 1, counts: All, ttl_ms: None }, and Temporal { \
          left_time: 0, right_time: 1, counts: First, ttl_ms: None } in the other plan",
     );
-    let interval =
-        |upper_ms| method(JoinMethod::Interval { left_time: 0, right_time: 1, lower_ms: 0, upper_ms });
+    let interval = |upper_ms| {
+        let domain = TimeDomain::Event;
+        method(JoinMethod::Interval { left_time: 0, right_time: 1, lower_ms: 0, upper_ms, domain })
+    };
     check_node(
         interval(1),
         interval(2),
-        "operator 1, Join: the method is Interval { left_time: 0, right_time: 1, lower_ms: 0, upper_ms: 1 }, and Interval { \
-         left_time: 0, right_time: 1, lower_ms: 0, upper_ms: 2 } in the other plan",
+        "operator 1, Join: the method is Interval { left_time: 0, right_time: 1, lower_ms: 0, upper_ms: 1, domain: \
+         Event }, and Interval { left_time: 0, right_time: 1, lower_ms: 0, upper_ms: 2, domain: Event } in the other plan",
     );
     let window = |is_local| {
         let places = WindowPlaces { start: 0, end: 1 };

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use thalweg_sql_exec::exec::join::Side;
-use thalweg_sql_exec::plan::Column;
+use thalweg_sql_exec::plan::{Column, TimeDomain};
 use thalweg_sql_functions::expression::{Call, Expression, Typed};
 use thalweg_sql_functions::functions::arithmetic::ArithmeticOp;
 use thalweg_sql_functions::functions::compare::ComparisonOp;
@@ -24,9 +24,10 @@ pub(super) struct Terms<'a> {
     constant_keys: Vec<JoinKey>,
 }
 
-/// Bounds on the difference of the event times of a pair: right minus left, in milliseconds, both bounds included.
-/// The times are columns, each by its index in its input.
+/// Bounds on the difference of the times of a pair: right minus left, in milliseconds, both bounds included. The times are
+/// columns, each by its index in its input.
 pub(super) struct Bounds {
+    pub(super) domain: TimeDomain,
     pub(super) left_time: usize,
     pub(super) right_time: usize,
     pub(super) lower_ms: i64,
@@ -48,9 +49,9 @@ impl<'a> Terms<'a> {
     }
 
     /// Removes the two terms which say that window starts and window ends of both inputs are equal, and returns the
-    /// indexes of these columns. Also returns whether the windows are cut by local time of the session's zone.
-    /// Returns `None` if there are no such terms, or the inputs cut their windows by different rules.
-    pub(super) fn take_windows(&mut self) -> Option<([WindowPlaces; 2], bool)> {
+    /// indexes of these columns. Also returns whether the windows are cut by local time of the session's zone, and by
+    /// which time. Returns `None` if there are no such terms, or the inputs cut their windows by different rules.
+    pub(super) fn take_windows(&mut self) -> Option<([WindowPlaces; 2], bool, TimeDomain)> {
         let windows = |place: usize, is_start: bool| match &self.columns[place].role {
             Role::WindowStart(windows) if is_start => Some(windows),
             Role::WindowEnd(windows) if !is_start => Some(windows),
@@ -69,17 +70,18 @@ impl<'a> Terms<'a> {
         let (start, end) = (find(true)?, find(false)?);
         let (left_start, right_start) = self.equal_columns(&self.terms[start])?;
         let (left_end, right_end) = self.equal_columns(&self.terms[end])?;
-        let is_local = windows(left_end, false).is_some_and(|windows| windows.is_local);
+        let (is_local, domain) =
+            windows(left_end, false).map(|windows| (windows.is_local, windows.domain))?;
         self.terms.remove(start.max(end));
         self.terms.remove(start.min(end));
         let places = [
             WindowPlaces { start: left_start, end: left_end },
             WindowPlaces { start: right_start - self.width, end: right_end - self.width },
         ];
-        Some((places, is_local))
+        Some((places, is_local, domain))
     }
 
-    /// Removes the terms that bound the difference of two event times, and returns the bounds; `None` unless there is
+    /// Removes the terms that bound the difference of two times, and returns the bounds; `None` unless there is
     /// an upper and a lower bound.
     pub(super) fn take_bounds(&mut self) -> Option<Bounds> {
         let found: Vec<Option<Bound>> = self.terms.iter().map(|term| self.bound(term)).collect();
@@ -90,7 +92,9 @@ impl<'a> Terms<'a> {
         let times = found.iter().flatten().find(|bound| both(bound))?.times;
         let is_one = |bound: &&Bound| bound.times == times;
         let used = || found.iter().flatten().filter(is_one);
+        let is_proctime = self.columns[times.0].role.is_proctime();
         let bounds = Bounds {
+            domain: if is_proctime { TimeDomain::Processing } else { TimeDomain::Event },
             left_time: times.0,
             right_time: times.1 - self.width,
             lower_ms: used().filter_map(|bound| bound.lower_ms).max()?,
@@ -212,14 +216,15 @@ impl<'a> Terms<'a> {
         is_fit.then(|| JoinKey { left: left.clone(), right: right.replaced(&own), is_null_equal })
     }
 
-    /// Returns the bound that a comparison of event times of both inputs sets on `right - left`; `None` for other
-    /// terms.
+    /// Returns the bound that a comparison of event times, or of processing times, of both inputs sets on `right - left`;
+    /// `None` for other terms.
     fn bound(&self, term: &Typed) -> Option<Bound> {
         let (Call::Compare(op), one, other) = call(term)? else { return None };
         let ((one, one_ms), (other, other_ms)) = (linear(one)?, linear(other)?);
         let (one, other) = (one?, other?);
-        let is_time = |place: usize| self.columns[place].role == Role::Rowtime;
-        if !is_time(one) || !is_time(other) {
+        let [one_role, other_role] = [one, other].map(|place| &self.columns[place].role);
+        let are_rowtimes = *one_role == Role::Rowtime && *other_role == Role::Rowtime;
+        if !are_rowtimes && !(one_role.is_proctime() && other_role.is_proctime()) {
             return None;
         }
         let (times, span_ms, op) = match (one < self.width, other < self.width) {
@@ -241,7 +246,7 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// Bound of one term on the event time of the right input minus that of the left one, in milliseconds, included;
+/// Bound of one term on the time of the right input minus that of the left one, in milliseconds, included;
 /// `None` for a side without a bound. `times` are the indexes of the two time columns among the columns of both
 /// inputs.
 struct Bound {

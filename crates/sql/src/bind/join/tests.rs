@@ -344,6 +344,7 @@ fn roles_are_kept() {
             Role::Plain => "-",
             Role::Rowtime => "time",
             Role::Proctime => "proc",
+            Role::WindowProctime => "window proc",
             Role::WindowStart(_) => "start",
             Role::WindowEnd(_) => "end",
         };

@@ -85,7 +85,7 @@ pub(super) fn versions(
     let time = &left.columns[left_time];
     match time.role {
         Role::Rowtime => {}
-        Role::Proctime => {
+        Role::Proctime | Role::WindowProctime => {
             check_ends(&right, place)?;
             return Ok((right, Versions::Present { place }));
         }

@@ -8,7 +8,13 @@ fn make(kind: JoinKind, on: On, bounds: Bounds) -> Box<dyn JoinOperator> {
     joined(
         kind,
         on,
-        JoinMethod::Interval { left_time: TIME, right_time: TIME, lower_ms, upper_ms },
+        JoinMethod::Interval {
+            left_time: TIME,
+            right_time: TIME,
+            lower_ms,
+            upper_ms,
+            domain: TimeDomain::Event,
+        },
         &context(),
     )
 }

@@ -63,7 +63,13 @@ fn row(id: i64, time: i64) -> Row {
 }
 
 fn interval() -> JoinStage {
-    let method = JoinMethod::Interval { left_time: TIME, right_time: TIME, lower_ms: -2, upper_ms: 3 };
+    let method = JoinMethod::Interval {
+        left_time: TIME,
+        right_time: TIME,
+        lower_ms: -2,
+        upper_ms: 3,
+        domain: TimeDomain::Event,
+    };
     JoinStage::new(joined(JoinKind::Full, On::Key, method, &context()))
 }
 
