@@ -7,12 +7,15 @@
 pub mod bounds;
 pub mod ddl;
 pub mod dialect;
+pub mod forms;
+pub mod group;
 pub mod hints;
 pub mod interval;
 mod json;
 pub mod like;
 mod literals;
 pub mod reserved;
+mod rewrite;
 pub mod script;
 pub mod show;
 pub mod tokens;

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use sqlparser::ast::{Ident, Query};
+use sqlparser::ast::{Expr, Ident, Query};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -131,13 +131,17 @@ pub enum Statement {
     Describe(Name),
 }
 
-/// The statement `INSERT INTO table [(columns)] query`.
+/// The statement `INSERT {INTO | OVERWRITE} table [PARTITION (key = value, ..)] [(columns)] query`.
 #[derive(Clone, Debug)]
 pub struct Insert {
     /// Table that receives the rows of the INSERT.
     pub table: Name,
     /// Options of the table that a hint gives for this INSERT.
     pub options: BTreeMap<String, OptionValue>,
+    /// Place of the word OVERWRITE, if the rows replace those of the table.
+    pub overwrite: Option<Place>,
+    /// Partition columns to which PARTITION gives a literal, each with the place of its name.
+    pub partition: Vec<(String, Place, Expr)>,
     /// Column names that the INSERT gives; empty for all columns of the table.
     pub columns: Vec<(String, Place)>,
     /// Query whose rows the INSERT writes.
@@ -487,16 +491,22 @@ fn drop_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
 fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
     let place = place_of(&parser.peek_token_ref().span);
     parser.expect_keyword(Keyword::INSERT)?;
-    if parser.peek_keyword(Keyword::OVERWRITE) {
-        let token = parser.peek_token_ref().clone();
-        return parser.expected("INTO: streams are appended to, not overwritten", token);
+    let overwrite_place = place_of(&parser.peek_token_ref().span);
+    let overwrite = parser.parse_keyword(Keyword::OVERWRITE).then_some(overwrite_place);
+    if overwrite.is_none() {
+        parser.expect_keyword(Keyword::INTO)?;
+        let _ = parser.parse_keyword(Keyword::TABLE);
     }
-    parser.expect_keyword(Keyword::INTO)?;
-    let _ = parser.parse_keyword(Keyword::TABLE);
     let (table, options) = ddl::hinted_name(parser)?;
-    if parser.peek_keyword(Keyword::PARTITION) {
-        let token = parser.peek_token_ref().clone();
-        return parser.expected("a query: partitions follow from the columns of PARTITIONED BY", token);
+    let mut partition = Vec::new();
+    if parser.parse_keyword(Keyword::PARTITION) {
+        parser.expect_token(&Token::LParen)?;
+        partition = parser.parse_comma_separated(|parser| {
+            let Ident { value, span, .. } = parser.parse_identifier()?;
+            parser.expect_token(&Token::Eq)?;
+            Ok((value, place_of(&span), parser.parse_expr()?))
+        })?;
+        parser.expect_token(&Token::RParen)?;
     }
     let mut columns = Vec::new();
     let begins_query =
@@ -507,7 +517,7 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
         columns = idents.into_iter().map(|ident| (ident.value, place_of(&ident.span))).collect();
         parser.expect_token(&Token::RParen)?;
     }
-    Ok(Insert { table, options, columns, query: parser.parse_query()?, place })
+    Ok(Insert { table, options, overwrite, partition, columns, query: parser.parse_query()?, place })
 }
 
 /// Parses the rest of a statement set after its first word `first`, which is EXECUTE, BEGIN or STATEMENT.
