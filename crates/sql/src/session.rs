@@ -35,6 +35,7 @@ use crate::text::script::{self, Insert, Placed, Statement};
 
 use overwrite::partition_of;
 
+mod alter;
 mod create;
 mod every;
 mod overwrite;
@@ -323,6 +324,10 @@ impl Session {
             Statement::ShowCurrent { is_catalog } => {
                 let current = if is_catalog { CATALOG } else { self.catalog.current() };
                 Ok(Some(Action::Show(current.to_owned())))
+            }
+            Statement::Alter { name, is_view, if_exists, change } => {
+                self.alter(&name, is_view, if_exists, &change)?;
+                Ok(None)
             }
             Statement::Describe(name) => Ok(Some(Action::Show(self.described(&name)?))),
             Statement::Use { name, is_catalog } => {

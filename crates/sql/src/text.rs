@@ -4,6 +4,7 @@
 //!   text -> tokens -> our own statements (script, ddl) -> queries as sqlparser's syntax trees (dialect)
 //! ```
 
+pub mod alter;
 pub mod bounds;
 pub mod ddl;
 pub mod dialect;
@@ -14,6 +15,7 @@ pub mod interval;
 mod json;
 pub mod like;
 mod literals;
+mod refused;
 pub mod reserved;
 mod rewrite;
 pub mod script;

@@ -5,7 +5,7 @@
 //! `CaseExpression`, `BuiltinFunctionCall` for POSITION), as Flink has it.
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
-use sqlparser::ast::{BinaryOperator, CaseWhen, DateTimeField, Expr, Ident, Value};
+use sqlparser::ast::{BinaryOperator, CaseWhen, Expr, Ident, Value};
 use sqlparser::dialect::{Dialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -89,32 +89,47 @@ const UNITS: [(&str, &str); 8] = [
     ("SECOND", "SECOND"),
 ];
 
-fn unit_at(parser: &Parser, place: usize) -> Option<&'static str> {
-    UNITS.iter().find(|(unit, _)| word_at(parser, place, unit)).map(|(_, kind)| *kind)
+/// Returns the index in [`UNITS`] of the unit that is the next token.
+fn next_unit(parser: &Parser) -> Option<usize> {
+    UNITS.iter().position(|(unit, _)| word_at(parser, 0, unit))
 }
 
 /// Returns the precedence of a unit behind a closing bracket, as in `(a - b) DAY`; `None` for other tokens.
 pub(super) fn precedence_of_unit(parser: &Parser) -> Option<u8> {
     let is_behind_bracket = parser.get_current_token().token == Token::RParen;
-    (is_behind_bracket && unit_at(parser, 0).is_some())
+    (is_behind_bracket && next_unit(parser).is_some())
         .then(|| FlinkDialect.prec_value(Precedence::DoubleColon))
 }
 
 /// Parses the units behind a difference of two times in brackets: `(later - earlier) DAY TO SECOND`. Returns `None`, and
-/// reads nothing, for other text.
+/// reads nothing, if the next token is no unit.
 pub(super) fn between_times(parser: &mut Parser, expr: &Expr) -> Option<Result<Expr>> {
-    let Expr::Nested(inner) = expr else { return None };
-    let Expr::BinaryOp { left, op: BinaryOperator::Minus, right } = &**inner else { return None };
-    let kind = unit_at(parser, 0)?;
+    let first = next_unit(parser)?;
     let span = parser.peek_token_ref().span;
+    let refused = |message: String| Some(Err(ParserError::ParserError(format!("{message}{}", span.start))));
+    let (unit, kind) = UNITS[first];
+    let difference = match expr {
+        Expr::Nested(inner) => match &**inner {
+            Expr::BinaryOp { left, op: BinaryOperator::Minus, right } => Some((left, right)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some((left, right)) = difference else {
+        return refused(format!(
+            "{unit} is a word of SQL and no name; it stands behind a difference of two times in brackets"
+        ));
+    };
     let units = |parser: &mut Parser| {
-        for _ in 0..2 {
-            let field = parser.parse_date_time_field()?;
-            debug_assert!(field != DateTimeField::NoDateTime, "a unit was looked at before it is read");
-            parser.parse_optional_precision()?;
-            if !parser.parse_keyword(Keyword::TO) {
-                break;
+        parser.advance_token();
+        parser.parse_optional_precision()?;
+        if parser.parse_keyword(Keyword::TO) {
+            let token = parser.peek_token_ref().clone();
+            match next_unit(parser) {
+                Some(last) if first < last && UNITS[last].1 == kind => parser.advance_token(),
+                _ => return parser.expected(&format!("a smaller unit than {unit} of the same kind"), token),
             }
+            parser.parse_optional_precision()?;
         }
         let kind = Expr::Value(Value::SingleQuotedString(kind.to_owned()).into());
         let arguments = vec![(**left).clone(), (**right).clone(), kind];

@@ -17,9 +17,11 @@ use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::OptionValue;
 
+use super::alter::{Alteration, alter};
 use super::bounds;
 use super::ddl::{self, CreateTable, Name, place_of};
 use super::dialect::FlinkDialect;
+use super::refused::refusal;
 use super::show::{self, Listing};
 use super::tokens::{tokens, written};
 
@@ -129,6 +131,17 @@ pub enum Statement {
     },
     /// The statement `DESCRIBE name`.
     Describe(Name),
+    /// The statement `ALTER TABLE` or `ALTER VIEW`.
+    Alter {
+        /// Name of the table or view that is changed.
+        name: Name,
+        /// True for `ALTER VIEW`.
+        is_view: bool,
+        /// True if the statement says IF EXISTS, so that the table or view need not exist.
+        if_exists: bool,
+        /// What is changed.
+        change: Alteration,
+    },
 }
 
 /// The statement `INSERT {INTO | OVERWRITE} table [PARTITION (key = value, ..)] [(columns)] query`.
@@ -280,6 +293,9 @@ fn is_statement_set(tokens: &[TokenWithSpan]) -> bool {
 }
 
 fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
+    if let Some(error) = refusal(tokens) {
+        return Err(error);
+    }
     let depth = bounds::check(tokens)?;
     let mut parser = Parser::new(&FlinkDialect)
         .with_options(ParserOptions::new().with_unescape(true))
@@ -299,7 +315,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
             let name = first.map(|token| token.token.to_string()).unwrap_or_default();
             let known = [
                 "SELECT", "INSERT", "CREATE", "SET", "RESET", "EXPLAIN", "EXECUTE", "DROP", "SHOW",
-                "DESCRIBE", "WITH", "VALUES", "USE",
+                "DESCRIBE", "WITH", "VALUES", "USE", "ALTER",
             ];
             let error = match nearest(&name, known) {
                 Some(near) if !name.eq_ignore_ascii_case(near) => {
@@ -307,7 +323,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
                         .help(format!("did you mean {near}?"))
                 }
                 _ => SqlError::new(Code::Unsupported, format!("there are no statements {name}"))
-                    .help("a file has SET, CREATE, DROP, USE, SHOW, DESCRIBE, INSERT INTO, EXECUTE STATEMENT SET, EXPLAIN and queries"),
+                    .help("a file has SET, CREATE, ALTER, DROP, USE, SHOW, DESCRIBE, INSERT INTO, EXECUTE STATEMENT SET, EXPLAIN and queries"),
             };
             Err(error.at(place))
         }
@@ -389,6 +405,7 @@ fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
         }
         "CREATE" => create(parser)?,
         "DROP" => drop_statement(parser)?,
+        "ALTER" => alter(parser)?,
         "INSERT" => Statement::Insert(vec![insert(parser)?]),
         "EXECUTE" | "BEGIN" | "STATEMENT" => {
             let is_execute = first == "EXECUTE";

@@ -221,3 +221,39 @@ SELECT LISTAGG(b, ',') WITHIN GROUP (ORDER BY id DESC) FROM t;
 
 --- error UNSUPPORTED
 WITHIN GROUP
+
+--- query digits of a second by the pattern
+SELECT TO_TIMESTAMP_LTZ('2024-01-01 00:00:00.123456', 'yyyy-MM-dd HH:mm:ss.SSSSSS'), TO_TIMESTAMP_LTZ('2024-01-01 00:00:00.123456'),
+  TO_TIMESTAMP_LTZ('2024-01-01 00:00:00.123456', 'yyyy-MM-dd HH:mm:ss.SSSSSS', 'Asia/Shanghai'), TO_TIMESTAMP_LTZ('2024-01-01 00:00:00.12', 'yyyy-MM-dd HH:mm:ss.SS'),
+  TO_TIMESTAMP('2024-01-01 00:00:00.123456', 'yyyy-MM-dd HH:mm:ss.SSSSSS');
+
+--- rows
+2024-01-01 00:00:00.123456,2024-01-01 00:00:00.123,2023-12-31 16:00:00.123456,2024-01-01 00:00:00.120,2024-01-01 00:00:00.123
+
+--- query PRINTF of NULL, and of capitals
+SELECT PRINTF('%d|%5d|%.2f|%b|%c|%S|%x|%.2s', CAST(NULL AS INT), CAST(NULL AS INT), CAST(NULL AS DOUBLE), CAST(NULL AS INT), CAST(NULL AS INT),
+  CAST(NULL AS INT), CAST(NULL AS INT), CAST(NULL AS INT)), PRINTF('%S|%B|%X|%1$s|%<s', 'x', TRUE, 255);
+
+--- rows
+null| null|nu|false|null|NULL|null|nu,X|TRUE|FF|x|x
+
+--- query PRINTF of numbers
+SELECT PRINTF('%,.2f|%010d|%(,d|%#o|%#x|%#.0f|%g|%g|%f|%e', CAST(1234567.891 AS DOUBLE), -5, -1234, 8, 255, CAST(3 AS DOUBLE), CAST(123456 AS DOUBLE),
+  CAST(0.00001234 AS DOUBLE), CAST('NaN' AS DOUBLE), CAST(0 AS DOUBLE)),
+  PRINTF('%.1f %.0f %.2f %.3f', CAST(0.15 AS DOUBLE), CAST(0.5 AS DOUBLE), CAST(1.005 AS DOUBLE), CAST(2.0005 AS DOUBLE)),
+  PRINTF('%f %s %.10f', CAST(0.1 AS FLOAT), CAST(0.1 AS FLOAT), CAST(0.1 AS FLOAT)), PRINTF('%x', CAST(-1 AS TINYINT));
+
+--- rows
+"1,234,567.89|-000000005|(1,234)|010|0xff|3.|123456|1.23400e-05|NaN|0.000000e+00",0.2 1 1.01 2.001,0.100000 0.1 0.1000000015,ff
+
+--- query a unit behind anything else is no name
+SELECT COUNT(*) year FROM t;
+
+--- error SYNTAX
+YEAR is a word of SQL and no name; it stands behind a difference of two times in brackets
+
+--- query units of two kinds
+SELECT (ts - ts2) DAY TO MONTH FROM t;
+
+--- error SYNTAX
+expected a smaller unit than DAY of the same kind

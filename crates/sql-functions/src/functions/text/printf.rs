@@ -6,7 +6,7 @@
 //!
 //! Source: Flink, `PrintfFunction`; Java 17, `java.util.Formatter`.
 //!
-//! Differs from Flink: `%h`, which shows a hash of Java's objects, and `%t` give NULL; arrays, maps, rows and bytes, whose
+//! Differs from Flink: `%h`, which shows a hash of Java's objects, `%a` and `%t` give NULL; arrays, maps, rows and bytes, whose
 //! objects Flink shows, are refused.
 
 mod pattern;
@@ -282,8 +282,9 @@ fn one(
         }
         _ => return None,
     }
-    // The precision of texts is their greatest length.
-    if let (Some(most), Of::Text | Of::Flag) = (precision, of)
+    // The precision of texts, and of the text `null`, is their greatest length.
+    let is_cut = matches!(of, Of::Text | Of::Flag) || column.at(row).is_none();
+    if let Some(most) = precision.filter(|_| is_cut)
         && let Some((end, _)) = out.char_indices().nth(most)
     {
         out.truncate(end);

@@ -37,6 +37,8 @@ pub(super) fn files_below(files: &dyn Files, directory: &Path) -> io::Result<Vec
                 continue;
             }
             match files.standing(&path)? {
+                // Another run writes to such a file, which no reader finds.
+                Standing::File if name.ends_with(".inprogress") => {}
                 Standing::File | Standing::Link => found.push(path),
                 Standing::Directory if depth < DEPTH_MAX => open.push((path, depth + 1)),
                 Standing::Directory => {

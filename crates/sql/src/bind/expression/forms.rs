@@ -3,6 +3,7 @@
 
 use sqlparser::ast::{Expr, FunctionArguments, Value};
 use thalweg_sql_functions::expression::{Expression, Typed};
+use thalweg_sql_tables::error::SqlError;
 
 use super::Result;
 use crate::bind::Planner;
@@ -47,7 +48,12 @@ impl Planner<'_> {
                     _ => return Err(not_supported("this kind of interval")),
                 };
                 let (from, to) = (self.bind(earlier, scope)?, self.bind(later, scope)?);
-                self.typing.named_function("$BETWEEN_TIMES", vec![text(kind), from, to]).map(Some)
+                const FUNCTION: &str = "$BETWEEN_TIMES";
+                let interval = self.typing.named_function(FUNCTION, vec![text(kind), from, to]);
+                interval.map(Some).map_err(|error| SqlError {
+                    message: error.message.replace(&format!("{FUNCTION}: "), ""),
+                    ..error
+                })
             }
             (ANY_OF, _) => Err(not_supported("several values in a WHEN here")),
             _ => Ok(None),
