@@ -7,6 +7,7 @@
 mod accounts;
 pub mod operator;
 
+mod bag;
 #[cfg(test)]
 mod bed;
 pub mod by_arrival;

@@ -357,6 +357,17 @@ pub enum Node {
         /// which a plan may have whose input ends, keeps it until then.
         ttl_ms: Option<i64>,
     },
+    /// EXCEPT ALL or INTERSECT ALL: each row as often as the numbers of equal rows on both sides say.
+    Bag {
+        /// Rows of both sides. The last column, a BOOLEAN that is never NULL, is TRUE for rows of the right side; the
+        /// output has the columns before it.
+        input: Box<Plan>,
+        /// How often a row is there.
+        kind: BagKind,
+        /// How long a row is kept after its last change, in milliseconds of processing time. `None`, which a plan may
+        /// have whose input ends, keeps it until then.
+        ttl_ms: Option<i64>,
+    },
     /// Top-N without a window: the first rows of each key by an order; the result may change with every row.
     Rank {
         /// Input whose rows are ranked per key.
@@ -381,6 +392,27 @@ pub enum Node {
         /// until the input ends.
         ttl_ms: Option<i64>,
     },
+}
+
+/// How often a row is in the result of a set operation with ALL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BagKind {
+    /// EXCEPT ALL: as often as the left side has the row more often than the right one.
+    Except,
+    /// INTERSECT ALL: as often as both sides have the row.
+    Intersect,
+}
+
+impl BagKind {
+    /// Returns how often a row is there, given how often the left side and the right side have it. A number below 0 counts
+    /// as 0.
+    pub fn times(self, [left, right]: [i64; 2]) -> i64 {
+        let (left, right) = (left.max(0), right.max(0));
+        match self {
+            BagKind::Except => (left - right).max(0),
+            BagKind::Intersect => left.min(right),
+        }
+    }
 }
 
 /// Fate of a row without elements at an UNNEST.
@@ -549,6 +581,7 @@ macro_rules! inputs_of {
             | Node::WindowTopN { input, .. }
             | Node::Over { input, .. }
             | Node::Group { input, .. }
+            | Node::Bag { input, .. }
             | Node::Rank { input, .. } => vec![input],
             Node::Union(inputs) => inputs.$iterate().collect(),
             Node::Join { left, right, .. } => vec![left, right],

@@ -362,6 +362,8 @@ pub struct Abilities {
     pub stream: Option<StandardStream>,
     /// Whether the rows of a query are written as one file, which the option `path` names.
     pub writes_one_file: bool,
+    /// Whether INSERT OVERWRITE can replace the rows of the table, which lie below the option `path`.
+    pub replaces: bool,
 }
 
 /// A standard stream of the process.

@@ -25,6 +25,8 @@ pub struct Table {
     pub options: BTreeMap<String, OptionValue>,
     /// The place of WITH in the SQL text, for errors about missing options.
     pub options_place: Place,
+    /// Whether rows that are written replace those that the table holds, as by INSERT OVERWRITE.
+    pub is_replaced: bool,
 }
 
 /// A column of a table, as the table's declaration has it.

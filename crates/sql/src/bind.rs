@@ -40,9 +40,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use sqlparser::ast::{Query, SetExpr, With};
+use sqlparser::ast::{Expr, Query, SetExpr, With};
 use thalweg_sql_exec::plan::Plan;
+use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::Context;
+use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use crate::catalog::{Catalog, Entry};
@@ -127,6 +129,23 @@ impl Binder<'_> {
         let Queried { plan, names } = planner.query(query)?;
         check_size(&plan)?;
         Ok(with_names(changelog::settle(plan, self.state_ttl_ms, self.answers)?, &names))
+    }
+}
+
+impl Binder<'_> {
+    /// Returns the literal that PARTITION gives to a column, cast to the column's type as by CAST.
+    ///
+    /// # Errors
+    /// [`Code::Invalid`] for an expression that is no literal, [`Code::TypeMismatch`] for one without such a cast.
+    pub fn partition_value(&self, value: &Expr, of: &SqlType) -> Result<Typed> {
+        let names = Names::default();
+        let planner = Planner::new(self);
+        let value =
+            planner.typing.cast_to(planner.bind(value, &scope::Scope::new(&names, &[]))?, of, false)?;
+        match value.as_literal() {
+            Some(_) => Ok(value),
+            None => Err(SqlError::new(Code::Invalid, "PARTITION gives literals to columns")),
+        }
     }
 }
 

@@ -167,6 +167,28 @@ impl Catalog {
         }
     }
 
+    /// Puts an entry in the place of another one, under its name or a new one, a table with its declaration.
+    ///
+    /// # Errors
+    /// [`Code::Invalid`] if the new name is taken by another entry; [`Code::UnknownTable`] if there is no such database.
+    pub fn replace(
+        &mut self,
+        name: &Name,
+        new: &Name,
+        entry: Entry,
+        declaration: Option<Arc<CreateTable>>,
+    ) -> Result<(), SqlError> {
+        let (old, path) = (self.path(name)?.full_name(), self.path(new)?);
+        let full = path.full_name();
+        if full != old && self.entries.contains_key(&full) {
+            let message = format!("there is a table or view `{full}` already");
+            return Err(SqlError::new(Code::Invalid, message).at(new.place).help("give it another name"));
+        }
+        self.entries.remove(&old);
+        self.entries.insert(full, Kept { path, entry, declaration });
+        Ok(())
+    }
+
     /// Returns the table or the view that has the given full name in the catalog.
     ///
     /// # Errors

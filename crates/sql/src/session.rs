@@ -33,8 +33,12 @@ use crate::catalog::{CATALOG, Catalog, Entry, View};
 use crate::text::hints::with_options;
 use crate::text::script::{self, Insert, Placed, Statement};
 
+use overwrite::partition_of;
+
+mod alter;
 mod create;
 mod every;
+mod overwrite;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -321,6 +325,10 @@ impl Session {
                 let current = if is_catalog { CATALOG } else { self.catalog.current() };
                 Ok(Some(Action::Show(current.to_owned())))
             }
+            Statement::Alter { name, is_view, if_exists, change } => {
+                self.alter(&name, is_view, if_exists, &change)?;
+                Ok(None)
+            }
             Statement::Describe(name) => Ok(Some(Action::Show(self.described(&name)?))),
             Statement::Use { name, is_catalog } => {
                 self.views.forget();
@@ -416,9 +424,12 @@ impl Session {
                     return Err(SqlError::new(Code::Invalid, message).at(insert.table.place));
                 }
             };
+            let table = self.replaced(table, insert)?;
+            let given = partition_of(&binder, &table, insert)?;
             let plan = binder.query(&insert.query).map_err(|error| error.at(insert.place))?;
             self.check_mode(&plan).map_err(|error| error.at(insert.place))?;
-            let plan = fitted(plan, &table, insert, &context).map_err(|error| error.at(insert.place))?;
+            let plan =
+                fitted(plan, &table, insert, &given, &context).map_err(|error| error.at(insert.place))?;
             let plan = prune(plan);
             steady::check(&plan).map_err(|error| error.at(insert.place))?;
             Ok(Part { plan, into: Some(table), place: insert.place })
@@ -583,11 +594,18 @@ pub fn duration(text: &str) -> Option<Duration> {
 }
 
 /// Fits the rows of a query to the columns of the table of an INSERT: they are matched by position, and
-/// values are widened to the column types.
-fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Result<Plan, SqlError> {
+/// values are widened to the column types. `given` are values of columns that the query does not have.
+fn fitted(
+    plan: Plan,
+    table: &Table,
+    insert: &Insert,
+    given: &[(usize, Typed)],
+    context: &Context,
+) -> Result<Plan, SqlError> {
     let written = table.written_columns();
+    let is_given = |place: &usize| given.iter().any(|(column, _)| column == place);
     let wanted: Vec<usize> = if insert.columns.is_empty() {
-        written.clone()
+        written.iter().copied().filter(|place| !is_given(place)).collect()
     } else {
         let place = |(name, at): &(String, Place)| {
             let found = written.iter().copied().find(|place| table.columns[*place].name == *name);
@@ -601,7 +619,14 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
             let message = format!("the column `{name}` is named twice, and takes one value");
             return Err(SqlError::new(Code::Invalid, message).at(*at));
         }
-        insert.columns.iter().map(place).collect::<Result<_, SqlError>>()?
+        let wanted: Vec<usize> = insert.columns.iter().map(place).collect::<Result<_, SqlError>>()?;
+        if let Some((name, at)) =
+            insert.columns.iter().zip(&wanted).find(|(_, place)| is_given(place)).map(|(named, _)| named)
+        {
+            let message = format!("the column `{name}` has a value by PARTITION already");
+            return Err(SqlError::new(Code::Invalid, message).at(*at));
+        }
+        wanted
     };
     if wanted.len() != plan.columns.len() {
         let names: Vec<&str> = wanted.iter().map(|place| table.columns[*place].name.as_str()).collect();
@@ -619,18 +644,20 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
     let mut columns = Vec::new();
     for place in &written {
         let column = &table.columns[*place];
-        let output = match wanted.iter().position(|known| known == place) {
-            Some(from) => {
+        let of_partition = given.iter().find(|(column, _)| column == place);
+        let output = match (wanted.iter().position(|known| known == place), of_partition) {
+            (_, Some((_, value))) => value.clone(),
+            (Some(from), None) => {
                 let given = &plan.columns[from];
                 let value = Typed::column(from, given.of.clone(), given.is_nullable);
                 widened(value, &given.name, column, context)
                     .map_err(|error| error.at(result_place(&insert.query, from)))?
             }
-            None if column.is_nullable => {
+            (None, None) if column.is_nullable => {
                 let null = ScalarValue::try_from(&column.of.arrow()).unwrap_or(ScalarValue::Null);
                 Typed::literal(null, column.of.clone())
             }
-            None => {
+            (None, None) => {
                 let message = format!("`{}` of `{}` is NOT NULL, and gets no value", column.name, table.name);
                 return Err(SqlError::new(Code::Invalid, message));
             }

@@ -4,15 +4,20 @@
 //!   text -> tokens -> our own statements (script, ddl) -> queries as sqlparser's syntax trees (dialect)
 //! ```
 
+pub mod alter;
 pub mod bounds;
 pub mod ddl;
 pub mod dialect;
+pub mod forms;
+pub mod group;
 pub mod hints;
 pub mod interval;
 mod json;
 pub mod like;
 mod literals;
+mod refused;
 pub mod reserved;
+mod rewrite;
 pub mod script;
 pub mod show;
 pub mod tokens;

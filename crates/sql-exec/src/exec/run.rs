@@ -27,6 +27,7 @@ use thalweg_sql_tables::scan::source::{Reading, TableSource};
 use thalweg_sql_tables::table::Table;
 
 use super::Now;
+use super::bag::Bag;
 use super::by_arrival::{Ends, stamp};
 use super::calc::{Calc, schema_of};
 use super::final_rows::FinalRows;
@@ -281,6 +282,11 @@ impl<'a> Assembly<'a> {
                 let group =
                     Group::new(group, self.now(), &input.columns, &plan.columns, self.world.hash_seed);
                 self.in_turn(input, Box::new(group.map_err(refused)?))
+            }
+            Node::Bag { input, kind, ttl_ms } => {
+                let (ttl_ms, seed) = (ttl_ms.unwrap_or(i64::MAX), self.world.hash_seed);
+                let bag = Bag::new(*kind, ttl_ms, self.now(), &input.columns, &plan.columns, seed);
+                self.in_turn(input, Box::new(bag.map_err(refused)?))
             }
             Node::Rank { input, keys, order, from, to, has_rank, is_retracting, ttl_ms, .. } => {
                 let (ttl_ms, seed) = (ttl_ms.unwrap_or(i64::MAX), self.world.hash_seed);

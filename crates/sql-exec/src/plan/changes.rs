@@ -12,6 +12,7 @@
 //! | WHERE, SELECT, grouping sets, UNION ALL | all kinds | as its inputs |
 //! | UNNEST | all kinds | as its input |
 //! | GROUP BY without a window | all kinds, if each aggregate can retract rows | updates; deletes if its input changes |
+//! | EXCEPT ALL, INTERSECT ALL | all kinds | rows and deletes; INTERSECT ALL of rows: rows |
 //! | ROW_NUMBER() <= N without a window | all kinds, unless the order is that of arrival | updates, deletes |
 //! | ROW_NUMBER() = 1 by time: the first row | all kinds by event time; if the input changes, it is ranked like others | rows |
 //! | ROW_NUMBER() = 1 by time: the last row | as for the first row | updates |
@@ -27,7 +28,7 @@ use std::borrow::Cow;
 
 use thalweg_sql_tables::connect::gives_changes;
 
-use super::{Counted, Join, JoinKind, JoinMethod, Node, Plan, RankFunction, Role};
+use super::{BagKind, Counted, Join, JoinKind, JoinMethod, Node, Plan, RankFunction, Role};
 
 /// Kinds of changes that a stream may hold beside new rows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -163,6 +164,10 @@ impl Rule {
                 });
                 Rule { accepts: vec![accepts], emits }
             }
+            Node::Bag { kind, .. } => {
+                let deletes = *kind == BagKind::Except || !all.is_none();
+                passing(Changes { updates: false, deletes, halves: false })
+            }
             Node::Rank { .. } => Rule { accepts: vec![rank_accepts(plan)], emits: rank_emits(plan, all) },
             Node::Join { join, .. } => join_rule(join, inputs, all),
         }
@@ -275,7 +280,7 @@ fn kept_by_time(plan: &Plan, is_retracting: bool) -> Option<Keep> {
 pub fn changing(plan: &Plan) -> &Plan {
     let mut cause = plan;
     // If an operator emits changes although its inputs have none, it is the cause of the changes itself.
-    while !matches!(cause.node, Node::Group { .. } | Node::Rank { .. })
+    while !matches!(cause.node, Node::Group { .. } | Node::Rank { .. } | Node::Bag { .. })
         && let Some(input) = cause.inputs().into_iter().find(|input| !changes(input).is_none())
     {
         cause = input;
@@ -290,6 +295,8 @@ pub fn source_of_changes(plan: &Plan) -> String {
         Node::Group { keys, .. } if keys.is_empty() => "an aggregate without a window".to_owned(),
         Node::Group { .. } => "GROUP BY without a window".to_owned(),
         Node::Rank { .. } => "ROW_NUMBER without a window".to_owned(),
+        Node::Bag { kind: BagKind::Except, .. } => "EXCEPT ALL".to_owned(),
+        Node::Bag { kind: BagKind::Intersect, .. } => "INTERSECT ALL".to_owned(),
         Node::Join { join, .. } => match join.kind {
             JoinKind::Left => "a LEFT JOIN without a bound in time",
             JoinKind::Right => "a RIGHT JOIN without a bound in time",

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use thalweg_sql_functions::expression::{Named, Typed};
 
 use crate::plan::{
-    AggregateCall, Column, Frame, JoinKey, JoinMethod, Node, Plan, SortKey, TimeDomain, WindowSpec, Windowing,
+    AggregateCall, BagKind, Column, Frame, JoinKey, JoinMethod, Node, Plan, SortKey, TimeDomain, WindowSpec,
+    Windowing,
 };
 
 /// One operator of the EXPLAIN output, with its inputs below it.
@@ -187,6 +188,13 @@ pub fn shown(plan: &Plan) -> Shown {
             }
             state = Some(format!("accumulators, by key, {}", until_end(ttl_ms)));
             "Group"
+        }
+        Node::Bag { kind, ttl_ms, .. } => {
+            state = Some(format!("the number of each row, {}", until_end(ttl_ms)));
+            match kind {
+                BagKind::Except => "ExceptAll",
+                BagKind::Intersect => "IntersectAll",
+            }
         }
         Node::Rank { keys, order: by, from, to, ttl_ms, .. } => {
             details.push(("keys", names(keys)));

@@ -236,6 +236,12 @@ fn pruned_node(columns: Vec<Column>, node: Node, wanted: &[bool]) -> (Vec<Column
             };
             all(node, columns)
         }
+        // Rows are told apart by all of their columns.
+        Node::Bag { input, kind, ttl_ms } => {
+            let below = vec![true; input.columns.len()];
+            let (input, _) = pruned(*input, &below);
+            all(Node::Bag { input: Box::new(input), kind, ttl_ms }, columns)
+        }
         // Columns that a top-N does not read can be dropped even if its input retracts rows. A retraction
         // removes an equal row, and rows with equal values in all columns read have equal ranks, so any of
         // them can be removed.

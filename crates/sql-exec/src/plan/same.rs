@@ -185,6 +185,11 @@ fn facts(plan: &Plan, is_root: bool) -> (&'static str, Facts) {
             facts.add("the time to live", ttl_ms);
             "Rank"
         }
+        Node::Bag { input: _, kind, ttl_ms } => {
+            facts.add("the kind", kind);
+            facts.add("the time to live", ttl_ms);
+            "Bag"
+        }
     };
     (name, facts)
 }

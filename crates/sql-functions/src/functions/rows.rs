@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
 use arrow::compute::{is_null, nullif};
+use arrow::datatypes::DataType;
 
 use super::each::failure;
 use super::{Argument, BindError, Bound, EvaluationError, Function, column};
 use crate::suggestion::nearest;
 use crate::types::SqlType;
-use crate::values::ColumnarValue;
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// The function that stands for `row.field` in a plan: its arguments are the row and the field's name.
 pub static ROWS: &[Function] = &[Function {
@@ -43,6 +44,34 @@ pub fn bind_field(given: &[Argument]) -> Result<Bound, BindError> {
         };
         return Err(BindError::new(format!("there is no field `{name_text}`: {help}")));
     };
+    Ok(field_at(row, name, place, &fields[place].1))
+}
+
+/// Binds the access to a field of a row by its position, a literal that counts from 1.
+///
+/// # Errors
+/// [`BindError`] if the row has no such field.
+pub fn bind_nth_field(given: &[Argument]) -> Result<Bound, BindError> {
+    let [row, position] = given else { return Err(BindError::count(given.len())) };
+    let SqlType::Row(fields) = &row.of else {
+        return Err(BindError::new(format!("{} has no fields", row.of)));
+    };
+    let literal = position.literal.as_ref().filter(|_| position.of.is_integer());
+    let number = match literal.and_then(|literal| literal.cast_to(&DataType::Int64).ok()) {
+        Some(ScalarValue::Int64(Some(number))) => number,
+        _ => return Err(BindError::new("the position of a field is a number that is written: row[1]")),
+    };
+    let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+    match place.and_then(|place| Some((place, fields.get(place)?))) {
+        Some((place, (_, of))) => Ok(field_at(row, position, place, of)),
+        None => Err(BindError::new(format!(
+            "there is no field {number}: the row has the fields 1 to {}",
+            fields.len()
+        ))),
+    }
+}
+
+fn field_at(row: &Argument, key: &Argument, place: usize, of: &SqlType) -> Bound {
     let evaluate = move |arguments: &[ColumnarValue], rows: usize| {
         let of_row = arguments.first().ok_or_else(|| failure(&"there is no row"))?;
         let row = column(of_row, rows)?;
@@ -56,12 +85,12 @@ pub fn bind_field(given: &[Argument]) -> Result<Bound, BindError> {
         let field = is_null(row).and_then(|nulls| nullif(field, &nulls)).map_err(|error| failure(&error))?;
         Ok::<_, EvaluationError>(ColumnarValue::Array(field))
     };
-    Ok(Bound {
-        arguments: vec![row.of.clone(), name.of.clone()],
-        result: fields[place].1.clone(),
+    Bound {
+        arguments: vec![row.of.clone(), key.of.clone()],
+        result: of.clone(),
         is_nullable: true,
         kernel: Arc::new(evaluate),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod json_query;
 mod letters;
 mod like;
 pub mod pattern;
+mod printf;
 mod regexp;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ pub static TEXT: &[Function] = &[
     function("CONCAT", "CONCAT(text, ...)", letters::concat),
     function("CONCAT_WS", "CONCAT_WS(separator, text, ...)", letters::concat_ws),
     function("REPEAT", "REPEAT(text, count)", letters::repeat),
+    function("PRINTF", "PRINTF(pattern, value, ..)", printf::printf),
     function("ELT", "ELT(index, text, ...)", letters::elt),
     // Functions that take parts of a text by position.
     function("SUBSTRING", "SUBSTRING(text, start [, length])", cut::substring),

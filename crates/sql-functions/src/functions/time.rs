@@ -55,6 +55,7 @@ pub static TIME: &[Function] = &[
     // Functions that compute with spans between times.
     function("TIMESTAMPADD", "TIMESTAMPADD(unit, count, time)", span::add),
     function("TIMESTAMPDIFF", "TIMESTAMPDIFF(unit, time, time)", span::diff),
+    function("$BETWEEN_TIMES", "(time - time) unit", span::between),
     function("OVERLAPS", "(time, time or interval) OVERLAPS (time, time or interval)", span::overlaps),
     // Functions that convert between times and text.
     function("DATE_FORMAT", "DATE_FORMAT(timestamp or text, pattern)", reading::date_format),

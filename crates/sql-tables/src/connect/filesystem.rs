@@ -18,7 +18,8 @@
 //! | `thalweg.single-file` | `false` | ours: `path` is one file, which is written when the query ends |
 //!
 //! `filesystem/listing.rs` and `filesystem/split.rs` tell how files are found and read, `filesystem/sink.rs`
-//! how they are written. Metadata columns are declared with these keys: `file.path`, `file.name`,
+//! how they are written, and
+//! `filesystem/replaced.rs` what INSERT OVERWRITE removes. Metadata columns are declared with these keys: `file.path`, `file.name`,
 //! `file.size`, `file.modification-time`.
 //!
 //! Options of Flink that do not affect rows are checked and ignored (`sink.parallelism`,
@@ -33,6 +34,7 @@ mod listing;
 mod parquet;
 mod part;
 mod partition;
+mod replaced;
 mod sink;
 mod split;
 
@@ -288,6 +290,7 @@ impl Connection for FileSystem<'_> {
             gives_changes: changes,
             takes_changes: changes,
             writes_one_file: self.is_single,
+            replaces: true,
             ..Abilities::default()
         }
     }

@@ -17,6 +17,8 @@ pub struct Together<'a> {
     stdin: Stdin,
     /// For each written file, the table that writes it, and whether it writes rows or bad records.
     files: BTreeMap<PathBuf, (String, Purpose)>,
+    /// Directories whose files INSERTs write, each with its table and whether the INSERT replaces what is there.
+    directories: Vec<(PathBuf, String, bool)>,
 }
 
 /// The reader of the standard input in this run, if there is one.
@@ -36,7 +38,7 @@ impl<'a> Together<'a> {
     /// and no table may read it.
     pub fn new(world: &'a World, is_sql_from_stdin: bool) -> Self {
         let stdin = if is_sql_from_stdin { Stdin::Sql } else { Stdin::Free };
-        Together { world, stdin, files: BTreeMap::new() }
+        Together { world, stdin, files: BTreeMap::new(), directories: Vec::new() }
     }
 
     /// Adds a table that a job reads. Repeated calls with the same table are allowed, because a job reads
@@ -85,14 +87,39 @@ impl<'a> Together<'a> {
     /// Adds a table to which a job writes.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if this table and another one write to the same file.
+    /// [`Code::Invalid`] if this table and another one write to the same file, or to one directory whose files one of them
+    /// replaces.
     pub fn writes(&mut self, table: &Table) -> Result<(), SqlError> {
+        if let Some(path) = table.options.get("path")
+            && check_sink(table).is_ok_and(|abilities| abilities.replaces)
+        {
+            self.takes_directory(&path.value, table, path.place)?;
+        }
         match table.options.get("path") {
             Some(path) if check_sink(table).is_ok_and(|abilities| abilities.writes_one_file) => {
                 self.takes(&path.value, table, path.place, Purpose::Rows)
             }
             _ => Ok(()),
         }
+    }
+
+    fn takes_directory(&mut self, written: &str, table: &Table, place: Place) -> Result<(), SqlError> {
+        let directory = absolute(&self.world.path(written));
+        let is_together = |(other, _, replaces): &&(PathBuf, String, bool)| {
+            (*replaces || table.is_replaced)
+                && (other.starts_with(&directory) || directory.starts_with(other))
+        };
+        if let Some((_, by, _)) = self.directories.iter().find(is_together) {
+            let message = format!(
+                "{} is written by two INSERTs, into `{by}` and into `{}`, and INSERT OVERWRITE replaces what is there",
+                directory.display(),
+                table.name
+            );
+            let error = SqlError::new(Code::Invalid, message).at(place);
+            return Err(error.help("write both with one INSERT, by UNION ALL, or in two runs"));
+        }
+        self.directories.push((directory, table.name.clone(), table.is_replaced));
+        Ok(())
     }
 
     /// Records that a table writes a file, its rows or its bad records. Fails if the file is already written,

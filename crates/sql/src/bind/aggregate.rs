@@ -13,7 +13,7 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::Int64Type;
 use sqlparser::ast::{Expr, Function, FunctionArguments, GroupByExpr, Ident};
 use thalweg_sql_exec::plan::{Aggregate, AggregateCall, Column, Node, Plan, Role, Windowing};
-use thalweg_sql_functions::aggregates::AggregateFunction;
+use thalweg_sql_functions::aggregates::{AggregateFunction, aggregate};
 use thalweg_sql_functions::expression::{Call, Expression, Typed};
 use thalweg_sql_functions::functions;
 use thalweg_sql_functions::keys::process_seed;
@@ -22,7 +22,8 @@ use thalweg_sql_functions::values::{ColumnarValue, ScalarValue};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
-use super::group::{expand, group, window_aggregate};
+use super::expression::unknown_function;
+use super::group::{SET_BITS, expand, group, window_aggregate};
 use super::group_windows::{GroupWindow, is_window};
 use super::scope::{Base, Meaning, Scope};
 use super::sets;
@@ -158,7 +159,7 @@ impl Planner<'_> {
             return Err(error.at(place_of_expression(number).or(at)).help("repeat the expression"));
         }
         let first = list.iter().find_map(|key| place_of_expression(key));
-        let (expressions, sets) = sets::of_list(&list, at)?;
+        let (expressions, sets) = sets::of_list(&list).map_err(|error| error.at(at))?;
         let mut groups = Groups {
             input,
             keys: Vec::new(),
@@ -387,22 +388,26 @@ impl Planner<'_> {
             // A GROUP BY without grouping sets leaves no key out.
             return Ok(Typed::literal(ScalarValue::Int64(Some(0)), SqlType::BigInt));
         }
-        let bits: Arc<[usize]> = bits.into();
-        let call = Call::Grouping(Arc::clone(&bits));
-        let kernel = move |arguments: &[ColumnarValue], rows: usize| {
-            let numbers = functions::column(&arguments[0], rows)?;
-            let numbers = numbers.as_primitive::<Int64Type>();
-            let of = |number: i64| bits.iter().fold(0, |so_far, bit| so_far << 1 | (number >> bit & 1));
-            Ok(ColumnarValue::Array(Arc::new(numbers.unary::<_, Int64Type>(of)) as ArrayRef))
+        Ok(bits_of_set(number, bits))
+    }
+
+    /// Returns a call of GROUP_ID: how many grouping sets with the same keys come before that of the row.
+    ///
+    /// Differs from Flink's documentation, and not from its behaviour: the number does not tell the combination of keys.
+    pub(super) fn group_id(&self, arguments: &[&Expr], scope: &Scope<'_>) -> Result<Typed> {
+        let Some(groups) = scope.groups else {
+            let error = SqlError::new(Code::Invalid, "GROUP_ID stands where there are no groups");
+            return Err(error.help("write GROUP BY"));
         };
-        let expression = Expression::Call {
-            call,
-            kernel: Arc::new(kernel),
-            arguments: vec![Typed::column(number, SqlType::BigInt, false)],
-            is_total: true,
-            is_deterministic: true,
-        };
-        Ok(Typed { expression, of: SqlType::BigInt, is_nullable: false })
+        if !arguments.is_empty() {
+            return Err(SqlError::new(Code::Invalid, "GROUP_ID takes no arguments"));
+        }
+        if groups.sets.is_none() {
+            return Ok(Typed::literal(ScalarValue::Int64(Some(0)), SqlType::BigInt));
+        }
+        // The bits above those of the keys count the sets.
+        let keys = groups.columns.iter().filter(|column| !is_of_window(&column.role)).count();
+        Ok(bits_of_set(groups.keys.len(), (keys..keys + SET_BITS).rev().collect()))
     }
 
     /// Plans a SELECT DISTINCT, which is a GROUP BY of all columns.
@@ -425,7 +430,13 @@ impl Planner<'_> {
     pub(super) fn grouped(&self, input: Plan, groups: Groups<'_>) -> Result<(Plan, usize)> {
         let Groups { columns, sets, calls, at, .. } = groups;
         let first = columns.len() + usize::from(sets.is_some());
-        let plan = self.aggregated(input, &columns, sets.as_deref(), calls.into_inner());
+        let mut calls = calls.into_inner();
+        if first == 0 && calls.made.is_empty() {
+            // A group of all rows has a row, of which nothing is read.
+            let count = aggregate("COUNT").ok_or_else(|| unknown_function("COUNT"))?;
+            self.collected(&mut calls, count, Vec::new(), false, None, 0)?;
+        }
+        let plan = self.aggregated(input, &columns, sets.as_deref(), calls);
         Ok((plan.map_err(|error| error.at(at))?.at(at), first))
     }
 
@@ -502,6 +513,27 @@ impl Planner<'_> {
         let columns = order.iter().enumerate().map(name).collect();
         Ok(aggregated.project(outputs, columns))
     }
+}
+
+/// Returns the number that bits of the number of a grouping set make, the first one's the highest. `place` is the index of
+/// the column with the number of the set.
+fn bits_of_set(place: usize, bits: Vec<usize>) -> Typed {
+    let bits: Arc<[usize]> = bits.into();
+    let call = Call::Grouping(Arc::clone(&bits));
+    let kernel = move |arguments: &[ColumnarValue], rows: usize| {
+        let numbers = functions::column(&arguments[0], rows)?;
+        let numbers = numbers.as_primitive::<Int64Type>();
+        let of = |number: i64| bits.iter().fold(0, |so_far, bit| so_far << 1 | (number >> bit & 1));
+        Ok(ColumnarValue::Array(Arc::new(numbers.unary::<_, Int64Type>(of)) as ArrayRef))
+    };
+    let expression = Expression::Call {
+        call,
+        kernel: Arc::new(kernel),
+        arguments: vec![Typed::column(place, SqlType::BigInt, false)],
+        is_total: true,
+        is_deterministic: true,
+    };
+    Typed { expression, of: SqlType::BigInt, is_nullable: false }
 }
 
 /// Returns the list of a GROUP BY. `GROUP BY (a, b)` has two keys, and not one key that is a row of two fields.

@@ -143,6 +143,7 @@ fn finished(plan: Plan, inputs: &[Changes], settling: Settling) -> Result<Plan> 
         Node::Group { input, keys, calls, .. } => {
             Node::Group { input, keys, calls, is_retracting, ttl_ms: ttl }
         }
+        Node::Bag { input, kind, .. } => Node::Bag { input, kind, ttl_ms: ttl },
         Node::Final { input, order, skip, fetch, .. } => {
             Node::Final { input, order, skip, fetch, is_retracting }
         }

@@ -31,6 +31,7 @@ use crate::text::bounds::OPERATORS_MAX;
 use crate::text::dialect::single_name;
 use crate::text::interval::{MILLIS, MONTHS};
 
+mod forms;
 mod literal;
 
 use literal::{literal, number, typed_literal};
@@ -87,8 +88,8 @@ impl Planner<'_> {
         };
         let is_boolean = |inner: &Expr, state| Ok(is(self.bind_condition(inner, scope)?, state));
         match expression {
-            Expr::Identifier(name) => self.name(std::slice::from_ref(name), scope),
-            Expr::CompoundIdentifier(names) => self.name(names, scope),
+            Expr::Identifier(name) => self.value_of_name(std::slice::from_ref(name), scope),
+            Expr::CompoundIdentifier(names) => self.value_of_name(names, scope),
             Expr::Nested(inner) => self.bind(inner, scope),
             Expr::Value(value) => literal(&self.typing, value),
             Expr::TypedString(typed) => typed_literal(&self.typing, typed),
@@ -198,7 +199,7 @@ impl Planner<'_> {
     }
 
     /// Returns the value of a name: a column, or a field of a column.
-    fn name(&self, parts: &[Ident], scope: &Scope<'_>) -> Result<Typed> {
+    pub(super) fn value_of_name(&self, parts: &[Ident], scope: &Scope<'_>) -> Result<Typed> {
         parts.iter().try_for_each(check_name)?;
         let (value, fields) = match scope.meaning(parts)? {
             Meaning::Value(value, fields) => (value, fields),
@@ -248,7 +249,7 @@ impl Planner<'_> {
                 name.push(part.clone());
                 chain.next();
             }
-            self.name(&name, scope)?
+            self.value_of_name(&name, scope)?
         };
         for access in chain {
             value = match access {
@@ -319,6 +320,14 @@ impl Planner<'_> {
             BinaryOperator::Multiply => arithmetic(ArithmeticOp::Multiply),
             BinaryOperator::Divide => arithmetic(ArithmeticOp::Divide),
             BinaryOperator::Modulo => arithmetic(ArithmeticOp::Modulo),
+            BinaryOperator::Overlaps => match (left, right) {
+                (Expr::Tuple(first), Expr::Tuple(second)) if first.len() == 2 && second.len() == 2 => {
+                    let ends = self.bind_all(first.iter().chain(second), scope)?;
+                    self.typing.named_function("OVERLAPS", ends)
+                }
+                _ => Err(SqlError::new(Code::Invalid, "OVERLAPS stands between two pairs in brackets")
+                    .help("write (t1, t2) OVERLAPS (t3, t4)")),
+            },
             BinaryOperator::StringConcat => {
                 let sides = vec![self.bind(left, scope)?, self.bind(right, scope)?];
                 self.typing.named_function("CONCAT", sides).map_err(|error| SqlError {
@@ -336,7 +345,7 @@ impl Planner<'_> {
         if let (Expr::Tuple(values), Expr::Tuple(others)) = (left, right)
             && matches!(op, ComparisonOp::Eq | ComparisonOp::NotEq)
         {
-            let values = self.columns_or_literals(values, scope)?;
+            let values = self.compared_values(values, scope)?;
             let equal = self.all_equal(&values, others, scope)?;
             return Ok(if op == ComparisonOp::Eq { equal } else { not(equal) });
         }
@@ -347,20 +356,21 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the values of a list in brackets. They are compared several times, so only columns and literals are
-    /// accepted.
-    fn columns_or_literals(&self, values: &[Expr], scope: &Scope<'_>) -> Result<Vec<Typed>> {
-        let is_simple = |value: &Expr| {
-            matches!(
-                without_brackets(value),
-                Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)
-            )
-        };
-        if !values.iter().all(is_simple) {
-            let message = "in brackets, several values before IN or = are columns or literals";
-            return Err(SqlError::new(Code::Unsupported, message).help("compute them in a sub-query"));
+    /// Returns the values of a list in brackets, which are compared with those of others.
+    ///
+    /// # Errors
+    /// [`Code::Unsupported`] for values such as RAND(), which would differ between the comparisons.
+    fn compared_values(&self, values: &[Expr], scope: &Scope<'_>) -> Result<Vec<Typed>> {
+        let bound = self.bind_all(values, scope)?;
+        match bound.iter().zip(values).find(|(value, _)| !value.is_deterministic()) {
+            None => Ok(bound),
+            Some((_, value)) => {
+                let message =
+                    format!("{} in brackets before IN or = differs at each comparison", said(value));
+                let error = SqlError::new(Code::Unsupported, message).at(place_of_expression(value));
+                Err(error.help("compute it in a sub-query"))
+            }
         }
-        self.bind_all(values, scope)
     }
 
     /// Returns the condition that each of `values` equals the one of `others` with the same index.
@@ -395,7 +405,7 @@ impl Planner<'_> {
             let message = format!("IN compares more than {OPERATORS_MAX} values");
             return Err(SqlError::new(Code::Unsupported, message).help("join with a table or VALUES"));
         }
-        let bound = self.columns_or_literals(values, scope)?;
+        let bound = self.compared_values(values, scope)?;
         let mut terms = Vec::with_capacity(list.len());
         for item in list {
             let Expr::Tuple(item) = item else {
@@ -449,14 +459,20 @@ impl Planner<'_> {
         }
         let mut branches = Vec::with_capacity(conditions.len());
         for CaseWhen { condition, result } in conditions {
-            let holds = match &operand {
-                Some(operand) => {
+            let holds = match (&operand, forms::any_of(condition)) {
+                (Some(operand), Some(values)) => {
+                    let values = self.bind_all(values, scope)?;
+                    self.typing
+                        .one_of(operand, values)
+                        .map_err(|error| error.at(place_of_expression(condition)))?
+                }
+                (Some(operand), None) => {
                     let when = self.bind(condition, scope)?;
                     self.typing
                         .compare(ComparisonOp::Eq, operand.clone(), when)
                         .map_err(|error| error.at(place_of_expression(condition)))?
                 }
-                None => self.bind_condition(condition, scope)?,
+                (None, _) => self.bind_condition(condition, scope)?,
             };
             branches.push((holds, self.bind(result, scope)?));
         }
@@ -484,28 +500,39 @@ impl Planner<'_> {
         if *parameters != FunctionArguments::None || *uses_odbc_syntax {
             return Err(not_supported("a function call of this form"));
         }
-        // Aggregates are computed as they are with RESPECT NULLS, whether it is written or not.
-        let respects = matches!(null_treatment, Some(NullTreatment::RespectNulls)) || respects_nulls(args);
-        if null_treatment.is_some() && !respects {
-            return Err(not_supported("IGNORE NULLS"));
-        }
+        let treatment = null_treatment.or_else(|| treatment_of_nulls(args));
         if !within_group.is_empty() {
-            return Err(not_supported("WITHIN GROUP"));
+            return Err(not_supported("WITHIN GROUP: values stand in the order in which they came"));
         }
         let Some(ident) = single_name(name) else {
             return Err(not_supported("a function of another catalog"));
         };
-        let name = ident.value.to_uppercase();
+        let mut name = ident.value.to_uppercase();
         let arguments = arguments_of(&name, args)?;
-        if ident.quote_style.is_some() && [MILLIS, MONTHS].contains(&&*ident.value) {
-            return self.interval(&ident.value, &arguments, scope);
+        // Aggregates are computed as they are with RESPECT NULLS, whether it is written or not.
+        if treatment == Some(NullTreatment::IgnoreNulls) {
+            if name != "ARRAY_AGG" {
+                return Err(not_supported(&format!("IGNORE NULLS of {name}")));
+            }
+            name = "$ARRAY_AGG_IGNORE_NULLS".to_owned();
+        }
+        if ident.quote_style.is_some() {
+            if [MILLIS, MONTHS].contains(&&*ident.value) {
+                return self.interval(&ident.value, &arguments, scope);
+            }
+            if let Some(form) = self.form(&ident.value, &arguments, scope)? {
+                return Ok(form);
+            }
         }
         if let Some(column) = self.read_of_window(whole, scope)? {
             return Ok(column);
         }
-        if matches!(&*name, "GROUPING" | "GROUPING_ID") {
+        if matches!(&*name, "GROUPING" | "GROUPING_ID" | "GROUP_ID") {
             if !is_plain_call(function) {
                 return Err(SqlError::new(Code::Invalid, format!("{name} takes keys alone")));
+            }
+            if name == "GROUP_ID" {
+                return self.group_id(&arguments, scope);
             }
             return self.grouping(&arguments, scope);
         }
@@ -518,7 +545,7 @@ impl Planner<'_> {
         if functions::function(&name).is_none() {
             return Err(unknown_function(&name));
         }
-        if respects {
+        if treatment.is_some() {
             return Err(SqlError::new(Code::Invalid, format!("{name} takes no RESPECT NULLS")));
         }
         if let FunctionArguments::List(list) = args
@@ -605,8 +632,14 @@ fn arguments_of<'a>(name: &str, arguments: &'a FunctionArguments) -> Result<Vec<
         }
         FunctionArguments::List(list) => list,
     };
-    if !list.clauses.is_empty() && !respects_nulls(arguments) {
-        return Err(not_supported("a clause within the arguments of a function"));
+    match &list.clauses[..] {
+        [] | [FunctionArgumentClause::IgnoreOrRespectNulls(_)] => {}
+        [FunctionArgumentClause::OrderBy(_), ..] => {
+            return Err(not_supported(
+                "ORDER BY within a call: values stand in the order in which they came",
+            ));
+        }
+        _ => return Err(not_supported("a clause within the arguments of a function")),
     }
     let is_all = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
     if name == "COUNT" && is_all && list.duplicate_treatment.is_none() {
@@ -627,14 +660,14 @@ fn arguments_of<'a>(name: &str, arguments: &'a FunctionArguments) -> Result<Vec<
     list.args.iter().map(value).collect()
 }
 
-/// Returns whether RESPECT NULLS is the only clause within the brackets of a call.
-fn respects_nulls(arguments: &FunctionArguments) -> bool {
+/// Returns the treatment of NULL that is written within the brackets of a call.
+fn treatment_of_nulls(arguments: &FunctionArguments) -> Option<NullTreatment> {
     match arguments {
-        FunctionArguments::List(list) => matches!(
-            &list.clauses[..],
-            [FunctionArgumentClause::IgnoreOrRespectNulls(NullTreatment::RespectNulls)]
-        ),
-        _ => false,
+        FunctionArguments::List(list) => match list.clauses[..] {
+            [FunctionArgumentClause::IgnoreOrRespectNulls(treatment)] => Some(treatment),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -658,7 +691,7 @@ fn unit_name(field: &DateTimeField) -> String {
 }
 
 /// Functions of Flink that are not supported here, without its window functions.
-const FLINKS_OWN: [&str; 4] = ["JSON_LENGTH", "CURRENT_WATERMARK", "LEAD", "NTILE"];
+const FLINKS_OWN: [&str; 3] = ["CURRENT_WATERMARK", "LEAD", "NTILE"];
 
 /// Returns the names of all functions in upper case.
 pub fn function_names() -> impl Iterator<Item = &'static str> {

@@ -15,6 +15,10 @@ type Result<T> = std::result::Result<T, SqlError>;
 /// its 64 count sets with the same keys.
 const LEFT_OUT_KEYS_MAX: usize = 48;
 
+/// Number of bits, above those of the keys, which count grouping sets with the same keys. There are fewer such sets in a
+/// GROUP BY than the bits can count.
+pub(super) const SET_BITS: usize = 63 - LEFT_OUT_KEYS_MAX;
+
 /// Plans a copy of each row for each grouping set, with NULL in the keys that the set leaves out. The number of the
 /// set is appended as a column: it has a bit for each key, the first key's bit the highest, which is 1 if the key is
 /// left out. The bits above count the earlier sets with the same keys. Returns the plan and the index of that column.

@@ -6,7 +6,9 @@
 //!
 //! Source: Flink's documentation, "Idle State Retention Time".
 
-use thalweg_sql_exec::plan::{Aggregate, AggregateCall, Frame, Join, JoinKind, JoinMethod, Node, Plan};
+use thalweg_sql_exec::plan::{
+    Aggregate, AggregateCall, BagKind, Frame, Join, JoinKind, JoinMethod, Node, Plan,
+};
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 /// Returns a warning for each operator of a completed plan whose state no time and no end of its input bounds, in the
@@ -73,6 +75,13 @@ fn kept(plan: &Plan) -> Option<Kept> {
             };
             let instead = "group by window_start and window_end of a window function";
             (format!("GROUP BY without a window keeps {what}"), instead)
+        }
+        Node::Bag { kind, ttl_ms: None, .. } => {
+            let word = match kind {
+                BagKind::Except => "EXCEPT ALL",
+                BagKind::Intersect => "INTERSECT ALL",
+            };
+            (format!("{word} keeps every different row"), "")
         }
         Node::Rank { keys, is_retracting, ttl_ms: None, .. } => match (keys.is_empty(), is_retracting) {
             // Rows of one key that are only added: a top-N holds the first of them alone.

@@ -9,7 +9,7 @@
 //! LEAD, NTILE, PERCENT_RANK and CUME_DIST need rows that have not come, so neither Flink nor we have them in streams.
 //!
 //! Differs from Flink: rows are not ordered by columns that are no time; a SELECT may have several windows, of which
-//! Flink has one in streams. FILTER is refused; whether Flink has it here is not documented.
+//! Flink has one in streams. FILTER is refused, as in Flink.
 
 use std::cell::RefCell;
 
@@ -32,7 +32,7 @@ use super::Planner;
 use super::aggregate::{Below, is_distinct};
 use super::expression::unknown_function;
 use super::scope::{Base, Scope};
-use super::syntax::{is_proctime, not_supported, place_of_expression, said};
+use super::syntax::{is_proctime, not_supported, place_of_expression, place_of_name, said};
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -249,6 +249,38 @@ impl Planner<'_> {
             return Err(SqlError::new(Code::Invalid, message));
         }
         Ok(Window { keys, order, frame })
+    }
+
+    /// Checks the windows of a WINDOW clause, also those that no call names.
+    ///
+    /// # Errors
+    /// [`Code::Invalid`] for two windows of one name, and the first fault of a window, but for what only calls need.
+    pub(super) fn check_named_windows(&self, overs: &Overs<'_>, scope: &Scope<'_>) -> Result<()> {
+        let scope = &Scope { overs: None, results: None, ..*scope };
+        for (place, NamedWindowDefinition(name, window)) in overs.named.iter().enumerate() {
+            if overs.named.iter().take(place).any(|NamedWindowDefinition(known, _)| known.value == name.value)
+            {
+                let message = format!("two windows are called `{}`", name.value);
+                return Err(SqlError::new(Code::Invalid, message).at(place_of_name(name)));
+            }
+            let checked = match window {
+                NamedWindowExpr::NamedWindow(other) => {
+                    overs.window_of(&WindowType::NamedWindow(other.clone())).map(drop)
+                }
+                NamedWindowExpr::WindowSpec(spec) => self.check_window(spec, scope),
+            };
+            match checked {
+                Err(error) if error.code != Code::Unsupported => return Err(error.at(place_of_name(name))),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_window(&self, spec: &WindowSpec, scope: &Scope<'_>) -> Result<()> {
+        spec.partition_by.iter().try_for_each(|key| self.bind(key, scope).map(drop))?;
+        spec.order_by.iter().try_for_each(|key| self.bind(&key.expr, scope).map(drop))?;
+        spec.window_frame.as_ref().map_or(Ok(()), |frame| given(frame).map(drop))
     }
 
     /// Refuses OVER calls of a sub-query with conditions that read the query around it, because these are tested behind the

@@ -146,10 +146,17 @@ impl<'a> Scope<'a> {
         if let Some(result) = self.result(parts) {
             return Ok(result);
         }
-        if let [name] = parts
-            && let Some((_, expression)) = self.aliases.iter().find(|(alias, _)| alias.value == name.value)
-        {
-            return Ok(Meaning::Alias(expression));
+        if let [name] = parts {
+            let mut alike = self.aliases.iter().filter(|(alias, _)| alias.value == name.value);
+            match (alike.next(), alike.next()) {
+                (Some((_, expression)), None) => return Ok(Meaning::Alias(expression)),
+                (Some(_), Some(_)) => {
+                    let message = format!("two results are called `{}`", name.value);
+                    return Err(SqlError::new(Code::Invalid, message)
+                        .help("name the column, or repeat the expression"));
+                }
+                (None, _) => {}
+            }
         }
         if let Some(outer) = self.outer
             && let Some((value, fields)) = outer.scope.grouped(parts)?

@@ -1,8 +1,8 @@
 //! SELECT: its clauses in the order in which they are read.
 //!
 //! ```text
-//!   FROM -> WHERE -> GROUP BY -> results, HAVING, ORDER BY (their aggregates and OVER calls are collected)
-//!     -> aggregate -> HAVING -> OVER -> projection -> DISTINCT -> ORDER BY
+//!   FROM -> WHERE -> GROUP BY -> results, HAVING, QUALIFY, ORDER BY (their aggregates and OVER calls are collected)
+//!     -> aggregate -> HAVING -> OVER -> QUALIFY -> projection -> DISTINCT -> ORDER BY
 //! ```
 //!
 //! Results have the names that Flink gives them: that of a column, that of AS, else `EXPR$0` by their position; names that
@@ -14,6 +14,7 @@ use sqlparser::ast::{
 };
 use thalweg_sql_exec::plan::{Column, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
@@ -32,6 +33,7 @@ use super::syntax::{
     check_name, has_aggregate, is_proctime, not_supported, place, place_of_expression, refuse_any,
     without_brackets,
 };
+use super::typing::text;
 use crate::text::script::NESTING_MAX;
 
 /// Greatest number of result columns of a SELECT, and of columns of a table.
@@ -144,7 +146,9 @@ impl Planner<'_> {
         let (overs, attached) = (Overs::new(&select.named_window), Attached::default());
         let scope = Scope { overs: Some(&overs), attached: Some(&attached), ..scope };
         let outputs = self.results(&select.projection, &scope)?;
+        let qualified = self.qualified(select, &Scope { aliases: &aliases, ..scope })?;
         let sort = self.sort_keys(&order, &scope, &result_columns(&outputs))?;
+        self.check_named_windows(&overs, &scope)?;
         Self::check_pulled(&overs, !pulled.is_empty())?;
         let (source, places) = attached.join(Source::Plan(plan), &|place| place);
         let plan = self.closed(source, Vec::new())?;
@@ -155,6 +159,7 @@ impl Planner<'_> {
             _ => place,
         };
         let plan = self.over(plan, overs, &real)?;
+        let plan = self.closed(Source::Plan(plan), moved(qualified, &real))?;
         self.projected(select, plan, outputs, sort, pulled, &real)
     }
 
@@ -170,7 +175,8 @@ impl Planner<'_> {
         outer: Option<Outer<'_>>,
     ) -> Result<Selected> {
         let at = place(select);
-        let keys = sets::of_list(&keys_of(&select.group_by, at)?, at)?.0;
+        let (keys, sets) = sets::of_list(&keys_of(&select.group_by, at)?).map_err(|error| error.at(at))?;
+        let is_of_all = keys.is_empty() && sets.is_none();
         let (plan, window) = self.with_group_window(plan, &keys, scope)?;
         let columns = plan.columns.clone();
         let scope = Scope { columns: &columns, ..*scope };
@@ -196,11 +202,13 @@ impl Planner<'_> {
                 .at(condition.at)
                 .help("write it as a condition of WHERE"));
         }
+        let qualified = self.qualified(select, &Scope { aliases: scope.aliases, ..behind })?;
         let sort = self.sort_keys(order, &behind, &result_columns(&outputs))?;
+        self.check_named_windows(&overs, &behind)?;
         Self::check_pulled(&overs, !pulled.is_empty())?;
         pulled.read_keys(&groups);
-        // A sub-query without GROUP BY has a row even if its rows are none.
-        let is_one_row = !has_keys(&select.group_by);
+        // A sub-query without GROUP BY, or with GROUP BY (), has a row even if its rows are none.
+        let is_one_row = is_of_all;
         let if_none = match (&outputs[..], is_one_row && select.having.is_none()) {
             ([one], true) => Some(groups.of_no_rows(&one.value)),
             _ => None,
@@ -220,8 +228,30 @@ impl Planner<'_> {
             None => real(place),
         };
         let plan = self.over(plan, overs, &real)?;
+        let plan = self.closed(Source::Plan(plan), moved(qualified, &real))?;
         let selected = self.projected(select, plan, outputs, sort, pulled, &real)?;
         Ok(Selected { is_one_row, if_none, ..selected })
+    }
+
+    /// Reads the conditions of QUALIFY, joined by AND. They may name results, and at least one reads a call with OVER.
+    fn qualified(&self, select: &Select, scope: &Scope<'_>) -> Result<Vec<Condition>> {
+        let Some(condition) = &select.qualify else { return Ok(Vec::new()) };
+        let mut terms = Vec::new();
+        flatten(condition, &BinaryOperator::And, &mut terms);
+        let mut conditions = Vec::with_capacity(terms.len());
+        let mut reads_over = false;
+        for term in terms {
+            let value = self.bind_condition(term, scope)?;
+            value.columns(&mut |place| reads_over |= Base::Overs.of(place).is_some());
+            conditions.push(Condition { value, at: place_of_expression(term) });
+        }
+        if !reads_over {
+            let error = SqlError::new(Code::Invalid, "QUALIFY goes by calls with OVER, and here is none");
+            return Err(error
+                .at(place_of_expression(condition))
+                .help("write the condition behind WHERE or HAVING"));
+        }
+        Ok(conditions)
     }
 
     /// Adds the projection of a SELECT, its DISTINCT and its ORDER BY to a plan.
@@ -347,8 +377,8 @@ impl Planner<'_> {
                     let is_it = |column: &Visible| column.is_of(before, &table.value);
                     let mut found = input.names.columns.iter().filter(|column| is_it(column));
                     let Some(first) = found.next() else {
-                        let message = "no table has the name before `.*`";
-                        return Err(SqlError::new(Code::UnknownTable, message).at(at));
+                        self.fields_of_row(&parts, scope, &mut outputs).map_err(|error| error.at(at))?;
+                        continue;
                     };
                     if found.any(|column| column.database.is_some() && !column.has_table_of(first)) {
                         let message = format!("two tables are called `{}`", table.value);
@@ -388,6 +418,28 @@ impl Planner<'_> {
             return Err(SqlError::new(Code::Unsupported, message).at(at));
         }
         Ok(Output { value, name, is_proctime: is_proctime(expression), at })
+    }
+
+    /// Adds the fields of a row, which a column is, to the results: `r.*`.
+    fn fields_of_row(&self, parts: &[Ident], scope: &Scope<'_>, outputs: &mut Vec<Output>) -> Result<()> {
+        let row = self.value_of_name(parts, scope).map_err(|error| match error.code {
+            Code::UnknownColumn | Code::UnknownTable => {
+                SqlError::new(Code::UnknownTable, "no table or column of rows has the name before `.*`")
+            }
+            _ => error,
+        })?;
+        let SqlType::Row(fields) = &row.of else {
+            let message = format!("`.*` stands behind a table or a ROW, and this is {}", row.of);
+            return Err(SqlError::new(Code::TypeMismatch, message));
+        };
+        if outputs.len() + fields.len() > RESULTS_MAX {
+            return Err(too_many_results());
+        }
+        for (name, _) in fields {
+            let value = self.typing.named_function("FIELD", vec![row.clone(), text(name.clone())])?;
+            outputs.push(Output { value, name: name.clone(), is_proctime: false, at: None });
+        }
+        Ok(())
     }
 
     fn star_column(&self, value: &Typed, name: &str, scope: &Scope<'_>, at: Option<Place>) -> Result<Output> {
@@ -436,7 +488,7 @@ fn name_of(expression: &Expr) -> Option<&str> {
 
 fn calls_aggregates(select: &Select, order: &Order<'_>) -> bool {
     let of_results = select.projection.iter().filter_map(expression_of);
-    of_results.chain(&select.having).chain(order.expressions()).any(has_aggregate)
+    of_results.chain(&select.having).chain(&select.qualify).chain(order.expressions()).any(has_aggregate)
 }
 
 fn expression_of(item: &SelectItem) -> Option<&Expr> {
@@ -490,7 +542,7 @@ fn check_parts(select: &Select, at: Option<Place>) -> Result<()> {
         sort_by,
         having: _,
         named_window: _,
-        qualify,
+        qualify: _,
         window_before_qualify: _,
         value_table_mode,
         flavor,
@@ -507,7 +559,6 @@ fn check_parts(select: &Select, at: Option<Place>) -> Result<()> {
         !cluster_by.is_empty() => "CLUSTER BY",
         !distribute_by.is_empty() => "DISTRIBUTE BY",
         !sort_by.is_empty() => "SORT BY",
-        qualify.is_some() => "QUALIFY",
         value_table_mode.is_some() => "SELECT AS VALUE",
         *flavor != SelectFlavor::Standard => "FROM without SELECT",
     );

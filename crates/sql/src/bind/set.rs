@@ -1,6 +1,7 @@
 //! Set operations, VALUES, and the row that a SELECT without FROM reads.
 //!
-//! INTERSECT and EXCEPT are semi and anti joins of distinct rows, in which NULL equals NULL.
+//! INTERSECT and EXCEPT are semi and anti joins of distinct rows, in which NULL equals NULL. With ALL they count the rows of
+//! both sides.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use arrow::array::{ArrayRef, BooleanArray, new_empty_array};
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use sqlparser::ast::{Query, SelectItem, SetExpr, SetOperator, SetQuantifier, Values};
-use thalweg_sql_exec::plan::{Column, JoinKind, Node, Plan, Role};
+use thalweg_sql_exec::plan::{BagKind, Column, JoinKind, Node, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_functions::types::{SqlType, common_type, relabelled};
@@ -52,7 +53,11 @@ impl Planner<'_> {
             first = left;
         }
         let Queried { plan: mut so_far, names } = self.body(first, around)?.queried;
-        let word = if op == SetOperator::Union { "UNION ALL".to_owned() } else { op.to_string() };
+        let word = match op {
+            SetOperator::Union => "UNION ALL".to_owned(),
+            op if is_distinct => op.to_string(),
+            op => format!("{op} ALL"),
+        };
         for branch in branches.into_iter().rev() {
             let of_branch = place_of_results(branch);
             let right = self.body(branch, around)?.queried.plan;
@@ -61,7 +66,15 @@ impl Planner<'_> {
                 return Err(SqlError::new(Code::Invalid, message).at(of_branch));
             }
             so_far = match op {
-                SetOperator::Union => self.union(so_far, right).map_err(|error| error.at(of_branch))?,
+                SetOperator::Union => {
+                    self.union(&word, so_far, right).map_err(|error| error.at(of_branch))?
+                }
+                SetOperator::Intersect if !is_distinct => {
+                    self.bag(BagKind::Intersect, so_far, right, at).map_err(|error| error.at(of_branch))?
+                }
+                SetOperator::Except if !is_distinct => {
+                    self.bag(BagKind::Except, so_far, right, at).map_err(|error| error.at(of_branch))?
+                }
                 SetOperator::Intersect => self.semi_or_anti(so_far, right, JoinKind::Semi, at)?,
                 SetOperator::Except | SetOperator::Minus => {
                     self.semi_or_anti(so_far, right, JoinKind::Anti, at)?
@@ -89,12 +102,33 @@ impl Planner<'_> {
         self.closed(Source::Join(Box::new(OpenJoin { on, ..join })), Vec::new())
     }
 
-    /// Plans the rows of two queries with the same number of columns as one stream.
-    fn union(&self, left: Plan, right: Plan) -> Result<Plan> {
+    /// Plans EXCEPT ALL or INTERSECT ALL. The rows of both queries become one stream, in which a column tells the side.
+    fn bag(&self, kind: BagKind, left: Plan, right: Plan, at: Option<Place>) -> Result<Plan> {
+        let word = match kind {
+            BagKind::Except => "EXCEPT ALL",
+            BagKind::Intersect => "INTERSECT ALL",
+        };
+        let of_side = |plan: Plan, is_right| {
+            let mut outputs = plan.identity();
+            let mut columns: Vec<Column> =
+                plan.columns.iter().map(|column| Column { role: Role::Plain, ..column.clone() }).collect();
+            outputs.push(Typed::literal(ScalarValue::Boolean(Some(is_right)), SqlType::Boolean));
+            columns.push(Column::plain("is_right", SqlType::Boolean, false));
+            plan.project(outputs, columns)
+        };
+        let input = self.union(word, of_side(left, false), of_side(right, true))?;
+        let mut columns = input.columns.clone();
+        columns.pop();
+        let ttl_ms = self.binder.state_ttl_ms;
+        Ok(Plan::new(columns, Node::Bag { input: Box::new(input), kind, ttl_ms }).at(at))
+    }
+
+    /// Plans the rows of two queries with the same number of columns as one stream. `word` is what messages call it.
+    fn union(&self, word: &str, left: Plan, right: Plan) -> Result<Plan> {
         let mut columns = Vec::with_capacity(left.columns.len());
         for (place, (column, other)) in left.columns.iter().zip(&right.columns).enumerate() {
             let of = common_type(&column.of, &other.of).ok_or_else(|| {
-                let message = format!("column {} of UNION ALL is {} and {}", place + 1, column.of, other.of);
+                let message = format!("column {} of {word} is {} and {}", place + 1, column.of, other.of);
                 SqlError::new(Code::TypeMismatch, message).help("cast both to one type")
             })?;
             let role = if column.role == other.role { column.role.merged() } else { Role::Plain };
@@ -208,8 +242,6 @@ fn check_operator(op: SetOperator, quantifier: SetQuantifier, at: Option<Place>)
         matches!(quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName)
             => "BY NAME",
         matches!(op, SetOperator::Minus) => "MINUS",
-        matches!((op, quantifier), (SetOperator::Except, SetQuantifier::All)) => "EXCEPT ALL",
-        matches!((op, quantifier), (SetOperator::Intersect, SetQuantifier::All)) => "INTERSECT ALL",
     );
     Ok(())
 }

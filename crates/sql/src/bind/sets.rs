@@ -3,7 +3,7 @@
 //! combined: each set of one with each set of the others.
 //!
 //! Sets with equal keys within one ROLLUP or CUBE are one set, as in Flink; sets that are named twice appear
-//! twice.
+//! twice, unless GROUP BY DISTINCT says that each is there once.
 //!
 //! Source: SQL:2016, 7.13 (group by clause): ROLLUP has all prefixes of its list, the longest first, CUBE all
 //! subsets.
@@ -11,10 +11,11 @@
 use std::collections::{HashMap, HashSet};
 
 use sqlparser::ast::{Expr, Function, FunctionArguments};
-use thalweg_sql_tables::error::{Code, Place, SqlError};
+use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::syntax::{is_plain_call, value_of};
 use crate::text::dialect::single_name;
+use crate::text::group::DISTINCT_SETS;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -31,25 +32,26 @@ const ROLLUP_KEYS_MAX: usize = 100;
 const SETS_MAX: usize = 4_096;
 
 /// Returns the keys of a GROUP BY list, each once by its text, and the grouping sets as lists of indexes of keys; `None`
-/// for a list without grouping sets. `at` is the place of the SELECT.
+/// for a list without grouping sets.
 ///
 /// # Errors
 /// [`Code::Unsupported`] and [`Code::Invalid`] for too many sets, [`Code::Syntax`] for wrong ones.
-pub(super) fn of_list<'a>(
-    list: &[&'a Expr],
-    at: Option<Place>,
-) -> Result<(Vec<&'a Expr>, Option<Vec<Vec<usize>>>)> {
-    if list.iter().any(|key| matches!(key, Expr::Tuple(parts) if parts.is_empty())) {
-        let error = SqlError::new(Code::Unsupported, "GROUP BY () is not supported: leave it out");
-        return Err(error.at(at));
-    }
-    let is_sets = |key: &&Expr| matches!(key, Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_));
+pub(super) fn of_list<'a>(list: &[&'a Expr]) -> Result<(Vec<&'a Expr>, Option<Vec<Vec<usize>>>)> {
+    let (list, is_once) = without_distinct(list);
+    let is_sets = |key: &&Expr| match key {
+        Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_) => true,
+        Expr::Function(function) => is_called(function, "ROLLUP") || is_called(function, "CUBE"),
+        _ => false,
+    };
     let mut combined: Vec<Keys<'a>> = vec![Vec::new()];
-    for key in list {
+    for key in &list {
         let own: Vec<Keys<'a>> = match key {
             Expr::GroupingSets(sets) => within_sets(sets)?,
             Expr::Rollup(list) => rollup(&entries(list))?,
             Expr::Cube(list) => cube(&entries(list))?,
+            Expr::Function(function) if is_called(function, "ROLLUP") => rollup(&within(function)?)?,
+            Expr::Function(function) if is_called(function, "CUBE") => cube(&within(function)?)?,
+            Expr::Tuple(parts) if parts.is_empty() => vec![Keys::new()],
             key => vec![vec![*key]],
         };
         check_count(combined.len().saturating_mul(own.len()))?;
@@ -57,6 +59,9 @@ pub(super) fn of_list<'a>(
             .iter()
             .flat_map(|before| own.iter().map(|set| before.iter().chain(set).copied().collect()))
             .collect();
+    }
+    if is_once {
+        combined = once(combined);
     }
     let mut keys: Vec<&'a Expr> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
@@ -69,6 +74,19 @@ pub(super) fn of_list<'a>(
     let sets: Vec<Vec<usize>> =
         combined.into_iter().map(|set| set.into_iter().map(&mut place).collect()).collect();
     Ok((keys, list.iter().any(is_sets).then_some(sets)))
+}
+
+/// Returns a GROUP BY list without the DISTINCT before its first item, and whether there was one.
+fn without_distinct<'a>(list: &[&'a Expr]) -> (Vec<&'a Expr>, bool) {
+    if let [Expr::Function(function), rest @ ..] = list
+        && single_name(&function.name)
+            .is_some_and(|name| name.quote_style.is_some() && name.value == DISTINCT_SETS)
+        && let FunctionArguments::List(arguments) = &function.args
+        && let Some(first) = arguments.args.first().and_then(value_of)
+    {
+        return ([first].into_iter().chain(rest.iter().copied()).collect(), true);
+    }
+    (list.to_vec(), false)
 }
 
 fn entries(list: &[Vec<Expr>]) -> Vec<Keys<'_>> {
@@ -130,6 +148,7 @@ fn within_sets(list: &[Vec<Expr>]) -> Result<Vec<Keys<'_>>> {
             [Expr::Function(function)] if is_called(function, "CUBE") => {
                 sets.extend(cube(&within(function)?)?);
             }
+            [Expr::GroupingSets(inner)] => sets.extend(within_sets(inner)?),
             set => sets.push(set.iter().collect()),
         }
         check_count(sets.len())?;

@@ -125,6 +125,7 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable, name: &str) -> Result<
         partitioned_by,
         options: create.options.clone(),
         options_place: create.options_place,
+        is_replaced: false,
     })
 }
 

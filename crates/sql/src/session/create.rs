@@ -50,7 +50,15 @@ impl Session {
         let entry = Entry::Table(Arc::new(table));
         self.catalog.add(&create.name, entry, Some(Arc::clone(&create)), create.if_not_exists)?;
         let Some((columns, query)) = filled else { return Ok(None) };
-        let insert = Insert { table: create.name.clone(), options: BTreeMap::new(), columns, query, place };
+        let insert = Insert {
+            table: create.name.clone(),
+            options: BTreeMap::new(),
+            overwrite: None,
+            partition: Vec::new(),
+            columns,
+            query,
+            place,
+        };
         Ok(Some(Action::Run(self.inserts(&[insert], place)?)))
     }
 

@@ -116,25 +116,32 @@ pub struct WatermarkDefinition {
     pub text: String,
 }
 
+impl CreateTable {
+    /// Returns the declaration of a table without columns and options.
+    pub(super) fn empty(name: Name) -> Self {
+        CreateTable {
+            options_place: name.place,
+            name,
+            if_not_exists: false,
+            columns: Vec::new(),
+            watermark: None,
+            primary_key: Vec::new(),
+            key_name: None,
+            comment: None,
+            partitioned_by: Vec::new(),
+            options: BTreeMap::new(),
+            like: None,
+            order: Vec::new(),
+            query: None,
+        }
+    }
+}
+
 /// Parses the rest of a table's declaration, after the words `CREATE [TEMPORARY] TABLE`.
 pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserError> {
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
     let name = name(parser)?;
-    let mut table = CreateTable {
-        options_place: name.place,
-        name,
-        if_not_exists,
-        columns: Vec::new(),
-        watermark: None,
-        primary_key: Vec::new(),
-        key_name: None,
-        comment: None,
-        partitioned_by: Vec::new(),
-        options: BTreeMap::new(),
-        like: None,
-        order: Vec::new(),
-        query: None,
-    };
+    let mut table = CreateTable { if_not_exists, ..CreateTable::empty(name) };
     let begin = parser.peek_token_ref().span;
     if parser.consume_token(&Token::LParen) {
         loop {
@@ -173,7 +180,7 @@ pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserErr
 }
 
 /// Parses one element of a table's declaration: a column, a key or a watermark.
-fn element(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserError> {
+pub(super) fn element(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserError> {
     let first = parser.peek_token_ref().clone();
     if word_is(&first.token, "WATERMARK") && keyword_at(parser, 1, Keyword::FOR) {
         parser.next_token();

@@ -8,17 +8,16 @@
 //! Sources: Flink's documentation, "Windowing table-valued functions (Windowing TVFs)" and "Queries"; its
 //! `Parser.tdd` for words.
 
-use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    CaseWhen, CastFormat, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart,
+    CastFormat, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart,
 };
 use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
-use super::{ddl, interval, json};
+use super::{ddl, forms, group, interval, json};
 
 /// Name of the function into whose calls the parser turns `TABLE t PARTITION BY k`. The name contains a
 /// space, so no query can call the function without quotes.
@@ -53,6 +52,10 @@ impl Dialect for FlinkDialect {
         true
     }
 
+    fn supports_window_function_null_treatment_arg(&self) -> bool {
+        true
+    }
+
     fn supports_group_by_expr(&self) -> bool {
         true
     }
@@ -83,6 +86,10 @@ impl Dialect for FlinkDialect {
         true
     }
 
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        forms::precedence_of_unit(parser).map(Ok)
+    }
+
     /// Parses IS \[NOT\] DISTINCT FROM with the precedence of other forms of IS: a following AND or OR does not
     /// belong to its right operand.
     fn parse_infix(
@@ -91,8 +98,11 @@ impl Dialect for FlinkDialect {
         expr: &Expr,
         _precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
-        if let Some(between) = asymmetric(parser, expr, self.prec_value(Precedence::Between)) {
+        if let Some(between) = forms::between(parser, expr) {
             return Some(between);
+        }
+        if let Some(span) = forms::between_times(parser, expr) {
+            return Some(span);
         }
         if let Some(test) = json::is_json(parser, expr) {
             return Some(Ok(test));
@@ -132,7 +142,12 @@ impl Dialect for FlinkDialect {
                 );
                 begins.then(|| interval::parse(parser))
             }
-            Keyword::CASE => Some(case(parser)),
+            Keyword::CASE => Some(forms::case(parser)),
+            Keyword::POSITION if parser.peek_nth_token_ref(1).token == Token::LParen => {
+                Some(forms::position(parser))
+            }
+            Keyword::GROUPING if word_at(parser, 1, "SETS") => Some(group::sets(parser)),
+            Keyword::DISTINCT if group::is_behind_group_by(parser) => Some(group::distinct(parser)),
             Keyword::TRIM => {
                 let word = |place: usize| match &parser.peek_nth_token_ref(place).token {
                     Token::Word(word) if word.quote_style.is_none() => word.keyword,
@@ -151,29 +166,6 @@ impl Dialect for FlinkDialect {
             _ => None,
         }
     }
-}
-
-/// Parses `[NOT] BETWEEN ASYMMETRIC low AND high`, where ASYMMETRIC changes nothing. Returns `None`, and reads
-/// nothing, for other text.
-fn asymmetric(parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
-    let is_word = |place: usize, word: &str| word_at(parser, place, word);
-    let negated = is_word(0, "NOT");
-    let begin = usize::from(negated);
-    if !is_word(begin, "BETWEEN") || !is_word(begin + 1, "ASYMMETRIC") {
-        return None;
-    }
-    (0..begin + 2).for_each(|_| parser.advance_token());
-    let bounds = |parser: &mut Parser| {
-        let low = parser.parse_subexpr(precedence)?;
-        parser.expect_keyword(Keyword::AND)?;
-        Ok((low, parser.parse_subexpr(precedence)?))
-    };
-    Some(bounds(parser).map(|(low, high)| Expr::Between {
-        expr: Box::new(expr.clone()),
-        negated,
-        low: Box::new(low),
-        high: Box::new(high),
-    }))
 }
 
 /// Returns whether a word without quotes is among the next tokens at an index.
@@ -223,78 +215,6 @@ pub(super) fn data_type(parser: &mut Parser) -> Result<DataType, ParserError> {
     let of = ddl::data_type(parser)?;
     let name = Ident::with_span(begin, of.to_string());
     Ok(DataType::Custom(ObjectName::from(vec![name]), Vec::new()))
-}
-
-/// Greatest number of bytes of the operand of a CASE whose WHEN has several values, because the operand is copied for
-/// each WHEN.
-const OPERAND_BYTES_MAX: usize = 256;
-
-/// Parses `CASE [operand] WHEN a [, b ..] THEN x .. [ELSE y] END`. A WHEN with several values is true if the operand
-/// is one of them. Such a CASE becomes one without an operand, `CASE WHEN operand IN (a, b) THEN x ..`. Its operand
-/// must be a name or a literal, because nested copies of larger ones could make a text of any size from a short one.
-fn case(parser: &mut Parser) -> Result<Expr, ParserError> {
-    let case_token = AttachedToken(parser.expect_keyword(Keyword::CASE)?);
-    let operand = match parser.peek_keyword(Keyword::WHEN) {
-        true => None,
-        false => Some(parser.parse_expr()?),
-    };
-    let mut branches = Vec::new();
-    while parser.parse_keyword(Keyword::WHEN) {
-        let values = parser.parse_comma_separated(Parser::parse_expr)?;
-        parser.expect_keyword(Keyword::THEN)?;
-        branches.push((values, parser.parse_expr()?));
-    }
-    if branches.is_empty() {
-        return parser.expected_ref("WHEN", parser.peek_token_ref());
-    }
-    let else_result = match parser.parse_keyword(Keyword::ELSE) {
-        true => Some(Box::new(parser.parse_expr()?)),
-        false => None,
-    };
-    let end_token = AttachedToken(parser.expect_keyword(Keyword::END)?);
-    let is_several = branches.iter().any(|(values, _)| 1 < values.len());
-    let (operand, conditions) = match operand {
-        Some(operand) if is_several => {
-            let is_name = match &operand {
-                Expr::Identifier(name) => name.value.len() <= OPERAND_BYTES_MAX,
-                Expr::CompoundIdentifier(names) => {
-                    names.iter().map(|name| name.value.len()).sum::<usize>() <= OPERAND_BYTES_MAX
-                }
-                Expr::Value(value) => value.value.to_string().len() <= OPERAND_BYTES_MAX,
-                _ => false,
-            };
-            if !is_name {
-                let message = "CASE of an expression has one value in each WHEN: write a WHEN for each value";
-                return Err(ParserError::ParserError(message.to_owned()));
-            }
-            let one_of = |list: Vec<Expr>| {
-                let expr = Box::new(operand.clone());
-                Some(Expr::InList { expr, list, negated: false })
-            };
-            (None, conditions(branches, &one_of))
-        }
-        operand => {
-            let only = |mut values: Vec<Expr>| values.pop().filter(|_| values.is_empty());
-            (operand.map(Box::new), conditions(branches, &only))
-        }
-    };
-    let Some(conditions) = conditions else {
-        let message = "WHEN has several values, and CASE names nothing that they are compared with";
-        return Err(ParserError::ParserError(message.to_owned()));
-    };
-    Ok(Expr::Case { case_token, end_token, operand, conditions, else_result })
-}
-
-/// Returns the branches of a CASE, each with a condition that is made of its values; `None` if a branch has
-/// no value.
-fn conditions(
-    branches: Vec<(Vec<Expr>, Expr)>,
-    compared: &dyn Fn(Vec<Expr>) -> Option<Expr>,
-) -> Option<Vec<CaseWhen>> {
-    branches
-        .into_iter()
-        .map(|(values, result)| Some(CaseWhen { condition: compared(values)?, result }))
-        .collect()
 }
 
 /// Parses `TRIM(BOTH FROM text)`, and the same for the other sides: without characters, spaces are removed.

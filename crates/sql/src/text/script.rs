@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use sqlparser::ast::{Ident, Query};
+use sqlparser::ast::{Expr, Ident, Query};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -17,9 +17,11 @@ use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::OptionValue;
 
+use super::alter::{Alteration, alter};
 use super::bounds;
 use super::ddl::{self, CreateTable, Name, place_of};
 use super::dialect::FlinkDialect;
+use super::refused::refusal;
 use super::show::{self, Listing};
 use super::tokens::{tokens, written};
 
@@ -129,15 +131,30 @@ pub enum Statement {
     },
     /// The statement `DESCRIBE name`.
     Describe(Name),
+    /// The statement `ALTER TABLE` or `ALTER VIEW`.
+    Alter {
+        /// Name of the table or view that is changed.
+        name: Name,
+        /// True for `ALTER VIEW`.
+        is_view: bool,
+        /// True if the statement says IF EXISTS, so that the table or view need not exist.
+        if_exists: bool,
+        /// What is changed.
+        change: Alteration,
+    },
 }
 
-/// The statement `INSERT INTO table [(columns)] query`.
+/// The statement `INSERT {INTO | OVERWRITE} table [PARTITION (key = value, ..)] [(columns)] query`.
 #[derive(Clone, Debug)]
 pub struct Insert {
     /// Table that receives the rows of the INSERT.
     pub table: Name,
     /// Options of the table that a hint gives for this INSERT.
     pub options: BTreeMap<String, OptionValue>,
+    /// Place of the word OVERWRITE, if the rows replace those of the table.
+    pub overwrite: Option<Place>,
+    /// Partition columns to which PARTITION gives a literal, each with the place of its name.
+    pub partition: Vec<(String, Place, Expr)>,
     /// Column names that the INSERT gives; empty for all columns of the table.
     pub columns: Vec<(String, Place)>,
     /// Query whose rows the INSERT writes.
@@ -276,6 +293,9 @@ fn is_statement_set(tokens: &[TokenWithSpan]) -> bool {
 }
 
 fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
+    if let Some(error) = refusal(tokens) {
+        return Err(error);
+    }
     let depth = bounds::check(tokens)?;
     let mut parser = Parser::new(&FlinkDialect)
         .with_options(ParserOptions::new().with_unescape(true))
@@ -295,7 +315,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
             let name = first.map(|token| token.token.to_string()).unwrap_or_default();
             let known = [
                 "SELECT", "INSERT", "CREATE", "SET", "RESET", "EXPLAIN", "EXECUTE", "DROP", "SHOW",
-                "DESCRIBE", "WITH", "VALUES", "USE",
+                "DESCRIBE", "WITH", "VALUES", "USE", "ALTER",
             ];
             let error = match nearest(&name, known) {
                 Some(near) if !name.eq_ignore_ascii_case(near) => {
@@ -303,7 +323,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
                         .help(format!("did you mean {near}?"))
                 }
                 _ => SqlError::new(Code::Unsupported, format!("there are no statements {name}"))
-                    .help("a file has SET, CREATE, DROP, USE, SHOW, DESCRIBE, INSERT INTO, EXECUTE STATEMENT SET, EXPLAIN and queries"),
+                    .help("a file has SET, CREATE, ALTER, DROP, USE, SHOW, DESCRIBE, INSERT INTO, EXECUTE STATEMENT SET, EXPLAIN and queries"),
             };
             Err(error.at(place))
         }
@@ -385,6 +405,7 @@ fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
         }
         "CREATE" => create(parser)?,
         "DROP" => drop_statement(parser)?,
+        "ALTER" => alter(parser)?,
         "INSERT" => Statement::Insert(vec![insert(parser)?]),
         "EXECUTE" | "BEGIN" | "STATEMENT" => {
             let is_execute = first == "EXECUTE";
@@ -487,16 +508,22 @@ fn drop_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
 fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
     let place = place_of(&parser.peek_token_ref().span);
     parser.expect_keyword(Keyword::INSERT)?;
-    if parser.peek_keyword(Keyword::OVERWRITE) {
-        let token = parser.peek_token_ref().clone();
-        return parser.expected("INTO: streams are appended to, not overwritten", token);
+    let overwrite_place = place_of(&parser.peek_token_ref().span);
+    let overwrite = parser.parse_keyword(Keyword::OVERWRITE).then_some(overwrite_place);
+    if overwrite.is_none() {
+        parser.expect_keyword(Keyword::INTO)?;
+        let _ = parser.parse_keyword(Keyword::TABLE);
     }
-    parser.expect_keyword(Keyword::INTO)?;
-    let _ = parser.parse_keyword(Keyword::TABLE);
     let (table, options) = ddl::hinted_name(parser)?;
-    if parser.peek_keyword(Keyword::PARTITION) {
-        let token = parser.peek_token_ref().clone();
-        return parser.expected("a query: partitions follow from the columns of PARTITIONED BY", token);
+    let mut partition = Vec::new();
+    if parser.parse_keyword(Keyword::PARTITION) {
+        parser.expect_token(&Token::LParen)?;
+        partition = parser.parse_comma_separated(|parser| {
+            let Ident { value, span, .. } = parser.parse_identifier()?;
+            parser.expect_token(&Token::Eq)?;
+            Ok((value, place_of(&span), parser.parse_expr()?))
+        })?;
+        parser.expect_token(&Token::RParen)?;
     }
     let mut columns = Vec::new();
     let begins_query =
@@ -507,7 +534,7 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
         columns = idents.into_iter().map(|ident| (ident.value, place_of(&ident.span))).collect();
         parser.expect_token(&Token::RParen)?;
     }
-    Ok(Insert { table, options, columns, query: parser.parse_query()?, place })
+    Ok(Insert { table, options, overwrite, partition, columns, query: parser.parse_query()?, place })
 }
 
 /// Parses the rest of a statement set after its first word `first`, which is EXECUTE, BEGIN or STATEMENT.

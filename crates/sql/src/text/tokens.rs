@@ -18,6 +18,7 @@ use super::dialect::FlinkDialect;
 use super::hints;
 use super::literals::{self, ESCAPE};
 use super::reserved::is_reserved;
+use super::rewrite;
 use super::script::{is_blank, word};
 
 /// Returns the tokens of an SQL text without the blanks between them, of which there may be millions. Hints, which are
@@ -26,7 +27,8 @@ use super::script::{is_blank, word};
 /// # Errors
 /// [`Code::Syntax`] for invalid tokens, [`Code::Unsupported`] for unsupported hints and forms of text.
 pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
-    let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().map_err(|error| {
+    let text = rewrite::with_known_comments(text);
+    let tokens = Tokenizer::new(&FlinkDialect, &text).tokenize_with_location().map_err(|error| {
         let (line, column) = (error.location.line as usize, error.location.column as usize);
         let place = Place { line: line.max(1), column: column.max(1), width: 1 };
         SqlError::new(Code::Syntax, error.message.to_lowercase()).at(place)
@@ -151,7 +153,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
         }
         is_behind_blank = is_here_blank;
     }
-    with_code_points(split)
+    with_code_points(split).map(rewrite::with_known_queries)
 }
 
 /// Replaces the texts `U&'..'`, with the UESCAPE behind them, by the texts that they stand for.

@@ -233,6 +233,34 @@ CROSS JOIN UNNEST(ARRAY[v, v]) AS u (x) GROUP BY window_start, window_end",
         let all: BTreeSet<String> = rows.iter().chain(&data.others).map(|row| text(&[row.k, row.v])).collect();
         all.into_iter().collect()
     }),
+    operator("SELECT k, v FROM X EXCEPT ALL SELECT k, v FROM O", Takes::All, |rows, data| {
+        let mut left: Rows = rows.iter().map(|row| text(&[row.k, row.v])).collect();
+        for other in &data.others {
+            let line = text(&[other.k, other.v]);
+            if let Some(place) = left.iter().position(|known| *known == line) {
+                left.remove(place);
+            }
+        }
+        left
+    }),
+    operator("SELECT k FROM O INTERSECT ALL SELECT k FROM X", Takes::All, |rows, data| {
+        let mut open: Vec<Value> = rows.iter().map(|row| row.k).collect();
+        let mut both = Vec::new();
+        for other in &data.others {
+            if let Some(place) = open.iter().position(|known| *known == other.k) {
+                both.push(text(&[open.remove(place)]));
+            }
+        }
+        both
+    }),
+    operator(
+        "SELECT id, k, v FROM X QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id, ts) <= 2",
+        Takes::All,
+        |rows, _| {
+            let kept = ranked(rows, |row| row.k).into_iter().filter(|(rank, _)| *rank <= 2);
+            kept.map(|(_, row)| text(&[Some(row.id), row.k, row.v])).collect()
+        },
+    ),
     operator(
         "SELECT k, COUNT(*), COUNT(v), SUM(v), MIN(v), MAX(v), COUNT(DISTINCT v) FROM X GROUP BY k",
         Takes::All,

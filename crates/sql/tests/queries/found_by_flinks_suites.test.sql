@@ -254,8 +254,10 @@ WHEN has several values, and CASE names nothing that they are compared with
 --- query several values in a WHEN beside an expression
 SELECT CASE b + 1 WHEN 1, 2 THEN 1 END FROM t;
 
---- error SYNTAX
-write a WHEN for each value
+--- rows
+1
+NULL
+NULL
 
 --- query BETWEEN with its default said
 SELECT 3 BETWEEN ASYMMETRIC 1 AND 5, 3 BETWEEN ASYMMETRIC 5 AND 1, 3 NOT BETWEEN ASYMMETRIC 1 AND 2 AND TRUE, 3 BETWEEN 1 AND 5;

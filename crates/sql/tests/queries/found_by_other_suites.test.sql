@@ -38,14 +38,17 @@ NULL,2024-01-01 00:00:00.000Z
 --- query duplicates count for EXCEPT ALL
 SELECT a FROM L EXCEPT ALL SELECT a FROM R;
 
---- error UNSUPPORTED
-EXCEPT ALL is not supported
+--- changelog
++I,1
++I,7
 
 --- query duplicates count for INTERSECT ALL
 SELECT a FROM L INTERSECT ALL SELECT a FROM R;
 
---- error UNSUPPORTED
-INTERSECT ALL is not supported
+--- changelog
++I,1
++I,2
++I,NULL
 
 --- query common columns come first
 SELECT * FROM L JOIN R USING (a);

@@ -143,6 +143,7 @@ fn sources_differ() {
             partitioned_by: Vec::new(),
             options: Default::default(),
             options_place: Place { line: 1, column: 1, width: 1 },
+            is_replaced: false,
         };
         Node::Scan { table: Arc::new(table), places }
     };

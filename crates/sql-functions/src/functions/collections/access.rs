@@ -6,7 +6,7 @@ use arrow::datatypes::{Int32Type, Int64Type};
 
 use super::{Lists, Maps, check_comparable, check_count, comparable, entry_of, item_of, taken};
 use crate::functions::each::{self, Input, Nulls, Text, bound, failure, one_or_many};
-use crate::functions::rows::bind_field;
+use crate::functions::rows::{bind_field, bind_nth_field};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
 use crate::values::ScalarValue;
@@ -63,6 +63,9 @@ pub(super) fn item(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
     // Element access with a field name, `row['field']`, is the same as `row.field`.
     if let (SqlType::Row(_), Some(_)) = (&of, given[1].text()) {
         return bind_field(given);
+    }
+    if let SqlType::Row(_) = &of {
+        return bind_nth_field(given);
     }
     if let SqlType::Map(..) = of {
         let (key, value) = entry_of(given, 0)?;

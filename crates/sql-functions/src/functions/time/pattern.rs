@@ -50,6 +50,15 @@ enum Item {
 }
 
 impl Pattern {
+    /// Returns the number of letters `S`, which are digits of a second, in the pattern.
+    pub(super) fn second_digits(&self) -> usize {
+        let digits = |item: &Item| match item {
+            Item::Field { letter: 'S', count } => *count,
+            _ => 0,
+        };
+        self.items.iter().map(digits).max().unwrap_or_default()
+    }
+
     /// Compiles a pattern of a date and time.
     ///
     /// # Errors

@@ -87,11 +87,13 @@ pub(super) fn to_date(given: &[Argument], context: &Context) -> Result<Bound, Bi
 /// of Java's strict `DateTimeFormatter`. A text that does not fit the pattern is read in that form, too.
 pub(super) fn to_timestamp(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text], &[Kind::Text])?;
-    of_text(types, given, SqlType::Timestamp(3))
+    let patterns = Patterns::of(given.get(1), Style::Strict, Purpose::Parse)?;
+    of_text(types, given, patterns, SqlType::Timestamp(3))
 }
 
 /// Binds TO_TIMESTAMP_LTZ of a text or of a number. A text is read as by [`to_timestamp`], as local time of
-/// the zone in the third argument (default UTC), and gives a TIMESTAMP_LTZ(3). A number counts units of 10^-p
+/// the zone in the third argument (default UTC), and gives a TIMESTAMP_LTZ with as many digits of a second as a literal
+/// pattern has, from 3 to 9. A number counts units of 10^-p
 /// seconds, where p is the second argument, from 0 to 9, default 3. The result is a TIMESTAMP_LTZ(p) if p is
 /// a literal above 3, and a TIMESTAMP_LTZ(3) otherwise. Years are 0 to 9999.
 ///
@@ -105,11 +107,20 @@ pub(super) fn to_timestamp_ltz(given: &[Argument], _: &Context) -> Result<Bound,
     if let Some(name) = given.get(2).and_then(Argument::text) {
         known_zone(name)?;
     }
-    of_text(types, given, SqlType::TimestampLtz(3))
+    let patterns = Patterns::of(given.get(1), Style::Strict, Purpose::Parse)?;
+    let digits = match &patterns.literal {
+        Some((_, pattern)) => pattern.second_digits().clamp(3, 9) as u8,
+        None => 3,
+    };
+    of_text(types, given, patterns, SqlType::TimestampLtz(digits))
 }
 
-fn of_text(types: Vec<SqlType>, given: &[Argument], of: SqlType) -> Result<Bound, BindError> {
-    let patterns = Patterns::of(given.get(1), Style::Strict, Purpose::Parse)?;
+fn of_text(
+    types: Vec<SqlType>,
+    given: &[Argument],
+    patterns: Patterns,
+    of: SqlType,
+) -> Result<Bound, BindError> {
     Ok(bound(types, given, of.clone(), Nulls::Anyway, move |arguments, rows| {
         let (text, pattern) = (Input::<Text>::of(&arguments[0])?, Input::<Text>::optional(arguments, 1)?);
         let zones = Input::<Text>::optional(arguments, 2)?;

@@ -1,4 +1,5 @@
-//! SQL functions of spans between points in time: TIMESTAMPADD, TIMESTAMPDIFF, OVERLAPS.
+//! SQL functions of spans between points in time: TIMESTAMPADD, TIMESTAMPDIFF, OVERLAPS, and
+//! intervals between two times.
 
 use arrow::datatypes::{DurationMillisecondType, Int32Type, Int64Type, IntervalYearMonthType};
 
@@ -81,6 +82,47 @@ pub(super) fn diff(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
         let second = Moments::of(&arguments[2], Zone::UTC)?;
         each::primitive::<Int32Type, _>(arguments, rows, |row| {
             Some(units_between(first.at(row)?, second.at(row)?, unit) as i32)
+        })
+    }))
+}
+
+/// Binds the interval between two times of one type: the first argument is `MONTH` for whole months, else `SECOND` for the
+/// milliseconds between them.
+///
+/// Source: Calcite, `SqlDatetimeSubtractionOperator`; Flink, `ScalarOperatorGens.generateTemporalPlusMinus`.
+pub(super) fn between(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let [kind, from, to] = given else { return Err(BindError::count(given.len())) };
+    let is_of_months = kind.text() == Some("MONTH");
+    let mut of = if from.of == SqlType::Null { &to.of } else { &from.of };
+    if *of == SqlType::Null {
+        of = &SqlType::Timestamp(3);
+    }
+    let is_time = of.is_timestamp() || matches!(of, SqlType::Date | SqlType::Time(_));
+    for argument in [to, from] {
+        let is_alike = std::mem::discriminant(of) == std::mem::discriminant(&argument.of);
+        if !is_time || !(is_alike || argument.of == SqlType::Null) {
+            let reason = format!(
+                "an interval lies between two times of one type, and these are {} and {}",
+                to.of, from.of
+            );
+            return Err(BindError::new(reason));
+        }
+    }
+    let taken = |argument: &Argument| match argument.of {
+        SqlType::Null => of.clone(),
+        _ => argument.of.clone(),
+    };
+    let types = vec![SqlType::STRING, taken(from), taken(to)];
+    let result = if is_of_months { SqlType::YearMonth } else { SqlType::DayTime };
+    Ok(bound(types, &given[1..], result, Nulls::OfArguments, move |arguments, rows| {
+        let (from, to) = (Moments::of(&arguments[1], Zone::UTC)?, Moments::of(&arguments[2], Zone::UTC)?);
+        if is_of_months {
+            return each::primitive::<IntervalYearMonthType, _>(arguments, rows, |row| {
+                i32::try_from(months_between(to.at(row)?, from.at(row)?)).ok()
+            });
+        }
+        each::primitive::<DurationMillisecondType, _>(arguments, rows, |row| {
+            Some(to.at(row)?.millis().saturating_sub(from.at(row)?.millis()))
         })
     }))
 }

@@ -22,6 +22,7 @@ pub(super) fn declared(text: &str) -> Table {
         partitioned_by: Vec::new(),
         options: BTreeMap::new(),
         options_place: name_place,
+        is_replaced: false,
     };
     tokens.expect("(");
     loop {

@@ -28,6 +28,9 @@
 //! when the query ends. It is published even if it is empty, and it replaces an earlier file. Only a regular
 //! file is replaced, and two sinks of a run never write to the same file.
 //!
+//! INSERT OVERWRITE replaces the files of the table, or of each partition that gets rows, when its job is complete
+//! (`replaced.rs`). A job that is stopped replaces nothing, not even in part.
+//!
 //! Source: Flink's documentation, "FileSystem SQL Connector", "Rolling Policy", "Partition Commit"; `FileSystemTableSink`.
 //! Differs from Flink: files of unbounded jobs are published when they are closed, and not with the next checkpoint; partitions are
 //! committed when the job ends; a table without partitions has its success file, too.
@@ -49,7 +52,7 @@ use thalweg_sql_formats::{FormatError, RowKind};
 
 use super::leftovers;
 use super::part::{Part, SealedPart, Writing, hidden, publish_empty};
-use super::{FileFormat, FileSystem, Rolling, partition};
+use super::{FileFormat, FileSystem, Rolling, partition, replaced};
 use crate::connect::files::{FileKey, Files, Purpose, Standing, refusal_to_replace};
 use crate::connect::java::{JavaText, Use};
 use crate::connect::job_end::JobEnd;
@@ -81,6 +84,8 @@ pub(super) struct FileSink {
     writing: Writing,
     rolling: Rolling,
     success: Option<String>,
+    /// Whether the files of the job replace those that are there.
+    is_replacing: bool,
     unique_name: String,
     /// The indexes, among the columns of the rows given to the sink, of the columns that are stored in the
     /// files. The other columns are partition columns.
@@ -143,6 +148,7 @@ impl FileSink {
             writing,
             rolling: of.rolling,
             success: of.success.clone(),
+            is_replacing: table.is_replaced,
             unique_name: world.unique_name(),
             places: record_places(table, columns)?,
             keys: of.partitions.iter().zip(among).map(key).collect(),
@@ -313,6 +319,25 @@ impl FileSink {
             }
         }
         part.publish()
+    }
+
+    /// Returns the files that those of the job replace, all of which are complete.
+    fn replaced(&self) -> Result<Vec<PathBuf>, Fault> {
+        if !self.is_replacing || self.is_single {
+            return Ok(Vec::new());
+        }
+        let of_partitions: BTreeSet<&str> =
+            self.sealed.iter().map(|(directory, _)| directory.as_str()).collect();
+        let directories: Vec<PathBuf> = match self.keys.is_empty() {
+            true => vec![self.root.clone()],
+            false => of_partitions.into_iter().map(|directory| self.root.join(directory)).collect(),
+        };
+        let mut old = Vec::new();
+        for directory in directories {
+            let found = replaced::files_below(self.files.as_ref(), &directory);
+            old.extend(found.map_err(|error| failed(&directory.display().to_string(), error))?);
+        }
+        Ok(old)
     }
 
     /// Writes the success file into each directory in which a file got its final name.
@@ -495,12 +520,26 @@ impl RowSink for FileSink {
     }
 
     fn finish(&mut self) -> Result<(), Fault> {
+        if self.is_replacing && !self.end.is_complete() {
+            // The files are removed with these values.
+            self.open.clear();
+            self.sealed.clear();
+            self.notes.add(format!(
+                "{} is unchanged: INSERT OVERWRITE replaces files when its job is complete",
+                self.root.display()
+            ));
+            self.marker = None;
+            return Ok(());
+        }
         let mut directories: Vec<String> = self.open.keys().cloned().collect();
         directories.sort();
         directories.iter().try_for_each(|directory| self.close(directory))?;
+        let old = self.replaced()?;
         for (directory, part) in std::mem::take(&mut self.sealed) {
             self.publish(&directory, part)?;
         }
+        replaced::remove(self.files.as_ref(), &old)
+            .map_err(|(path, error)| failed(&path.display().to_string(), error))?;
         if self.end.is_complete() {
             self.publish_success()?;
         }

@@ -3,6 +3,7 @@
 
 mod damaged;
 mod faults;
+mod overwriting;
 mod parquet;
 mod sinks;
 

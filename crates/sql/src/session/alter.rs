@@ -1,0 +1,86 @@
+//! ALTER TABLE and ALTER VIEW: the declaration is changed and declared anew, under the same name or another one.
+//!
+//! Jobs that were planned before keep the table that they had. A computed column or a watermark that reads a column which
+//! is gone is the fault of the ALTER.
+//!
+//! Source: Flink's documentation, "ALTER Statements". Differs from Flink: TEMPORARY tables and views are altered as others
+//! are.
+
+use std::sync::Arc;
+
+use thalweg_sql_tables::error::{Code, SqlError};
+
+use super::Session;
+use crate::bind::{Answers, declare};
+use crate::catalog::{Entry, View};
+use crate::text::alter::Alteration;
+use crate::text::ddl::Name;
+
+impl Session {
+    /// Changes a table or a view.
+    ///
+    /// # Errors
+    /// [`Code::UnknownTable`] if there is none of this name, unless `if_exists`; [`Code::Invalid`] for a table as a view
+    /// and the other way round; and the fault of the changed declaration.
+    pub(super) fn alter(
+        &mut self,
+        name: &Name,
+        is_view: bool,
+        if_exists: bool,
+        change: &Alteration,
+    ) -> Result<(), SqlError> {
+        self.views.forget();
+        let (path, entry) = match self.catalog.find(name) {
+            Err(error) if if_exists && error.code == Code::UnknownTable => return Ok(()),
+            found => found?,
+        };
+        let full = path.full_name();
+        let declaration = self.catalog.declaration(&full).map(Arc::clone);
+        match (entry.clone(), declaration) {
+            (Entry::View(view), _) if is_view => {
+                let view = match change {
+                    Alteration::As { query, text } => {
+                        let context = self.context()?;
+                        self.binder(&context, self.answers(false)?)?.query(query)?;
+                        let database = self.catalog.current().to_owned();
+                        let (query, text) = (query.clone(), text.clone());
+                        Arc::new(View { columns: Vec::new(), query, text, database, ..View::clone(&view) })
+                    }
+                    _ => view,
+                };
+                self.catalog.replace(name, new_name(name, change), Entry::View(view), None)
+            }
+            (Entry::Table(_), Some(declaration)) if !is_view => {
+                let mut create = declaration.as_ref().clone();
+                change.apply(&mut create, name.place)?;
+                let known_as = match change {
+                    Alteration::Rename(name) => self.catalog.path(name)?.full_name(),
+                    _ => full,
+                };
+                let context = self.context()?;
+                let table = declare(&self.binder(&context, Answers::Changes)?, &create, &known_as)
+                    .map_err(|error| SqlError { place: Some(name.place), ..error })?;
+                let entry = Entry::Table(Arc::new(table));
+                self.catalog.replace(name, new_name(name, change), entry, Some(Arc::new(create)))
+            }
+            (entry, _) => {
+                let (is, not) =
+                    if matches!(entry, Entry::View(_)) { ("view", "table") } else { ("table", "view") };
+                let message = format!("`{full}` is a {is} and no {not}");
+                let error = SqlError::new(Code::Invalid, message).at(name.place);
+                Err(error.help(format!("write ALTER {}", is.to_uppercase())))
+            }
+        }
+    }
+}
+
+/// Returns the name that a table or view has behind a change.
+fn new_name<'a>(name: &'a Name, change: &'a Alteration) -> &'a Name {
+    match change {
+        Alteration::Rename(new) => new,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests;
