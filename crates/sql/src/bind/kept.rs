@@ -125,7 +125,14 @@ fn keeps_values(call: &AggregateCall, is_retracting: bool) -> bool {
     let Aggregate::Function(function) = call.aggregate else { return false };
     let is_list = matches!(
         function.name,
-        "ARRAY_AGG" | "COLLECT" | "JSON_ARRAYAGG" | "JSON_OBJECTAGG" | "LISTAGG" | "PERCENTILE"
+        "ARRAY_AGG"
+            | "$ARRAY_AGG_IGNORE_NULLS"
+            | "COLLECT"
+            | "JSON_ARRAYAGG"
+            | "$JSON_ARRAYAGG_NULL_ON_NULL"
+            | "JSON_OBJECTAGG"
+            | "LISTAGG"
+            | "PERCENTILE"
     );
     let is_choice = matches!(function.name, "FIRST_VALUE" | "LAST_VALUE" | "MAX" | "MIN" | "SINGLE_VALUE");
     call.is_distinct || is_list || (is_choice && is_retracting)

@@ -132,7 +132,8 @@ impl Planner<'_> {
         if has_keys(&select.group_by) || calls_aggregates(select, &order) {
             let asking = around.filter(|around| around.is_readable);
             if let (Some(around), false) = (asking, has_keys(&select.group_by)) {
-                around.asked.check_one_group(select.having.is_some(), !pulled.is_empty())?;
+                let may_be_none = select.having.is_some() || select.qualify.is_some();
+                around.asked.check_one_group(may_be_none, !pulled.is_empty())?;
             }
             let scope = Scope { aliases: &aliases, ..scope };
             return self.grouped_select(select, plan, pulled, &order, &scope, outer(true));
@@ -209,7 +210,8 @@ impl Planner<'_> {
         pulled.read_keys(&groups);
         // A sub-query without GROUP BY, or with GROUP BY (), has a row even if its rows are none.
         let is_one_row = is_of_all;
-        let if_none = match (&outputs[..], is_one_row && select.having.is_none()) {
+        let if_none = match (&outputs[..], is_one_row && select.having.is_none() && select.qualify.is_none())
+        {
             ([one], true) => Some(groups.of_no_rows(&one.value)),
             _ => None,
         };

@@ -89,16 +89,48 @@ const UNITS: [(&str, &str); 8] = [
     ("SECOND", "SECOND"),
 ];
 
-/// Returns the index in [`UNITS`] of the unit that is the next token.
+/// Returns the index in [`UNITS`] of the unit that is the next token, in the singular or the plural.
 fn next_unit(parser: &Parser) -> Option<usize> {
-    UNITS.iter().position(|(unit, _)| word_at(parser, 0, unit))
+    UNITS.iter().position(|(unit, _)| word_at(parser, 0, unit) || word_at(parser, 0, &format!("{unit}S")))
 }
 
-/// Returns the precedence of a unit behind a closing bracket, as in `(a - b) DAY`; `None` for other tokens.
+/// Words behind which brackets are an expression, and not the arguments of a call.
+const BEFORE_EXPRESSIONS: [&str; 18] = [
+    "SELECT", "DISTINCT", "ALL", "WHERE", "HAVING", "QUALIFY", "ON", "BY", "AND", "OR", "NOT", "CASE",
+    "WHEN", "THEN", "ELSE", "BETWEEN", "FROM", "IN",
+];
+
+/// Returns the precedence of a unit behind brackets with a difference, as in `(a - b) DAY`; `None` for other tokens. Behind
+/// other brackets, and behind the arguments of a call, such a word may be the name of a result.
 pub(super) fn precedence_of_unit(parser: &Parser) -> Option<u8> {
     let is_behind_bracket = parser.get_current_token().token == Token::RParen;
-    (is_behind_bracket && next_unit(parser).is_some())
+    (is_behind_bracket && next_unit(parser).is_some() && is_difference(parser))
         .then(|| FlinkDialect.prec_value(Precedence::DoubleColon))
+}
+
+/// Returns whether the brackets that the last token has closed hold a minus sign, and are not those of a call.
+fn is_difference(parser: &Parser) -> bool {
+    let (mut depth, mut has_minus) = (0_usize, false);
+    for index in (0..parser.index()).rev() {
+        match &parser.token_at(index).token {
+            Token::RParen => depth += 1,
+            Token::LParen if depth == 1 => {
+                let before = index.checked_sub(1).map(|before| &parser.token_at(before).token);
+                return has_minus
+                    && match before {
+                        Some(Token::Word(before)) => {
+                            BEFORE_EXPRESSIONS.iter().any(|word| before.value.eq_ignore_ascii_case(word))
+                        }
+                        Some(Token::RParen | Token::RBracket) => false,
+                        _ => true,
+                    };
+            }
+            Token::LParen => depth -= 1,
+            Token::Minus if depth == 1 => has_minus = true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Parses the units behind a difference of two times in brackets: `(later - earlier) DAY TO SECOND`. Returns `None`, and

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
+use super::reserved::is_reserved;
 use super::script::word;
 
 /// Returns a text whose comments behind `//` stand behind `--`. Texts, names in quotes and other comments stay as they are.
@@ -49,8 +50,9 @@ fn to_line_end(text: &str) -> usize {
 
 /// Returns tokens in which `TABLE t`, where a query begins, is `SELECT * FROM t`, and GROUP BY ALL is GROUP BY.
 pub(super) fn with_known_queries(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let is = |token: Option<&TokenWithSpan>, wanted: &str| {
-        token.and_then(|token| word(&token.token)).as_deref() == Some(wanted)
+    let is = |token: Option<&TokenWithSpan>, wanted: &str| match token.map(|token| &token.token) {
+        Some(Token::Word(word)) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted),
+        _ => false,
     };
     // Index of each ALL and TABLE that is replaced.
     let mut replaced = Vec::new();
@@ -66,7 +68,7 @@ pub(super) fn with_known_queries(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpa
             replaced.push(place);
         }
         if is(Some(token), "TABLE")
-            && begins_query(before(1), first.as_deref())
+            && begins_query([before(2), before(1)], first.as_deref())
             && is_all_of_query(&tokens[place..])
         {
             replaced.push(place);
@@ -102,11 +104,16 @@ fn ends(token: Option<&TokenWithSpan>) -> bool {
     token.is_none_or(|token| matches!(token.token, Token::SemiColon | Token::RParen | Token::EOF))
 }
 
-/// Returns whether a query may begin behind a token. `first` is the first word of the statement, if it has one before.
-fn begins_query(before: Option<&TokenWithSpan>, first: Option<&str>) -> bool {
+/// Returns whether a query may begin behind two tokens. `first` is the first word of the statement, if it has one before.
+fn begins_query([two_before, before]: [Option<&TokenWithSpan>; 2], first: Option<&str>) -> bool {
     let Some(before) = before else { return true };
     match &before.token {
-        Token::SemiColon | Token::LParen => true,
+        Token::SemiColon => true,
+        // In a call, TABLE names an argument.
+        Token::LParen => match two_before.map(|token| &token.token) {
+            Some(Token::Word(word)) => word.quote_style.is_none() && is_reserved(&word.value),
+            _ => true,
+        },
         Token::Word(_) => match word(&before.token).as_deref() {
             Some("UNION" | "EXCEPT" | "INTERSECT" | "ALL" | "DISTINCT" | "EXPLAIN" | "FOR" | "AS") => true,
             Some("INTO" | "OVERWRITE" | "TABLE") => false,
@@ -172,6 +179,8 @@ mod tests {
         check("INSERT INTO TABLE b", "INSERT INTO TABLE b");
         check("SELECT * FROM (TABLE t)", "SELECT * FROM ( SELECT * FROM t )");
         check("TUMBLE(TABLE t, x)", "TUMBLE ( TABLE t , x )");
+        check("HOP(TABLE t)", "HOP ( TABLE t )");
+        check("a IN (TABLE t)", "a IN ( SELECT * FROM t )");
         check("GROUP BY ALL a, b", "GROUP BY a , b");
         check("GROUP BY ALL", "GROUP BY ALL");
     }

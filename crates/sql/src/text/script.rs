@@ -139,7 +139,7 @@ pub enum Statement {
         is_view: bool,
         /// True if the statement says IF EXISTS, so that the table or view need not exist.
         if_exists: bool,
-        /// The change of the table or view.
+        /// Change of the table or view.
         change: Alteration,
     },
 }

@@ -250,10 +250,23 @@ SELECT PRINTF('%,.2f|%010d|%(,d|%#o|%#x|%#.0f|%g|%g|%f|%e', CAST(1234567.891 AS 
 SELECT COUNT(*) year FROM t;
 
 --- error SYNTAX
-YEAR is a word of SQL and no name; it stands behind a difference of two times in brackets
+year is a word of SQL and no name
 
 --- query units of two kinds
 SELECT (ts - ts2) DAY TO MONTH FROM t;
 
 --- error SYNTAX
 expected a smaller unit than DAY of the same kind
+
+--- query units in the plural
+SELECT id FROM t WHERE (ts2 - ts) SECONDS > INTERVAL '1' DAY OR (ts2 - ts) DAY TO SECOND < INTERVAL '-1' DAY;
+
+--- rows
+2
+4
+
+--- query a unit that is a name behind a call
+SELECT MAX(id - 1) week FROM t;
+
+--- changelog
++I,3

@@ -49,10 +49,6 @@ pub(super) enum Of {
 
 /// Flags of a conversion.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each flag is a character of the pattern, and any may stand with others"
-)]
 pub(super) struct Flags {
     pub(super) is_left: bool,
     pub(super) is_alternate: bool,
