@@ -128,18 +128,6 @@ SELECT id FROM logged;
 --- error INVALID
 'table.exec.source.cdc-events-duplicate' needs a primary key, and the table `logged` has none
 
---- query a value that is neither true nor false
-SET 'table.exec.source.cdc-events-duplicate' = 'perhaps';
-
---- error INVALID
-'table.exec.source.cdc-events-duplicate' is 'perhaps', and must be true or false
-
---- query a rule of upserts that does not exist
-SET 'table.exec.sink.upsert-materialize' = 'always';
-
---- error INVALID
-'table.exec.sink.upsert-materialize' is 'always', and must be none, auto or force
-
 --- query a primary key that names a column twice
 CREATE TABLE twice (a INT, b INT, PRIMARY KEY (a, a) NOT ENFORCED);
 

@@ -124,6 +124,11 @@ fn errors_have_places() {
         "INSERT OVERWRITE t SELECT 1",
         "SYNTAX 1:8 expected INTO: streams are appended to, not overwritten, found OVERWRITE",
     );
+    check(
+        "INSERT INTO t SELECT a FROM s ON CONFLICT DO NOTHING",
+        "SYNTAX 1:31 expected the end of the INSERT: ON CONFLICT is for tables that take updates by their key, and all tables \
+         here take the old rows, too, found ON",
+    );
     check("CREATE TABLE t (a INT, a INT)", "SYNTAX 1:24 there are two columns `a`");
     check("CREATE TABLE t (a INTT)", "SYNTAX 1:19 there is no type INTT");
     check(
