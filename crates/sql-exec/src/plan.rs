@@ -368,6 +368,17 @@ pub enum Node {
         /// have whose input ends, keeps it until then.
         ttl_ms: Option<i64>,
     },
+    /// The last row of each key of a table whose changes may come twice or lack their `-U`. Each change that is emitted
+    /// follows from the rows that were emitted before.
+    Normalize {
+        /// Input whose changes are put right.
+        input: Box<Plan>,
+        /// Indexes of the columns of the table's primary key, of whose values at most one row is kept.
+        keys: Vec<usize>,
+        /// How long the row of a key is kept after its last change, in milliseconds of processing time. `None`
+        /// keeps it for ever.
+        ttl_ms: Option<i64>,
+    },
     /// Top-N without a window: the first rows of each key by an order; the result may change with every row.
     Rank {
         /// Input whose rows are ranked per key.
@@ -582,6 +593,7 @@ macro_rules! inputs_of {
             | Node::Over { input, .. }
             | Node::Group { input, .. }
             | Node::Bag { input, .. }
+            | Node::Normalize { input, .. }
             | Node::Rank { input, .. } => vec![input],
             Node::Union(inputs) => inputs.$iterate().collect(),
             Node::Join { left, right, .. } => vec![left, right],

@@ -88,6 +88,9 @@ pub struct Binder<'a> {
     pub state_ttl_ms: Option<i64>,
     /// The form of the answer: changes as they come, or final rows.
     pub answers: Answers,
+    /// Whether changes of tables may come twice, so that the last row of each primary key is kept: the setting
+    /// `table.exec.source.cdc-events-duplicate`.
+    pub are_changes_doubled: bool,
     /// Views that were planned already.
     pub views: &'a Views,
 }

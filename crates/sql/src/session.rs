@@ -120,6 +120,8 @@ pub struct Settings {
     /// Processing time without rows after which a table does not hold back watermarks: the setting
     /// `table.exec.source.idle-timeout`. `None` for never. Tables may have an option that precedes it.
     pub idle_timeout: Option<Duration>,
+    /// Whether changes of tables may come twice: the setting `table.exec.source.cdc-events-duplicate`.
+    pub are_changes_doubled: bool,
     /// Name of the scheduling policy: the setting `thalweg.policy`.
     pub policy: Option<String>,
     /// Number of worker threads: the setting `thalweg.workers`.
@@ -161,11 +163,13 @@ impl RuntimeMode {
 
 /// Setting keys that have a meaning in this crate. Other keys of Flink are ignored silently, as Flink ignores
 /// the keys that begin with `thalweg`.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 11] = [
     "execution.runtime-mode",
     "table.local-time-zone",
     "table.exec.state.ttl",
     "table.exec.source.idle-timeout",
+    "table.exec.source.cdc-events-duplicate",
+    "table.exec.sink.upsert-materialize",
     "pipeline.name",
     "thalweg.policy",
     "thalweg.workers",
@@ -351,11 +355,18 @@ impl Session {
     }
 
     fn binder<'a>(&'a self, context: &'a Context, answers: Answers) -> Result<Binder<'a>, SqlError> {
-        let Settings { state_ttl, mode, .. } = self.known_settings()?;
+        let Settings { state_ttl, mode, are_changes_doubled, .. } = self.known_settings()?;
         // State of a job in batch mode ends with the job.
         let ttl = state_ttl.filter(|_| mode != RuntimeMode::Batch);
         let state_ttl_ms = ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
-        Ok(Binder { catalog: &self.catalog, context, state_ttl_ms, answers, views: &self.views })
+        Ok(Binder {
+            catalog: &self.catalog,
+            context,
+            state_ttl_ms,
+            answers,
+            are_changes_doubled,
+            views: &self.views,
+        })
     }
 
     /// Returns the form in which an INSERT or a query gives its answer.
@@ -487,6 +498,18 @@ impl Settings {
             let text = get("thalweg.latency-target").unwrap_or_default();
             return Err(wrong("thalweg.latency-target", text, "from 1 us to 7 d"));
         }
+        let doubled_key = "table.exec.source.cdc-events-duplicate";
+        let are_changes_doubled = match get(doubled_key).map(str::to_ascii_lowercase).as_deref() {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(text) => return Err(wrong(doubled_key, text, "true or false")),
+        };
+        // No sink takes updates without their `-U`, so the value has no further effect.
+        if let Some(text) = get("table.exec.sink.upsert-materialize")
+            && !["none", "auto", "force"].contains(&text.to_ascii_lowercase().as_str())
+        {
+            return Err(wrong("table.exec.sink.upsert-materialize", text, "none, auto or force"));
+        }
         let policy = get("thalweg.policy").map(str::to_owned);
         if let Some(name) = &policy
             && policy::by_name(name).is_err()
@@ -501,6 +524,7 @@ impl Settings {
             mode,
             // A time-out of 0 ms is none, as in Flink.
             idle_timeout: span("table.exec.source.idle-timeout")?.filter(|timeout| !timeout.is_zero()),
+            are_changes_doubled,
             policy,
             workers,
             latency_target,

@@ -38,10 +38,12 @@ use super::{Now, Pieces};
 use crate::plan::{Column, SortKey};
 
 mod dedup;
+mod normalize;
 #[cfg(test)]
 mod tests;
 
 pub use dedup::{Deduplicate, Keep};
+pub use normalize::Normalize;
 
 /// Keys, order and requested ranks of a top-N without a window.
 #[derive(Clone, Debug)]

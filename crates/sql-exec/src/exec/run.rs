@@ -4,7 +4,7 @@
 //! A table that is read in several places of a job is read once: its stream is shared. Operators directly
 //! after a table, up to the first aggregate, may run on several workers, each with its own copy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,13 +36,13 @@ use super::join::{self, JoinStage};
 use super::limit::Limit;
 use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Stage};
 use super::over::{Over, OverCalls};
-use super::rank::{Deduplicate, TopN, Wanted};
+use super::rank::{Deduplicate, Normalize, TopN, Wanted};
 use super::session::AssignSessions;
 use super::sort::Sort;
 use super::top_n::{Ranks, WindowTopN};
 use super::unnest::{Unnest, UnnestShape};
 use super::window::{Asked, AssignWindows, WindowAggregate};
-use crate::plan::changes::deduplication;
+use crate::plan::changes::{changes, deduplication};
 use crate::plan::{AggregateCall, Column, JoinMethod, Node, Plan, TimeDomain, WindowSpec, Windowing};
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -62,6 +62,8 @@ pub struct Assembly<'a> {
     named: BTreeMap<String, usize>,
     /// Tables that the job reads in several places, by name.
     shared: BTreeMap<String, Shared>,
+    /// Names of the tables whose batches end at each watermark.
+    exact: BTreeSet<String>,
     /// Number of splits, the parts that are read in parallel, of each table that the job reads, by table
     /// name.
     splits: BTreeMap<String, usize>,
@@ -122,6 +124,7 @@ impl<'a> Assembly<'a> {
             limited_part: None,
             named: BTreeMap::new(),
             shared,
+            exact: plans.iter().flat_map(|(plan, _)| read_exactly(plan)).collect(),
             splits: BTreeMap::new(),
         };
         for (number, (plan, ending)) in plans.into_iter().enumerate() {
@@ -212,6 +215,7 @@ impl<'a> Assembly<'a> {
                     keys: keys.clone(),
                     calls: calls.clone(),
                     columns: &plan.columns,
+                    is_retracting: !changes(input).is_none(),
                     hash_seed: self.world.hash_seed,
                 };
                 let aggregate = match windows {
@@ -287,6 +291,12 @@ impl<'a> Assembly<'a> {
                 let (ttl_ms, seed) = (ttl_ms.unwrap_or(i64::MAX), self.world.hash_seed);
                 let bag = Bag::new(*kind, ttl_ms, self.now(), &input.columns, &plan.columns, seed);
                 self.in_turn(input, Box::new(bag.map_err(refused)?))
+            }
+            Node::Normalize { input, keys, ttl_ms } => {
+                let (ttl_ms, seed) = (ttl_ms.unwrap_or(i64::MAX), self.world.hash_seed);
+                let (keys, now) = (keys.clone(), self.now());
+                let normalize = Normalize::new(keys, ttl_ms, now, &input.columns, &plan.columns, seed);
+                self.in_turn(input, Box::new(normalize.map_err(refused)?))
             }
             Node::Rank { input, keys, order, from, to, has_rank, is_retracting, ttl_ms, .. } => {
                 let (ttl_ms, seed) = (ttl_ms.unwrap_or(i64::MAX), self.world.hash_seed);
@@ -476,6 +486,10 @@ impl<'a> Assembly<'a> {
         columns: &[Column],
     ) -> Result<Vec<TableSource>> {
         let reading = Reading::new(table, places, schema_of(columns));
+        let reading = match self.exact.contains(&table.name) {
+            true => reading.with_all_marks(),
+            false => reading,
+        };
         let reading = Arc::new(if self.timing.is_batch { reading.in_batch() } else { reading });
         let splits = bind_source(table, &reading.from_records, self.world)?;
         self.splits.insert(table.name.clone(), splits.len());
@@ -541,6 +555,28 @@ impl<'p> Read<'p> {
             _ => None,
         }
     }
+}
+
+/// Returns the names of the tables of a plan whose batches must end at each watermark.
+///
+/// A top-N and the last row of each key take back rows of their state, which may be long behind the watermark. A window
+/// aggregate tells by the watermark before such a row whether it is late, so no watermark may lie within a batch.
+fn read_exactly(plan: &Plan) -> Vec<String> {
+    let is_from_state = |part: &Plan| matches!(part.node, Node::Rank { .. } | Node::Normalize { .. });
+    let mut names = Vec::new();
+    for part in plan.walk() {
+        let (Node::AssignWindows { input, .. } | Node::WindowAggregate { input, .. }) = &part.node else {
+            continue;
+        };
+        if changes(input).is_none() || !input.walk().any(is_from_state) {
+            continue;
+        }
+        names.extend(input.walk().filter_map(|part| match &part.node {
+            Node::Scan { table, .. } => Some(table.name.clone()),
+            _ => None,
+        }));
+    }
+    names
 }
 
 /// Counts how often a plan reads each table, and collects the indexes of the columns read.

@@ -1,8 +1,8 @@
 //! Session windows: operator that assigns each row to the session of its key. A session lasts as long as rows
 //! of the key follow each other within a gap.
 //!
-//! Input      batches with a time column
-//! Output     the same rows with the start, end and time of their session behind their columns
+//! Input      batches with a time column; rows may be taken back
+//! Output     the same rows and their kinds of change, with the start, end and time of their session behind their columns
 //! State      the rows of open sessions, by key
 //! Emits      when the watermark is above the end of a session; sessions in the order of their ends
 //! Late       the session to which the row would belong has ended: counted, and dropped
@@ -25,6 +25,9 @@
 //! grouping of rows follows from the rows and their watermarks, in whatever order the rows of several sources
 //! arrive. If no part of the window is left, the row is late.
 //!
+//! A row that is taken back belongs to the session of the row that it takes back. The session stays as long as it was, as in
+//! Flink: its rows would have to be kept sorted to know how far it reaches without one of them.
+//!
 //! Differs from Flink: in Flink a row that is late alone joins a session of its key that happens to be open.
 //! Here it does so only if all rows come from one source, because then the same session is open in every run.
 //! In Flink a session fires at a watermark that is exactly its end, so a row on time at this end is in the
@@ -42,6 +45,7 @@ use arrow::row::{RowConverter, SortField};
 use chrono_tz::Tz;
 use hashbrown::HashMap;
 use thalweg_model::{EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{growth_bytes, heap_bytes};
 use thalweg_sql_functions::types::SqlType;
@@ -71,9 +75,8 @@ pub struct AssignSessions {
     is_instant: bool,
     /// Open sessions of each key, in the order of their starts; sessions of a key do not touch.
     open: HashMap<Box<[u8]>, Vec<Session>, foldhash::fast::RandomState>,
-    /// Batches with rows in open sessions, each with the number of its rows that are in open sessions. `None`
-    /// marks an entry that can be reused.
-    batches: Vec<Option<(RecordBatch, usize)>>,
+    /// Batches with rows in open sessions. `None` marks an entry that can be reused.
+    batches: Vec<Option<Held>>,
     free: Vec<usize>,
     /// Lower bound of the ends of all open sessions, in milliseconds of local time.
     least_end_ms: i64,
@@ -90,6 +93,15 @@ pub struct AssignSessions {
 /// Approximate bytes of an open session, and of a row in a session beside the row's values.
 const SESSION_BYTES: usize = size_of::<Session>() + 16;
 const ROW_BYTES: usize = 2 * size_of::<(usize, usize)>();
+
+/// A batch with rows in open sessions.
+struct Held {
+    rows: RecordBatch,
+    /// Change kind of each row; `None` if all rows are added.
+    kinds: Option<Arc<[RowKind]>>,
+    /// Number of the rows that are in open sessions.
+    left: usize,
+}
 
 #[derive(Clone, Debug)]
 struct Session {
@@ -169,7 +181,7 @@ impl AssignSessions {
         let from: Vec<(usize, usize)> =
             places.iter().map(|(batch, row)| (used.partition_point(|known| known < batch), *row)).collect();
         let held: Vec<&RecordBatch> =
-            used.iter().filter_map(|batch| self.batches[*batch].as_ref().map(|(rows, _)| rows)).collect();
+            used.iter().filter_map(|batch| self.batches[*batch].as_ref().map(|held| &held.rows)).collect();
         (0..self.input.fields().len())
             .map(|place| {
                 let columns: Vec<&dyn Array> = held.iter().map(|rows| &**rows.column(place)).collect();
@@ -182,18 +194,32 @@ impl AssignSessions {
         batch_of(&self.input, self.columns_at(&session.rows)?, session.rows.len())
     }
 
+    /// Returns the change kinds of the rows at `places`; `None` if all of these rows are added.
+    fn kinds_at(&self, places: &[(usize, usize)]) -> Option<Arc<[RowKind]>> {
+        let kinds_of = |batch: usize| self.batches.get(batch)?.as_ref()?.kinds.as_ref();
+        let kind = |(batch, row): &(usize, usize)| {
+            kinds_of(*batch).and_then(|kinds| kinds.get(*row)).copied().unwrap_or(RowKind::Insert)
+        };
+        let has_kinds = places.iter().any(|(batch, _)| kinds_of(*batch).is_some());
+        has_kinds.then(|| places.iter().map(kind).collect())
+    }
+
     fn release(&mut self, batch: usize, rows: usize) {
         if let Some(slot) = self.batches.get_mut(batch)
-            && let Some((held, count)) = slot
+            && let Some(held) = slot
         {
-            *count = count.saturating_sub(rows);
-            if *count == 0 {
-                self.bytes = self.bytes.saturating_sub(bytes_of(held));
+            held.left = held.left.saturating_sub(rows);
+            if held.left == 0 {
+                self.bytes = self.bytes.saturating_sub(bytes_of(&held.rows) + kind_bytes(&held.kinds));
                 *slot = None;
                 self.free.push(batch);
             }
         }
     }
+}
+
+fn kind_bytes(kinds: &Option<Arc<[RowKind]>>) -> usize {
+    kinds.as_ref().map_or(0, |kinds| kinds.len())
 }
 
 /// Span of time that a row covers: from its time, or from the watermark if the row is below it, to a gap
@@ -264,7 +290,7 @@ impl BatchOperator for AssignSessions {
     }
 
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
-        let rows = batch.rows;
+        let Batch { rows, kinds, .. } = batch;
         let open = &self.open;
         let growth = growth_bytes(
             (open.len(), open.capacity(), open.allocation_size()),
@@ -322,8 +348,8 @@ impl BatchOperator for AssignSessions {
             self.free.push(slot);
         } else {
             let rows = compacted(rows)?;
-            self.bytes += bytes_of(&rows);
-            self.batches[slot] = Some((rows, kept));
+            self.bytes += bytes_of(&rows) + kind_bytes(&kinds);
+            self.batches[slot] = Some(Held { rows, kinds, left: kept });
         }
         drop(room);
         self.note_bytes();
@@ -391,10 +417,11 @@ impl BatchOperator for AssignSessions {
         }
         let columns = self.columns_at(&places)?;
         let rows = with_windows(&self.schema, columns, starts, ends, times, self.is_instant)?;
+        let kinds = self.kinds_at(&places);
         for (batch, _) in places {
             self.release(batch, 1);
         }
-        Ok(Some(Batch::new(rows)))
+        Ok(Some(Batch { kinds, ..Batch::new(rows) }))
     }
 
     fn emits_own_times(&self) -> bool {
@@ -431,6 +458,7 @@ impl BatchOperator for AssignSessions {
             for session in sessions {
                 state.put(&(session.start_ms, session.end_ms, session.low))?;
                 save_rows(&self.rows_of(session).map_err(|error| StateError::Write(error.message))?, state)?;
+                state.put(&self.kinds_at(&session.rows).as_deref().map(<[RowKind]>::to_vec))?;
             }
         }
         Ok(())
@@ -448,14 +476,19 @@ impl BatchOperator for AssignSessions {
             for _ in 0..count {
                 let (start_ms, end_ms, low): (i64, i64, i128) = state.take()?;
                 let rows = load_rows(&self.input, state)?;
+                let kinds: Option<Vec<RowKind>> = state.take()?;
+                if kinds.as_ref().is_some_and(|kinds| kinds.len() != rows.num_rows()) {
+                    return Err(state.wrong("there are more kinds of change than rows, or fewer"));
+                }
+                let kinds: Option<Arc<[RowKind]>> = kinds.map(Into::into);
                 let slot = self.batches.len();
                 let places = (0..rows.num_rows()).map(|row| (slot, row)).collect();
                 sessions.push(Session { start_ms, end_ms, low, rows: places });
                 self.entry_bytes += SESSION_BYTES + rows.num_rows() * ROW_BYTES;
-                self.bytes += bytes_of(&rows);
+                self.bytes += bytes_of(&rows) + kind_bytes(&kinds);
                 self.least_end_ms = self.least_end_ms.min(end_ms);
-                let kept = rows.num_rows();
-                self.batches.push(Some((rows, kept)));
+                let left = rows.num_rows();
+                self.batches.push(Some(Held { rows, kinds, left }));
             }
             self.open.insert(key.into(), sessions);
         }

@@ -1,16 +1,16 @@
 //! Operator that computes aggregates per key and window.
 //!
-//! Input      batches with a time column, or with the start and end of each row's window
+//! Input      batches with a time column, or with the start and end of each row's window; rows may be taken back
 //! Output     keys, results, start, end and time of the window; in the order of the windows' ends
 //! State      a table of keys with accumulators per slice: windows that overlap share slices
 //! Emits      when the watermark reaches the end of a window; in pieces
-//! Late       all windows of a row have ended: counted, and not folded
+//! Late       all windows of a row have ended: counted, and not folded, also if the row is taken back
 //! Watermark  forwarded unchanged, after the output of all windows that it closes
 //! Cost       one look-up per row; a window merges its slices when it ends
 //! Source     Flink, "Window Aggregation"; Li et al., "No Pane, No Gain", SIGMOD Record 34(1), 2005, for slices
 //!
 //! A window fires once: a row that is on time for some of its windows counts for the windows that have not
-//! ended. Windows without rows do not come out.
+//! ended. Windows without rows do not come out, nor do keys whose rows were all taken back.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -18,19 +18,16 @@ use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, TimestampMillisecondArray, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, TimestampMillisecondArray, UInt32Array};
 use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
-use thalweg_model::{
-    Allowance, EventTime, Horizon, SlidingWindows, Span, StateError, StateReader, StateWriter,
-};
-use thalweg_sql_functions::aggregates::Accumulator;
+use table::{Shape, Table};
+use thalweg_model::{EventTime, Horizon, SlidingWindows, Span, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
-use thalweg_sql_functions::keys::KeyIndex;
-use thalweg_sql_functions::scratch::{EVALUATION_BYTES_MAX, value_bytes};
+use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
 use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
 use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of, pay, reserve_room};
 
@@ -41,6 +38,8 @@ use super::order::{bytes_of, taken};
 use super::windows::{Clocks, Slices};
 use crate::plan::{AggregateCall, Column, WindowSpec};
 
+mod present;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -62,16 +61,6 @@ enum Cut {
     },
 }
 
-/// Keys, aggregate calls and output columns of a window aggregate, shared by its copies.
-struct Shape {
-    keys: Vec<usize>,
-    key_types: Vec<SqlType>,
-    calls: Vec<AggregateCall>,
-    schema: SchemaRef,
-    is_instant: bool,
-    hash_seed: u64,
-}
-
 /// Arguments from which a window aggregate is created.
 pub struct Asked<'a> {
     /// Columns of the input of the window aggregate.
@@ -82,6 +71,8 @@ pub struct Asked<'a> {
     pub calls: Vec<AggregateCall>,
     /// Columns of the output of the window aggregate.
     pub columns: &'a [Column],
+    /// Whether the input may take rows back. Planning refuses calls that cannot do so.
+    pub is_retracting: bool,
     /// Seed of the hash tables of keys.
     pub hash_seed: u64,
 }
@@ -113,104 +104,12 @@ pub struct WindowAggregate {
     failure: Option<EvaluationError>,
 }
 
-/// Keys of a slice or a window, with their accumulators.
-struct Table {
-    index: KeyIndex,
-    accumulators: Vec<Box<dyn Accumulator>>,
-    /// Bytes in memory of this table of keys and its accumulators when they were counted last.
-    counted: usize,
-}
-
-/// Approximate bytes of an empty table of keys beside its accumulators, and of each accumulator.
-const TABLE_BYTES: usize = 256;
-const ACCUMULATOR_BYTES: usize = 64;
-
 /// A window that has ended and whose results are being emitted.
 struct Fired {
     start: i64,
     end: i64,
     table: Table,
     next: usize,
-}
-
-impl Shape {
-    fn table(&self) -> Table {
-        Table {
-            index: KeyIndex::new(&self.key_types, self.hash_seed),
-            accumulators: self.calls.iter().map(|call| (call.function.create)()).collect(),
-            counted: 0,
-        }
-    }
-
-    /// Aggregates rows into a table of keys.
-    fn fold(&self, table: &mut Table, rows: &RecordBatch, groups: &mut Vec<u32>) -> Outcome<()> {
-        let keys: Vec<ArrayRef> = self.keys.iter().map(|place| Arc::clone(rows.column(*place))).collect();
-        table.index.check_room(rows.num_rows())?;
-        table.index.index(&keys, rows.num_rows(), groups);
-        for (call, accumulator) in self.calls.iter().zip(&mut table.accumulators) {
-            let arguments: Vec<ArrayRef> =
-                call.arguments.iter().map(|place| Arc::clone(rows.column(*place))).collect();
-            let keep: Option<&BooleanArray> =
-                call.filter.and_then(|place| rows.column(place).as_boolean_opt());
-            accumulator.resize(table.index.len());
-            accumulator.update(groups, &arguments, keep);
-        }
-        Ok(())
-    }
-
-    /// Merges all keys of the table `other` and their accumulators into `table`. Returns the bytes of `table`
-    /// as they were counted before and after the merge.
-    fn merge(&self, table: &mut Table, other: &Table, allowance: &Allowance) -> Outcome<(usize, usize)> {
-        let room = reserve_room(allowance, table.merge_bytes(other))?;
-        let (mut into, mut some) = (Vec::new(), Vec::new());
-        table.index.check_room(other.index.len())?;
-        // Keys are merged one batch at a time, because the columns of all keys would be as large as the
-        // table.
-        for from in (0..other.index.len()).step_by(BATCH_ROWS_MAX) {
-            let to = other.index.len().min(from + BATCH_ROWS_MAX);
-            table.index.index(&other.index.columns(from..to)?, to - from, &mut some);
-            into.append(&mut some);
-        }
-        for (accumulator, other) in table.accumulators.iter_mut().zip(&other.accumulators) {
-            accumulator.resize(table.index.len());
-            accumulator.merge(&**other, &into)?;
-        }
-        drop(room);
-        Ok(table.count())
-    }
-}
-
-impl Table {
-    fn bytes(&self) -> usize {
-        let accumulators =
-            self.accumulators.iter().map(|accumulator| ACCUMULATOR_BYTES + accumulator.bytes());
-        TABLE_BYTES + self.index.bytes() + accumulators.sum::<usize>()
-    }
-
-    /// Returns the bytes that the table of keys and its accumulators may allocate, beyond the bytes held,
-    /// while the rows `rows` are aggregated.
-    fn growth_bytes(&self, rows: &RecordBatch) -> usize {
-        let value_bytes = rows.columns().iter().map(|column| value_bytes(column)).sum();
-        let rows = rows.num_rows();
-        let accumulators =
-            self.accumulators.iter().map(|accumulator| accumulator.growth_bytes(rows, value_bytes));
-        self.index.growth_bytes(rows, value_bytes) + accumulators.sum::<usize>()
-    }
-
-    /// Returns the bytes that may be allocated, beyond the bytes held, while the table of keys `other` is
-    /// merged into this table.
-    fn merge_bytes(&self, other: &Table) -> usize {
-        let accumulators = self.accumulators.iter().zip(&other.accumulators);
-        self.index.merge_bytes(&other.index)
-            + accumulators.map(|(own, other)| own.merge_bytes(&**other)).sum::<usize>()
-    }
-
-    /// Counts the bytes of the table of keys again; returns the previous and the new count.
-    fn count(&mut self) -> (usize, usize) {
-        let before = self.counted;
-        self.counted = self.bytes();
-        (before, self.counted)
-    }
 }
 
 impl WindowAggregate {
@@ -227,11 +126,13 @@ impl WindowAggregate {
     }
 
     fn new(cut: Cut, zone: Option<Tz>, asked: Asked<'_>) -> Self {
-        let Asked { input, keys, calls, columns, hash_seed } = asked;
+        let Asked { input, keys, calls, columns, is_retracting, hash_seed } = asked;
         let key_types = keys.iter().map(|place| input[*place].of.clone()).collect();
         let schema = schema_of(columns);
         let is_instant = columns.last().is_some_and(|time| matches!(time.of, SqlType::TimestampLtz(_)));
-        let shape = Shape { keys, key_types, calls, schema, is_instant, hash_seed };
+        let is_in_order = calls.iter().any(AggregateCall::is_ordered);
+        let shape =
+            Shape { keys, key_types, calls, schema, is_instant, is_retracting, is_in_order, hash_seed };
         Self::of_shape(Arc::new(shape), cut, Clocks::new(zone))
     }
 
@@ -293,11 +194,11 @@ impl WindowAggregate {
 
     /// Aggregates rows into the table of keys of the slice or window `place`, which is created if it is
     /// missing.
-    fn fold_into(&mut self, place: (i64, i64), rows: &RecordBatch, groups: &mut Vec<u32>) -> Outcome<()> {
+    fn fold_into(&mut self, place: (i64, i64), batch: &Batch, groups: &mut Vec<u32>) -> Outcome<()> {
         let shape = Arc::clone(&self.shape);
         let table = self.slices.entry(place).or_insert_with(|| shape.table());
-        let room = reserve_room(&self.accounts.allowance, table.growth_bytes(rows))?;
-        shape.fold(table, rows, groups)?;
+        let room = reserve_room(&self.accounts.allowance, table.growth_bytes(&batch.rows))?;
+        shape.fold(table, batch, groups)?;
         drop(room);
         let counted = table.count();
         self.note(counted);
@@ -408,6 +309,9 @@ impl WindowAggregate {
                 let Some(fired) = &self.firing else { return Ok(None) };
                 let rows = self.emit(fired, from..to)?;
                 drop(payment);
+                if rows.num_rows() == 0 {
+                    continue;
+                }
                 return Ok(Some(rows));
             }
             let counted = fired.table.counted;
@@ -417,10 +321,20 @@ impl WindowAggregate {
     }
 
     fn emit(&self, fired: &Fired, groups: Range<usize>) -> Outcome<RecordBatch> {
-        let rows = groups.len();
-        let mut columns = fired.table.index.columns(groups.clone())?;
+        let left = fired.table.present.as_ref().and_then(|present| present.left(groups.clone()));
+        let rows = left.as_ref().map_or(groups.len(), Vec::len);
+        if rows == 0 {
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.shape.schema)));
+        }
+        let mut columns = match &left {
+            None => fired.table.index.columns(groups.clone())?,
+            Some(left) => fired.table.index.columns_of(left)?,
+        };
         for accumulator in &fired.table.accumulators {
-            columns.push(accumulator.results(groups.clone())?);
+            columns.push(match &left {
+                None => accumulator.results(groups.clone())?,
+                Some(left) => accumulator.results_of(left)?,
+            });
         }
         let time = |millis: i64| TimestampMillisecondArray::from(vec![millis; rows]);
         columns.push(Arc::new(time(fired.start)));
@@ -456,7 +370,7 @@ impl BatchOperator for WindowAggregate {
                 return Ok(());
             }
             self.accounts.counts.folded += rows as u64;
-            self.fold_into(first, &batch.rows, &mut groups)?;
+            self.fold_into(first, &batch, &mut groups)?;
         } else {
             // Row indexes are sorted by slice or window; rows of the same slice or window stay in the order
             // of arrival.
@@ -469,8 +383,10 @@ impl BatchOperator for WindowAggregate {
                     continue;
                 }
                 self.accounts.counts.folded += part.len() as u64;
-                let part = taken(&batch.rows, &UInt32Array::from(part.to_vec()))?;
-                self.fold_into(place, &part, &mut groups)?;
+                let kinds =
+                    batch.kinds.as_ref().map(|kinds| part.iter().map(|row| kinds[*row as usize]).collect());
+                let rows = taken(&batch.rows, &UInt32Array::from(part.to_vec()))?;
+                self.fold_into(place, &Batch { kinds, ..Batch::new(rows) }, &mut groups)?;
             }
         }
         Ok(())
@@ -581,6 +497,9 @@ impl BatchOperator for WindowAggregate {
             for accumulator in &table.accumulators {
                 accumulator.save(state)?;
             }
+            if let Some(present) = &table.present {
+                present.save(state)?;
+            }
         }
         Ok(())
     }
@@ -596,6 +515,10 @@ impl BatchOperator for WindowAggregate {
             table.index.load(state)?;
             for accumulator in &mut table.accumulators {
                 accumulator.load(state)?;
+            }
+            let len = table.index.len();
+            if let Some(present) = &mut table.present {
+                present.load(state, len)?;
             }
             self.note(table.count());
             self.slices.insert(place, table);

@@ -9,6 +9,7 @@
 //! | operator | accepts | emits |
 //! |---|---|---|
 //! | a table | | all kinds, if its format holds changes |
+//! | the last row of each key of a table whose changes may come twice | all kinds | all kinds |
 //! | WHERE, SELECT, grouping sets, UNION ALL | all kinds | as its inputs |
 //! | UNNEST | all kinds | as its input |
 //! | GROUP BY without a window | all kinds, if each aggregate can retract rows | updates; deletes if its input changes |
@@ -20,7 +21,9 @@
 //! | a temporal join | left: all kinds; right: whole updates of a table, or rows | as its left input |
 //! | a lookup join | left: all kinds; right: rows | as its left input |
 //! | the final rows of an input that ends | all kinds | rows |
-//! | windows, OVER, LIMIT, ORDER BY, window and interval joins | rows | rows |
+//! | window functions | all kinds, but for those of a temporal join | as their input |
+//! | aggregates of windows | all kinds, if each aggregate can retract rows | rows |
+//! | OVER, LIMIT, ORDER BY, ROW_NUMBER of a window, window and interval joins | rows | rows |
 //!
 //! Source: Flink, `FlinkChangelogModeInferenceProgram`; "Dynamic Tables" for the meaning of the kinds; `RankProcessStrategy`.
 
@@ -28,7 +31,9 @@ use std::borrow::Cow;
 
 use thalweg_sql_tables::connect::gives_changes;
 
-use super::{BagKind, Counted, Join, JoinKind, JoinMethod, Node, Plan, RankFunction, Role};
+use super::{
+    AggregateCall, BagKind, Counted, Join, JoinKind, JoinMethod, Node, Plan, RankFunction, Role, Windowing,
+};
 
 /// Kinds of changes that a stream may hold beside new rows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -96,6 +101,8 @@ pub struct Refusal {
     pub help: &'static str,
 }
 
+const LEAVE_OUT: &str = "aggregate rows that are only added, or use another function";
+
 const AGGREGATE_THERE: &str = "aggregate or rank within windows there";
 
 impl Accepts {
@@ -146,10 +153,20 @@ impl Rule {
             Node::ByArrival { .. } => {
                 Rule::inserts("a window over processing time takes rows that are only added")
             }
-            Node::AssignWindows { .. } => Rule::inserts("a window function takes rows that are only added"),
-            Node::WindowAggregate { .. } => {
-                Rule::inserts("an aggregate of a window takes rows that are only added")
+            // A temporal join takes a row back at once, also behind the watermark of its left side. Its own watermark, by
+            // which a window would tell whether that is too late, depends on how its inputs mix.
+            Node::AssignWindows { input, .. }
+            | Node::WindowAggregate { input, windows: Windowing::Cut { .. }, .. }
+                if is_temporal(input) =>
+            {
+                Rule::inserts("a window behind a temporal join takes rows that are only added")
             }
+            // The old and the new row of an update may be in different numbers of windows.
+            Node::AssignWindows { .. } => passing(Changes { halves: all.halves || all.updates, ..all }),
+            Node::WindowAggregate { calls, .. } => {
+                Rule { accepts: vec![calls_accept(calls, LEAVE_OUT)], emits: Changes::NONE }
+            }
+            Node::Normalize { .. } => Rule { accepts: vec![Accepts::All], emits: Changes::ALL },
             Node::Final { .. } => Rule { accepts: vec![Accepts::All], emits: Changes::NONE },
             Node::Limit { .. } => Rule::inserts("LIMIT takes rows that are only added"),
             Node::Sort { .. } => Rule::inserts("ORDER BY takes rows that are only added"),
@@ -157,12 +174,7 @@ impl Rule {
             Node::Over { .. } => Rule::inserts("OVER takes rows that are only added"),
             Node::Group { calls, .. } => {
                 let emits = Changes { updates: true, deletes: !all.is_none(), halves: false };
-                let lacking = calls.iter().find(|call| call.function.create_retractable.is_none());
-                let accepts = lacking.map_or(Accepts::All, |call| {
-                    let message = Cow::Owned(format!("{} cannot take rows back", call.name()));
-                    Accepts::Inserts(Refusal { message, help: "aggregate within windows there" })
-                });
-                Rule { accepts: vec![accepts], emits }
+                Rule { accepts: vec![calls_accept(calls, "aggregate within windows there")], emits }
             }
             Node::Bag { kind, .. } => {
                 let deletes = *kind == BagKind::Except || !all.is_none();
@@ -172,6 +184,24 @@ impl Rule {
             Node::Join { join, .. } => join_rule(join, inputs, all),
         }
     }
+}
+
+/// Returns whether a temporal join changes rows of a plan.
+fn is_temporal(plan: &Plan) -> bool {
+    let is_join = |plan: &Plan| match &plan.node {
+        Node::Join { join, .. } => matches!(join.method, JoinMethod::Temporal { .. }),
+        _ => false,
+    };
+    !changes(plan).is_none() && (is_join(plan) || plan.inputs().into_iter().any(is_temporal))
+}
+
+/// Returns the inputs that an aggregate with these calls accepts.
+fn calls_accept(calls: &[AggregateCall], help: &'static str) -> Accepts {
+    let lacking = calls.iter().find(|call| call.function.create_retractable.is_none());
+    lacking.map_or(Accepts::All, |call| {
+        let message = Cow::Owned(format!("{} cannot take rows back", call.name()));
+        Accepts::Inserts(Refusal { message, help })
+    })
 }
 
 fn rank_accepts(plan: &Plan) -> Accepts {
@@ -294,6 +324,7 @@ pub fn source_of_changes(plan: &Plan) -> String {
         Node::Scan { table, .. } => format!("the table `{}` of 'format' = 'debezium-json'", table.name),
         Node::Group { keys, .. } if keys.is_empty() => "an aggregate without a window".to_owned(),
         Node::Group { .. } => "GROUP BY without a window".to_owned(),
+        Node::Rank { order, .. } if order.is_empty() => "LIMIT of rows that change".to_owned(),
         Node::Rank { .. } => "ROW_NUMBER without a window".to_owned(),
         Node::Bag { kind: BagKind::Except, .. } => "EXCEPT ALL".to_owned(),
         Node::Bag { kind: BagKind::Intersect, .. } => "INTERSECT ALL".to_owned(),
@@ -312,6 +343,7 @@ pub fn source_of_changes(plan: &Plan) -> String {
         | Node::ByArrival { .. }
         | Node::AssignWindows { .. }
         | Node::WindowAggregate { .. }
+        | Node::Normalize { .. }
         | Node::Union(_)
         | Node::Final { .. }
         | Node::Limit { .. }

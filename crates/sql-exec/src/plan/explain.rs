@@ -196,6 +196,11 @@ pub fn shown(plan: &Plan) -> Shown {
                 BagKind::Intersect => "IntersectAll",
             }
         }
+        Node::Normalize { keys, ttl_ms, .. } => {
+            details.push(("keys", names(keys)));
+            state = Some(format!("the last row, by key, {}", until_end(ttl_ms)));
+            "Normalize"
+        }
         Node::Rank { keys, order: by, from, to, ttl_ms, .. } => {
             details.push(("keys", names(keys)));
             details.push(("by", order(by)));

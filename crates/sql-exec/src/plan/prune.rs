@@ -242,6 +242,15 @@ fn pruned_node(columns: Vec<Column>, node: Node, wanted: &[bool]) -> (Vec<Column
             let (input, _) = pruned(*input, &below);
             all(Node::Bag { input: Box::new(input), kind, ttl_ms }, columns)
         }
+        // A change of a column that nothing reads is no change, so such columns need not be kept.
+        Node::Normalize { input, keys, ttl_ms } => {
+            let mut below = wanted.to_vec();
+            keys.iter().for_each(|key| below[*key] = true);
+            let (input, moves) = pruned(*input, &below);
+            let keys = keys.iter().map(|key| at(&moves, *key)).collect();
+            let columns = input.columns.clone();
+            (columns, Node::Normalize { input: Box::new(input), keys, ttl_ms }, moves)
+        }
         // Columns that a top-N does not read can be dropped even if its input retracts rows. A retraction
         // removes an equal row, and rows with equal values in all columns read have equal ranks, so any of
         // them can be removed.

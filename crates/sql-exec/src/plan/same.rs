@@ -175,6 +175,11 @@ fn facts(plan: &Plan, is_root: bool) -> (&'static str, Facts) {
             facts.add("the time to live", ttl_ms);
             "Group"
         }
+        Node::Normalize { input: _, keys, ttl_ms } => {
+            facts.keys(keys);
+            facts.add("the time to live", ttl_ms);
+            "Normalize"
+        }
         Node::Rank { input: _, keys, order, function, from, to, has_rank, is_retracting, ttl_ms } => {
             facts.keys(keys);
             facts.list("sort key", order, sort_text);

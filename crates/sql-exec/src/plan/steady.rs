@@ -18,7 +18,7 @@ use thalweg_sql_tables::error::{Code, SqlError};
 use thalweg_sql_tables::table::TableColumnKind;
 
 use super::changes::{Changes, Rule, changes, source_of_changes};
-use super::{Join, JoinMethod, Node, Plan};
+use super::{Join, JoinMethod, Node, Plan, Windowing};
 
 /// Refuses a plan in which an operator stores rows whose values differ when they are retracted, such as
 /// RAND().
@@ -103,16 +103,32 @@ fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> 
             refuse("the answer to a query whose input ends", input, places)?;
             steady
         }
+        // The rows that come out are those that are kept, so they are equal whenever they come out.
+        Node::Normalize { .. } => steady,
+        Node::AssignWindows { input, time, .. } => {
+            refuse("a window function", input, [*time].into_iter().filter(|time| first[*time]))?;
+            let mut columns = first.to_vec();
+            columns.resize(plan.columns.len(), false);
+            columns
+        }
+        Node::WindowAggregate { input, windows, keys, calls } => {
+            let arguments = calls.iter().flat_map(|call| call.arguments.iter().chain(&call.filter));
+            let of_windows = match windows {
+                Windowing::Cut { time, .. } => vec![*time],
+                Windowing::Given { start, end, .. } => vec![*start, *end],
+            };
+            let read = keys.iter().chain(arguments).chain(&of_windows).copied();
+            refuse("an aggregate of a window", input, read.filter(|place| first[*place]))?;
+            steady
+        }
         Node::Join { left, right, join } => {
             let second = inputs.get(1).map(Vec::as_slice).unwrap_or_default();
             join_unsteady(join, [(left, first), (right, second)], plan.columns.len())?
         }
-        // The operators below, such as window aggregates and limits, accept only inputs whose rows are never
+        // The operators below, such as limits and window joins, accept only inputs whose rows are never
         // retracted.
         Node::Values(_)
         | Node::ByArrival { .. }
-        | Node::AssignWindows { .. }
-        | Node::WindowAggregate { .. }
         | Node::Limit { .. }
         | Node::Sort { .. }
         | Node::WindowTopN { .. }

@@ -42,6 +42,8 @@ pub struct Reading {
     time: Option<Timing>,
     /// Whether the only watermark is that of the end of the table, so that no row is late.
     is_batch: bool,
+    /// Whether each watermark ends a batch, and not only those by which a row of the table is late.
+    tells_all_marks: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -105,6 +107,7 @@ impl Reading {
             }),
             from_records,
             is_batch: false,
+            tells_all_marks: false,
         }
     }
 
@@ -112,6 +115,14 @@ impl Reading {
     #[must_use]
     pub fn in_batch(mut self) -> Self {
         self.is_batch = true;
+        self
+    }
+
+    /// Returns the reading of a table whose batches end at each watermark. Operators that bring back rows from
+    /// their state need it: such a row may be late by a watermark by which no row of the table is late.
+    #[must_use]
+    pub fn with_all_marks(mut self) -> Self {
+        self.tells_all_marks = true;
         self
     }
 }
@@ -220,7 +231,7 @@ impl TableSource {
     }
 
     /// Computes the columns of the table for `rows`, and queues them as batches. A batch is cut before each
-    /// row that is late by the rows before it. Queues nothing if a column cannot be computed.
+    /// row that is late by the rows before it, or after each watermark if the reading says so. Queues nothing if a column cannot be computed.
     fn read(&mut self, rows: &Rows) -> Result<(), Fault> {
         let count = rows.columns.num_rows();
         let reading = Arc::clone(&self.reading);
@@ -279,7 +290,7 @@ impl TableSource {
         let mut from = 0;
         let (mut told_ms, mut watermark_ms) = (self.watermark_ms, self.watermark_ms);
         for (row, (time, mark)) in times.iter().zip(marks.values()).enumerate() {
-            if *time <= watermark_ms && told_ms < watermark_ms {
+            if told_ms < watermark_ms && (*time <= watermark_ms || reading.tells_all_marks) {
                 self.watermark_ms = watermark_ms;
                 self.cut(&all, &kinds, from, row, times)?;
                 (from, told_ms) = (row, watermark_ms);

@@ -103,7 +103,7 @@ fn settled(plan: Plan, settling: Settling) -> Result<(Plan, Changes)> {
     let plan = if settling.is_final {
         with_final_rows(plan, is_changing, settling.is_batch)
     } else {
-        with_live_rows(plan, settling.is_ending)?
+        with_live_rows(plan, is_changing, settling.is_ending)?
     };
     check_rank(&plan).map_err(|error| error.at(at))?;
     for (number, accepts) in Rule::of(&plan, &inputs).accepts.iter().enumerate() {
@@ -147,6 +147,7 @@ fn finished(plan: Plan, inputs: &[Changes], settling: Settling) -> Result<Plan> 
         Node::Final { input, order, skip, fetch, .. } => {
             Node::Final { input, order, skip, fetch, is_retracting }
         }
+        Node::Normalize { input, keys, .. } => Node::Normalize { input, keys, ttl_ms: ttl },
         Node::Rank { input, keys, order, function, from: 1, to: u64::MAX, .. } => {
             return Ok(rank_as_over(*input, keys, &order, function, ttl, columns)?.at(at));
         }

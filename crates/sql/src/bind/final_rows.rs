@@ -107,30 +107,39 @@ fn pushed_down(plan: Plan, skip: u64, fetch: u64) -> Result<Plan, Box<Plan>> {
     }
 }
 
-/// Turns the first rows by an order into a top-N, whose rows change while the input goes on. `is_ending` tells whether all
-/// tables of the query end.
+/// Turns the first rows by an order, and a LIMIT of rows that change, into a top-N, whose rows change while the input goes
+/// on. `is_ending` tells whether all tables of the query end, and `is_changing` whether rows of the input change.
 ///
 /// # Errors
 /// [`Code::Unsupported`] for an ORDER BY without LIMIT.
-pub(super) fn with_live_rows(plan: Plan, is_ending: bool) -> Result<Plan, SqlError> {
+pub(super) fn with_live_rows(plan: Plan, is_changing: bool, is_ending: bool) -> Result<Plan, SqlError> {
     let Plan { columns, node, at } = plan;
     let node = match node {
         Node::Final { fetch: u64::MAX, .. } => return Err(never_sorted(is_ending).at(at)),
         Node::Final { fetch: 0, .. } => return Ok(none(columns)),
-        Node::Final { input, order, skip, fetch, .. } => Node::Rank {
-            input,
-            keys: Vec::new(),
-            order,
-            function: RankFunction::RowNumber,
-            from: skip.saturating_add(1),
-            to: skip.saturating_add(fetch),
-            has_rank: false,
-            is_retracting: false,
-            ttl_ms: None,
-        },
+        Node::Final { input, order, skip, fetch, .. } => first_rows(input, order, skip, fetch),
+        Node::Limit { fetch: 0, .. } if is_changing => return Ok(none(columns)),
+        // Without an order, the first rows are those that came first.
+        Node::Limit { input, skip, fetch } if is_changing && fetch < u64::MAX => {
+            first_rows(input, Vec::new(), skip, fetch)
+        }
         node => node,
     };
     Ok(Plan { columns, node, at })
+}
+
+fn first_rows(input: Box<Plan>, order: Vec<SortKey>, skip: u64, fetch: u64) -> Node {
+    Node::Rank {
+        input,
+        keys: Vec::new(),
+        order,
+        function: RankFunction::RowNumber,
+        from: skip.saturating_add(1),
+        to: skip.saturating_add(fetch),
+        has_rank: false,
+        is_retracting: false,
+        ttl_ms: None,
+    }
 }
 
 /// Returns the error for an ORDER BY without LIMIT whose answer is not known before the end of the input. `is_ending`

@@ -14,6 +14,7 @@ use sqlparser::ast::{
 use thalweg_sql_exec::plan::{Column, JoinKind, Node, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::compare::ComparisonOp;
+use thalweg_sql_tables::connect::gives_changes;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{OptionValue, Table, TableColumnKind};
 
@@ -237,7 +238,9 @@ impl Planner<'_> {
             Entry::Table(table) => {
                 let names = table.columns.iter().map(|column| column.name.as_str());
                 let names = Names::of_table(Some(&name.value), names).in_database(&path.database);
-                Ok(Relation::of_plan(scan_of(read_with_options(table, &options)), names))
+                let scan = scan_of(read_with_options(table, &options));
+                let scan = if self.binder.are_changes_doubled { normalized(scan, at)? } else { scan };
+                Ok(Relation::of_plan(scan, names))
             }
             Entry::View(_) => {
                 refuse_options(&options, &full).map_err(|error| error.at(at))?;
@@ -532,6 +535,30 @@ fn time_of(version: &Version, left: &Names) -> Result<usize> {
         Found::None => None,
     };
     place.ok_or_else(|| unknown_column(&name.value, left.columns.iter().map(|column| &*column.name)))
+}
+
+/// Keeps the last row of each primary key of a table whose changes may come twice. A table whose rows are only added
+/// stays as it is.
+///
+/// # Errors
+/// [`Code::Invalid`] for a table without a primary key.
+fn normalized(scan: Plan, at: Option<Place>) -> Result<Plan> {
+    let Node::Scan { table, places } = &scan.node else { return Ok(scan) };
+    if !gives_changes(table) {
+        return Ok(scan);
+    }
+    if table.primary_key.is_empty() {
+        let message = format!(
+            "'table.exec.source.cdc-events-duplicate' needs a primary key, and the table `{}` has none",
+            table.name
+        );
+        return Err(SqlError::new(Code::Invalid, message)
+            .at(at)
+            .help("declare PRIMARY KEY (..) NOT ENFORCED in it, or unset the key"));
+    }
+    let keys = table.primary_key.iter().filter_map(|key| places.iter().position(|place| place == key));
+    let (keys, columns) = (keys.collect(), scan.columns.clone());
+    Ok(Plan::new(columns, Node::Normalize { input: Box::new(scan), keys, ttl_ms: None }))
 }
 
 fn scan_of(table: Arc<Table>) -> Plan {

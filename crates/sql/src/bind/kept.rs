@@ -94,6 +94,10 @@ fn kept(plan: &Plan) -> Option<Kept> {
                 "partition by window_start and window_end of a window function",
             ),
         },
+        Node::Normalize { ttl_ms: None, .. } => {
+            let what = "'table.exec.source.cdc-events-duplicate' keeps the last row of every key".to_owned();
+            (what, "unset it, if no change of the table comes twice")
+        }
         Node::Over { input, keys, frame, ttl_ms: None, .. }
             if !keys.is_empty() && !matches!(frame, Frame::Range(Some(_))) =>
         {

@@ -108,7 +108,13 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable, name: &str) -> Result<
         let key = find(&columns, name, *place)?;
         if !matches!(columns[key].kind, TableColumnKind::Physical) {
             let message = format!("`{name}` is no column of the records, so it cannot be of the primary key");
-            return Err(SqlError::new(Code::Invalid, message).at(*place));
+            return Err(SqlError::new(Code::Invalid, message)
+                .at(*place)
+                .help("name columns that are stored"));
+        }
+        if primary_key.contains(&key) {
+            let message = format!("`{name}` stands twice in the primary key");
+            return Err(SqlError::new(Code::Invalid, message).at(*place).help("name each column once"));
         }
         columns[key].is_nullable = false;
         primary_key.push(key);

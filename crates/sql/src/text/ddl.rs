@@ -273,8 +273,13 @@ fn column(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserErro
             metadata = Some(key);
         } else if parser.parse_keyword(Keyword::VIRTUAL) {
             is_virtual = true;
-        } else if parser.peek_keyword(Keyword::PRIMARY) && keyword_at(parser, 1, Keyword::KEY) {
+        } else if parser.peek_keyword(Keyword::CONSTRAINT)
+            || (parser.peek_keyword(Keyword::PRIMARY) && keyword_at(parser, 1, Keyword::KEY))
+        {
             let begin = parser.peek_token_ref().span;
+            if parser.parse_keyword(Keyword::CONSTRAINT) {
+                table.key_name = Some(parser.parse_identifier()?.value);
+            }
             parser.expect_keywords(&[Keyword::PRIMARY, Keyword::KEY])?;
             primary_key(parser, table, vec![(name.value.clone(), place)], &begin)?;
             is_key = true;

@@ -534,7 +534,14 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
         columns = idents.into_iter().map(|ident| (ident.value, place_of(&ident.span))).collect();
         parser.expect_token(&Token::RParen)?;
     }
-    Ok(Insert { table, options, overwrite, partition, columns, query: parser.parse_query()?, place })
+    let query = parser.parse_query()?;
+    if parser.peek_keyword(Keyword::ON) {
+        let token = parser.peek_token_ref().clone();
+        let message = "the end of the INSERT: ON CONFLICT is for tables that take updates by their key, and all tables here take \
+                       the old rows, too";
+        return parser.expected(message, token);
+    }
+    Ok(Insert { table, options, overwrite, partition, columns, query, place })
 }
 
 /// Parses the rest of a statement set after its first word `first`, which is EXECUTE, BEGIN or STATEMENT.

@@ -379,7 +379,7 @@ fn run(asked: Asked<'_>, calls: &[&Call], seed: u64, accept: fn(&Answer, &Data) 
     let data = data(seed);
     let query = query(asked, calls);
     let can_retract = calls.iter().all(|call| call.name != "APPROX_COUNT_DISTINCT");
-    let is_refused = asked.is_changing && (asked.is_windowed || !can_retract);
+    let is_refused = asked.is_changing && !can_retract;
     let added: Vec<(bool, Row)> = data.rows.iter().map(|row| (true, *row)).collect();
     let (rows, events) = match asked.is_changing {
         true => (&data.left, &data.events),

@@ -158,6 +158,16 @@ CREATE TABLE D (k INT, d INT);
         Data { added, changed, kinds, others, versions, lookups, is_tight, text }
     }
 
+    /// Returns the text of the tables with each change of table `C` twice.
+    pub(crate) fn doubled(&self) -> String {
+        let kinds = ["+I,", "-U,", "+U,", "-D,"];
+        let lines = self.text.lines().flat_map(|line| {
+            let times = if kinds.iter().any(|kind| line.starts_with(kind)) { 2 } else { 1 };
+            std::iter::repeat_n(line, times)
+        });
+        lines.collect::<Vec<_>>().join("\n") + "\n"
+    }
+
     /// Returns the rows of table `C` that remain after all of its changes.
     pub(crate) fn present(&self) -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
@@ -262,8 +272,14 @@ fn looked_up(rows: Vec<Row>, data: &Data) -> Vec<Row> {
 /// may be long behind the watermark.
 pub(crate) const TOP_OF_CDC: &str = "top of cdc";
 
+/// Name of the input whose changes all come twice, of which the last row of each key is kept.
+pub(crate) const CDC_TWICE: &str = "cdc twice";
+
+/// Setting with which the changes of a table may come twice.
+pub(crate) const CDC_TWICE_SETTING: &str = "SET 'table.exec.source.cdc-events-duplicate' = 'true';";
+
 /// All kinds of input streams over which operators are tested.
-pub(crate) const INPUTS: [Input; 21] = [
+pub(crate) const INPUTS: [Input; 22] = [
     Input {
         name: "rows",
         query: "SELECT id, k, v, ts FROM I",
@@ -273,6 +289,13 @@ pub(crate) const INPUTS: [Input; 21] = [
     },
     Input {
         name: "cdc",
+        query: "SELECT id, k, v, ts FROM C",
+        changes: true,
+        is_timed: true,
+        rows: Data::present,
+    },
+    Input {
+        name: CDC_TWICE,
         query: "SELECT id, k, v, ts FROM C",
         changes: true,
         is_timed: true,

@@ -137,8 +137,8 @@ the table `orders` of 'format' = 'debezium-json' changes them
 --- query the first rows of such a join
 SELECT id FROM joined LIMIT 1;
 
---- error UNSUPPORTED
-LIMIT takes rows that are only added
+--- changelog
++I,1
 
 --- query a lookup in a table whose rows change
 SELECT t.b, o.id FROM (SELECT *, PROCTIME() AS now FROM t) AS t JOIN orders FOR SYSTEM_TIME AS OF t.now AS o ON o.k = t.b;

@@ -177,3 +177,17 @@ fn keys_of_late_rows_are_not_kept() {
     sessions.take(batch(&[In { id: 1, k: Some("a"), v: None, ts: 5_000 }], None), late).unwrap();
     assert!(sessions.state_bytes() > SESSION_BYTES + ROW_BYTES);
 }
+
+/// Rows come out with their kinds of change, also if they were saved in between.
+#[test]
+fn kinds_of_change_come_out() {
+    let row = |id, ts| In { id, k: Some("a"), v: None, ts };
+    let mut bed = Bed::new(|_| make(true));
+    let kinds = [RowKind::Insert, RowKind::Delete, RowKind::UpdateAfter];
+    bed.take(&[row(1, 0), row(1, 0), row(2, 3)], Some(&kinds));
+    bed.take(&[row(3, 5)], None);
+    bed.reload(|_| make(true));
+    let expected =
+        ["+I 1 a NULL 0 0 15 14", "-D 1 a NULL 0 0 15 14", "+U 2 a NULL 3 0 15 14", "+I 3 a NULL 5 0 15 14"];
+    assert_eq!(bed.advance(i64::MAX), expected);
+}

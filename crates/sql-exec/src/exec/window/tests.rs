@@ -3,18 +3,25 @@
 
 use std::sync::Mutex;
 
-use thalweg_model::GrantSource;
+use thalweg_model::{Allowance, GrantSource};
+use thalweg_sql_formats::RowKind;
 
+use super::table::TABLE_BYTES;
 use super::*;
 use crate::exec::bed::{In, K, TS, batch, call, columns, with_results};
 
 const ID: usize = 0;
 
 fn windows(spec: &WindowSpec, calls: Vec<AggregateCall>) -> WindowAggregate {
+    windows_of(spec, calls, false)
+}
+
+fn windows_of(spec: &WindowSpec, calls: Vec<AggregateCall>, is_retracting: bool) -> WindowAggregate {
     let time = |name: &str| Column::plain(name, SqlType::Timestamp(3), false);
     let mut columns_out = with_results(&[K], &calls);
     columns_out.extend([time("window_start"), time("window_end"), time("window_time")]);
-    let asked = Asked { input: &columns(), keys: vec![K], calls, columns: &columns_out, hash_seed: 7 };
+    let asked =
+        Asked { input: &columns(), keys: vec![K], calls, columns: &columns_out, is_retracting, hash_seed: 7 };
     WindowAggregate::cutting(spec, TS, None, asked).unwrap()
 }
 
@@ -123,7 +130,14 @@ fn merging_many_distinct_values_is_paid_before() {
         let calls = vec![call("COUNT", &[K], true)];
         let mut columns_out = with_results(&[], &calls);
         columns_out.extend([time("window_start"), time("window_end"), time("window_time")]);
-        let asked = Asked { input: &columns(), keys: Vec::new(), calls, columns: &columns_out, hash_seed: 7 };
+        let asked = Asked {
+            input: &columns(),
+            keys: Vec::new(),
+            calls,
+            columns: &columns_out,
+            is_retracting: false,
+            hash_seed: 7,
+        };
         let mut operator = WindowAggregate::cutting(&hop, TS, None, asked).unwrap();
         for texts in texts.chunks(BATCH_ROWS_MAX) {
             let rows: Vec<In> = texts.iter().map(|text| In { k: Some(*text), ..row(0, 0) }).collect();
@@ -148,4 +162,33 @@ fn merging_many_distinct_values_is_paid_before() {
     whole.fund(&Allowance::new(Arc::clone(&no_room) as _));
     whole.advance(EventTime::MAX).unwrap();
     check(whole.next().map(drop), &no_room);
+}
+
+/// A key whose rows were all taken back does not come out, also if the copy of another worker took them back and the state
+/// was saved in between.
+#[test]
+fn keys_without_rows_do_not_come_out() {
+    for (spec, count) in [
+        (WindowSpec::Tumble { size_ms: 10, offset_ms: 0 }, 1),
+        (WindowSpec::Hop { size_ms: 10, slide_ms: 5, offset_ms: 0 }, 2),
+        (WindowSpec::Cumulate { size_ms: 10, step_ms: 5, offset_ms: 0 }, 2),
+    ] {
+        let made = || windows_of(&spec, vec![call("MAX", &[ID], false)], true);
+        let other = In { k: Some("b"), ..row(2, 1) };
+        let mut operator = made();
+        let mut copy = operator.fork();
+        copy.take(batch(&[row(1, 1)], Some(&[RowKind::Delete])), EventTime::MIN).unwrap();
+        operator.take(batch(&[row(1, 1), other], None), EventTime::MIN).unwrap();
+        operator.absorb(&mut *copy).unwrap();
+        let mut state = StateWriter::default();
+        operator.save(&mut state).unwrap();
+        let bytes = state.into_bytes();
+        let mut operator = made();
+        let mut reader = StateReader::new(&bytes);
+        operator.load(&mut reader).unwrap();
+        reader.finish().unwrap();
+        operator.advance(EventTime::MAX).unwrap();
+        assert_eq!(drained(&mut operator).iter().sum::<usize>(), count, "{spec:?}");
+        assert_eq!(operator.state_bytes(), 0, "{spec:?}");
+    }
 }

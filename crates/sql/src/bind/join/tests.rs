@@ -41,6 +41,7 @@ fn planned(query: &str, state_ttl_ms: Option<i64>) -> Result<Plan, SqlError> {
             context: &context,
             state_ttl_ms,
             answers: Answers::Changes,
+            are_changes_doubled: false,
             views: &views,
         };
         match placed.statement {

@@ -166,6 +166,7 @@ fn source_of(plan: &Plan, place: usize) -> Option<(&Arc<Table>, usize)> {
     match &plan.node {
         Node::Scan { table, places, .. } => Some((table, *places.get(place)?)),
         Node::Calc { input, outputs, .. } => source_of(input, outputs.get(place)?.as_column()?),
+        Node::Normalize { input, .. } => source_of(input, place),
         _ => None,
     }
 }
@@ -174,7 +175,7 @@ fn source_of(plan: &Plan, place: usize) -> Option<(&Arc<Table>, usize)> {
 fn table_of(plan: &Plan) -> Option<&Arc<Table>> {
     match &plan.node {
         Node::Scan { table, .. } => Some(table),
-        Node::Calc { input, .. } => table_of(input),
+        Node::Calc { input, .. } | Node::Normalize { input, .. } => table_of(input),
         _ => None,
     }
 }

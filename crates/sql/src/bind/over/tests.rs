@@ -32,6 +32,7 @@ pub(in crate::bind) fn planned(query: &str, ttl_ms: Option<i64>) -> Result<Plan,
             context: &context,
             state_ttl_ms: None,
             answers: Answers::Changes,
+            are_changes_doubled: false,
             views: &Views::default(),
         };
         let table = declare(&binder, create, &create.name.name).unwrap();
@@ -45,6 +46,7 @@ pub(in crate::bind) fn planned(query: &str, ttl_ms: Option<i64>) -> Result<Plan,
         context: &context,
         state_ttl_ms: ttl_ms,
         answers: Answers::Changes,
+        are_changes_doubled: false,
         views: &Views::default(),
     }
     .query(query)

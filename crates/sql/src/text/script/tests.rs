@@ -132,6 +132,11 @@ fn errors_have_places() {
     check("SELECT /*+ STATE_TTL('t)' */ a FROM t", "SYNTAX 1:8 a comment that begins with + has hints");
     check("CREATE VIEW v (a, b, a) AS SELECT 1, 2, 3", "SYNTAX 1:22 there are two columns `a`");
     check("INSERT OVERWRITE TABLE t SELECT 1", "SYNTAX 1:18 expected identifier, found TABLE");
+    check(
+        "INSERT INTO t SELECT a FROM s ON CONFLICT DO NOTHING",
+        "SYNTAX 1:31 expected the end of the INSERT: ON CONFLICT is for tables that take updates by their key, and all tables \
+         here take the old rows, too, found ON",
+    );
     check("CREATE TABLE t (a INT, a INT)", "SYNTAX 1:24 there are two columns `a`");
     check("CREATE TABLE t (a INTT)", "SYNTAX 1:19 there is no type INTT");
     check(
