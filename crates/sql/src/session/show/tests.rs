@@ -106,7 +106,7 @@ fn tables_are_found_in_their_databases() {
     reads("INSERT INTO d.t SELECT a FROM t; USE d; INSERT INTO t SELECT a FROM default_database.t");
     fails("SELECT b FROM t", "there is no column `b`");
     fails("SELECT default_database.t.b FROM d.t", "no table is called `default_database.t` here");
-    fails("SELECT default_database.t.* FROM d.t", "no table has the name");
+    fails("SELECT default_database.t.* FROM d.t", "no table or column of rows has the name");
     fails("SELECT a FROM d.x", "there is no table or view `d.x`");
     fails("SELECT a FROM e.t", "there is no catalog or database `e`");
     fails("SELECT a FROM c.d.t", "there is no catalog or database `c.d`");

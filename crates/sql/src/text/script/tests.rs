@@ -31,7 +31,7 @@ fn check(text: &str, expected: &str) {
                     format!("drop database {} {is_cascade}", name.name)
                 }
                 Statement::Describe(name) => format!("describe {}", name.name),
-                Statement::Alter { .. } => "alter".to_owned(),
+                Statement::Alter { name, is_view, .. } => format!("alter {} {is_view}", name.name),
             };
             statements.iter().map(kind).collect::<Vec<_>>().join(" | ")
         }
@@ -104,8 +104,14 @@ fn errors_have_places() {
         "SELECT 1;\n ADD JAR 'x'",
         "UNSUPPORTED 2:2 ADD JAR loads classes of Java, and there are none here",
     );
-    check("ANALYZE TABLE t COMPUTE STATISTICS", "UNSUPPORTED 1:1 ANALYZE counts rows");
-    check("COMPILE PLAN 'p' FOR INSERT INTO t SELECT 1", "UNSUPPORTED 1:1 COMPILE PLAN keeps a plan");
+    check(
+        "ANALYZE TABLE t COMPUTE STATISTICS",
+        "UNSUPPORTED 1:1 ANALYZE counts rows for a planner that goes by them, and this one does not",
+    );
+    check(
+        "COMPILE PLAN 'p' FOR INSERT INTO t SELECT 1",
+        "UNSUPPORTED 1:1 COMPILE PLAN keeps a plan, and plans are not kept",
+    );
     check("RUN t", "UNSUPPORTED 1:1 there are no statements RUN");
     check("SELECT a FROM", "SYNTAX 1:10 expected identifier, and here the statement ends");
     check("SELECT a b c FROM t", "SYNTAX 1:12 expected end of statement, found c");
@@ -131,7 +137,10 @@ fn errors_have_places() {
     );
     check("SELECT /*+ STATE_TTL('t)' */ a FROM t", "SYNTAX 1:8 a comment that begins with + has hints");
     check("CREATE VIEW v (a, b, a) AS SELECT 1, 2, 3", "SYNTAX 1:22 there are two columns `a`");
-    check("INSERT OVERWRITE TABLE t SELECT 1", "SYNTAX 1:18 expected identifier, found TABLE");
+    check(
+        "INSERT OVERWRITE TABLE t SELECT 1",
+        "SYNTAX 1:24 expected SELECT, VALUES, or a subquery in the query body, found t",
+    );
     check(
         "INSERT INTO t SELECT a FROM s ON CONFLICT DO NOTHING",
         "SYNTAX 1:31 expected the end of the INSERT: ON CONFLICT is for tables that take updates by their key, and all tables \
