@@ -19,6 +19,7 @@
 //! | a temporal join | left: all kinds; right: whole updates of a table, or rows | as its left input |
 //! | a lookup join | left: all kinds; right: rows | as its left input |
 //! | the final rows of an input that ends | all kinds | rows |
+//! | OVER in the order of any columns | all kinds | updates; deletes if its input changes; rows if its input ends and it waits for that |
 //! | windows, OVER, LIMIT, ORDER BY, window and interval joins | rows | rows |
 //!
 //! Source: Flink, `FlinkChangelogModeInferenceProgram`; "Dynamic Tables" for the meaning of the kinds; `RankProcessStrategy`.
@@ -151,6 +152,11 @@ impl Rule {
             Node::Sort { .. } => Rule::inserts("ORDER BY takes rows that are only added"),
             Node::WindowTopN { .. } => Rule::inserts("ROW_NUMBER of a window takes rows that are only added"),
             Node::Over { .. } => Rule::inserts("OVER takes rows that are only added"),
+            Node::SortedOver { is_final: true, .. } => passing(Changes::NONE),
+            // An update of the input is a row that goes and a row that comes.
+            Node::SortedOver { .. } => {
+                passing(Changes { updates: true, deletes: !all.is_none(), halves: false })
+            }
             Node::Group { calls, .. } => {
                 let emits = Changes { updates: true, deletes: !all.is_none(), halves: false };
                 let lacking = calls.iter().find(|call| call.function.create_retractable.is_none());
@@ -272,7 +278,7 @@ fn kept_by_time(plan: &Plan, is_retracting: bool) -> Option<Keep> {
 pub fn changing(plan: &Plan) -> &Plan {
     let mut cause = plan;
     // If an operator emits changes although its inputs have none, it is the cause of the changes itself.
-    while !matches!(cause.node, Node::Group { .. } | Node::Rank { .. })
+    while !matches!(cause.node, Node::Group { .. } | Node::Rank { .. } | Node::SortedOver { .. })
         && let Some(input) = cause.inputs().into_iter().find(|input| !changes(input).is_none())
     {
         cause = input;
@@ -287,6 +293,7 @@ pub fn source_of_changes(plan: &Plan) -> String {
         Node::Group { keys, .. } if keys.is_empty() => "an aggregate without a window".to_owned(),
         Node::Group { .. } => "GROUP BY without a window".to_owned(),
         Node::Rank { .. } => "ROW_NUMBER without a window".to_owned(),
+        Node::SortedOver { .. } => "OVER in an order other than that of time".to_owned(),
         Node::Join { join, .. } => match join.kind {
             JoinKind::Left => "a LEFT JOIN without a bound in time",
             JoinKind::Right => "a RIGHT JOIN without a bound in time",
