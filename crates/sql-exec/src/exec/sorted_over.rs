@@ -18,6 +18,8 @@ mod at_end;
 mod frames;
 mod live;
 mod results;
+#[cfg(test)]
+mod tests;
 
 pub use at_end::OverAtEnd;
 pub use live::LiveOver;

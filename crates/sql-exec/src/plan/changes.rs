@@ -28,7 +28,7 @@ use std::borrow::Cow;
 
 use thalweg_sql_tables::connect::gives_changes;
 
-use super::{Counted, Join, JoinKind, JoinMethod, Node, Plan, RankFunction, Role};
+use super::{Counted, Join, JoinKind, JoinMethod, Node, Plan, Role};
 
 /// Kinds of changes that a stream may hold beside new rows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -173,18 +173,7 @@ impl Rule {
 }
 
 fn rank_accepts(plan: &Plan) -> Accepts {
-    let Node::Rank { input, order, function, from, to, .. } = &plan.node else { return Accepts::All };
-    if (*from, *to) == (1, u64::MAX) {
-        // A top-N that requests all ranks is run as an OVER aggregate, which accepts only rows that are
-        // added.
-        let message = match function {
-            RankFunction::RowNumber => "ROW_NUMBER OVER takes rows that are only added",
-            RankFunction::Rank => "RANK OVER takes rows that are only added",
-            RankFunction::DenseRank => "DENSE_RANK OVER takes rows that are only added",
-        };
-        let help = "keep the first of them by WHERE rn <= 10, with a literal, or aggregate or rank within windows there";
-        return Accepts::Inserts(Refusal { message: Cow::Borrowed(message), help });
-    }
+    let Node::Rank { input, order, .. } = &plan.node else { return Accepts::All };
     if order.iter().any(|key| input.columns[key.place].role == Role::Proctime) {
         let message = Cow::Borrowed("ROW_NUMBER in the order of arrival takes rows that are only added");
         return Accepts::Inserts(Refusal { message, help: "order by a column of the rows" });

@@ -397,6 +397,11 @@ impl LiveOver {
         }
         let added: Vec<u32> = (0..first as u32).collect();
         self.calls.fold(&columns, &vec![accumulator; first], &added, true)?;
+        state.tail = Some(Tail { slot: accumulator, dense, before: before as i64 });
+        // The last row went, so no other result changes.
+        if ranks.is_empty() {
+            return Ok(());
+        }
         let mut found: Vec<Vec<ArrayRef>> = Vec::new();
         let is_at_row = self.wanted.iter().any(|wanted| matches!(wanted, Wanted::AtRow(_)));
         // Index in `found` of the results behind each row.
@@ -435,10 +440,6 @@ impl LiveOver {
                     Arc::new(Int64Array::from_iter_values(ranks.iter().enumerate().map(rank)))
                 }
             });
-        }
-        state.tail = Some(Tail { slot: accumulator, dense, before: before as i64 });
-        if ranks.is_empty() {
-            return Ok(());
         }
         let results = self.made.results.convert_columns(&results).map_err(arrow_error)?;
         for (result, (key, row)) in results.iter().zip(state.rows.range_mut(from..)) {
