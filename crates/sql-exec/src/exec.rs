@@ -28,6 +28,7 @@ pub mod run;
 mod runs;
 pub mod session;
 pub mod sort;
+pub mod sorted_over;
 pub mod top_n;
 pub mod unnest;
 pub mod window;

@@ -8,6 +8,7 @@ pub mod changes;
 pub mod explain;
 pub mod prune;
 pub mod same;
+pub mod sorted_over;
 pub mod steady;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use thalweg_sql_tables::table::Table;
 mod join;
 
 pub use join::{Counted, Join, JoinKey, JoinKind, JoinMethod, WindowPlaces};
+use sorted_over::SortedCall;
 
 /// Greatest depth of an expression when consecutive projections are merged, for example views upon views.
 /// Workers evaluate expressions on small stacks, and recurse once for each level, except in chains that are
@@ -342,6 +344,23 @@ pub enum Node {
         /// keeps it forever, unless the frame is a span of time.
         ttl_ms: Option<i64>,
     },
+    /// OVER aggregation in the order of any columns: each row, followed by the results of calls over the rows of its key.
+    SortedOver {
+        /// Input of the OVER aggregation.
+        input: Box<Plan>,
+        /// Indexes of the PARTITION BY columns, whose values form the key.
+        keys: Vec<usize>,
+        /// Columns by which the rows of a key are ordered. Without any, all rows of a key are equal by the order.
+        order: Vec<SortKey>,
+        /// Functions that are computed for each row, each over a frame of its own.
+        calls: Vec<SortedCall>,
+        /// Whether rows come out at the end of the input and are never changed. Else they come out at once, and change
+        /// when other rows come before them.
+        is_final: bool,
+        /// How long the state of a key is kept after its last row, in milliseconds of processing time; `None` keeps it
+        /// until the input ends.
+        ttl_ms: Option<i64>,
+    },
     /// Aggregates per key without a window. The output columns are the keys and the results, which change
     /// with every row.
     Group {
@@ -591,6 +610,7 @@ macro_rules! inputs_of {
             | Node::Sort { input, .. }
             | Node::WindowTopN { input, .. }
             | Node::Over { input, .. }
+            | Node::SortedOver { input, .. }
             | Node::Group { input, .. }
             | Node::Bag { input, .. }
             | Node::Normalize { input, .. }

@@ -587,6 +587,7 @@ fn waits_for_watermarks(plan: &Plan) -> bool {
         | Node::WindowAggregate { .. }
         | Node::WindowTopN { .. }
         | Node::Final { .. }
+        | Node::SortedOver { is_final: true, .. }
         | Node::Sort { .. } => true,
         // An OVER window in the order of arrival gives its rows at once; one in event time waits.
         Node::Over { time, .. } => time.is_some(),

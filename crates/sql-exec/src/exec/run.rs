@@ -39,6 +39,7 @@ use super::over::{Over, OverCalls};
 use super::rank::{Deduplicate, Normalize, TopN, Wanted};
 use super::session::AssignSessions;
 use super::sort::Sort;
+use super::sorted_over::{LiveOver, OverAtEnd, SortedCalls};
 use super::top_n::{Ranks, WindowTopN};
 use super::unnest::{Unnest, UnnestShape};
 use super::window::{Asked, AssignWindows, WindowAggregate};
@@ -274,6 +275,17 @@ impl<'a> Assembly<'a> {
                 let stream = self.stream(input)?;
                 let over = over.of_one_reader(self.sources_of(input) == 1);
                 Ok(stream.process(Stage::<InTurn>::new(Box::new(over))).name(&name).boxed())
+            }
+            Node::SortedOver { input, keys, order, calls, is_final, ttl_ms } => {
+                let over = SortedCalls { keys: keys.clone(), order: order.clone(), calls: calls.clone() };
+                let operator: Box<dyn BatchOperator> = if *is_final {
+                    Box::new(OverAtEnd::new(over, &input.columns, &plan.columns).map_err(refused)?)
+                } else {
+                    let (now, seed) = (self.now(), self.world.hash_seed);
+                    let live = LiveOver::new(over, *ttl_ms, now, &input.columns, &plan.columns, seed);
+                    Box::new(live.map_err(refused)?)
+                };
+                self.in_turn(input, operator)
             }
             Node::Group { input, keys, calls, is_retracting, ttl_ms } => {
                 let group = GroupCalls {

@@ -22,8 +22,9 @@
 //! | a lookup join | left: all kinds; right: rows | as its left input |
 //! | the final rows of an input that ends | all kinds | rows |
 //! | window functions | all kinds, but for those of a temporal join | as their input |
+//! | OVER in the order of any columns | all kinds | updates; deletes if its input changes; rows if its input ends and it waits for that |
 //! | aggregates of windows | all kinds, if each aggregate can retract rows | rows |
-//! | OVER, LIMIT, ORDER BY, ROW_NUMBER of a window, window and interval joins | rows | rows |
+//! | OVER in the order of time, LIMIT, ORDER BY, ROW_NUMBER of a window, window and interval joins | rows | rows |
 //!
 //! Source: Flink, `FlinkChangelogModeInferenceProgram`; "Dynamic Tables" for the meaning of the kinds; `RankProcessStrategy`.
 
@@ -31,9 +32,7 @@ use std::borrow::Cow;
 
 use thalweg_sql_tables::connect::gives_changes;
 
-use super::{
-    AggregateCall, BagKind, Counted, Join, JoinKind, JoinMethod, Node, Plan, RankFunction, Role, Windowing,
-};
+use super::{AggregateCall, BagKind, Counted, Join, JoinKind, JoinMethod, Node, Plan, Role, Windowing};
 
 /// Kinds of changes that a stream may hold beside new rows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -172,6 +171,11 @@ impl Rule {
             Node::Sort { .. } => Rule::inserts("ORDER BY takes rows that are only added"),
             Node::WindowTopN { .. } => Rule::inserts("ROW_NUMBER of a window takes rows that are only added"),
             Node::Over { .. } => Rule::inserts("OVER takes rows that are only added"),
+            Node::SortedOver { is_final: true, .. } => passing(Changes::NONE),
+            // An update of the input is a row that goes and a row that comes.
+            Node::SortedOver { .. } => {
+                passing(Changes { updates: true, deletes: !all.is_none(), halves: false })
+            }
             Node::Group { calls, .. } => {
                 let emits = Changes { updates: true, deletes: !all.is_none(), halves: false };
                 Rule { accepts: vec![calls_accept(calls, "aggregate within windows there")], emits }
@@ -205,18 +209,7 @@ fn calls_accept(calls: &[AggregateCall], help: &'static str) -> Accepts {
 }
 
 fn rank_accepts(plan: &Plan) -> Accepts {
-    let Node::Rank { input, order, function, from, to, .. } = &plan.node else { return Accepts::All };
-    if (*from, *to) == (1, u64::MAX) {
-        // A top-N that requests all ranks is run as an OVER aggregate, which accepts only rows that are
-        // added.
-        let message = match function {
-            RankFunction::RowNumber => "ROW_NUMBER OVER takes rows that are only added",
-            RankFunction::Rank => "RANK OVER takes rows that are only added",
-            RankFunction::DenseRank => "DENSE_RANK OVER takes rows that are only added",
-        };
-        let help = "keep the first of them by WHERE rn <= 10, with a literal, or aggregate or rank within windows there";
-        return Accepts::Inserts(Refusal { message: Cow::Borrowed(message), help });
-    }
+    let Node::Rank { input, order, .. } = &plan.node else { return Accepts::All };
     if order.iter().any(|key| input.columns[key.place].role.is_proctime()) {
         let message = Cow::Borrowed("ROW_NUMBER in the order of arrival takes rows that are only added");
         return Accepts::Inserts(Refusal { message, help: "order by a column of the rows" });
@@ -310,8 +303,10 @@ fn kept_by_time(plan: &Plan, is_retracting: bool) -> Option<Keep> {
 pub fn changing(plan: &Plan) -> &Plan {
     let mut cause = plan;
     // If an operator emits changes although its inputs have none, it is the cause of the changes itself.
-    while !matches!(cause.node, Node::Group { .. } | Node::Rank { .. } | Node::Bag { .. })
-        && let Some(input) = cause.inputs().into_iter().find(|input| !changes(input).is_none())
+    while !matches!(
+        cause.node,
+        Node::Group { .. } | Node::Rank { .. } | Node::Bag { .. } | Node::SortedOver { .. }
+    ) && let Some(input) = cause.inputs().into_iter().find(|input| !changes(input).is_none())
     {
         cause = input;
     }
@@ -328,6 +323,7 @@ pub fn source_of_changes(plan: &Plan) -> String {
         Node::Rank { .. } => "ROW_NUMBER without a window".to_owned(),
         Node::Bag { kind: BagKind::Except, .. } => "EXCEPT ALL".to_owned(),
         Node::Bag { kind: BagKind::Intersect, .. } => "INTERSECT ALL".to_owned(),
+        Node::SortedOver { .. } => "OVER in an order other than that of time".to_owned(),
         Node::Join { join, .. } => match join.kind {
             JoinKind::Left => "a LEFT JOIN without a bound in time",
             JoinKind::Right => "a RIGHT JOIN without a bound in time",

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use thalweg_sql_functions::expression::{Named, Typed};
 
+use crate::plan::sorted_over::{Bound, Distance, RowFrame, SortedCall, SortedFunction};
 use crate::plan::{
     AggregateCall, BagKind, Column, Frame, JoinKey, JoinMethod, Node, Plan, SortKey, TimeDomain, WindowSpec,
     Windowing,
@@ -181,6 +182,21 @@ pub fn shown(plan: &Plan) -> Shown {
             });
             "Over"
         }
+        Node::SortedOver { keys, order: by, calls, is_final, ttl_ms, .. } => {
+            if !keys.is_empty() {
+                details.push(("keys", names(keys)));
+            }
+            if !by.is_empty() {
+                details.push(("by", order(by)));
+            }
+            let call = |call: &SortedCall| sorted_call(call, &names(&call.function.arguments()));
+            details.push(("calls", calls.iter().map(call).collect::<Vec<_>>().join(", ")));
+            state = Some(match is_final {
+                true => "rows until the input ends".to_owned(),
+                false => format!("rows and results, by key, {}", until_end(ttl_ms)),
+            });
+            "SortedOver"
+        }
         Node::Group { keys, calls, ttl_ms, .. } => {
             details.push(("keys", names(keys)));
             if !calls.is_empty() {
@@ -283,6 +299,30 @@ pub fn shown(plan: &Plan) -> Shown {
         columns: plan.columns.iter().map(column).collect(),
         state,
         inputs: inputs.into_iter().map(shown).collect(),
+    }
+}
+
+/// Returns a call of an OVER window as EXPLAIN shows it; `arguments` are the names of the columns that it reads.
+fn sorted_call(call: &SortedCall, arguments: &str) -> String {
+    let name = call.function.name();
+    let bound = |bound: Bound| match bound {
+        Bound::First => "first row".to_owned(),
+        Bound::Last => "last row".to_owned(),
+        Bound::Current => "row".to_owned(),
+        Bound::Offset(Distance::Whole(by)) => format!("{by:+}"),
+        Bound::Offset(Distance::Float(by)) => format!("{by:+}"),
+    };
+    match &call.function {
+        SortedFunction::Aggregate { frame, .. } if *frame == RowFrame::DEFAULT => {
+            format!("{name}({arguments})")
+        }
+        SortedFunction::Aggregate { frame, .. } => {
+            let unit = if frame.is_rows { "rows" } else { "range" };
+            format!("{name}({arguments}) over {unit} {} to {}", bound(frame.from), bound(frame.to))
+        }
+        SortedFunction::Ntile(buckets) => format!("{name}({buckets})"),
+        SortedFunction::Offset { rows, .. } => format!("{name}({arguments}, {})", rows.abs()),
+        _ => format!("{name}({arguments})"),
     }
 }
 

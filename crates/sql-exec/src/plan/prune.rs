@@ -3,6 +3,7 @@
 
 use thalweg_sql_functions::expression::{Expression, Typed};
 
+use crate::plan::sorted_over::SortedCall;
 use crate::plan::{
     AggregateCall, Column, Join, JoinKey, JoinMethod, Node, Plan, SortKey, WindowPlaces, WindowSpec,
     Windowing,
@@ -217,6 +218,36 @@ fn pruned_node(columns: Vec<Column>, node: Node, wanted: &[bool]) -> (Vec<Column
                 time: time.map(|time| at(&moves, time)),
                 frame,
                 calls: moved_calls(calls, &moves),
+                ttl_ms,
+                input: Box::new(input),
+            };
+            (columns, node, moves)
+        }
+        // Among rows that are equal by the order, final rows go by all columns, so each reader needs all of them to get the
+        // same results. Where results do not tell such rows apart, columns are dropped as for a top-N.
+        Node::SortedOver { input, keys, order, calls, is_final, ttl_ms } => {
+            let width = input.columns.len();
+            let needs_all = is_final && calls.iter().any(|call| call.function.tells_equals_apart());
+            let mut below: Vec<bool> =
+                wanted[..width].iter().map(|is_wanted| *is_wanted || needs_all).collect();
+            keys.iter().for_each(|key| below[*key] = true);
+            order.iter().for_each(|key| below[key.place] = true);
+            calls.iter().flat_map(|call| call.function.arguments()).for_each(|place| below[place] = true);
+            keep_one(&mut below);
+            let (input, mut moves) = pruned(*input, &below);
+            let kept = input.columns.len();
+            let results = columns.len() - width;
+            moves.extend((0..results).map(|place| Some(kept + place)));
+            let columns = input.columns.iter().cloned().chain(columns.into_iter().skip(width)).collect();
+            let to = |place: usize| at(&moves, place);
+            let calls = calls
+                .into_iter()
+                .map(|call| SortedCall { function: call.function.with_columns(&to), ..call });
+            let node = Node::SortedOver {
+                keys: keys.iter().map(|key| at(&moves, *key)).collect(),
+                order: sort_keys(&order, &moves),
+                calls: calls.collect(),
+                is_final,
                 ttl_ms,
                 input: Box::new(input),
             };

@@ -14,6 +14,7 @@ use std::fmt;
 
 use thalweg_sql_functions::expression::{Expression, Typed};
 
+use super::sorted_over::{SortedCall, SortedFunction};
 use super::{AggregateCall, Column, Join, JoinKey, Node, Plan, SortKey};
 
 #[cfg(test)]
@@ -168,6 +169,14 @@ fn facts(plan: &Plan, is_root: bool) -> (&'static str, Facts) {
             facts.add("the time to live", ttl_ms);
             "Over"
         }
+        Node::SortedOver { input: _, keys, order, calls, is_final, ttl_ms } => {
+            facts.keys(keys);
+            facts.list("sort key", order, sort_text);
+            facts.list("call", calls, sorted_call_text);
+            facts.add("the mark for final rows", is_final);
+            facts.add("the time to live", ttl_ms);
+            "SortedOver"
+        }
         Node::Group { input: _, keys, calls, is_retracting, ttl_ms } => {
             facts.keys(keys);
             facts.list("call", calls, call_text);
@@ -234,6 +243,15 @@ fn call_text(call: &AggregateCall) -> String {
         not_null(function.is_nullable),
         function.distinct_over,
     )
+}
+
+fn sorted_call_text(call: &SortedCall) -> String {
+    let SortedCall { function, result, is_nullable, at: _ } = call;
+    let function = match function {
+        SortedFunction::Aggregate { call, frame } => format!("{} over {frame:?}", call_text(call)),
+        function => format!("{function:?}"),
+    };
+    format!("{function}: {result}{}", not_null(*is_nullable))
 }
 
 fn not_null(is_nullable: bool) -> &'static str {

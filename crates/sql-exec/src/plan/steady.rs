@@ -98,6 +98,10 @@ fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> 
             refuse("EXCEPT ALL or INTERSECT ALL", input, (0..first.len()).filter(|place| first[*place]))?;
             steady
         }
+        Node::SortedOver { input, .. } => {
+            refuse("OVER", input, (0..first.len()).filter(|place| first[*place]))?;
+            steady
+        }
         Node::Final { input, .. } => {
             let places = (0..first.len()).filter(|place| first[*place]);
             refuse("the answer to a query whose input ends", input, places)?;

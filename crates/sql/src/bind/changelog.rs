@@ -11,7 +11,7 @@
 
 pub use thalweg_sql_exec::plan::changes::{Changes, Keep, changes, deduplication};
 use thalweg_sql_exec::plan::changes::{Rule, changing, source_of_changes};
-use thalweg_sql_exec::plan::{Join, JoinMethod, Node, Plan, RankFunction};
+use thalweg_sql_exec::plan::{Join, JoinMethod, Node, Plan};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::values::ScalarValue;
@@ -19,7 +19,7 @@ use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::Answers;
 use super::final_rows::{with_final_answer, with_final_rows, with_live_rows};
-use super::over::rank_as_over;
+use super::over::{at_the_end, check_live, over_changes, rank_as_over};
 
 #[cfg(test)]
 mod tests;
@@ -100,12 +100,12 @@ fn settled(plan: Plan, settling: Settling) -> Result<(Plan, Changes)> {
     })?;
     let at = plan.at;
     let is_changing = inputs.iter().any(|input: &Changes| !input.is_none());
+    let plan = if is_changing { over_changes(plan) } else { plan };
     let plan = if settling.is_final {
         with_final_rows(plan, is_changing, settling.is_batch)
     } else {
         with_live_rows(plan, is_changing, settling.is_ending)?
     };
-    check_rank(&plan).map_err(|error| error.at(at))?;
     for (number, accepts) in Rule::of(&plan, &inputs).accepts.iter().enumerate() {
         let given = inputs.get(number).copied().unwrap_or_default();
         if let (Some(refusal), Some(input)) = (accepts.refusal(given), plan.inputs().get(number)) {
@@ -114,21 +114,12 @@ fn settled(plan: Plan, settling: Settling) -> Result<(Plan, Changes)> {
         }
     }
     let plan = finished(plan, &inputs, settling).map_err(|error| error.at(at))?;
+    if !settling.is_final {
+        check_live(&plan).map_err(|error| error.at(at))?;
+    }
     // A ranking may have become an OVER aggregate over the same input, so its rule is read again.
     let emits = Rule::of(&plan, &inputs).emits;
     Ok((plan, emits))
-}
-
-/// Checks that the ranking function of a top-N is supported.
-fn check_rank(plan: &Plan) -> Result<()> {
-    match &plan.node {
-        Node::Rank { from: 1, to: u64::MAX, .. } => Ok(()),
-        Node::Rank { function, .. } if *function != RankFunction::RowNumber => {
-            let message = format!("the first rows by {} are not supported", function.name());
-            Err(SqlError::new(Code::Unsupported, message).help("use ROW_NUMBER"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Returns an operator with the fields that depend on the changes of its inputs and on the time to live.
@@ -140,6 +131,10 @@ fn finished(plan: Plan, inputs: &[Changes], settling: Settling) -> Result<Plan> 
         Node::Over { input, keys, time, frame, calls, .. } => {
             Node::Over { input, keys, time, frame, calls, ttl_ms: ttl }
         }
+        Node::SortedOver { input, keys, order, calls, is_final, .. } => {
+            let ttl_ms = ttl.filter(|_| !is_final);
+            Node::SortedOver { input, keys, order, calls, is_final, ttl_ms }
+        }
         Node::Group { input, keys, calls, .. } => {
             Node::Group { input, keys, calls, is_retracting, ttl_ms: ttl }
         }
@@ -149,7 +144,8 @@ fn finished(plan: Plan, inputs: &[Changes], settling: Settling) -> Result<Plan> 
         }
         Node::Normalize { input, keys, .. } => Node::Normalize { input, keys, ttl_ms: ttl },
         Node::Rank { input, keys, order, function, from: 1, to: u64::MAX, .. } => {
-            return Ok(rank_as_over(*input, keys, &order, function, ttl, columns)?.at(at));
+            let plan = rank_as_over(*input, keys, order, function, is_retracting, ttl, columns)?.at(at);
+            return Ok(if settling.is_final { at_the_end(plan) } else { plan });
         }
         Node::Rank { input, keys, order, function, from, to, has_rank, .. } => {
             Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms: ttl }

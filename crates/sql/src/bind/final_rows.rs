@@ -46,6 +46,7 @@ pub(super) fn with_final_rows(plan: Plan, is_changing: bool, is_batch: bool) -> 
         Node::Sort { input, time, keys } if is_changing || is_batch => {
             final_rows(*input, order_by_time(time, keys), 0, u64::MAX)
         }
+        Node::SortedOver { .. } => super::over::at_the_end(Plan { columns, node, at }),
         Node::Final { fetch: 0, .. } => none(columns),
         Node::Limit { input, skip, fetch } if is_changing => final_rows(*input, Vec::new(), skip, fetch),
         Node::Limit { input, skip, fetch } => limited(at_the_end(*input), skip, fetch),

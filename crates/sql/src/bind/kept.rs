@@ -107,6 +107,16 @@ fn kept(plan: &Plan) -> Option<Kept> {
             };
             (format!("OVER keeps {rows} of each ({})", by_key(input, keys)), "")
         }
+        Node::SortedOver { input, keys, ttl_ms: None, .. } => {
+            let rows = match keys.is_empty() {
+                true => "all rows".to_owned(),
+                false => format!("all rows of each ({})", by_key(input, keys)),
+            };
+            (
+                format!("OVER in an order other than that of ascending time keeps {rows}"),
+                "order by event time, ascending",
+            )
+        }
         Node::Join { join, .. } => match join.method {
             JoinMethod::Regular { ttl_ms: None } => (
                 format!("{} without a bound in time keeps all rows of both sides", name_of(join)),

@@ -5,19 +5,18 @@
 //! of three operators, which is decided when the whole query is known: a top-N per window if its keys have the window's
 //! columns, a top-N if a condition limits the rank ([`super::changelog`]), and else an aggregate like others.
 //!
+//! By ascending time, results never change. Windows of other orders and frames are planned in [`sorted`].
+//!
 //! Source: Flink's documentation, "Over Aggregation", "Top-N"; `OverAggregateITCase` for which functions there are.
 //! LEAD, NTILE, PERCENT_RANK and CUME_DIST need rows that have not come, so neither Flink nor we have them in streams.
 //!
-//! Differs from Flink: rows are not ordered by columns that are no time; a SELECT may have several windows, of which
-//! Flink has one in streams. FILTER is refused, as in Flink.
+//! Differs from Flink: a SELECT may have several windows, of which Flink has one in streams. FILTER is refused, as in Flink.
 
 use std::cell::RefCell;
 
-use sqlparser::ast::{
-    Expr, Function, NamedWindowDefinition, NamedWindowExpr, Value, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowSpec, WindowType,
-};
+use sqlparser::ast::{Expr, Function, NamedWindowDefinition, NamedWindowExpr, WindowSpec, WindowType};
 use thalweg_sql_exec::exec::over::{lag, standing};
+use thalweg_sql_exec::plan::sorted_over::RowFrame;
 use thalweg_sql_exec::plan::{
     Aggregate, AggregateCall, Column, Frame, Node, Plan, RankFunction, Role, SortKey,
 };
@@ -32,10 +31,14 @@ use super::Planner;
 use super::aggregate::{Below, is_distinct};
 use super::expression::unknown_function;
 use super::scope::{Base, Scope};
-use super::syntax::{is_proctime, not_supported, place_of_expression, place_of_name, said};
+use super::syntax::{is_proctime, not_supported, place_of_expression, place_of_name};
 
+mod frames;
+mod sorted;
 #[cfg(test)]
 pub(super) mod tests;
+
+pub(super) use sorted::{at_the_end, check_live, over_changes};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -43,8 +46,8 @@ type Result<T> = std::result::Result<T, SqlError>;
 pub(super) const RANKS: [&str; 8] =
     ["ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "PERCENT_RANK", "CUME_DIST", "NTILE"];
 
-/// Greatest number of rows by which LAG goes back.
-const LAG_ROWS_MAX: i64 = 1_000_000;
+/// Greatest number of rows by which LAG goes back and LEAD ahead.
+const OFFSET_ROWS_MAX: i64 = 1_000_000;
 
 /// Collection of the OVER calls of a SELECT.
 pub(super) struct Overs<'a> {
@@ -67,14 +70,18 @@ struct OverCall {
 enum Ranked {
     Aggregate(&'static AggregateFunction),
     Rank(RankFunction),
-    Lag,
+    Offset { is_lead: bool },
+    PercentRank,
+    CumeDist,
+    Ntile(u64),
 }
 
 /// Window of a call with OVER.
 struct Window {
     keys: Vec<Typed>,
     order: Vec<OrderKey>,
-    frame: Given,
+    /// The frame; `None` if none is written.
+    frame: Option<RowFrame>,
 }
 
 /// Key of ORDER BY within OVER.
@@ -83,17 +90,6 @@ struct OrderKey {
     role: Role,
     is_descending: bool,
     is_null_first: bool,
-    /// The key as messages show it.
-    shown: String,
-}
-
-/// Frame as it is written.
-#[derive(Clone, PartialEq)]
-enum Given {
-    /// No frame is written.
-    None,
-    Rows(Option<u64>),
-    Range(Option<i64>),
 }
 
 impl Window {
@@ -163,12 +159,12 @@ impl Planner<'_> {
             "ROW_NUMBER" => Ranked::Rank(RankFunction::RowNumber),
             "RANK" => Ranked::Rank(RankFunction::Rank),
             "DENSE_RANK" => Ranked::Rank(RankFunction::DenseRank),
-            "LAG" => Ranked::Lag,
-            name if RANKS.contains(&name) => {
-                let message =
-                    format!("{name} needs rows that have not come yet: it is not supported in streams");
-                return Err(SqlError::new(Code::Unsupported, message));
-            }
+            "LAG" => Ranked::Offset { is_lead: false },
+            "LEAD" => Ranked::Offset { is_lead: true },
+            "PERCENT_RANK" => Ranked::PercentRank,
+            "CUME_DIST" => Ranked::CumeDist,
+            // The number of buckets is read with the arguments.
+            "NTILE" => Ranked::Ntile(1),
             name => match aggregate(name) {
                 Some(function) => Ranked::Aggregate(function),
                 None if functions::function(name).is_some() => {
@@ -190,19 +186,25 @@ impl Planner<'_> {
         let arguments: Vec<Typed> =
             arguments.iter().map(|argument| self.bind(argument, inner)).collect::<Result<_>>()?;
         let window = self.window(name, known, overs.window_of(window)?, inner)?;
+        let mut known = known;
         let (of, is_nullable) = match known {
             Ranked::Aggregate(function) => {
                 let bound = self.bound_aggregate(function, &arguments)?;
                 (bound.result, bound.is_nullable)
             }
-            Ranked::Rank(_) if !arguments.is_empty() => {
+            Ranked::Offset { .. } => {
+                let offset = Offset::of(name, &arguments)?;
+                (offset.of, offset.is_nullable)
+            }
+            Ranked::Ntile(_) => {
+                known = Ranked::Ntile(buckets_of(&arguments)?);
+                (SqlType::Int, false)
+            }
+            Ranked::Rank(_) | Ranked::PercentRank | Ranked::CumeDist if !arguments.is_empty() => {
                 return Err(SqlError::new(Code::TypeMismatch, format!("{name} takes no arguments")));
             }
             Ranked::Rank(_) => (SqlType::BigInt, false),
-            Ranked::Lag => {
-                let lag = Lag::of(&arguments)?;
-                (lag.of, lag.is_nullable)
-            }
+            Ranked::PercentRank | Ranked::CumeDist => (SqlType::Double, false),
         };
         let mut calls = overs.calls.borrow_mut();
         let is_known = |call: &OverCall| {
@@ -234,18 +236,18 @@ impl Planner<'_> {
                 is_descending: !is_ascending,
                 // In Flink NULL is the least value.
                 is_null_first: key.options.nulls_first.unwrap_or(is_ascending),
-                shown: said(&key.expr),
             });
         }
+        let types: Vec<&SqlType> = order.iter().map(|key| &key.value.of).collect();
         let frame = match &spec.window_frame {
-            None => Given::None,
-            Some(frame) => given(frame)?,
+            None => None,
+            Some(frame) => Some(frames::read(frame, &types)?),
         };
-        let is_whole = matches!(frame, Given::None | Given::Rows(None) | Given::Range(None));
-        if let (false, Some(frame), false) =
-            (is_whole, &spec.window_frame, matches!(function, Ranked::Aggregate(_)))
+        if let (Some(read), Some(frame), false) =
+            (frame, &spec.window_frame, matches!(function, Ranked::Aggregate(_)))
+            && !read.is_all_before()
         {
-            let message = format!("{name} takes no frame, and this is {}", written(frame));
+            let message = format!("{name} takes no frame, and this is {}", frames::written(frame));
             return Err(SqlError::new(Code::Invalid, message));
         }
         Ok(Window { keys, order, frame })
@@ -279,8 +281,10 @@ impl Planner<'_> {
 
     fn check_window(&self, spec: &WindowSpec, scope: &Scope<'_>) -> Result<()> {
         spec.partition_by.iter().try_for_each(|key| self.bind(key, scope).map(drop))?;
-        spec.order_by.iter().try_for_each(|key| self.bind(&key.expr, scope).map(drop))?;
-        spec.window_frame.as_ref().map_or(Ok(()), |frame| given(frame).map(drop))
+        let order = spec.order_by.iter().map(|key| Ok(self.bind(&key.expr, scope)?.of));
+        let order = order.collect::<Result<Vec<_>>>()?;
+        let types: Vec<_> = order.iter().collect();
+        spec.window_frame.as_ref().map_or(Ok(()), |frame| frames::read(frame, &types).map(drop))
     }
 
     /// Refuses OVER calls of a sub-query with conditions that read the query around it, because these are tested behind the
@@ -299,7 +303,7 @@ impl Planner<'_> {
     /// The results are appended to the columns of `input`, in the order in which they were collected.
     ///
     /// # Errors
-    /// [`Code::Unsupported`] for an order other than that of time.
+    /// [`Code::Unsupported`] for a call that its window does not have.
     pub(super) fn over(&self, input: Plan, overs: Overs<'_>, real: &impl Fn(usize) -> usize) -> Result<Plan> {
         let mut calls = overs.calls.into_inner();
         let move_all = |values: &mut Vec<Typed>| {
@@ -330,18 +334,17 @@ impl Planner<'_> {
         let mut done = 0;
         let mut open: Vec<usize> = (0..count).collect();
         while let Some(first) = open.first().copied() {
-            let (time, frame) = frame_of(&calls[first]).map_err(|error| error.at(calls[first].at))?;
-            let mut alike = Vec::new();
-            for other in &open {
-                let is_alike = calls[*other].window.is_like(&calls[first].window)
-                    && frame_of(&calls[*other]).map_err(|error| error.at(calls[*other].at))? == (time, frame);
-                if is_alike {
-                    alike.push(*other);
-                }
-            }
+            let streamed = streamed(&calls[first]);
+            let is_alike = |other: &OverCall| {
+                other.window.is_like(&calls[first].window) && self::streamed(other) == streamed
+            };
+            let alike: Vec<usize> = open.iter().copied().filter(|call| is_alike(&calls[*call])).collect();
             open.retain(|call| !alike.contains(call));
             let group: Vec<&OverCall> = alike.iter().map(|call| &calls[*call]).collect();
-            plan = self.over_one(plan, &group, time, frame)?;
+            plan = match streamed {
+                Some((time, frame)) => self.over_one(plan, &group, time, frame)?,
+                None => self.over_sorted(plan, &group)?,
+            };
             for call in alike {
                 places[call] = done;
                 done += 1;
@@ -402,14 +405,14 @@ impl Planner<'_> {
                 self.called(below, function, call.arguments.clone(), call.is_distinct, None, 0)
             }
             Ranked::Rank(function) => Ok(rank_call(function, time, columns)),
-            Ranked::Lag => {
-                let lag_of = Lag::of(&call.arguments)?;
+            Ranked::Offset { .. } | Ranked::PercentRank | Ranked::CumeDist | Ranked::Ntile(_) => {
+                let lag_of = Offset::of("LAG", &call.arguments)?;
                 let mut arguments = Vec::new();
                 for value in std::iter::once(lag_of.value).chain(lag_of.default) {
                     let value = self.typing.widen(value.clone(), &lag_of.of)?;
                     arguments.push(below.place(value, 0, Role::Plain));
                 }
-                let Lag { of, rows, default, is_nullable, .. } = lag_of;
+                let Offset { of, rows, default, is_nullable, .. } = lag_of;
                 let function = lag(&of, rows, default.is_some(), is_nullable);
                 let aggregate = Aggregate::Lag { rows };
                 Ok(AggregateCall { aggregate, is_distinct: false, arguments, filter: None, function })
@@ -419,11 +422,8 @@ impl Planner<'_> {
 
     /// Returns the ranking that a ranking function with OVER asks for; its indexes are of the columns of `below`.
     fn ranking(&self, function: RankFunction, window: &Window, below: &mut Below) -> Result<Ranking> {
-        let name = function.name();
         if window.order.is_empty() {
-            let error =
-                SqlError::new(Code::Unsupported, format!("{name} OVER without ORDER BY is not supported"));
-            return Err(error.help("say by which column rows are ranked"));
+            return Err(sorted::without_order(function.name()));
         }
         let keys: Vec<usize> =
             window.keys.iter().map(|key| below.place(key.clone(), 0, Role::Plain)).collect();
@@ -445,13 +445,6 @@ impl Planner<'_> {
                     _ => false,
                 };
                 Ok(Ranking::OfWindow { window_end, is_local, keys, order })
-            }
-            (Some(_), Some(_)) => {
-                let error = SqlError::new(
-                    Code::Unsupported,
-                    format!("{name} of the rows of a window is not supported"),
-                );
-                Err(error.help("use ROW_NUMBER"))
             }
             _ => Ok(Ranking::OfAll { keys, order, function, ttl_ms: self.binder.state_ttl_ms }),
         }
@@ -490,8 +483,8 @@ fn without_between(plan: Plan, width: usize, count: usize) -> Plan {
     plan.project(outputs, columns)
 }
 
-/// Arguments of LAG.
-struct Lag<'a> {
+/// Arguments of LAG or LEAD.
+struct Offset<'a> {
     value: &'a Typed,
     rows: u32,
     default: Option<&'a Typed>,
@@ -500,43 +493,61 @@ struct Lag<'a> {
     is_nullable: bool,
 }
 
-impl<'a> Lag<'a> {
-    fn of(arguments: &'a [Typed]) -> Result<Self> {
-        let usage = "it is called LAG(value [, rows [, default]])";
-        let mismatch = |message: String| SqlError::new(Code::TypeMismatch, message).help(usage);
+impl<'a> Offset<'a> {
+    /// Reads the arguments of the function `name`, which is LAG or LEAD.
+    fn of(name: &str, arguments: &'a [Typed]) -> Result<Self> {
+        let usage = format!("it is called {name}(value [, rows [, default]])");
+        let mismatch = |message: String| SqlError::new(Code::TypeMismatch, message).help(usage.clone());
         let (value, rows, default) = match arguments {
             [value] => (value, 1, None),
-            [value, offset] => (value, offset_of(offset)?, None),
-            [value, offset, default] => (value, offset_of(offset)?, Some(default)),
-            _ => return Err(mismatch(format!("LAG: {} arguments do not fit", arguments.len()))),
+            [value, offset] => (value, offset_of(name, offset)?, None),
+            [value, offset, default] => (value, offset_of(name, offset)?, Some(default)),
+            _ => return Err(mismatch(format!("{name}: {} arguments do not fit", arguments.len()))),
         };
         let of = match default {
             None => value.of.clone(),
             Some(default) => common_type(&value.of, &default.of).ok_or_else(|| {
-                mismatch(format!("LAG: the value is {}, and the default {}", value.of, default.of))
+                mismatch(format!("{name}: the value is {}, and the default {}", value.of, default.of))
             })?,
         };
         if of == SqlType::Null {
-            return Err(mismatch("LAG: argument 1 is NULL".to_owned()));
+            return Err(mismatch(format!("{name}: argument 1 is NULL")));
         }
         let is_nullable = value.is_nullable || default.is_none_or(|default| default.is_nullable);
-        Ok(Lag { value, rows, default, of, is_nullable })
+        Ok(Offset { value, rows, default, of, is_nullable })
     }
 }
 
-fn offset_of(offset: &Typed) -> Result<u32> {
-    let number = match offset.as_literal() {
-        Some(ScalarValue::Int32(Some(number))) => Some(i64::from(*number)),
-        Some(ScalarValue::Int64(Some(number))) => Some(*number),
+fn whole_number(value: &Typed) -> Option<i64> {
+    match value.as_literal()? {
+        ScalarValue::Int32(number) => number.map(i64::from),
+        ScalarValue::Int64(number) => *number,
         _ => None,
-    };
-    let fits = number
-        .filter(|number| (0..=LAG_ROWS_MAX).contains(number))
+    }
+}
+
+fn offset_of(name: &str, offset: &Typed) -> Result<u32> {
+    let fits = whole_number(offset)
+        .filter(|number| (0..=OFFSET_ROWS_MAX).contains(number))
         .and_then(|number| u32::try_from(number).ok());
     fits.ok_or_else(|| {
-        let message =
-            format!("LAG goes back by a number of rows from 0 to {LAG_ROWS_MAX}, and this is {offset}");
+        let way = if name == "LAG" { "back" } else { "ahead" };
+        let message = format!(
+            "{name} goes {way} by a number of rows from 0 to {OFFSET_ROWS_MAX}, and this is {offset}"
+        );
         SqlError::new(Code::TypeMismatch, message)
+    })
+}
+
+/// Returns the number of buckets of NTILE.
+fn buckets_of(arguments: &[Typed]) -> Result<u64> {
+    let number = match arguments {
+        [number] => whole_number(number).filter(|number| *number <= i64::from(i32::MAX)),
+        _ => None,
+    };
+    number.and_then(|number| u64::try_from(number).ok()).filter(|number| *number > 0).ok_or_else(|| {
+        let message = "NTILE takes the number of buckets, a literal above zero";
+        SqlError::new(Code::TypeMismatch, message).help("it is called NTILE(buckets)")
     })
 }
 
@@ -570,32 +581,30 @@ impl Ranking {
     }
 }
 
-/// Plans a ranking of which all ranks are kept as an OVER aggregate, which needs an order by ascending time.
+/// Plans a ranking of which all ranks are kept as an OVER aggregate: by ascending time, if rows of the input are only added,
+/// or by any columns. `is_changing` tells whether rows of the input change.
 ///
 /// # Errors
-/// [`Code::Unsupported`] for another order.
+/// [`Code::Unsupported`] for the order of arrival together with other columns, or descending.
 pub(super) fn rank_as_over(
     input: Plan,
     keys: Vec<usize>,
-    order: &[SortKey],
+    order: Vec<SortKey>,
     function: RankFunction,
+    is_changing: bool,
     ttl_ms: Option<i64>,
     columns: Vec<Column>,
 ) -> Result<Plan> {
-    let time = match order {
-        [key] if !key.is_descending && input.columns[key.place].role == Role::Rowtime => Some(key.place),
-        [key] if !key.is_descending && input.columns[key.place].role.is_proctime() => None,
-        _ => {
-            let name = function.name();
-            let message = format!(
-                "{name} OVER counts all rows, in an order other than that of time, which is not supported"
-            );
-            let error = SqlError::new(Code::Unsupported, message);
-            return Err(error.help(format!(
-                "order by event time, or say how many are wanted: WHERE {} <= 10",
-                name.to_lowercase()
-            )));
-        }
+    let time = match &order[..] {
+        [key] if !key.is_descending && !is_changing => match input.columns[key.place].role {
+            Role::Rowtime => Some(Some(key.place)),
+            Role::Proctime | Role::WindowProctime => Some(None),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(time) = time else {
+        return sorted::rank_as_sorted(input, keys, order, function, ttl_ms, columns);
     };
     let is_by_rows = time.is_none() || function == RankFunction::RowNumber;
     let frame = if is_by_rows { Frame::Rows(None) } else { Frame::Range(None) };
@@ -615,105 +624,32 @@ fn rank_call(function: RankFunction, time: Option<usize>, columns: &[Column]) ->
     }
 }
 
-/// Returns the index of the time column by which an OVER window goes, `None` for the order of arrival, and its frame.
-fn frame_of(call: &OverCall) -> Result<(Option<usize>, Frame)> {
-    let unsupported = |message: String| SqlError::new(Code::Unsupported, message);
-    let help = "order by a column of event time, or of processing time";
-    let order = match &call.window.order[..] {
-        [order] => order,
-        [] => return Err(unsupported("OVER without ORDER BY is not supported".to_owned()).help(help)),
-        _ => {
-            let message = "OVER with several columns in ORDER BY is not supported";
-            return Err(unsupported(message.to_owned()).help(help));
-        }
-    };
+/// Returns the index of the time column by which an OVER window goes, `None` for the order of arrival, and its frame. Returns
+/// `None` for a window in another order, or one that needs rows behind the current one.
+fn streamed(call: &OverCall) -> Option<(Option<usize>, Frame)> {
+    let [order] = &call.window.order[..] else { return None };
     let time = match (&order.role, order.value.as_column()) {
         (Role::Rowtime, Some(place)) => Some(place),
         (Role::Proctime | Role::WindowProctime, _) => None,
-        _ => {
-            let message = format!("OVER goes by time, and {} is none", order.shown);
-            return Err(unsupported(message).help(help));
-        }
+        _ => return None,
     };
-    if order.is_descending {
-        return Err(unsupported("OVER goes by ascending time: ORDER BY .. DESC is not supported".to_owned()));
-    }
-    let whole = |is_by_rows: bool| if is_by_rows { Frame::Rows(None) } else { Frame::Range(None) };
-    let frame = match (call.function, &call.window.frame) {
-        (Ranked::Aggregate(_), Given::Rows(rows)) => Frame::Rows(*rows),
-        (Ranked::Aggregate(_), Given::Range(Some(span_ms))) => Frame::Range(Some(*span_ms)),
-        // ROW_NUMBER goes by rows, because rows of the same time have different numbers.
-        (Ranked::Rank(RankFunction::RowNumber), _) => Frame::Rows(None),
-        // In the order of arrival no two rows have the same time, so RANGE equals ROWS.
-        (_, _) => whole(time.is_none()),
-    };
-    Ok((time, frame))
-}
-
-/// Reads the frame of an OVER window, which ends at the current row, and begins a number of rows or milliseconds before
-/// it. Source: Flink's documentation, "Over Aggregation".
-fn given(frame: &WindowFrame) -> Result<Given> {
-    match &frame.end_bound {
-        None | Some(WindowFrameBound::CurrentRow) => {}
-        Some(WindowFrameBound::Following(_)) => {
-            return Err(not_supported("FOLLOWING: a frame ends at CURRENT ROW"));
-        }
-        Some(WindowFrameBound::Preceding(_)) => {
-            return Err(not_supported("a frame that ends before CURRENT ROW"));
-        }
-    }
-    let bound = match &frame.start_bound {
-        WindowFrameBound::CurrentRow => Start::Here,
-        WindowFrameBound::Preceding(None) => Start::First,
-        WindowFrameBound::Preceding(Some(bound)) => Start::Before(bound),
-        WindowFrameBound::Following(_) => {
-            return Err(not_supported("FOLLOWING: a frame begins before CURRENT ROW"));
-        }
-    };
-    let mismatch = |message: String, help: &str| Err(SqlError::new(Code::TypeMismatch, message).help(help));
-    Ok(match (frame.units, bound) {
-        (WindowFrameUnits::Groups, _) => return Err(not_supported("GROUPS")),
-        (WindowFrameUnits::Rows, Start::Here) => Given::Rows(Some(0)),
-        (WindowFrameUnits::Rows, Start::First) => Given::Rows(None),
-        (WindowFrameUnits::Range, Start::Here) => Given::Range(Some(0)),
-        (WindowFrameUnits::Range, Start::First) => Given::Range(None),
-        (WindowFrameUnits::Rows, Start::Before(bound)) => {
-            let count = match bound {
-                Expr::Value(value) => match &value.value {
-                    Value::Number(number, _) => number.parse::<u64>().ok(),
-                    _ => None,
-                },
-                _ => None,
-            };
-            match count {
-                Some(count) => Given::Rows(Some(count)),
-                None => {
-                    let message = format!("ROWS counts rows, and {} is no count", said(bound));
-                    return mismatch(message, "write ROWS BETWEEN 10 PRECEDING AND CURRENT ROW");
-                }
-            }
-        }
-        (WindowFrameUnits::Range, Start::Before(bound)) => match super::windows::millis(bound) {
-            Some(span_ms) if span_ms >= 0 => Given::Range(Some(span_ms)),
-            _ => {
-                let message =
-                    format!("RANGE goes back by a span of days to seconds, and {} is none", said(bound));
-                return mismatch(message, "write RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW");
+    let frame = frames::streamed(call.window.frame).filter(|_| !order.is_descending)?;
+    Some((
+        time,
+        match (call.function, frame) {
+            // In the order of arrival no two rows have the same time, so RANGE equals ROWS.
+            (Ranked::Aggregate(_), Frame::Range(None)) if time.is_none() => Frame::Rows(None),
+            (Ranked::Aggregate(_), frame) => frame,
+            // ROW_NUMBER goes by rows, because rows of the same time have different numbers.
+            (Ranked::Rank(RankFunction::RowNumber), _) => Frame::Rows(None),
+            (Ranked::Rank(_) | Ranked::Offset { is_lead: false }, _) if time.is_none() => Frame::Rows(None),
+            (Ranked::Rank(_) | Ranked::Offset { is_lead: false }, _) => Frame::Range(None),
+            (
+                Ranked::Offset { is_lead: true } | Ranked::PercentRank | Ranked::CumeDist | Ranked::Ntile(_),
+                _,
+            ) => {
+                return None;
             }
         },
-    })
-}
-
-fn written(frame: &WindowFrame) -> String {
-    match &frame.end_bound {
-        Some(end) => format!("{} BETWEEN {} AND {end}", frame.units, frame.start_bound),
-        None => format!("{} {}", frame.units, frame.start_bound),
-    }
-}
-
-/// Begin of a frame: at the current row, at the first row, or before the current row.
-enum Start<'a> {
-    Here,
-    First,
-    Before(&'a Expr),
+    ))
 }

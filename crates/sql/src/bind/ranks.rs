@@ -2,7 +2,7 @@
 //!
 //! Source: Flink's documentation, "Top-N" and "Window Top-N".
 
-use thalweg_sql_exec::plan::{Node, Plan};
+use thalweg_sql_exec::plan::{Node, Plan, RankFunction};
 use thalweg_sql_functions::expression::{Call, Expression, Typed};
 use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_functions::values::ScalarValue;
@@ -60,7 +60,13 @@ fn rank_bound(plan: &Plan, condition: &Typed) -> Option<(u64, u64)> {
         _ => return None,
     };
     let is_rank = |plan: &Plan, place: usize| {
-        matches!(plan.node, Node::WindowTopN { .. } | Node::Rank { .. }) && place + 1 == plan.columns.len()
+        let is_limited = match &plan.node {
+            Node::WindowTopN { .. } => true,
+            // Any number of rows may have the same RANK, so their conditions stay filters.
+            Node::Rank { function, .. } => *function == RankFunction::RowNumber,
+            _ => false,
+        };
+        is_limited && place + 1 == plan.columns.len()
     };
     let is_of_rank = match &plan.node {
         Node::Calc { input, conditions, outputs } if conditions.is_empty() => {

@@ -12,6 +12,7 @@
 mod aggregates;
 mod inputs;
 mod operators;
+mod over;
 
 use std::collections::BTreeMap;
 

@@ -10,11 +10,12 @@ use thalweg_sql::job;
 use thalweg_sql::session::{Action, Session};
 
 use crate::inputs::{CDC_TWICE, CDC_TWICE_SETTING, Data, INPUTS, Input, Row, TOP_OF_CDC};
+use crate::over::OVERS;
 use crate::{Draw, Value, assert_none, is_sampled, materialised, seeds, tables, text, time, wrong};
 
 /// Kinds of inputs that an operator of the tests accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Takes {
+pub(crate) enum Takes {
     /// The operator accepts inputs with all kinds of changes.
     All,
     /// The operator accepts inputs with all kinds of changes if they have an event time.
@@ -48,16 +49,16 @@ impl Takes {
     }
 }
 
-type Rows = Vec<String>;
+pub(crate) type Rows = Vec<String>;
 
 /// An operator under test: a query over the view `X`, and a reference for its rows.
-struct Operator {
+pub(crate) struct Operator {
     query: &'static str,
     takes: Takes,
     rows: fn(&[Row], &Data) -> Rows,
 }
 
-const fn operator(query: &'static str, takes: Takes, rows: fn(&[Row], &Data) -> Rows) -> Operator {
+pub(crate) const fn operator(query: &'static str, takes: Takes, rows: fn(&[Row], &Data) -> Rows) -> Operator {
     Operator { query, takes, rows }
 }
 
@@ -67,11 +68,11 @@ fn groups<K: Ord>(rows: &[Row], key: impl Fn(&Row) -> K) -> BTreeMap<K, Vec<Row>
     groups
 }
 
-fn count(number: usize) -> Value {
+pub(crate) fn count(number: usize) -> Value {
     i64::try_from(number).ok()
 }
 
-fn sum(rows: &[Row]) -> Value {
+pub(crate) fn sum(rows: &[Row]) -> Value {
     rows.iter().filter_map(|row| row.v).reduce(|sum, v| sum + v)
 }
 
@@ -122,7 +123,7 @@ fn sessions(rows: &[Row]) -> Rows {
 }
 
 /// Reference of top-N: returns the rows of each key in the order `v DESC, id, ts`, with their ranks.
-fn ranked<K: Ord>(rows: &[Row], key: impl Fn(&Row) -> K) -> Vec<(usize, Row)> {
+pub(crate) fn ranked<K: Ord>(rows: &[Row], key: impl Fn(&Row) -> K) -> Vec<(usize, Row)> {
     let mut out = Vec::new();
     for (_, mut rows) in groups(rows, key) {
         rows.sort_by_key(|row| (std::cmp::Reverse(row.v), row.id, row.ts));
@@ -447,14 +448,14 @@ FROM TABLE(TUMBLE(TABLE X, DESCRIPTOR(ts), INTERVAL '10' SECOND))) WHERE rn <= 2
             kept.map(line).collect()
         },
     ),
-    operator("SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts) FROM X", Takes::AddedTimed, |rows, _| {
+    operator("SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts) FROM X", Takes::All, |rows, _| {
         let line = |row: &Row| {
             let before: Vec<Row> = rows.iter().filter(|other| other.k == row.k && other.ts <= row.ts).copied().collect();
             text(&[Some(row.id), sum(&before)])
         };
         rows.iter().map(line).collect()
     }),
-    operator("SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts), COUNT(*) OVER (ORDER BY ts) FROM X", Takes::AddedTimed, |rows, _| {
+    operator("SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts), COUNT(*) OVER (ORDER BY ts) FROM X", Takes::All, |rows, _| {
         let line = |row: &Row| {
             let before: Vec<Row> = rows.iter().filter(|other| other.ts <= row.ts).copied().collect();
             let of_key: Vec<Row> = before.iter().filter(|other| other.k == row.k).copied().collect();
@@ -481,7 +482,7 @@ FROM TABLE(TUMBLE(TABLE X, DESCRIPTOR(ts), INTERVAL '10' SECOND))) WHERE rn <= 2
         let line = |(k, rows): (Value, Vec<Row>)| (1..=rows.len()).map(move |at| text(&[k, count(at)]));
         groups(rows, |row| row.k).into_iter().flat_map(line).collect()
     }),
-    operator("SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) FROM X", Takes::AddedTimed, |rows, _| {
+    operator("SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) FROM X", Takes::All, |rows, _| {
         let line = |(k, rows): (Value, Vec<Row>)| (1..=rows.len()).map(move |at| text(&[k, count(at)]));
         groups(rows, |row| row.k).into_iter().flat_map(line).collect()
     }),
@@ -712,8 +713,8 @@ fn operators_over_inputs() {
     let mut count = 0;
     for seed in seeds() {
         for (at, input) in INPUTS.iter().enumerate() {
-            for (of, operator) in OPERATORS.iter().enumerate() {
-                let pair = at * OPERATORS.len() + of;
+            for (of, operator) in OPERATORS.iter().chain(OVERS).enumerate() {
+                let pair = at * (OPERATORS.len() + OVERS.len()) + of;
                 if !is_sampled(pair, seed) {
                     continue;
                 }

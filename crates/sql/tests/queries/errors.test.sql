@@ -413,8 +413,8 @@ SELECT id FROM Orders ORDER BY amount;
 --- error UNSUPPORTED
 ORDER BY
 
---- query ranks other than ROW_NUMBER
-SELECT id FROM (SELECT *, RANK() OVER (PARTITION BY buyer ORDER BY amount) AS place_of FROM Orders) WHERE place_of <= 2;
+--- query ranks without an order
+SELECT id, RANK() OVER (PARTITION BY buyer) AS place_of FROM Orders;
 
 --- error UNSUPPORTED
 RANK

@@ -292,8 +292,9 @@ SELECT TO_TIMESTAMP_LTZ(1700000000123456, 6), TO_TIMESTAMP_LTZ(-1, 9), TO_TIMEST
 --- query top-N by a column
 SELECT c FROM (SELECT c, n, ROW_NUMBER() OVER (PARTITION BY c ORDER BY n) AS rn FROM (SELECT c, COUNT(*) AS n FROM t GROUP BY c)) WHERE rn <= n;
 
---- error UNSUPPORTED
-takes rows that are only added
+--- changelog
++I,A
++I,B
 
 --- query a long value is cut where it is quoted
 SELECT CAST(REPEAT('x', 1000000) AS INT) FROM t;

@@ -310,12 +310,26 @@ FROM Readings;
 --- error UNSUPPORTED
 FOLLOWING
 
---- query a descending order is refused
+--- query a descending order, in which no row is late (not as Flink)
 SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts DESC)
 FROM Readings;
 
---- error UNSUPPORTED
-DESC
+--- changelog
++I,14,9
++I,15,13
++I,8,19
++I,9,26
++I,5,26
++I,12,34
++I,2,39
++I,4,39
++I,7,44
++I,1,45
++I,11,30
++I,6,50
++I,3,60
++I,10,100
++I,13,1
 
 --- query two different windows (not as Flink)
 SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts), SUM(v) OVER (ORDER BY ts)

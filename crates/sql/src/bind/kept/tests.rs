@@ -114,6 +114,9 @@ fn keys_of_over_are_kept() {
         &["1:8 OVER keeps the last 2 rows of each (k, v)"],
     );
     check(&over("PARTITION BY k ORDER BY ts"), &["1:8 OVER keeps one set of results of each (k)"]);
+    let sorted = "1:8 OVER in an order other than that of ascending time keeps all rows";
+    check(&over("ORDER BY v"), &[sorted]);
+    check(&over("PARTITION BY k ORDER BY ts DESC"), &[&format!("{sorted} of each (k)")]);
 }
 
 /// Two readers of one view give one warning, and warnings come in the order of the text.

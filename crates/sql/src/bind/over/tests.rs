@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono_tz::Tz;
 use thalweg_model::VirtualClock;
+use thalweg_sql_exec::plan::sorted_over::{RowFrame, SortedCall, SortedFunction};
 use thalweg_sql_exec::plan::{Node, Plan};
 use thalweg_sql_functions::expression::Named;
 use thalweg_sql_functions::functions::Context;
@@ -76,6 +77,33 @@ pub(in crate::bind) fn shown(plan: &Plan) -> String {
                 .collect();
             let time = time.map_or("arrival".to_owned(), |time| name(input, &time));
             format!("over [{}] {time} {frame:?} {} {ttl_ms:?}", names(input, keys), calls.join("; "))
+        }
+        Node::SortedOver { input, keys, order, calls, is_final, ttl_ms } => {
+            let calls: Vec<String> = calls
+                .iter()
+                .map(|call| {
+                    let frame = match &call.function {
+                        SortedFunction::Aggregate { frame, .. } if *frame == RowFrame::DEFAULT => {
+                            String::new()
+                        }
+                        SortedFunction::Aggregate { frame: RowFrame { is_rows, from, to }, .. } => {
+                            format!(" {} {from:?}..{to:?}", if *is_rows { "rows" } else { "range" })
+                        }
+                        SortedFunction::Offset { rows, .. } => format!(" {rows:+}"),
+                        _ => String::new(),
+                    };
+                    let SortedCall { function, result, .. } = call;
+                    format!("{}({}){frame}: {result}", function.name(), names(input, &function.arguments()))
+                })
+                .collect();
+            let order: Vec<String> = order
+                .iter()
+                .map(|key| {
+                    format!("{}{}", name(input, &key.place), if key.is_descending { " desc" } else { "" })
+                })
+                .collect();
+            let end = if *is_final { "at end" } else { "live" };
+            format!("{end} [{}] {} {} {ttl_ms:?}", names(input, keys), order.join(", "), calls.join("; "))
         }
         Node::Group { input, keys, calls, is_retracting, ttl_ms } => {
             let calls: Vec<String> = calls
@@ -201,22 +229,50 @@ fn several_windows_are_computed_one_after_the_other() {
     );
 }
 
+/// A window in an order other than that of ascending time keeps its rows, and its results change.
+#[test]
+fn other_orders_are_live() {
+    check_calls("SUM(v) OVER (ORDER BY ts DESC)", "live [] ts desc SUM(v): INT None");
+    check_calls("SUM(v) OVER (PARTITION BY k ORDER BY id)", "live [k] id SUM(v): INT None");
+    check_calls("SUM(v) OVER (PARTITION BY k)", "live [k]  SUM(v): INT None");
+    check_calls(
+        "SUM(v) OVER (ORDER BY ts, id ROWS UNBOUNDED PRECEDING), LAG(v, 2) OVER (ORDER BY ts, id)",
+        "live [] ts, id SUM(v) rows First..Current: INT; LAG(v) -2: INT None",
+    );
+    check_calls("ROW_NUMBER() OVER (ORDER BY v)", "live [] v ROW_NUMBER(): BIGINT None");
+    check(
+        "SELECT id FROM (SELECT *, RANK() OVER (PARTITION BY k ORDER BY v) AS rk FROM T) WHERE rk <= 3",
+        "where row_number <= 3 < live [k] v RANK(): BIGINT None < T",
+    );
+    check(
+        "SELECT id FROM (SELECT *, RANK() OVER (PARTITION BY k ORDER BY ts) AS rk FROM T) WHERE rk <= 3",
+        "where row_number <= 3 < over [k] ts Range(None) RANK(ts): BIGINT None < T",
+    );
+    check(
+        "SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS rn FROM T) WHERE rn <= p AND rn < 9",
+        "where row_number <= p < rank [k] v 1..8 false < T",
+    );
+}
+
 #[test]
 fn what_streams_do_not_have_is_refused() {
     let refused = |calls: &str, expected: &str| check(&format!("SELECT id, {calls} FROM T"), expected);
+    let wait = "let the query wait for the end of its input: read tables that end, and SET 'execution.runtime-mode' = 'batch'";
     refused(
-        "SUM(v) OVER (ORDER BY ts DESC)",
-        "UNSUPPORTED OVER goes by ascending time: ORDER BY .. DESC is not supported",
-    );
-    let time = "order by a column of event time, or of processing time";
-    refused("SUM(v) OVER (ORDER BY id)", &format!("UNSUPPORTED OVER goes by time, and id is none; {time}"));
-    refused(
-        "SUM(v) OVER (PARTITION BY k)",
-        &format!("UNSUPPORTED OVER without ORDER BY is not supported; {time}"),
+        "SUM(v) OVER (ORDER BY ts ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING)",
+        &format!(
+            "UNSUPPORTED SUM over a frame with FOLLOWING needs rows that have not come yet: it is not supported in streams; {wait}"
+        ),
     );
     refused(
-        "SUM(v) OVER (ORDER BY ts, id)",
-        &format!("UNSUPPORTED OVER with several columns in ORDER BY is not supported; {time}"),
+        "SUM(v) OVER (ORDER BY id ROWS 1 PRECEDING)",
+        &format!(
+            "UNSUPPORTED SUM over a bounded frame goes by ascending event time in streams, and takes rows that are only added; write UNBOUNDED PRECEDING, order by event time, or {wait}"
+        ),
+    );
+    refused(
+        "RANK() OVER (PARTITION BY k)",
+        "UNSUPPORTED RANK OVER without ORDER BY is not supported; say by which column rows are ranked",
     );
     refused(
         "SUM(v) FILTER (WHERE v > 0) OVER (ORDER BY ts)",
@@ -224,7 +280,9 @@ fn what_streams_do_not_have_is_refused() {
     );
     refused(
         "LEAD(v) OVER (ORDER BY ts)",
-        "UNSUPPORTED LEAD needs rows that have not come yet: it is not supported in streams",
+        &format!(
+            "UNSUPPORTED LEAD needs rows that have not come yet: it is not supported in streams; {wait}"
+        ),
     );
     refused(
         "APPROX_COUNT_DISTINCT(v) OVER (ORDER BY ts ROWS 1 PRECEDING)",
@@ -241,8 +299,7 @@ fn what_streams_do_not_have_is_refused() {
         &format!("TYPE_MISMATCH LAG: the value is INT, and the default STRING; {lag}"),
     );
     refused(
-        "ROW_NUMBER() OVER (ORDER BY v)",
-        "UNSUPPORTED ROW_NUMBER OVER counts all rows, in an order other than that of time, which is not supported; order by event \
-         time, or say how many are wanted: WHERE row_number <= 10",
+        "SUM(v) OVER (ORDER BY v, arrived)",
+        "UNSUPPORTED OVER in the order of arrival goes by processing time alone, ascending, and a frame ends at CURRENT ROW; order by columns of the rows",
     );
 }
