@@ -270,3 +270,12 @@ SELECT id, v FROM orders LIMIT 2;
 --- changelog
 +I,1,11
 +I,4,40
+
+--- query an interval join over changes is one without a bound in time (not as Flink)
+SELECT o.id, c.u FROM orders AS o JOIN clicks AS c
+ON o.ts BETWEEN c.ts - INTERVAL '1' SECOND AND c.ts + INTERVAL '1' SECOND;
+
+--- changelog
++I,1,x
++I,4,y
++I,6,x
