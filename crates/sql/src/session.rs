@@ -28,9 +28,11 @@ use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumn};
 
-use crate::bind::{Answers, Binder, Views, kept_for_ever, result_place};
+use crate::bind::portable::OnlyHere;
+use crate::bind::{Answers, Binder, Notes, Views, kept_for_ever, result_place};
 use crate::catalog::{CATALOG, Catalog, Entry, View};
 use crate::text::hints::with_options;
+use crate::text::portable::only_here;
 use crate::text::script::{self, Insert, Placed, Statement};
 
 mod create;
@@ -62,6 +64,7 @@ pub struct Session {
     overrides: BTreeMap<String, String>,
     clock: Arc<dyn Clock>,
     views: Views,
+    notes: Notes,
 }
 
 /// Action that a statement of SQL asks for: to run a job, to explain its plan, or to show a text.
@@ -178,6 +181,7 @@ impl Session {
             overrides: BTreeMap::new(),
             clock,
             views: Views::default(),
+            notes: Notes::default(),
         }
     }
 
@@ -199,6 +203,12 @@ impl Session {
     /// Returns the tables and views that the session has declared so far.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// Returns notes on a text that the session has read without errors: what Flink refuses of it, though it runs here, in
+    /// the order of the text.
+    pub fn notes(&self, text: &str) -> Vec<SqlError> {
+        self.notes.all(only_here(text))
     }
 
     /// Returns the context of SQL functions: the session's time zone and clock.
@@ -260,6 +270,9 @@ impl Session {
                 self.views.forget();
                 check_key(&key).map_err(|error| error.at(key_place))?;
                 set_if_known(&mut self.settings, &key, &value).map_err(|error| error.at(value_place))?;
+                if key == "execution.runtime-mode" && self.known_settings()?.mode == RuntimeMode::Automatic {
+                    self.notes.add(OnlyHere::AutomaticMode, Some(value_place));
+                }
                 Ok(None)
             }
             Statement::Reset { key: Some(key) } => {
@@ -347,7 +360,14 @@ impl Session {
         // State of a job in batch mode ends with the job.
         let ttl = state_ttl.filter(|_| mode != RuntimeMode::Batch);
         let state_ttl_ms = ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
-        Ok(Binder { catalog: &self.catalog, context, state_ttl_ms, answers, views: &self.views })
+        Ok(Binder {
+            catalog: &self.catalog,
+            context,
+            state_ttl_ms,
+            answers,
+            views: &self.views,
+            notes: &self.notes,
+        })
     }
 
     /// Returns the form in which an INSERT or a query gives its answer.

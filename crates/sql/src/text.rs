@@ -12,6 +12,7 @@ pub mod interval;
 mod json;
 pub mod like;
 mod literals;
+pub mod portable;
 pub mod reserved;
 pub mod script;
 pub mod show;

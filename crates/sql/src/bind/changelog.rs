@@ -140,8 +140,9 @@ fn finished(plan: Plan, inputs: &[Changes], settling: Settling) -> Result<Plan> 
         Node::Over { input, keys, time, frame, calls, .. } => {
             Node::Over { input, keys, time, frame, calls, ttl_ms: ttl }
         }
-        Node::Group { input, keys, calls, .. } => {
-            Node::Group { input, keys, calls, is_retracting, ttl_ms: ttl }
+        // A hint may have given the aggregate another time to live.
+        Node::Group { input, keys, calls, ttl_ms, .. } => {
+            Node::Group { input, keys, calls, is_retracting, ttl_ms: ttl_ms.filter(|ttl| *ttl > 0) }
         }
         Node::Final { input, order, skip, fetch, .. } => {
             Node::Final { input, order, skip, fetch, is_retracting }

@@ -63,7 +63,7 @@ impl Planner<'_> {
 
     /// Plans a join; `above` are the conditions of WHERE on its rows.
     fn closed_join(&self, join: OpenJoin, above: Vec<Condition>) -> Result<Plan> {
-        let OpenJoin { kind, left, right, on, membership, as_of, columns: _ } = join;
+        let OpenJoin { kind, left, right, on, membership, as_of, ttl_ms, columns: _ } = join;
         let width = left.columns().len();
         // Lists of conditions by the place where they are applied: on the left input, on the right input, in the
         // join, and after the join.
@@ -115,7 +115,7 @@ impl Planner<'_> {
         let (method, keys, condition) = match versions {
             Some(versions) => versions.join(kind, terms)?,
             None => {
-                let method = self.method(&mut terms, [&left_plan, &right_plan]);
+                let method = self.method(&mut terms, [&left_plan, &right_plan], ttl_ms);
                 let (keys, condition) = terms.finish();
                 (method, keys, condition)
             }
@@ -127,8 +127,13 @@ impl Planner<'_> {
     }
 
     /// Returns the method of a join, which bounds how long rows wait for a match, and removes from `terms` the
-    /// conditions that state the bound.
-    fn method(&self, terms: &mut Terms<'_>, inputs: [&Plan; 2]) -> JoinMethod {
+    /// conditions that state the bound. `ttl_ms` is the time to live that a hint gives for each input.
+    fn method(
+        &self,
+        terms: &mut Terms<'_>,
+        inputs: [&Plan; 2],
+        ttl_ms: [Option<Option<i64>>; 2],
+    ) -> JoinMethod {
         if let Some(([left, right], is_local)) = terms.take_windows() {
             return JoinMethod::Window { left, right, is_local };
         }
@@ -139,7 +144,7 @@ impl Planner<'_> {
             return JoinMethod::Interval { left_time, right_time, lower_ms, upper_ms };
         }
         // Whether its state has a bound is checked when the whole query is known.
-        JoinMethod::Regular { ttl_ms: self.binder.state_ttl_ms }
+        JoinMethod::Regular { ttl_ms: ttl_ms.map(|hinted| hinted.unwrap_or(self.binder.state_ttl_ms)) }
     }
 }
 

@@ -31,6 +31,7 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 use super::Planner;
 use super::aggregate::{Below, is_distinct};
 use super::expression::unknown_function;
+use super::portable::OnlyHere;
 use super::scope::{Base, Scope};
 use super::syntax::{is_proctime, not_supported, place_of_expression, said};
 
@@ -306,6 +307,9 @@ impl Planner<'_> {
                 if is_alike {
                     alike.push(*other);
                 }
+            }
+            if done > 0 {
+                self.binder.notes.add(OnlyHere::SeveralOvers, calls[first].at);
             }
             open.retain(|call| !alike.contains(call));
             let group: Vec<&OverCall> = alike.iter().map(|call| &calls[*call]).collect();
