@@ -26,6 +26,8 @@ pub enum Code {
     Unsupported,
     /// The state of an operator grows for as long as rows come. This is the code of a warning: such a query runs.
     UnboundedState,
+    /// Flink refuses this SQL, and Thalweg runs it. This is the code of a note, not of an error.
+    NotPortable,
     /// The text is parsed but has no meaning, for example because several tables have a column of the same
     /// name.
     Invalid,
@@ -43,6 +45,7 @@ impl Code {
             Code::TypeMismatch => "TYPE_MISMATCH",
             Code::Unsupported => "UNSUPPORTED",
             Code::UnboundedState => "UNBOUNDED_STATE",
+            Code::NotPortable => "NOT_PORTABLE",
             Code::Invalid => "INVALID",
         }
     }

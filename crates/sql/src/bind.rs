@@ -12,16 +12,22 @@
 mod aggregate;
 mod attached;
 pub mod changelog;
+mod domain;
 mod expression;
 mod final_rows;
 mod from;
 mod group;
 mod group_windows;
+mod hints;
 mod join;
 mod kept;
+mod lateral;
 mod names;
+mod on;
 mod order;
 mod over;
+pub(crate) mod portable;
+mod quantified;
 mod ranks;
 mod relation;
 mod scope;
@@ -49,17 +55,19 @@ use thalweg_sql_tables::error::{Code, SqlError};
 
 use crate::catalog::{Catalog, Entry};
 
-use final_rows::limited;
+use final_rows::{limited, limited_by};
 use names::Names;
 use order::{Order, limit_of};
 use relation::Queried;
-use select::{Around, Selected};
+use select::{Around, Demands, Selected};
+use subquery::keys_of;
 use syntax::{check_name, not_supported, place, place_of_name, refuse_any};
 use typing::Typing;
 
 pub use expression::{cast_for_insert, function_names};
 pub use kept::kept_for_ever;
 pub use names::NamesOnce;
+pub use portable::{NOTES_MAX, Notes};
 pub use select::RESULTS_MAX;
 pub use set::result_place;
 pub use tables::declare;
@@ -93,6 +101,8 @@ pub struct Binder<'a> {
     pub are_changes_doubled: bool,
     /// Views that were planned already.
     pub views: &'a Views,
+    /// Notes on what Flink refuses, to which this query adds its own.
+    pub notes: &'a Notes,
 }
 
 /// Plans of views before they are completed, by the names of the views. They are valid as long as nothing is dropped from
@@ -164,6 +174,8 @@ struct Planner<'a> {
     copied: Cell<usize>,
     /// Queries of the WITH clauses that are known here, those of the innermost clause last.
     with: RefCell<Vec<HashMap<String, Arc<Queried>>>>,
+    /// Hints of the SELECTs around what is being planned, those of the innermost one last.
+    hints: RefCell<Vec<hints::Hints>>,
     /// Names of the views that are being planned, to find a view that refers to itself.
     open: RefCell<Vec<String>>,
     /// Database of the view that is being planned, in which it finds tables that it names without one.
@@ -179,6 +191,7 @@ impl<'a> Planner<'a> {
             queries: Cell::default(),
             copied: Cell::default(),
             with: RefCell::default(),
+            hints: RefCell::default(),
             open: RefCell::default(),
             database: RefCell::default(),
         }
@@ -224,6 +237,14 @@ impl<'a> Planner<'a> {
             !pipe_operators.is_empty() => "|>",
         );
         let limit = limit_of(query).map_err(|error| error.at(at))?;
+        // In a sub-query that reads the query around, a LIMIT counts for each row of that query.
+        let limit = limit.filter(|limit| {
+            around.is_none_or(|around| !around.is_readable || around.asked.needs_limit(*limit))
+        });
+        let around = around.map(|around| match limit {
+            Some(_) => Around { demands: Demands::PlainKeys, ..around },
+            None => around,
+        });
         self.with.borrow_mut().push(HashMap::new());
         let selected = self.with_queries(with.as_ref()).and_then(|()| match (&**body, order_by) {
             (SetExpr::Select(select), order_by) => self.select(select, order_by.as_ref(), around),
@@ -239,20 +260,17 @@ impl<'a> Planner<'a> {
             }
         });
         self.with.borrow_mut().pop();
-        let Selected { queried: Queried { plan, names }, pulled, is_one_row, if_none } = selected?;
-        let limit = match (limit, around) {
-            (Some(limit), Some(around))
-                if around.is_readable && !around.asked.needs_limit(limit, !pulled.is_empty())? =>
-            {
-                None
-            }
-            (limit, _) => limit,
-        };
-        let plan = match limit {
-            None => plan,
-            Some((skip, fetch)) => limited(plan, skip, fetch),
-        };
-        Ok(Selected { queried: Queried { plan, names }, pulled, is_one_row, if_none })
+        let mut selected = selected?;
+        if let Some((skip, fetch)) = limit {
+            let plan = selected.queried.plan;
+            selected.queried.plan = match keys_of(&selected.pulled) {
+                Some(keys) if !keys.is_empty() && fetch > 0 => limited_by(plan, &keys, skip, fetch),
+                _ => limited(plan, skip, fetch),
+            };
+            selected.has_row &= skip == 0 && fetch > 0;
+            selected.is_one_row &= skip == 0 && fetch > 0;
+        }
+        Ok(selected)
     }
 
     /// Plans the body of a query: a SELECT, a query in brackets, a set operation, or VALUES.

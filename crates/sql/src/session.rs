@@ -28,9 +28,11 @@ use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumn};
 
-use crate::bind::{Answers, Binder, Views, kept_for_ever, result_place};
+use crate::bind::portable::OnlyHere;
+use crate::bind::{Answers, Binder, Notes, Views, kept_for_ever, result_place};
 use crate::catalog::{CATALOG, Catalog, Entry, View};
 use crate::text::hints::with_options;
+use crate::text::portable::only_here;
 use crate::text::script::{self, Insert, Placed, Statement};
 
 use overwrite::partition_of;
@@ -66,6 +68,7 @@ pub struct Session {
     overrides: BTreeMap<String, String>,
     clock: Arc<dyn Clock>,
     views: Views,
+    notes: Notes,
 }
 
 /// Action that a statement of SQL asks for: to run a job, to explain its plan, or to show a text.
@@ -186,6 +189,7 @@ impl Session {
             overrides: BTreeMap::new(),
             clock,
             views: Views::default(),
+            notes: Notes::default(),
         }
     }
 
@@ -207,6 +211,12 @@ impl Session {
     /// Returns the tables and views that the session has declared so far.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// Returns notes on a text that the session has read without errors: what Flink refuses of it, though it runs here, in
+    /// the order of the text.
+    pub fn notes(&self, text: &str) -> Vec<SqlError> {
+        self.notes.all(only_here(text))
     }
 
     /// Returns the context of SQL functions: the session's time zone and clock.
@@ -268,6 +278,9 @@ impl Session {
                 self.views.forget();
                 check_key(&key).map_err(|error| error.at(key_place))?;
                 set_if_known(&mut self.settings, &key, &value).map_err(|error| error.at(value_place))?;
+                if key == "execution.runtime-mode" && self.known_settings()?.mode == RuntimeMode::Automatic {
+                    self.notes.add(OnlyHere::AutomaticMode, Some(value_place));
+                }
                 Ok(None)
             }
             Statement::Reset { key: Some(key) } => {
@@ -366,6 +379,7 @@ impl Session {
             answers,
             are_changes_doubled,
             views: &self.views,
+            notes: &self.notes,
         })
     }
 

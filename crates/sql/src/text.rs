@@ -15,6 +15,7 @@ pub mod interval;
 mod json;
 pub mod like;
 mod literals;
+pub mod portable;
 mod refused;
 pub mod reserved;
 mod rewrite;

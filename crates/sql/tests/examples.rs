@@ -42,6 +42,9 @@ fn read(path: &Path) -> Result<(Session, Vec<Action>), String> {
     let text = fs::read_to_string(path).expect("a file of SQL");
     let mut session = Session::new(Arc::new(SystemClock::default()));
     let actions = session.read(&text).map_err(|error| error.show(&path.display().to_string(), &text))?;
+    if let Some(note) = session.notes(&text).first() {
+        return Err(note.show(&path.display().to_string(), &text));
+    }
     for (_, entry) in session.catalog().entries() {
         if let Entry::Table(table) = entry {
             connect::check(table).map_err(|error| error.show(&path.display().to_string(), &text))?;

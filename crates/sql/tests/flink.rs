@@ -167,3 +167,28 @@ fn other_answers_are_told() {
     assert!(differs("q", Err(("INVALID".to_owned(), String::new()))));
     assert!(!differs("q", Err(("UNSUPPORTED".to_owned(), String::new()))));
 }
+
+/// A note says that Flink refuses a form, so no query that Flink answered has one.
+#[test]
+fn answered_queries_have_no_notes() {
+    let folder = Path::new("tests/flink");
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(folder).expect("the folder of answers") {
+        let path = entry.expect("an entry of the folder").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(file) = name.strip_suffix(".answers") else { continue };
+        let answers = recorded(&fs::read_to_string(&path).expect("a file of answers"));
+        let cases = fs::read_to_string(format!("tests/queries/{file}.test.sql")).unwrap_or_default();
+        let cases = Cases::parse(&cases).expect("its form");
+        for case in &cases.cases {
+            let is_answered =
+                |answer: &Recorded| answer.rows.is_some() && answer.digest == digest(&cases.question(case));
+            if answers.get(&case.name).is_some_and(is_answered)
+                && let Ok(notes) = cases.notes(case)
+            {
+                wrong.extend(notes.iter().map(|note| format!("{file}: {}: {note}", case.name)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "flink answered these\n{}", wrong.join("\n"));
+}

@@ -5,9 +5,13 @@ use clap::Args;
 use thalweg_cli::console;
 use thalweg_sql::catalog::Entry;
 use thalweg_sql::connect;
+use thalweg_sql::error::Place;
 use thalweg_sql::session::Action;
 
 use super::script::ScriptArgs;
+
+/// Place of a note whose place is not known.
+const START_OF_TEXT: Place = Place { line: 1, column: 1, width: 1 };
 
 /// Options of `thalweg check`: the SQL to check.
 #[derive(Args)]
@@ -42,13 +46,22 @@ pub fn run(args: &CheckArgs) -> Result<bool> {
             place.line, place.column
         ))?;
     }
+    let notes = session.notes(script.text());
+    for note in &notes {
+        let help = note.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+        let (name, place) = script.located(note.place.unwrap_or(START_OF_TEXT));
+        console::out(&format!(
+            "{name}:{}:{}: not portable: {}{help}\n",
+            place.line, place.column, note.message
+        ))?;
+    }
     for action in &actions {
         if let Action::Run(job) | Action::Explain(job) = action {
             job.warnings.iter().for_each(|warning| console::warning(&script.shown(warning).to_string()));
         }
     }
-    if own.is_empty() {
-        console::out("portable: no connector, format or option in it is ours alone\n")?;
+    if own.is_empty() && notes.is_empty() {
+        console::out("portable: no connector, format, option or form in it is ours alone\n")?;
     }
     Ok(true)
 }

@@ -244,6 +244,11 @@ impl Script {
         (piece, place)
     }
 
+    /// Returns the whole text, in which the pieces follow each other.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Converts an error in the SQL to one that shows the file, or the text of `-e`, with its line.
     pub fn wrong(&self, error: &SqlError) -> anyhow::Error {
         self.shown(error).into()

@@ -178,7 +178,7 @@ pub fn operator(
         JoinMethod::Lookup => Box::new(lookup::LookupJoin::new(shape, right_sources)),
         JoinMethod::Regular { ttl_ms } => Box::new(regular::RegularJoin::new(
             shape,
-            ttl_ms.unwrap_or(i64::MAX),
+            ttl_ms.map(|ttl_ms| ttl_ms.unwrap_or(i64::MAX)),
             Arc::clone(&context.clock),
         )?),
     })

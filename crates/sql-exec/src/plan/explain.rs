@@ -272,9 +272,13 @@ pub fn shown(plan: &Plan) -> Shown {
                     ("TemporalJoin", remembers)
                 }
                 JoinMethod::Lookup => ("LookupJoin", "the table on the right"),
-                JoinMethod::Regular { ttl_ms: None } => ("Join", "rows of both sides"),
-                JoinMethod::Regular { ttl_ms: Some(ttl_ms) } => {
-                    details.push(("ttl", span(*ttl_ms)));
+                JoinMethod::Regular { ttl_ms: [None, None] } => ("Join", "rows of both sides"),
+                JoinMethod::Regular { ttl_ms: [left, right] } => {
+                    let of = |ttl_ms: &Option<i64>| ttl_ms.map_or("none".to_owned(), span);
+                    details.push(match left == right {
+                        true => ("ttl", of(left)),
+                        false => ("ttl", format!("{} left, {} right", of(left), of(right))),
+                    });
                     ("Join", "rows of both sides, for the time to live")
                 }
             };

@@ -112,9 +112,9 @@ pub enum JoinMethod {
     /// Regular join without a bound in time: rows are kept for a time to live after they were added or their
     /// number of matches last changed, and results that a later row proves wrong are retracted.
     Regular {
-        /// Time to live of rows after their last change, in milliseconds of processing time. `None`, which a plan
-        /// may have whose inputs end, keeps them until then.
-        ttl_ms: Option<i64>,
+        /// Time to live of the rows of each input after their last change, in milliseconds of processing time. `None`
+        /// keeps them until the inputs end.
+        ttl_ms: [Option<i64>; 2],
     },
 }
 

@@ -25,11 +25,12 @@ use super::Planner;
 use super::expression::unknown_function;
 use super::group::{SET_BITS, expand, group, window_aggregate};
 use super::group_windows::{GroupWindow, is_window};
+use super::portable::OnlyHere;
 use super::scope::{Base, Meaning, Scope};
 use super::sets;
 use super::syntax::{
-    check_name, has_aggregate, not_supported, place_of_expression, refuse_any, said, size, without_brackets,
-    without_signs,
+    check_name, has_aggregate, has_query, not_supported, place_of_expression, place_of_name, refuse_any,
+    said, size, without_brackets, without_signs,
 };
 use super::typing::argument;
 
@@ -103,6 +104,12 @@ impl Groups<'_> {
         self.keys.iter().position(|key| key.has_form_of(value))
     }
 
+    /// Returns whether the groups are per window: the start and the end of one are keys.
+    fn is_per_window(&self) -> bool {
+        let has = |wanted: &dyn Fn(&Role) -> bool| self.columns.iter().any(|column| wanted(&column.role));
+        has(&|role| matches!(role, Role::WindowStart(_))) && has(&|role| matches!(role, Role::WindowEnd(_)))
+    }
+
     /// Returns the index of a key, which is added if it is none yet.
     fn add_column(&mut self, value: &Typed) -> usize {
         if let Some(key) = self.key_of(value) {
@@ -112,6 +119,29 @@ impl Groups<'_> {
         self.columns.push(key_column(name.to_owned(), value, self.input));
         self.keys.push(value.clone());
         self.keys.len() - 1
+    }
+
+    /// Returns a value behind the groups over the columns below them; `None` if grouping sets leave keys out, and for values
+    /// that read results of aggregates.
+    pub(super) fn below(&self, value: &Typed) -> Option<Typed> {
+        let mut is_of_keys = self.sets.is_none();
+        value.columns(&mut |place| is_of_keys &= place < self.keys.len());
+        is_of_keys.then(|| value.replaced(&|place| self.keys[place].clone()))
+    }
+
+    /// Returns the groups with other indexes of the columns that their keys and calls read.
+    pub(super) fn with_columns(mut self, real: &impl Fn(usize) -> usize) -> Self {
+        self.keys.iter_mut().for_each(|key| *key = key.with_columns(real));
+        let below = &mut self.calls.get_mut().below;
+        below.outputs.iter_mut().for_each(|output| *output = output.with_columns(real));
+        self
+    }
+
+    /// Returns the numbers of the calls of COUNT, which are 0 for a group without rows.
+    pub(super) fn counts(&self) -> Vec<usize> {
+        let calls = self.calls.borrow();
+        let is_count = |number: &usize| calls.made[*number].call.aggregate.name() == "COUNT";
+        (0..calls.made.len()).filter(is_count).collect()
     }
 
     /// Returns a value of the SELECT for a group without rows: COUNT is 0 there, and all else NULL.
@@ -183,6 +213,14 @@ impl Planner<'_> {
                 .map(|set| set.into_iter().flat_map(|key| places[key].clone()).collect())
                 .collect()
         });
+        if let Some(sets) = &groups.sets {
+            if groups.window.is_some() {
+                self.note(OnlyHere::SetsBesideWindow, groups.at);
+            }
+            if groups.is_per_window() && sets::is_one_twice(sets) {
+                self.note(OnlyHere::SetTwice, groups.at);
+            }
+        }
         if groups.sets.is_some() && !fixed.is_empty() {
             let what = "a grouping set in a sub-query that reads columns of the query around it";
             return Err(not_supported(what).at(groups.at));
@@ -193,9 +231,7 @@ impl Planner<'_> {
         let outputs = groups.keys.clone();
         groups.calls = RefCell::new(Calls::over(outputs, groups.columns.clone()));
         // An aggregate per window keeps the roles of window columns, and any other drops all roles.
-        let has = |wanted: &dyn Fn(&Role) -> bool| groups.columns.iter().any(|column| wanted(&column.role));
-        let is_of_windows = has(&|role| matches!(role, Role::WindowStart(_)))
-            && has(&|role| matches!(role, Role::WindowEnd(_)));
+        let is_of_windows = groups.is_per_window();
         for column in &mut groups.columns {
             if !is_of_windows || !is_of_window(&column.role) {
                 column.role = Role::Plain;
@@ -215,6 +251,7 @@ impl Planner<'_> {
                 check_name(name)?;
                 let value = match groups.input.meaning(std::slice::from_ref(name)) {
                     Ok(Meaning::Alias(expression)) => {
+                        self.note(OnlyHere::ResultName, place_of_name(name));
                         self.bind(expression, &Scope { aliases: &[], ..*groups.input })
                     }
                     _ => self.bind(expression, groups.input),
@@ -254,6 +291,14 @@ impl Planner<'_> {
         if matches!(expression, Expr::Nested(_)) || !groups.sizes.contains(&size(expression, most)) {
             return None;
         }
+        let reads_query = |key: &Typed| {
+            let mut reads = false;
+            key.columns(&mut |place| reads |= Base::Attached.of(place).is_some());
+            reads
+        };
+        if has_query(expression) && !groups.keys.iter().any(reads_query) {
+            return None;
+        }
         let value = self.bind(expression, &Scope { aliases: &[], ..*groups.input }).ok()?;
         groups.key_of(&value).filter(|_| value.as_column().is_none())
     }
@@ -275,6 +320,9 @@ impl Planner<'_> {
             let message = format!("{} takes no aggregate, and {} has one", function.name, said(inner));
             let error = SqlError::new(Code::Invalid, message).at(place_of_expression(inner));
             return Err(error.help("aggregate twice: in a sub-query first"));
+        }
+        if function.name == "COUNT" && arguments.len() > 1 {
+            self.note(OnlyHere::CountOfSeveral, place_of_expression(whole));
         }
         let input = &Scope { aliases: &[], ..*groups.input };
         let given = arguments.iter().map(|argument| self.bind(argument, input)).collect::<Result<_>>()?;

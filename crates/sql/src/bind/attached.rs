@@ -14,6 +14,7 @@
 //! Optimization of Subqueries and Aggregation", SIGMOD 2001, for aggregates of no rows.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 use sqlparser::ast::{Expr, Query};
 use thalweg_sql_exec::plan::{AggregateCall, Column, JoinKind, Plan};
@@ -28,11 +29,12 @@ use super::Planner;
 use super::aggregate::Below;
 use super::expression::Test;
 use super::group::group;
+use super::quantified::Quantified;
 use super::relation::{Condition, OpenJoin, Source};
 use super::scope::{Base, Scope, reads_outer};
-use super::select::{Around, Selected};
-use super::subquery::{Asked, inner_side, with_inner_side};
-use super::syntax::not_supported;
+use super::select::{Around, Demands, Selected};
+use super::subquery::{Asked, inner_side, said_outer_left, with_inner_side};
+use super::syntax::{is_query, not_supported, place_of_expression};
 use super::typing::{is, not};
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -46,6 +48,8 @@ struct Joins {
     joins: Vec<AttachedJoin>,
     /// Number of columns of all joins.
     width: usize,
+    /// Values by the text of their expressions. An expression that stands twice has one value.
+    known: HashMap<String, Typed>,
 }
 
 /// A LEFT JOIN with the rows of a sub-query.
@@ -57,12 +61,28 @@ struct AttachedJoin {
 
 impl Attached {
     /// Adds a join, and returns the index of its first column.
-    fn add(&self, plan: Plan, on: impl FnOnce(usize) -> Vec<Condition>) -> usize {
+    pub(super) fn add(&self, plan: Plan, on: impl FnOnce(usize) -> Vec<Condition>) -> usize {
         let mut joins = self.0.borrow_mut();
         let first = Base::Attached as usize + joins.width;
         joins.width += plan.columns.len();
         joins.joins.push(AttachedJoin { plan, on: on(first) });
         first
+    }
+
+    /// Returns whether a condition of a join reads a column of the SELECT for which `is_meant` is true.
+    pub(super) fn reads(&self, is_meant: impl Fn(usize) -> bool) -> bool {
+        let mut reads = false;
+        for condition in self.0.borrow().joins.iter().flat_map(|join| &join.on) {
+            condition.value.columns(&mut |place| {
+                reads |= Base::Attached.of(place).is_none() && is_meant(place);
+            });
+        }
+        reads
+    }
+
+    /// Takes out the joins that were collected so far.
+    pub(super) fn take(&self) -> Self {
+        Attached(RefCell::new(self.0.take()))
     }
 
     /// Joins a source with the sub-queries, in the order in which they were added. `real` gives the index in the source of
@@ -91,26 +111,56 @@ impl Attached {
 }
 
 /// Rows of a sub-query with the keys by which they belong to rows of the query around.
-struct Keyed {
+pub(super) struct Keyed {
     /// Columns: the results, then the keys.
-    plan: Plan,
+    pub(super) plan: Plan,
     /// Conditions `key = outer`, with the inner side replaced by the number of its key.
-    conditions: Vec<Condition>,
+    pub(super) conditions: Vec<Condition>,
 }
 
 impl Planner<'_> {
+    /// Returns the value of an expression that is a sub-query or a test of one; `None` for other expressions.
+    ///
+    /// # Errors
+    /// [`SqlError`] for the first fault, and if no sub-query may stand here.
+    pub(super) fn query_value(&self, expression: &Expr, scope: &Scope<'_>) -> Result<Option<Typed>> {
+        if !is_query(expression) {
+            return Ok(None);
+        }
+        let attached = scope.attached.ok_or_else(misplaced)?;
+        let text = expression.to_string();
+        if let Some(known) = attached.0.borrow().known.get(&text) {
+            return Ok(Some(known.clone()));
+        }
+        let at = place_of_expression(expression);
+        let value = match expression {
+            Expr::Exists { subquery, negated } => {
+                self.test_as_value(&Test { value: None, query: subquery, is_negated: *negated }, scope, at)?
+            }
+            Expr::InSubquery { expr, subquery, negated } => {
+                let test = Test { value: Some(expr), query: subquery, is_negated: *negated };
+                self.test_as_value(&test, scope, at)?
+            }
+            Expr::Subquery(query) => self.scalar(query, scope, at)?,
+            other => match Quantified::of(other) {
+                Some(quantified) => self.quantified(&quantified, scope, at)?,
+                None => return Err(not_supported("ANY or ALL of anything but a query")),
+            },
+        };
+        attached.0.borrow_mut().known.insert(text, value.clone());
+        Ok(Some(value))
+    }
+
     /// Returns the value of a scalar sub-query.
     ///
     /// # Errors
     /// [`SqlError`] for the first fault, and if no sub-query may stand here.
-    pub(super) fn scalar(&self, query: &Query, scope: &Scope<'_>, at: Option<Place>) -> Result<Typed> {
-        let Some(attached) = scope.attached else {
-            let message = "a sub-query stands where it is not supported";
-            return Err(SqlError::new(Code::Unsupported, message)
-                .help("write EXISTS or IN as a condition of WHERE, or a join"));
-        };
-        let selected =
-            self.rows_of(query, Some(Around { scope, asked: Asked::Scalar, is_readable: true }))?;
+    fn scalar(&self, query: &Query, scope: &Scope<'_>, at: Option<Place>) -> Result<Typed> {
+        let Some(attached) = scope.attached else { return Err(misplaced()) };
+        let selected = self.rows_of(
+            query,
+            Some(Around { scope, asked: Asked::Scalar, is_readable: true, demands: Demands::Keys }),
+        )?;
         let results = selected.queried.names.columns.len();
         if results != 1 {
             let message = "a sub-query of IN or beside an operator has one column: write a join, or EXISTS";
@@ -133,7 +183,7 @@ impl Planner<'_> {
                 columns.push(Column::plain("is_there", SqlType::Boolean, false));
                 plan.project(outputs, columns)
             }
-            false => self.grouped_by_keys(plan, &["SINGLE_VALUE"], &[0])?,
+            false => self.grouped_by_keys(plan, &[("SINGLE_VALUE", true)])?,
         };
         let first = attached.add(plan, |first| joined(conditions, first));
         let value = Typed::column(first + keys, of_value.clone(), true);
@@ -153,25 +203,21 @@ impl Planner<'_> {
         scope: &Scope<'_>,
         at: Option<Place>,
     ) -> Result<Typed> {
-        let Some(attached) = scope.attached else {
-            let message = "IN and EXISTS stand beside other conditions under OR, NOT or CASE";
-            return Err(SqlError::new(Code::Unsupported, message)
-                .help("write them as conditions of WHERE, joined by AND"));
-        };
+        let Some(attached) = scope.attached else { return Err(misplaced()) };
         let asked = if test.value.is_some() { Asked::In } else { Asked::Exists };
-        let selected = self.rows_of(test.query, Some(Around { scope, asked, is_readable: true }))?;
+        let selected = self
+            .rows_of(test.query, Some(Around { scope, asked, is_readable: true, demands: Demands::Keys }))?;
         let results = selected.queried.names.columns.len();
         let found = match test.value {
+            None if selected.has_row => literal(Some(true)),
             None => {
                 let Keyed { plan, conditions } = self.keyed(selected)?;
                 let keys = plan.columns.len() - results;
-                let counted = self.grouped_by_keys_behind(plan, results, &["COUNT"], &[])?;
+                let counted = self.grouped_by_keys_behind(plan, results, &[("COUNT", false)])?;
                 let first = attached.add(counted, |first| joined(conditions, first));
                 self.is_above_zero(Typed::column(first + keys, SqlType::BigInt, true))?
             }
-            Some(Expr::Tuple(_)) => {
-                return Err(not_supported("IN of several values that is no condition by itself").at(at));
-            }
+            Some(Expr::Tuple(values)) => self.list_among(values, selected, scope, at)?,
             Some(_) if results != 1 => {
                 let message =
                     "a sub-query of IN or beside an operator has one column: write a join, or EXISTS";
@@ -192,14 +238,13 @@ impl Planner<'_> {
     ) -> Result<Typed> {
         let value = self.bind(value, scope)?;
         if reads_outer(&value) {
-            let message = "a column of the query around stands on the left of IN, which is not supported";
-            return Err(SqlError::new(Code::Unsupported, message).at(at));
+            return Err(said_outer_left(at));
         }
         let Keyed { plan, conditions } = self.keyed(selected)?;
         let other = plan.columns[0].clone();
         let keys = plan.columns.len() - 1;
         self.check_copies(&plan)?;
-        let counted = self.grouped_by_keys(plan.clone(), &["COUNT", "COUNT"], &[0])?;
+        let counted = self.grouped_by_keys(plan.clone(), &[("COUNT", false), ("COUNT", true)])?;
         let again = conditions
             .iter()
             .map(|condition| Condition { value: condition.value.clone(), at: condition.at })
@@ -243,13 +288,13 @@ impl Planner<'_> {
     }
 
     /// Returns whether a count is above zero; a count that is NULL, because no row matches, is not.
-    fn is_above_zero(&self, count: Typed) -> Result<Typed> {
+    pub(super) fn is_above_zero(&self, count: Typed) -> Result<Typed> {
         let zero = Typed::literal(ScalarValue::Int64(Some(0)), SqlType::BigInt);
         Ok(is(self.typing.compare(ComparisonOp::Gt, count, zero)?, State::True))
     }
 
     /// Makes the inner sides of the conditions of a sub-query columns behind its results.
-    fn keyed(&self, selected: Selected) -> Result<Keyed> {
+    pub(super) fn keyed(&self, selected: Selected) -> Result<Keyed> {
         let results = selected.queried.names.columns.len();
         let plan = selected.queried.plan;
         let (mut outputs, mut columns) =
@@ -268,30 +313,22 @@ impl Planner<'_> {
         Ok(Keyed { plan: plan.project(outputs, columns), conditions })
     }
 
-    /// Plans aggregates by the keys of a sub-query with one result, which come first in the output. COUNT is of all rows
-    /// where `of` has no argument for it.
-    fn grouped_by_keys(&self, plan: Plan, calls: &[&str], of: &[usize]) -> Result<Plan> {
-        self.grouped_by_keys_behind(plan, 1, calls, of)
+    /// Plans aggregates by the keys of a sub-query with one result, which come first in the output. Each call has its name, and
+    /// whether it is of the result; COUNT may be of all rows.
+    pub(super) fn grouped_by_keys(&self, plan: Plan, calls: &[(&str, bool)]) -> Result<Plan> {
+        self.grouped_by_keys_behind(plan, 1, calls)
     }
 
-    fn grouped_by_keys_behind(
-        &self,
-        plan: Plan,
-        results: usize,
-        calls: &[&str],
-        of: &[usize],
-    ) -> Result<Plan> {
+    fn grouped_by_keys_behind(&self, plan: Plan, results: usize, calls: &[(&str, bool)]) -> Result<Plan> {
         let keys: Vec<usize> = (results..plan.columns.len()).collect();
         let identity = plan.identity();
         let mut below = Below { outputs: identity.clone(), columns: plan.columns.clone() };
         let mut made: Vec<(AggregateCall, String)> = Vec::new();
-        for (number, name) in calls.iter().enumerate() {
+        for (name, is_of_result) in calls {
             let Some(function) = aggregate(name) else {
                 return Err(SqlError::new(Code::UnknownFunction, format!("there is no aggregate {name}")));
             };
-            // The last call reads the argument; a COUNT before it counts all rows.
-            let is_last = number + 1 == calls.len();
-            let arguments = of.iter().filter(|_| is_last).map(|place| identity[*place].clone()).collect();
+            let arguments = identity.iter().take(usize::from(*is_of_result)).cloned().collect();
             let call = self.called(&mut below, function, arguments, false, None, 0)?;
             made.push((call, (*name).to_owned()));
         }
@@ -304,7 +341,7 @@ impl Planner<'_> {
 }
 
 /// Returns the conditions of a join whose columns begin at `first`; the inner side of each is the number of its key.
-fn joined(conditions: Vec<Condition>, first: usize) -> Vec<Condition> {
+pub(super) fn joined(conditions: Vec<Condition>, first: usize) -> Vec<Condition> {
     let moved = |Condition { value, at }: Condition| {
         let value = value.with_columns(&|place| match Base::Outer.of(place) {
             Some(outer) => outer,
@@ -315,6 +352,13 @@ fn joined(conditions: Vec<Condition>, first: usize) -> Vec<Condition> {
     conditions.into_iter().map(moved).collect()
 }
 
-fn literal(value: Option<bool>) -> Typed {
+/// Returns the error for a sub-query where none may stand.
+pub(super) fn misplaced() -> SqlError {
+    SqlError::new(Code::Unsupported, "a sub-query stands where it is not supported")
+        .help("write EXISTS or IN as a condition of WHERE, or a join")
+}
+
+/// Returns a literal BOOLEAN.
+pub(super) fn literal(value: Option<bool>) -> Typed {
     Typed::literal(ScalarValue::Boolean(value), SqlType::Boolean)
 }

@@ -135,8 +135,9 @@ fn finished(plan: Plan, inputs: &[Changes], settling: Settling) -> Result<Plan> 
             let ttl_ms = ttl.filter(|_| !is_final);
             Node::SortedOver { input, keys, order, calls, is_final, ttl_ms }
         }
-        Node::Group { input, keys, calls, .. } => {
-            Node::Group { input, keys, calls, is_retracting, ttl_ms: ttl }
+        // A hint may have given the aggregate another time to live.
+        Node::Group { input, keys, calls, ttl_ms, .. } => {
+            Node::Group { input, keys, calls, is_retracting, ttl_ms: ttl_ms.filter(|ttl| *ttl > 0) }
         }
         Node::Bag { input, kind, .. } => Node::Bag { input, kind, ttl_ms: ttl },
         Node::Final { input, order, skip, fetch, .. } => {

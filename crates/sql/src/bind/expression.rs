@@ -21,9 +21,12 @@ use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::Planner;
 use super::over::RANKS;
+use super::portable::OnlyHere;
+use super::quantified::Quantified;
 use super::scope::{Meaning, Scope};
 use super::syntax::{
-    check_name, is_plain_call, not_supported, place_of_expression, said, without_brackets, without_signs,
+    check_name, is_plain_call, not_supported, place_of_expression, place_of_name, said, without_brackets,
+    without_signs,
 };
 use super::types::type_of;
 use super::typing::{boolean, is, not, text};
@@ -86,12 +89,20 @@ impl Planner<'_> {
             let arguments = self.bind_all(arguments.iter().copied(), scope)?;
             self.typing.named_function(name, arguments)
         };
+        if let Some(value) = self.query_value(expression, scope)? {
+            return Ok(value);
+        }
+        self.note_null_parts(expression);
         let is_boolean = |inner: &Expr, state| Ok(is(self.bind_condition(inner, scope)?, state));
         match expression {
             Expr::Identifier(name) => self.value_of_name(std::slice::from_ref(name), scope),
             Expr::CompoundIdentifier(names) => self.value_of_name(names, scope),
             Expr::Nested(inner) => self.bind(inner, scope),
-            Expr::Value(value) => literal(&self.typing, value),
+            Expr::Value(value) => {
+                let value = literal(&self.typing, value)?;
+                self.note_long_number(&value, expression);
+                Ok(value)
+            }
             Expr::TypedString(typed) => typed_literal(&self.typing, typed),
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right, scope),
             Expr::UnaryOp { op, expr } => self.unary(*op, expr, scope),
@@ -143,7 +154,11 @@ impl Planner<'_> {
                 let to = type_of(data_type)?;
                 // The type `INT ARRAY` means the same as `ARRAY<INT>`.
                 let to = if *array { SqlType::Array(Box::new(to)) } else { to };
-                self.typing.cast_to(self.bind(expr, scope)?, &to, is_try)
+                let from = self.bind(expr, scope)?;
+                if matches!(from.of, SqlType::DayTime | SqlType::YearMonth) && to.is_numeric() {
+                    self.note(OnlyHere::IntervalAsNumber, place_of_expression(expression));
+                }
+                self.typing.cast_to(from, &to, is_try)
             }
             Expr::Extract { field, syntax: _, expr } => {
                 self.typing.named_function("EXTRACT", vec![text(unit_name(field)), self.bind(expr, scope)?])
@@ -185,15 +200,6 @@ impl Planner<'_> {
             Expr::Tuple(values) => self.typing.named_function("ROW", self.bind_all(values, scope)?),
             Expr::CompoundFieldAccess { root, access_chain } => self.accessed(root, access_chain, scope),
             Expr::Function(function) => self.function(expression, function, scope),
-            Expr::Exists { subquery, negated } => {
-                let test = Test { value: None, query: subquery, is_negated: *negated };
-                self.test_as_value(&test, scope, place_of_expression(expression))
-            }
-            Expr::InSubquery { expr, subquery, negated } => {
-                let test = Test { value: Some(expr), query: subquery, is_negated: *negated };
-                self.test_as_value(&test, scope, place_of_expression(expression))
-            }
-            Expr::Subquery(query) => self.scalar(query, scope, place_of_expression(expression)),
             other => Err(not_supported(unknown_form(other))),
         }
     }
@@ -201,9 +207,11 @@ impl Planner<'_> {
     /// Returns the value of a name: a column, or a field of a column.
     pub(super) fn value_of_name(&self, parts: &[Ident], scope: &Scope<'_>) -> Result<Typed> {
         parts.iter().try_for_each(check_name)?;
+        self.note_common_column(parts, scope);
         let (value, fields) = match scope.meaning(parts)? {
             Meaning::Value(value, fields) => (value, fields),
             Meaning::Alias(expression) => {
+                self.note(OnlyHere::ResultName, parts.first().and_then(place_of_name));
                 let value = self.bind(expression, &Scope { aliases: &[], ..*scope })?;
                 // A result that is named often is typed and kept as often.
                 self.typing.copies(&value, 1)?;
@@ -566,9 +574,14 @@ impl Planner<'_> {
                 let unit = unit.value.to_uppercase();
                 Ok(text(unit.strip_prefix("SQL_TSI_").unwrap_or(&unit)))
             }
-            argument => self.bind(argument, scope),
+            argument => match json_part(&name, argument) {
+                Some(inner) => self.typing.named_function("JSON", self.bind_all([inner], scope)?),
+                None => self.bind(argument, scope),
+            },
         });
-        self.typing.named_function(&name, bound.collect::<Result<_>>()?)
+        let bound = bound.collect::<Result<Vec<Typed>>>()?;
+        self.note_call(&name, &arguments, &bound, whole);
+        self.typing.named_function(&name, bound)
     }
 
     /// Returns an interval, which the parser has made a call of [`MILLIS`] or [`MONTHS`].
@@ -609,7 +622,10 @@ impl Planner<'_> {
                         is_negated: is_negated != *negated,
                     });
                 }
-                _ => return None,
+                other => {
+                    let test = Quantified::of(other)?.as_test()?;
+                    return Some(Test { is_negated: is_negated != test.is_negated, ..test });
+                }
             };
         }
     }
@@ -658,6 +674,19 @@ fn arguments_of<'a>(name: &str, arguments: &'a FunctionArguments) -> Result<Vec<
             .help("all rows are counted by COUNT(*), and nothing else takes `*`")),
     };
     list.args.iter().map(value).collect()
+}
+
+/// Returns the argument of a call `JSON(text)` that stands directly in JSON_OBJECT or JSON_ARRAY, whose parts have these names.
+fn json_part<'a>(name: &str, argument: &'a Expr) -> Option<&'a Expr> {
+    let Expr::Function(function) = argument else { return None };
+    let is_json = single_name(&function.name).is_some_and(|name| name.value.eq_ignore_ascii_case("JSON"));
+    if !is_json || !matches!(name, "$JSON_MEMBER" | "$JSON_ITEM") || !is_plain_call(function) {
+        return None;
+    }
+    match &arguments_of("JSON", &function.args).ok()?[..] {
+        [inner] => Some(inner),
+        _ => None,
+    }
 }
 
 /// Returns the treatment of NULL that is written within the brackets of a call.
@@ -728,7 +757,6 @@ fn unknown_form(expression: &Expr) -> &'static str {
         Expr::AtTimeZone { .. } => "AT TIME ZONE",
         Expr::Collate { .. } => "COLLATE",
         Expr::Map(_) | Expr::Dictionary(_) => "a literal of a map: write MAP('k', v, ..)",
-        Expr::AnyOp { .. } | Expr::AllOp { .. } => "ANY or ALL of a query",
         Expr::Interval(_) => "this form of INTERVAL: write INTERVAL '5' MINUTE",
         Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_) => "a grouping set outside of GROUP BY",
         _ => "this expression",

@@ -108,6 +108,45 @@ fn pushed_down(plan: Plan, skip: u64, fetch: u64) -> Result<Plan, Box<Plan>> {
     }
 }
 
+/// Returns the rows of a LIMIT for each value of some columns: a top-N by the order of the rows, whose rows change while the
+/// input goes on.
+pub(super) fn limited_by(plan: Plan, keys: &[usize], skip: u64, fetch: u64) -> Plan {
+    let ranked = |input: Box<Plan>, keys: Vec<usize>, order: Vec<SortKey>, at| {
+        let columns = input.columns.clone();
+        let node = Node::Rank {
+            input,
+            keys,
+            order,
+            function: RankFunction::RowNumber,
+            from: skip.saturating_add(1),
+            to: skip.saturating_add(fetch),
+            has_rank: false,
+            is_retracting: false,
+            ttl_ms: None,
+        };
+        Plan::new(columns, node).at(at)
+    };
+    let Plan { columns, node, at } = plan;
+    match node {
+        Node::Final { input, order, skip: 0, fetch: u64::MAX, .. } => ranked(input, keys.to_vec(), order, at),
+        Node::Sort { input, time, keys: then } => ranked(input, keys.to_vec(), order_by_time(time, then), at),
+        Node::Calc { input, conditions, outputs } => {
+            let below: Option<Vec<usize>> = keys.iter().map(|key| outputs[*key].as_column()).collect();
+            let plan = Plan { columns, node: Node::Calc { input, conditions, outputs }, at };
+            match (below, plan.node) {
+                (Some(below), Node::Calc { input, conditions, outputs }) if conditions.is_empty() => {
+                    let input = Box::new(limited_by(*input, &below, skip, fetch));
+                    Plan { columns: plan.columns, node: Node::Calc { input, conditions, outputs }, at }
+                }
+                (_, node) => {
+                    ranked(Box::new(Plan { columns: plan.columns, node, at }), keys.to_vec(), Vec::new(), at)
+                }
+            }
+        }
+        node => ranked(Box::new(Plan { columns, node, at }), keys.to_vec(), Vec::new(), at),
+    }
+}
+
 /// Turns the first rows by an order, and a LIMIT of rows that change, into a top-N, whose rows change while the input goes
 /// on. `is_ending` tells whether all tables of the query end, and `is_changing` whether rows of the input change.
 ///

@@ -20,11 +20,15 @@ use thalweg_sql_tables::table::{OptionValue, Table, TableColumnKind};
 
 use super::Planner;
 use super::expression::flatten;
+use super::lateral::pulled_of_both;
 use super::names::{Common, Found, Names, Starred, Visible, ambiguous, unknown_column};
+use super::portable::OnlyHere;
 use super::relation::{Condition, OpenJoin, Relation, Source, Version};
 use super::scope::Scope;
 use super::select::Around;
-use super::syntax::{is_plain_call, not_supported, place, place_of_expression, place_of_name, refuse_any};
+use super::syntax::{
+    has_query, is_plain_call, not_supported, place, place_of_expression, place_of_name, refuse_any,
+};
 use super::unnest::{UnnestCall, is_unnest};
 use crate::catalog::Entry;
 use crate::text::bounds::JOINS_MAX;
@@ -37,8 +41,8 @@ type Result<T> = std::result::Result<T, SqlError>;
 const COLUMNS_MAX: usize = 32_000;
 
 impl Planner<'_> {
-    /// Plans a FROM clause. `at` is the place of its SELECT, and `around` the query around it, of which nothing in a FROM may
-    /// read columns.
+    /// Plans a FROM clause. `at` is the place of its SELECT, and `around` the query around it, of which sub-queries in FROM may
+    /// read columns; conditions of its joins may not.
     ///
     /// # Errors
     /// [`SqlError`] for the first fault.
@@ -48,7 +52,6 @@ impl Planner<'_> {
         at: Option<Place>,
         around: Option<Around<'_>>,
     ) -> Result<Relation> {
-        let around = around.map(Around::closed);
         if from.len() > JOINS_MAX {
             let message = format!("FROM has more than {JOINS_MAX} tables");
             return Err(SqlError::new(Code::Unsupported, message).at(at));
@@ -60,8 +63,8 @@ impl Planner<'_> {
                 Some(left) if joined.joins.is_empty() => {
                     self.with_factor(left, &joined.relation, JoinKind::Inner, None, at, around)?
                 }
-                // An UNNEST reads the tables before it also where joins follow it that keep its rows.
-                Some(left) if is_unnest_before_joins(joined)? => {
+                // An UNNEST reads the tables before it also where joins follow it that keep its rows, and so does LATERAL.
+                Some(left) if is_lateral_before_joins(joined)? => {
                     let left = self.with_factor(left, &joined.relation, JoinKind::Inner, None, at, around)?;
                     self.with_joins(left, &joined.joins, at, around)?
                 }
@@ -121,6 +124,9 @@ impl Planner<'_> {
         at: Option<Place>,
         around: Option<Around<'_>>,
     ) -> Result<Relation> {
+        if let TableFactor::Derived { lateral: true, subquery, alias, sample: None } = factor {
+            return self.lateral(left, subquery, alias.as_ref(), (kind, constraint), around);
+        }
         match UnnestCall::of(factor)? {
             Some(call) => self.unnest(left, &call, kind, constraint),
             None => self.join(left, self.factor(factor, at, around)?, kind, constraint, around),
@@ -138,25 +144,10 @@ impl Planner<'_> {
             return self.unnest_alone(&call);
         }
         match factor {
-            TableFactor::Table {
-                name,
-                alias,
-                args,
-                with_hints,
-                version,
-                with_ordinality,
-                partitions,
-                json_path,
-                sample,
-                index_hints,
-            } => {
+            TableFactor::Table { name, alias, args, version, with_ordinality, .. } => {
+                check_parts(factor, at)?;
                 refuse_any!(at;
-                    !with_hints.is_empty() => "WITH behind a table",
                     *with_ordinality => "WITH ORDINALITY",
-                    !partitions.is_empty() => "PARTITION behind a table",
-                    json_path.is_some() => "a path behind a table",
-                    sample.is_some() => "TABLESAMPLE",
-                    !index_hints.is_empty() => "an index hint",
                     matches!(version, Some(version) if !matches!(version, TableVersion::ForSystemTimeAsOf(_)))
                         => "this kind of table version",
                 );
@@ -174,8 +165,10 @@ impl Planner<'_> {
                 Ok(made)
             }
             TableFactor::Derived { lateral, subquery, alias, sample } => {
-                refuse_any!(at; *lateral => "LATERAL", sample.is_some() => "TABLESAMPLE");
-                self.rows_of(subquery, around)?.queried.into_relation().renamed(alias.as_ref())
+                refuse_any!(at; sample.is_some() => "TABLESAMPLE");
+                // With no table before it, a LATERAL is an ordinary sub-query.
+                let _ = lateral;
+                self.derived(subquery, alias.as_ref(), around)
             }
             // The form `TABLE(TUMBLE(..))`.
             TableFactor::TableFunction { expr: Expr::Function(function), alias } => {
@@ -192,16 +185,21 @@ impl Planner<'_> {
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let made = self.joined(table_with_joins, at, around)?;
-                let Relation { source, names, version } = made;
+                let Relation { source, names, version, pulled } = made;
+                if let Some(condition) = pulled.first().filter(|_| alias.is_some()) {
+                    let what =
+                        "a join in brackets with a name, of a sub-query that reads the query around it";
+                    return Err(not_supported(what).at(condition.at));
+                }
                 if alias.is_none() {
                     // Its common columns stay among its own columns.
                     let mut names = names;
                     names.leading = 0;
-                    return Ok(Relation { source, names, version });
+                    return Ok(Relation { source, names, version, pulled });
                 }
                 let plan = self.closed(source, Vec::new())?;
                 let (plan, names) = written_out(plan, names);
-                Relation { source: Source::Plan(plan), names, version }.renamed(alias.as_ref())
+                Relation { source: Source::Plan(plan), names, version, pulled }.renamed(alias.as_ref())
             }
             TableFactor::Function { name, .. } if is_unnest(name) => {
                 Err(not_supported("LATERAL before UNNEST: leave it out, UNNEST reads the columns before it")
@@ -270,14 +268,21 @@ impl Planner<'_> {
                 Some((time, version.place))
             }
         };
+        let width = left.source.columns().len();
         // Conditions of a join read the columns as they are before rows are padded with NULL.
         let both: Vec<Column> = left.source.columns().iter().chain(right.source.columns()).cloned().collect();
         let (names, on) = self.joined_names([&left.names, &right.names], &both, kind, constraint, around)?;
-        let join = OpenJoin { on, as_of, ..OpenJoin::new(kind, left.source, right.source) };
-        Ok(Relation { source: Source::Join(Box::new(join)), names, version: None })
+        let ttl_ms = [self.hinted_ttl(&left.names), self.hinted_ttl(&right.names)];
+        let join = OpenJoin { on, as_of, ttl_ms, ..OpenJoin::new(kind, left.source, right.source) };
+        let pulled = pulled_of_both(left.pulled, right.pulled, width, kind)?;
+        let joined = Relation { source: Source::Join(Box::new(join)), names, version: None, pulled };
+        match constraint {
+            Some(JoinConstraint::On(condition)) => self.with_queries_of_on(joined, condition, around),
+            _ => Ok(joined),
+        }
     }
 
-    /// Returns the names of the columns of a join, and its conditions. `both` are the columns of the left side, then those
+    /// Returns the names of the columns of a join, and its conditions without those that have sub-queries. `both` are the columns of the left side, then those
     /// of the right one.
     ///
     /// # Errors
@@ -329,7 +334,9 @@ impl Planner<'_> {
                 _ => from_left,
             };
             let hidden = hidden_left.into_iter().chain(hidden_right).collect();
-            common.push(Common { name: Arc::from(*name), value, hidden });
+            let is_natural = matches!(constraint, Some(JoinConstraint::Natural));
+            let refused = is_natural.then_some(OnlyHere::NaturalColumn);
+            common.push(Common { name: Arc::from(*name), value, hidden, refused });
         }
         // The new common columns come first. Those of both sides that they do not stand for stay at their places.
         let mut star: Vec<Starred> = (0..common.len()).map(Starred::Common).collect();
@@ -354,6 +361,7 @@ impl Planner<'_> {
                             name: Arc::clone(&known.name),
                             value: padded(known.value.with_columns(&|place| place + first), is_padded),
                             hidden: known.hidden.iter().map(|place| place + first).collect(),
+                            refused: known.refused,
                         });
                     }
                 }
@@ -380,17 +388,45 @@ impl Planner<'_> {
         };
         let names = Names::with_common(visible, common, star, leading);
         if let Some(JoinConstraint::On(condition)) = constraint {
-            let outer = around.map(|around| around.outer(true));
+            let outer = around.map(|around| around.outer(false));
             let scope = Scope { outer, ..Scope::new(&names, both) };
             let mut terms = Vec::new();
             flatten(condition, &BinaryOperator::And, &mut terms);
-            for term in terms {
+            for term in terms.into_iter().filter(|term| !has_query(term)) {
                 let value = self.bind_condition(term, &scope)?;
                 on.push(Condition { value, at: place_of_expression(term) });
             }
         }
         Ok((names, on))
     }
+}
+
+/// Refuses parts of a table of FROM that neither a table nor an UNNEST may have. All parts are listed, so that none is
+/// ignored; those with a `_` are for the caller.
+pub(super) fn check_parts(factor: &TableFactor, at: Option<Place>) -> Result<()> {
+    let TableFactor::Table {
+        name: _,
+        alias: _,
+        args: _,
+        version: _,
+        with_ordinality: _,
+        with_hints,
+        partitions,
+        json_path,
+        sample,
+        index_hints,
+    } = factor
+    else {
+        return Ok(());
+    };
+    refuse_any!(at;
+        !with_hints.is_empty() => "WITH behind a table",
+        !partitions.is_empty() => "PARTITION behind a table",
+        json_path.is_some() => "a path behind a table",
+        sample.is_some() => "TABLESAMPLE",
+        !index_hints.is_empty() => "an index hint",
+    );
+    Ok(())
 }
 
 impl Relation {
@@ -463,12 +499,14 @@ pub(super) fn written_out(plan: Plan, names: Names) -> (Plan, Names) {
     (plan.project(outputs, columns), names)
 }
 
-/// Returns whether an element of a list of tables is an UNNEST with joins behind it, all of which keep its rows as they are.
-fn is_unnest_before_joins(joined: &TableWithJoins) -> Result<bool> {
+/// Returns whether an element of a list of tables is an UNNEST or a LATERAL with joins behind it, all of which keep its rows as
+/// they are.
+fn is_lateral_before_joins(joined: &TableWithJoins) -> Result<bool> {
     let keeps = |join: &Join| {
         kind_of(&join.join_operator).is_ok_and(|(kind, _)| matches!(kind, JoinKind::Inner | JoinKind::Left))
     };
-    Ok(UnnestCall::of(&joined.relation)?.is_some() && joined.joins.iter().all(keeps))
+    let is_lateral = matches!(joined.relation, TableFactor::Derived { lateral: true, .. });
+    Ok((is_lateral || UnnestCall::of(&joined.relation)?.is_some()) && joined.joins.iter().all(keeps))
 }
 
 /// Returns the kind of a join and its constraint.

@@ -65,7 +65,7 @@ impl Planner<'_> {
 
     /// Plans a join; `above` are the conditions of WHERE on its rows.
     fn closed_join(&self, join: OpenJoin, above: Vec<Condition>) -> Result<Plan> {
-        let OpenJoin { kind, left, right, on, membership, as_of, columns: _ } = join;
+        let OpenJoin { kind, left, right, on, membership, as_of, ttl_ms, columns: _ } = join;
         let width = left.columns().len();
         // Lists of conditions by the place where they are applied: on the left input, on the right input, in the
         // join, and after the join.
@@ -117,7 +117,7 @@ impl Planner<'_> {
         let (method, keys, condition) = match versions {
             Some(versions) => versions.join(kind, terms)?,
             None => {
-                let method = self.method(&mut terms, [&left_plan, &right_plan], at)?;
+                let method = self.method(&mut terms, [&left_plan, &right_plan], ttl_ms, at)?;
                 let (keys, condition) = terms.finish();
                 (method, keys, condition)
             }
@@ -129,11 +129,18 @@ impl Planner<'_> {
     }
 
     /// Returns the method of a join, which bounds how long rows wait for a match, and removes from `terms` the
-    /// conditions that state the bound. `at` is the place of the condition.
+    /// conditions that state the bound. `ttl_ms` is the time to live that a hint gives for each input, and `at` the place of
+    /// the condition.
     ///
     /// # Errors
     /// [`Code::Unsupported`] for windows over processing time.
-    fn method(&self, terms: &mut Terms<'_>, inputs: [&Plan; 2], at: Option<Place>) -> Result<JoinMethod> {
+    fn method(
+        &self,
+        terms: &mut Terms<'_>,
+        inputs: [&Plan; 2],
+        ttl_ms: [Option<Option<i64>>; 2],
+        at: Option<Place>,
+    ) -> Result<JoinMethod> {
         match terms.take_windows() {
             Some(([left, right], is_local, TimeDomain::Event)) => {
                 return Ok(JoinMethod::Window { left, right, is_local });
@@ -152,7 +159,8 @@ impl Planner<'_> {
             return Ok(JoinMethod::Interval { left_time, right_time, lower_ms, upper_ms, domain });
         }
         // Whether its state has a bound is checked when the whole query is known.
-        Ok(JoinMethod::Regular { ttl_ms: self.binder.state_ttl_ms })
+        let ttl_ms = ttl_ms.map(|hinted| hinted.unwrap_or(self.binder.state_ttl_ms));
+        Ok(JoinMethod::Regular { ttl_ms })
     }
 }
 

@@ -118,8 +118,16 @@ fn kept(plan: &Plan) -> Option<Kept> {
             )
         }
         Node::Join { join, .. } => match join.method {
-            JoinMethod::Regular { ttl_ms: None } => (
-                format!("{} without a bound in time keeps all rows of both sides", name_of(join)),
+            JoinMethod::Regular { ttl_ms: ttl_ms @ ([None, _] | [_, None]) } => (
+                format!(
+                    "{} without a bound in time keeps all rows of {}",
+                    name_of(join),
+                    match ttl_ms {
+                        [None, None] => "both sides",
+                        [None, _] => "its left side",
+                        [_, _] => "its right side",
+                    }
+                ),
                 "say how near event times are (a.ts BETWEEN b.ts - INTERVAL '1' HOUR AND b.ts), or join by \
                  window_start and window_end",
             ),

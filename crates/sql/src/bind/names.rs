@@ -14,6 +14,7 @@ use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_tables::error::{Code, SqlError};
 
+use super::portable::OnlyHere;
 use crate::catalog::CATALOG;
 
 /// Name of a column, and the name of the table to which it belongs; `None` for a sub-query without a name.
@@ -23,6 +24,8 @@ pub(super) struct Visible {
     /// Database of the table, which may stand before its name; `None` where the table has a name of the query.
     pub(super) database: Option<Arc<str>>,
     pub(super) name: Arc<str>,
+    /// Whether the column is one of several results of a SELECT that were given the same name.
+    pub(super) is_twice: bool,
 }
 
 impl Visible {
@@ -53,6 +56,8 @@ pub(super) struct Common {
     pub(super) value: Typed,
     /// Indexes of the columns for which the common column stands, and which `*` leaves out.
     pub(super) hidden: Vec<usize>,
+    /// Reason for which Flink refuses the name of the column without a table before it, if it does.
+    pub(super) refused: Option<OnlyHere>,
 }
 
 /// Part of what `*` stands for.
@@ -118,7 +123,7 @@ impl Names {
     /// Returns the names of the one row that a SELECT without FROM reads: its only column has no name, and `*` leaves it out.
     pub(super) fn of_one_row() -> Self {
         Names::with_common(
-            vec![Visible { table: None, database: None, name: Arc::from("") }],
+            vec![Visible { table: None, database: None, name: Arc::from(""), is_twice: false }],
             Vec::new(),
             Vec::new(),
             0,
@@ -128,8 +133,24 @@ impl Names {
     /// Returns names of columns that belong to one table, or to a sub-query without a name.
     pub(super) fn of_table<'a>(table: Option<&str>, columns: impl IntoIterator<Item = &'a str>) -> Self {
         let table: Option<Arc<str>> = table.map(Arc::from);
-        let visible = |name: &str| Visible { table: table.clone(), database: None, name: Arc::from(name) };
+        let visible = |name: &str| Visible {
+            table: table.clone(),
+            database: None,
+            name: Arc::from(name),
+            is_twice: false,
+        };
         Names::new(columns.into_iter().map(visible).collect())
+    }
+
+    /// Returns the names with further columns behind them that no name stands for.
+    pub(super) fn with_unnamed(self, count: usize) -> Self {
+        if count == 0 {
+            return self;
+        }
+        let Names { mut columns, common, star, leading, .. } = self;
+        let unnamed = Visible { table: None, database: None, name: Arc::from(""), is_twice: false };
+        columns.extend(std::iter::repeat_n(unnamed, count));
+        Names::with_common(columns, common, star, leading)
     }
 
     /// Returns the names of a table that is in a database of the catalog.

@@ -100,7 +100,7 @@ impl Planner<'_> {
     /// # Errors
     /// [`SqlError`] for the first fault.
     pub(super) fn sort_keys(&self, order: &Order<'_>, scope: &Scope<'_>, results: &[Column]) -> Result<Keys> {
-        let scope = Scope { results: Some(results), attached: None, ..*scope };
+        let scope = Scope { results: Some(results), ..*scope };
         let mut keys = Vec::new();
         for OrderByExpr { expr, options, with_fill: _ } in order.0 {
             let is_ascending = options.asc.unwrap_or(true);

@@ -30,6 +30,7 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 use super::Planner;
 use super::aggregate::{Below, is_distinct};
 use super::expression::unknown_function;
+use super::portable::OnlyHere;
 use super::scope::{Base, Scope};
 use super::syntax::{is_proctime, not_supported, place_of_expression, place_of_name};
 
@@ -339,6 +340,9 @@ impl Planner<'_> {
                 other.window.is_like(&calls[first].window) && self::streamed(other) == streamed
             };
             let alike: Vec<usize> = open.iter().copied().filter(|call| is_alike(&calls[*call])).collect();
+            if done > 0 {
+                self.binder.notes.add(OnlyHere::SeveralOvers, calls[first].at);
+            }
             open.retain(|call| !alike.contains(call));
             let group: Vec<&OverCall> = alike.iter().map(|call| &calls[*call]).collect();
             plan = match streamed {

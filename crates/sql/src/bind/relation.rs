@@ -17,6 +17,8 @@ pub(super) struct Relation {
     pub(super) names: Names,
     /// The time as of which the rows are read (FOR SYSTEM_TIME AS OF), if one is given.
     pub(super) version: Option<Version>,
+    /// Conditions that read columns of the query around this one, too. The rows for which they do not hold are to be dropped.
+    pub(super) pulled: Vec<Condition>,
 }
 
 /// Rows of a relation: a plan, or a join or an UNNEST whose conditions are not all known yet.
@@ -24,6 +26,7 @@ pub(super) struct Relation {
     clippy::large_enum_variant,
     reason = "a query has few sources at a time, and each soon becomes a plan"
 )]
+#[derive(Clone)]
 pub(super) enum Source {
     Plan(Plan),
     Join(Box<OpenJoin>),
@@ -38,12 +41,14 @@ pub(super) struct Version {
 }
 
 /// A condition with its place in the text.
+#[derive(Clone)]
 pub(super) struct Condition {
     pub(super) value: Typed,
     pub(super) at: Option<Place>,
 }
 
 /// A join whose conditions may still grow. Conditions read the columns of the left side, then those of the right one.
+#[derive(Clone)]
 pub(super) struct OpenJoin {
     pub(super) kind: JoinKind,
     pub(super) left: Source,
@@ -53,11 +58,14 @@ pub(super) struct OpenJoin {
     pub(super) membership: Option<Condition>,
     /// Index of the left time column as of which the right side is read, and the place of its name.
     pub(super) as_of: Option<(usize, Option<Place>)>,
+    /// Time to live that a hint gives for the rows of each side; its inner `None` is for ever.
+    pub(super) ttl_ms: [Option<Option<i64>>; 2],
     /// Columns of the join. Their roles follow when the join is closed.
     pub(super) columns: Vec<Column>,
 }
 
 /// An UNNEST whose conditions may still grow. Conditions read the columns of the input, then those of an element.
+#[derive(Clone)]
 pub(super) struct OpenUnnest {
     pub(super) input: Source,
     /// Array or map over the columns of the input.
@@ -102,13 +110,22 @@ impl OpenJoin {
         if !kind.is_half() {
             columns.extend(padded(right.columns(), kind.keeps_left()));
         }
-        OpenJoin { kind, left, right, on: Vec::new(), membership: None, as_of: None, columns }
+        OpenJoin {
+            kind,
+            left,
+            right,
+            on: Vec::new(),
+            membership: None,
+            as_of: None,
+            ttl_ms: [None; 2],
+            columns,
+        }
     }
 }
 
 impl Relation {
     pub(super) fn of_plan(plan: Plan, names: Names) -> Self {
-        Relation { source: Source::Plan(plan), names, version: None }
+        Relation { source: Source::Plan(plan), names, version: None, pulled: Vec::new() }
     }
 
     /// Returns the relation under another name for its table, and with other names of columns if the alias lists them.
@@ -116,8 +133,8 @@ impl Relation {
     /// # Errors
     /// [`Code::Invalid`] for a list of another length, [`Code::Syntax`] for text as a name.
     pub(super) fn renamed(self, alias: Option<&TableAlias>) -> Result<Self, SqlError> {
-        let Relation { source, names, version } = self;
-        Ok(Relation { source, names: names.renamed(alias)?, version })
+        let Relation { source, names, version, pulled } = self;
+        Ok(Relation { source, names: names.renamed(alias)?, version, pulled })
     }
 
     /// Refuses a relation with a time as of which it is read, for the left side of a join.
@@ -160,6 +177,7 @@ impl Names {
             .map(|(column, name)| Visible {
                 table: table.clone(),
                 database: None,
+                is_twice: column.is_twice && name.is_none(),
                 name: name.unwrap_or_else(|| Arc::clone(&column.name)),
             })
             .collect();

@@ -11,6 +11,7 @@ use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::aggregate::Groups;
 use super::attached::Attached;
+use super::domain::{Domain, Rows};
 use super::names::{Found, Names, ambiguous, unknown_column};
 use super::over::Overs;
 use crate::text::hints::is_mark;
@@ -23,6 +24,7 @@ use crate::text::hints::is_mark;
 /// | `Overs` | `over_call` | the OVER windows of the SELECT are planned |
 /// | `Results` | `Scope::meaning` in ORDER BY | the rows are sorted |
 /// | `Attached` | `Attached::add` | the sub-queries of the clause are joined |
+/// | `Domain` | `Domain::column` | the rows of FROM are joined with their domain |
 /// | `Outer` | `Scope::meaning` in a sub-query | the sub-query is joined with the query around |
 ///
 /// No index above a base leaves the SELECT that made it, except for `Outer`, which leaves it in conditions alone.
@@ -36,8 +38,10 @@ pub(super) enum Base {
     Results = 3 << 24,
     /// Columns of joins with sub-queries that are values.
     Attached = 4 << 24,
+    /// Values of the query around a sub-query that are columns of the sub-query.
+    Domain = 5 << 24,
     /// Columns of the query around a sub-query.
-    Outer = 5 << 24,
+    Outer = 6 << 24,
 }
 
 impl Base {
@@ -78,6 +82,10 @@ pub(super) struct Scope<'a> {
     pub(super) aliases: &'a [(&'a Ident, &'a Expr)],
     /// Scope of the query around a sub-query.
     pub(super) outer: Option<Outer<'a>>,
+    /// Values of the query around that may become columns; `None` where none may.
+    pub(super) domain: Option<&'a Domain>,
+    /// Rows that the columns belong to, for the domains of sub-queries; `None` where they are not known.
+    pub(super) rows: Option<Rows<'a>>,
 }
 
 /// Scope of the query around a sub-query.
@@ -110,6 +118,8 @@ impl<'a> Scope<'a> {
             results: None,
             aliases: &[],
             outer: None,
+            domain: None,
+            rows: None,
         }
     }
 
@@ -159,10 +169,11 @@ impl<'a> Scope<'a> {
             }
         }
         if let Some(outer) = self.outer
-            && let Some((value, fields)) = outer.scope.grouped(parts)?
+            && let Some((value, fields)) = outer.scope.seen(parts)?
         {
             if !outer.is_readable {
-                return Err(of_outer(parts));
+                let column = self.domain.and_then(|domain| domain.column(&value));
+                return column.map(|column| Meaning::Value(column, fields)).ok_or_else(|| of_outer(parts));
             }
             return Ok(Meaning::Value(value.with_columns(&|place| Base::Outer as usize + place), fields));
         }
@@ -197,6 +208,48 @@ impl<'a> Scope<'a> {
         let Column { of, is_nullable, .. } = &results[place];
         let value = Typed::column(Base::Results as usize + place, of.clone(), *is_nullable);
         Some(Meaning::Value(value, fields))
+    }
+
+    /// Returns the value for which a name stands in a sub-query: a column of this scope, or a value of the query around it
+    /// that becomes one.
+    fn seen(&self, parts: &'a [Ident]) -> Result<Option<(Typed, &'a [Ident])>> {
+        if self.own(parts)?.is_some() {
+            return self.grouped(parts);
+        }
+        let (Some(outer), Some(domain)) = (self.outer, self.domain) else { return Ok(None) };
+        let Some((value, fields)) = outer.scope.seen(parts)? else { return Ok(None) };
+        let Some(column) = domain.column(&value) else { return Ok(None) };
+        Ok(match self.groups {
+            None => Some((column, fields)),
+            Some(groups) => groups.key_of(&column).map(|key| (self.column(key), fields)),
+        })
+    }
+
+    /// Adds the value of the query around for which a name stands to the domain; names of own columns add nothing.
+    ///
+    /// # Errors
+    /// [`Code::Invalid`] for a name that several columns have.
+    pub(super) fn add_outer(&self, parts: &'a [Ident]) -> Result<()> {
+        if let (Some(outer), Some(domain), None) = (self.outer, self.domain, self.own(parts)?)
+            && let Some((value, _)) = outer.scope.seen(parts)?
+        {
+            domain.column(&value);
+        }
+        Ok(())
+    }
+
+    /// Returns a column by an index, which may be that of a value of the query around.
+    ///
+    /// # Errors
+    /// [`Code::Unsupported`] for other columns whose place is not known.
+    pub(super) fn any_column(&self, place: usize) -> Result<Typed> {
+        if place < self.columns.len() {
+            return Ok(self.column(place));
+        }
+        let of_domain = Base::Domain.of(place).and_then(|number| self.domain?.value(number));
+        let value =
+            of_domain.ok_or_else(|| SqlError::new(Code::Unsupported, "a value of the query around"))?;
+        Ok(Typed::column(place, value.of, value.is_nullable))
     }
 
     /// Returns the value for which a name stands behind the GROUP BY, if there is one; for sub-queries.

@@ -8,6 +8,8 @@
 //! Results have the names that Flink gives them: that of a column, that of AS, else `EXPR$0` by their position; names that
 //! occur again get a number: `a`, `a0`, `a1`.
 
+use std::collections::HashMap;
+
 use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Ident, OrderBy, Select, SelectFlavor, SelectItem,
     SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
@@ -19,16 +21,18 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
 use super::aggregate::{has_keys, keys_of};
-use super::attached::Attached;
+use super::attached::{Attached, literal};
+use super::domain::{Domain, Rows, are_keys};
 use super::expression::flatten;
 use super::from::idents_of;
+use super::hints::{HintedTtl, Hints, with_ttl};
 use super::names::{Names, NamesOnce, Starred, Visible};
 use super::order::Order;
 use super::over::Overs;
 use super::relation::{Condition, Queried, Relation, Source};
 use super::scope::{Base, Outer, Scope, reads_outer};
 use super::sets;
-use super::subquery::{Asked, Pulled, Tested};
+use super::subquery::{Answer, Asked, Pulled, Tested};
 use super::syntax::{
     check_name, has_aggregate, is_proctime, not_supported, place, place_of_expression, refuse_any,
     without_brackets,
@@ -49,12 +53,30 @@ pub(super) struct Around<'a> {
     /// Whether conditions may read columns of the query around. They may in the SELECT of a sub-query itself, and not in
     /// queries within it, where such columns are known only to be refused.
     pub(super) is_readable: bool,
+    /// Conditions that may come out of the sub-query.
+    pub(super) demands: Demands,
+}
+
+/// Conditions that a query around a sub-query takes from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Demands {
+    /// Any conditions.
+    Nothing,
+    /// Conditions `inner = outer`.
+    Keys,
+    /// Conditions `inner = outer` whose inner sides are columns.
+    PlainKeys,
 }
 
 impl<'a> Around<'a> {
     /// Returns the query around for a part of a sub-query that reads nothing of it.
     pub(super) fn closed(self) -> Self {
         Around { is_readable: false, ..self }
+    }
+
+    /// Returns whether it matters how often a row of the sub-query is there.
+    fn counts_rows(self) -> bool {
+        matches!(self.asked, Asked::Scalar | Asked::Rows)
     }
 
     /// Returns the scope of the query around for an expression; `is_readable` tells whether the expression is a condition.
@@ -69,6 +91,8 @@ struct Output {
     name: String,
     /// Whether the result is a call of PROCTIME().
     is_proctime: bool,
+    /// Whether another result was given the same name.
+    is_twice: bool,
     at: Option<Place>,
 }
 
@@ -79,6 +103,8 @@ pub(super) struct Selected {
     pub(super) pulled: Vec<Condition>,
     /// Whether there is at most one row, or one for each key that the conditions demand.
     pub(super) is_one_row: bool,
+    /// Whether there is a row whatever the query around and the tables have.
+    pub(super) has_row: bool,
     /// Value of the only result if no row is aggregated.
     pub(super) if_none: Option<Typed>,
 }
@@ -86,7 +112,7 @@ pub(super) struct Selected {
 impl Selected {
     /// Returns rows that read nothing of a query around them.
     pub(super) fn alone(queried: Queried) -> Self {
-        Selected { queried, pulled: Vec::new(), is_one_row: false, if_none: None }
+        Selected { queried, pulled: Vec::new(), is_one_row: false, has_row: false, if_none: None }
     }
 }
 
@@ -103,7 +129,7 @@ impl Planner<'_> {
     ) -> Result<Selected> {
         let at = place(select);
         check_parts(select, at)?;
-        let Relation { source, names, .. } = self.from(&select.from, at, around)?;
+        let (Relation { source, names, pulled, .. }, ttl) = self.hinted_from(select, at, around)?;
         let aliases: Vec<(&Ident, &Expr)> = select
             .projection
             .iter()
@@ -112,31 +138,23 @@ impl Planner<'_> {
                 _ => None,
             })
             .collect();
-        let outer = |is_readable| around.map(|around| around.outer(is_readable));
-
-        let columns = source.columns().to_vec();
-        let attached = Attached::default();
-        let scope = Scope { outer: outer(true), attached: Some(&attached), ..Scope::new(&names, &columns) };
-        let Conditions { kept, pulled, tests } = self.conditions(select.selection.as_ref(), &scope)?;
-        let (source, places) = attached.join(source, &|place| place);
-        let real = |place: usize| Base::Attached.of(place).map_or(place, |number| places[number]);
-        let is_value = around.is_some_and(|around| around.asked == Asked::Scalar);
-        let pulled = Pulled::new(moved(pulled, &real), is_value);
-        let source = tests.into_iter().fold(source, |source, test| test.join(source, &real));
-        let plan = self.closed(source, moved(kept, &real))?;
+        let domain = Domain::default();
+        let scope = Scope {
+            outer: around.map(|around| around.outer(true)),
+            domain: around.filter(|around| around.is_readable).map(|_| &domain),
+            ..Scope::new(&names, &[])
+        };
+        let (plan, pulled) = self.filtered(select, order_by, source, pulled, &scope, around)?;
 
         // The roles of columns are known from here on.
         let columns = plan.columns.clone();
-        let scope = Scope { outer: outer(false), ..Scope::new(&names, &columns) };
+        let rows = Some(Rows::Plan(&plan));
+        let scope =
+            Scope { outer: around.map(|around| around.outer(false)), columns: &columns, rows, ..scope };
         let order = Order::of(order_by)?;
         if has_keys(&select.group_by) || calls_aggregates(select, &order) {
-            let asking = around.filter(|around| around.is_readable);
-            if let (Some(around), false) = (asking, has_keys(&select.group_by)) {
-                let may_be_none = select.having.is_some() || select.qualify.is_some();
-                around.asked.check_one_group(may_be_none, !pulled.is_empty())?;
-            }
             let scope = Scope { aliases: &aliases, ..scope };
-            return self.grouped_select(select, plan, pulled, &order, &scope, outer(true));
+            return self.grouped_select(select, &plan, pulled, &order, &scope, (around, ttl));
         }
         if let Some(having) = &select.having {
             // The fault of the condition is told first.
@@ -164,23 +182,112 @@ impl Planner<'_> {
         self.projected(select, plan, outputs, sort, pulled, &real)
     }
 
-    /// Plans a SELECT with groups, from its GROUP BY on. `scope` is that of the columns of `plan`, and `outer` the scope around
-    /// for conditions of HAVING.
+    /// Plans the FROM of a SELECT under its hints, and returns it with the time to live that they give its only table.
+    fn hinted_from(
+        &self,
+        select: &Select,
+        at: Option<Place>,
+        around: Option<Around<'_>>,
+    ) -> Result<(Relation, HintedTtl)> {
+        self.hints.borrow_mut().push(Hints::of(select, at)?);
+        let from = self.from(&select.from, at, around);
+        let ttl = from.as_ref().ok().and_then(|from| self.hinted_ttl(&from.names));
+        let hints = self.hints.borrow_mut().pop().unwrap_or_default();
+        let from = from?;
+        hints.check(&from.names, at)?;
+        Ok((from, ttl))
+    }
+
+    /// Plans the rows of a FROM for which the WHERE holds. `pulled` are conditions of FROM that read the query around, and
+    /// `scope` has the names of FROM. Returns the rows, and the conditions on them that read the query around.
+    fn filtered(
+        &self,
+        select: &Select,
+        order_by: Option<&OrderBy>,
+        source: Source,
+        pulled: Vec<Condition>,
+        scope: &Scope<'_>,
+        around: Option<Around<'_>>,
+    ) -> Result<(Plan, Pulled)> {
+        let attached = Attached::default();
+        let columns = source.columns().to_vec();
+        let (conditions, is_domain_needed) = {
+            let rows = Some(Rows::Open(&source));
+            let scope = Scope { attached: Some(&attached), columns: &columns, rows, ..*scope };
+            let mut conditions = self.conditions(select.selection.as_ref(), &scope)?;
+            conditions.pulled.splice(0..0, pulled);
+            let is_needed = self.needs_domain(select, order_by, &conditions.pulled, &scope, around)?;
+            (conditions, is_needed)
+        };
+        let Conditions { mut kept, mut pulled, tests } = conditions;
+        let mut source = source;
+        if let (true, Some(around), Some(domain)) = (is_domain_needed, around, scope.domain) {
+            let (joined, inside, keys) = self.with_domain(source, pulled, domain, around.scope)?;
+            kept.extend(inside);
+            (source, pulled) = (joined, keys);
+        }
+        let of_domain = |place: usize| scope.domain.map_or(place, |domain| domain.real(place));
+        let (source, places) = attached.join(source, &of_domain);
+        let real = |place: usize| match Base::Attached.of(place) {
+            Some(number) => places[number],
+            None => of_domain(place),
+        };
+        let is_value = around.is_some_and(|around| around.counts_rows());
+        let pulled = Pulled::new(moved(pulled, &real), is_value);
+        let source = tests.into_iter().fold(source, |source, test| test.join(source, &real));
+        Ok((self.closed(source, moved(kept, &real))?, pulled))
+    }
+
+    /// Returns whether a SELECT reads the query around in ways that need a domain: values of it among its results and
+    /// keys, or within sub-queries, or conditions that do not pass what is above them as keys.
+    fn needs_domain(
+        &self,
+        select: &Select,
+        order_by: Option<&OrderBy>,
+        pulled: &[Condition],
+        scope: &Scope<'_>,
+        around: Option<Around<'_>>,
+    ) -> Result<bool> {
+        let (Some(around), Some(domain)) = (around, scope.domain) else { return Ok(false) };
+        let aliases: Vec<&str> = select
+            .projection
+            .iter()
+            .filter_map(|item| match item {
+                SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.as_str()),
+                _ => None,
+            })
+            .collect();
+        self.add_outer_names(select, order_by, &aliases, scope)?;
+        if !domain.is_empty() {
+            return Ok(true);
+        }
+        let has_keys = has_keys(&select.group_by);
+        let is_grouped = has_keys || calls_aggregates(select, &Order::of(order_by)?);
+        let is_exact = is_grouped && !has_keys && (around.asked != Asked::Scalar || select.having.is_some());
+        let needs_keys = is_grouped || around.demands != Demands::Nothing;
+        Ok(!pulled.is_empty()
+            && (is_exact || needs_keys && !are_keys(pulled, around.demands == Demands::PlainKeys)))
+    }
+
+    /// Plans a SELECT with groups, from its GROUP BY on. `scope` is that of the columns of `plan`, and `ttl` the time to live of
+    /// a hint.
     fn grouped_select(
         &self,
         select: &Select,
-        plan: Plan,
+        plan: &Plan,
         mut pulled: Pulled,
         order: &Order<'_>,
         scope: &Scope<'_>,
-        outer: Option<Outer<'_>>,
+        (around, ttl): (Option<Around<'_>>, HintedTtl),
     ) -> Result<Selected> {
         let at = place(select);
         let (keys, sets) = sets::of_list(&keys_of(&select.group_by, at)?).map_err(|error| error.at(at))?;
         let is_of_all = keys.is_empty() && sets.is_none();
-        let (plan, window) = self.with_group_window(plan, &keys, scope)?;
+        let (plan, window) = self.with_group_window(plan.clone(), &keys, scope)?;
         let columns = plan.columns.clone();
-        let scope = Scope { columns: &columns, ..*scope };
+        let below = Attached::default();
+        let rows = Some(Rows::Plan(&plan));
+        let scope = Scope { columns: &columns, rows, attached: Some(&below), ..*scope };
         let fixed = pulled.demand_keys()?;
         let groups = self.groups(&select.group_by, &scope, window, &fixed, first_place(select).or(at))?;
         let keys = groups.columns.clone();
@@ -194,15 +301,8 @@ impl Planner<'_> {
             ..scope
         };
         let outputs = self.results(&select.projection, &behind)?;
-        let having = Scope { overs: None, aliases: scope.aliases, outer, ..behind };
-        let Conditions { kept, pulled: of_having, tests } =
-            self.conditions(select.having.as_ref(), &having)?;
-        if let Some(condition) = of_having.into_iter().next() {
-            let message = "a condition of HAVING reads the query around it, which is not supported";
-            return Err(SqlError::new(Code::Unsupported, message)
-                .at(condition.at)
-                .help("write it as a condition of WHERE"));
-        }
+        let having = Scope { overs: None, aliases: scope.aliases, ..behind };
+        let Conditions { kept, pulled: _, tests } = self.conditions(select.having.as_ref(), &having)?;
         let qualified = self.qualified(select, &Scope { aliases: scope.aliases, ..behind })?;
         let sort = self.sort_keys(order, &behind, &result_columns(&outputs))?;
         self.check_named_windows(&overs, &behind)?;
@@ -215,7 +315,19 @@ impl Planner<'_> {
             ([one], true) => Some(groups.of_no_rows(&one.value)),
             _ => None,
         };
-        let (plan, first) = self.grouped(plan, groups)?;
+        let counts = groups.counts();
+        let (source, places) = below.take().join(Source::Plan(plan.clone()), &|place| place);
+        let real = |place: usize| Base::Attached.of(place).map_or(place, |number| places[number]);
+        let below = self.closed(source, Vec::new())?;
+        let (plan, first) = self.grouped(below, groups.with_columns(&real))?;
+        let plan = with_ttl(plan, ttl);
+        let (plan, if_none) = match (around, scope.domain) {
+            (Some(around), Some(domain)) if is_one_row && !domain.is_empty() => {
+                let counts: Vec<usize> = counts.into_iter().map(|number| first + number).collect();
+                (self.with_empty_groups(plan, domain, around.scope, &counts)?, None)
+            }
+            _ => (plan, if_none),
+        };
         let real = |place: usize| Base::Aggregates.of(place).map_or(place, |number| first + number);
         let (source, places) = attached.join(Source::Plan(plan), &real);
         let real = |place: usize| match Base::Attached.of(place) {
@@ -232,7 +344,8 @@ impl Planner<'_> {
         let plan = self.over(plan, overs, &real)?;
         let plan = self.closed(Source::Plan(plan), moved(qualified, &real))?;
         let selected = self.projected(select, plan, outputs, sort, pulled, &real)?;
-        Ok(Selected { is_one_row, if_none, ..selected })
+        let has_row = is_one_row && select.having.is_none() && select.qualify.is_none();
+        Ok(Selected { is_one_row, has_row, if_none, ..selected })
     }
 
     /// Reads the conditions of QUALIFY, joined by AND. They may name results, and at least one reads a call with OVER.
@@ -266,7 +379,8 @@ impl Planner<'_> {
         pulled: Pulled,
         real: &impl Fn(usize) -> usize,
     ) -> Result<Selected> {
-        let names = Names::of_table(None, outputs.iter().map(|output| output.name.as_str()));
+        let mut names = Names::of_table(None, outputs.iter().map(|output| output.name.as_str()));
+        names.columns.iter_mut().zip(&outputs).for_each(|(column, output)| column.is_twice = output.is_twice);
         let first = outputs.iter().find_map(|output| output.at);
         let mut columns: Vec<Column> = Vec::with_capacity(outputs.len());
         let mut values = Vec::with_capacity(outputs.len());
@@ -305,10 +419,25 @@ impl Planner<'_> {
         if let Some(condition) = condition {
             flatten(condition, &BinaryOperator::And, &mut terms);
         }
+        self.conditions_of(&terms, scope)
+    }
+
+    /// Reads conditions that must all hold.
+    ///
+    /// # Errors
+    /// [`SqlError`] for the first fault.
+    pub(super) fn conditions_of(&self, terms: &[&Expr], scope: &Scope<'_>) -> Result<Conditions> {
         let mut conditions = Conditions { kept: Vec::new(), pulled: Vec::new(), tests: Vec::new() };
-        for term in terms {
+        for term in terms.iter().copied() {
             if let Some(test) = Self::as_test(term) {
-                conditions.tests.push(self.tested(&test, scope, place_of_expression(term))?);
+                let at = place_of_expression(term);
+                match self.tested(&test, scope, at)? {
+                    Answer::Join(test) => conditions.tests.push(*test),
+                    Answer::Known(true) => {}
+                    Answer::Known(false) => {
+                        conditions.kept.push(Condition { value: literal(Some(false)), at })
+                    }
+                }
                 continue;
             }
             let value = self.bind(term, scope)?;
@@ -404,8 +533,11 @@ impl Planner<'_> {
                 return Err(too_many_results());
             }
         }
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        outputs.iter().for_each(|output| *counts.entry(output.name.clone()).or_default() += 1);
         let mut once = NamesOnce::default();
         for output in &mut outputs {
+            output.is_twice = counts.get(&output.name).is_some_and(|count| *count > 1);
             output.name = once.take(std::mem::take(&mut output.name));
         }
         Ok(outputs)
@@ -414,12 +546,13 @@ impl Planner<'_> {
     fn result(&self, expression: &Expr, name: String, scope: &Scope<'_>) -> Result<Output> {
         let value = self.bind(expression, scope)?;
         let at = place_of_expression(expression);
+        self.note_null(&value, expression);
         // Views upon views can nest types deeper than the text of one statement can.
         if value.of.depth() > NESTING_MAX + 1 {
             let message = format!("types stand within each other deeper than {NESTING_MAX}");
             return Err(SqlError::new(Code::Unsupported, message).at(at));
         }
-        Ok(Output { value, name, is_proctime: is_proctime(expression), at })
+        Ok(Output { value, name, is_proctime: is_proctime(expression), is_twice: false, at })
     }
 
     /// Adds the fields of a row, which a column is, to the results: `r.*`.
@@ -439,7 +572,7 @@ impl Planner<'_> {
         }
         for (name, _) in fields {
             let value = self.typing.named_function("FIELD", vec![row.clone(), text(name.clone())])?;
-            outputs.push(Output { value, name: name.clone(), is_proctime: false, at: None });
+            outputs.push(Output { value, name: name.clone(), is_proctime: false, is_twice: false, at: None });
         }
         Ok(())
     }
@@ -452,18 +585,18 @@ impl Planner<'_> {
                 None => return Err(groups.not_grouped(&[Ident::new(name)]).at(at)),
             },
         };
-        Ok(Output { value, name: name.to_owned(), is_proctime: false, at })
+        Ok(Output { value, name: name.to_owned(), is_proctime: false, is_twice: false, at })
     }
 }
 
 /// Conditions of WHERE or HAVING.
-struct Conditions {
+pub(super) struct Conditions {
     /// Conditions over the columns of the SELECT.
-    kept: Vec<Condition>,
+    pub(super) kept: Vec<Condition>,
     /// Conditions that read columns of the query around the SELECT, too.
-    pulled: Vec<Condition>,
+    pub(super) pulled: Vec<Condition>,
     /// IN and EXISTS.
-    tests: Vec<Tested>,
+    pub(super) tests: Vec<Tested>,
 }
 
 /// Returns the results of a SELECT as columns for its ORDER BY, which reads names and types of them.
@@ -493,7 +626,7 @@ fn calls_aggregates(select: &Select, order: &Order<'_>) -> bool {
     of_results.chain(&select.having).chain(&select.qualify).chain(order.expressions()).any(has_aggregate)
 }
 
-fn expression_of(item: &SelectItem) -> Option<&Expr> {
+pub(super) fn expression_of(item: &SelectItem) -> Option<&Expr> {
     match item {
         SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. } => {
             Some(expression)
@@ -523,8 +656,6 @@ fn check_star(options: &WildcardAdditionalOptions, at: Option<Place>) -> Result<
 fn check_parts(select: &Select, at: Option<Place>) -> Result<()> {
     let Select {
         select_token: _,
-        // The only hint that reaches this place is STATE_TTL, because the tokenizer refuses others. It is
-        // ignored, and the setting for the time to live applies.
         optimizer_hints: _,
         distinct,
         select_modifiers,

@@ -17,11 +17,12 @@ use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
+use super::attached::Attached;
 use super::names::Names;
 use super::relation::{Condition, OpenJoin, Queried, Source};
-use super::scope::Scope;
+use super::scope::{Base, Scope};
 use super::select::Around;
-use super::syntax::{place, place_of_expression, refuse_any};
+use super::syntax::{has_query, place, place_of_expression, refuse_any};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -174,6 +175,9 @@ impl Planner<'_> {
     /// [`Code::TypeMismatch`] for values of a column without a common type, [`Code::Unsupported`] for values that are
     /// not known when the query is planned.
     pub(super) fn values(&self, values: &Values) -> Result<Queried> {
+        if values.rows.iter().flat_map(|row| &row.content).any(has_query) {
+            return self.values_of_queries(values);
+        }
         let names = Names::default();
         let scope = Scope::new(&names, &[]);
         let width = values.rows.first().map_or(0, |row| row.content.len());
@@ -187,7 +191,10 @@ impl Planner<'_> {
                 let at = row.content.first().and_then(place_of_expression);
                 return Err(SqlError::new(Code::Invalid, message).at(at));
             }
-            rows.push(row.content.iter().map(|cell| self.bind(cell, &scope)).collect::<Result<_>>()?);
+            let cells: Vec<Typed> =
+                row.content.iter().map(|cell| self.bind(cell, &scope)).collect::<Result<_>>()?;
+            row.content.iter().zip(&cells).for_each(|(cell, value)| self.note_null(value, cell));
+            rows.push(cells);
         }
         let mut columns = Vec::with_capacity(width);
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(width);
@@ -233,6 +240,45 @@ impl Planner<'_> {
             .map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
         let names = Names::of_table(None, columns.iter().map(|column| column.name.as_str()));
         Ok(Queried { plan: Plan::new(columns, Node::Values(batch)), names })
+    }
+}
+
+impl Planner<'_> {
+    /// Plans the rows of VALUES with sub-queries among the values: each row is the result of a query.
+    fn values_of_queries(&self, values: &Values) -> Result<Queried> {
+        let names = Names::of_one_row();
+        let one = one_row()?;
+        let columns = one.columns.clone();
+        let mut so_far: Option<Plan> = None;
+        for row in &values.rows {
+            let attached = Attached::default();
+            let scope = Scope { attached: Some(&attached), ..Scope::new(&names, &columns) };
+            let cells: Vec<Typed> =
+                row.content.iter().map(|cell| self.bind(cell, &scope)).collect::<Result<_>>()?;
+            let (source, places) = attached.join(Source::Plan(one.clone()), &|place| place);
+            let plan = self.closed(source, Vec::new())?;
+            let real = |place: usize| Base::Attached.of(place).map_or(place, |number| places[number]);
+            let outputs: Vec<Typed> = cells.iter().map(|cell| cell.with_columns(&real)).collect();
+            let column = |(place, value): (usize, &Typed)| {
+                Column::plain(format!("EXPR${place}"), value.of.clone(), value.is_nullable)
+            };
+            let made = outputs.iter().enumerate().map(column).collect();
+            let plan = plan.project(outputs, made);
+            let at = row.content.first().and_then(place_of_expression);
+            so_far = Some(match so_far {
+                Some(before) if before.columns.len() != plan.columns.len() => {
+                    let (width, found) = (before.columns.len(), plan.columns.len());
+                    let message =
+                        format!("the rows of VALUES have different numbers of values: {width} and {found}");
+                    return Err(SqlError::new(Code::Invalid, message).at(at));
+                }
+                Some(before) => self.union("VALUES", before, plan).map_err(|error| error.at(at))?,
+                None => plan,
+            });
+        }
+        let plan = so_far.ok_or_else(|| SqlError::new(Code::Syntax, "VALUES has no rows"))?;
+        let names = Names::of_table(None, plan.columns.iter().map(|column| column.name.as_str()));
+        Ok(Queried { plan, names })
     }
 }
 

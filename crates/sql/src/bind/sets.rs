@@ -89,6 +89,18 @@ fn without_distinct<'a>(list: &[&'a Expr]) -> (Vec<&'a Expr>, bool) {
     (list.to_vec(), false)
 }
 
+/// Returns whether two of several sets have the same keys.
+pub(super) fn is_one_twice(sets: &[Vec<usize>]) -> bool {
+    let mut known = HashSet::new();
+    let sorted = |set: &Vec<usize>| {
+        let mut keys = set.clone();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    };
+    !sets.iter().all(|set| known.insert(sorted(set)))
+}
+
 fn entries(list: &[Vec<Expr>]) -> Vec<Keys<'_>> {
     list.iter().map(|keys| keys.iter().collect()).collect()
 }

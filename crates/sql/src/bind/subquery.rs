@@ -5,8 +5,8 @@
 //! they read of the sub-query is a column of it, in front of or behind its results. A GROUP BY between lets only `inner =
 //! outer` pass: the inner side is a further key then, which changes nothing for the rows that match.
 //!
-//! A sub-query that aggregates without GROUP BY has a row even if its input has none; as a join it would have a row only
-//! for each key that occurs, so it is refused if it reads columns of the query around.
+//! A sub-query that aggregates without GROUP BY has a row even if its input has none, and so for each row of the query around;
+//! it reads the query around by a domain ([`super::domain`]). EXISTS of it is TRUE.
 //!
 //! Source: SQL:2016, 8.4 (in predicate) and 8.10 (exists predicate).
 
@@ -21,7 +21,7 @@ use super::aggregate::Groups;
 use super::expression::Test;
 use super::relation::{Condition, OpenJoin, Source};
 use super::scope::{Base, Scope, reads_outer};
-use super::select::{Around, Selected};
+use super::select::{Around, Demands, Selected};
 use super::syntax::{said, without_brackets};
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -35,47 +35,23 @@ pub(super) enum Asked {
     In,
     /// The value in the only row.
     Scalar,
+    /// The rows themselves, for a sub-query of FROM.
+    Rows,
 }
 
 impl Asked {
-    /// Refuses an aggregate without GROUP BY where it has no answer as a join.
-    pub(super) fn check_one_group(self, has_having: bool, is_correlated: bool) -> Result<()> {
-        if self == Asked::Exists && !has_having {
-            let message = "EXISTS of an aggregate without GROUP BY is always TRUE, and not supported";
-            return Err(SqlError::new(Code::Unsupported, message).help("leave it out"));
-        }
-        let word = match self {
-            _ if !is_correlated => return Ok(()),
-            Asked::Scalar => return Ok(()),
-            Asked::Exists => "EXISTS",
-            Asked::In => "IN",
-        };
-        let message = format!(
-            "an aggregate without GROUP BY in an {word} that speaks of the outer query is not supported"
-        );
-        Err(SqlError::new(Code::Unsupported, message).help("join with a query that has GROUP BY"))
-    }
-
     /// Returns whether a LIMIT, of rows to leave out and to let pass, changes the answer.
-    ///
-    /// # Errors
-    /// [`Code::Unsupported`] if it may.
-    pub(super) fn needs_limit(self, (skip, fetch): (u64, u64), is_correlated: bool) -> Result<bool> {
-        let message = match self {
-            Asked::Exists if skip == 0 && fetch > 0 => return Ok(false),
-            // LIMIT 0 lets no row pass, whatever the row of the query around.
-            Asked::Exists if fetch == 0 || !is_correlated => return Ok(true),
-            Asked::Exists => {
-                "LIMIT and OFFSET within EXISTS are not supported where it speaks of the outer query"
-            }
-            Asked::In | Asked::Scalar if !is_correlated => return Ok(true),
-            Asked::Scalar => {
-                "LIMIT and OFFSET within a sub-query that speaks of the outer query are not supported"
-            }
-            Asked::In => "LIMIT and OFFSET within an IN that speaks of the outer query are not supported",
-        };
-        Err(SqlError::new(Code::Unsupported, message))
+    pub(super) fn needs_limit(self, (skip, fetch): (u64, u64)) -> bool {
+        self != Asked::Exists || skip > 0 || fetch == 0
     }
+}
+
+/// Answer to a condition IN or EXISTS.
+pub(super) enum Answer {
+    /// A semi or anti join tells for each row.
+    Join(Box<Tested>),
+    /// The answer is the same for all rows, whatever the tables have.
+    Known(bool),
 }
 
 /// A condition IN or EXISTS with its planned sub-query.
@@ -113,11 +89,14 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// [`SqlError`] for the first fault.
-    pub(super) fn tested(&self, test: &Test<'_>, scope: &Scope<'_>, at: Option<Place>) -> Result<Tested> {
+    pub(super) fn tested(&self, test: &Test<'_>, scope: &Scope<'_>, at: Option<Place>) -> Result<Answer> {
         let asked = if test.value.is_some() { Asked::In } else { Asked::Exists };
-        let around = Around { scope, asked, is_readable: true };
-        let Selected { queried, pulled, .. } =
+        let around = Around { scope, asked, is_readable: true, demands: Demands::Nothing };
+        let Selected { queried, pulled, has_row, .. } =
             self.rows_of(test.query, Some(around)).map_err(|error| error.at(at))?;
+        if asked == Asked::Exists && has_row {
+            return Ok(Answer::Known(!test.is_negated));
+        }
         let values: Vec<&Expr> = match test.value.map(without_brackets) {
             None => Vec::new(),
             Some(Expr::Tuple(values)) => values.iter().collect(),
@@ -139,8 +118,7 @@ impl Planner<'_> {
         for (place, value) in values.into_iter().enumerate() {
             let typed = self.bind(value, scope)?;
             if reads_outer(&typed) {
-                let message = "a column of the query around stands on the left of IN, which is not supported";
-                return Err(SqlError::new(Code::Unsupported, message).at(at));
+                return Err(said_outer_left(at));
             }
             let column = &queried.plan.columns[place];
             is_known &= !typed.is_nullable && !column.is_nullable;
@@ -162,8 +140,14 @@ impl Planner<'_> {
         };
         on.extend(pulled);
         let kind = if test.is_negated { JoinKind::Anti } else { JoinKind::Semi };
-        Ok(Tested { kind, plan: queried.plan, on, membership })
+        Ok(Answer::Join(Box::new(Tested { kind, plan: queried.plan, on, membership })))
     }
+}
+
+/// Returns the error for a value that reads the query around on the left of IN or of a comparison with a sub-query.
+pub(super) fn said_outer_left(at: Option<Place>) -> SqlError {
+    let message = "a column of the query around stands on the left of IN, which is not supported";
+    SqlError::new(Code::Unsupported, message).at(at)
 }
 
 /// Conditions of a sub-query that read columns of the query around, on their way up through its clauses.
@@ -254,6 +238,18 @@ impl Pulled {
     }
 }
 
+/// Returns the columns of the sub-query that conditions `inner = outer` read; `None` for other conditions.
+pub(super) fn keys_of(pulled: &[Condition]) -> Option<Vec<usize>> {
+    let mut keys = Vec::with_capacity(pulled.len());
+    for condition in pulled {
+        let key = inner_side(&condition.value)?.as_column()?;
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    Some(keys)
+}
+
 /// Returns whether a condition reads columns of the sub-query.
 fn reads_inner(condition: &Typed) -> bool {
     let mut reads = false;
@@ -261,9 +257,13 @@ fn reads_inner(condition: &Typed) -> bool {
     reads
 }
 
-/// Returns the side of `inner = outer` that reads columns of the sub-query alone; `None` for other conditions.
+/// Returns the side of `inner = outer`, or of `inner IS NOT DISTINCT FROM outer`, that reads columns of the sub-query alone; `None` for other conditions.
 pub(super) fn inner_side(condition: &Typed) -> Option<&Typed> {
-    let Expression::Call { call: Call::Compare(ComparisonOp::Eq), arguments, .. } = &condition.expression
+    let Expression::Call {
+        call: Call::Compare(ComparisonOp::Eq | ComparisonOp::IsNotDistinctFrom),
+        arguments,
+        ..
+    } = &condition.expression
     else {
         return None;
     };

@@ -14,6 +14,30 @@ use crate::text::dialect::single_name;
 use crate::text::interval::{MILLIS, MONTHS};
 pub(super) use crate::text::reserved::check_name;
 
+/// Returns whether an expression is a sub-query, or a test of one.
+pub(super) fn is_query(expression: &Expr) -> bool {
+    matches!(
+        expression,
+        Expr::Subquery(_)
+            | Expr::Exists { .. }
+            | Expr::InSubquery { .. }
+            | Expr::AnyOp { .. }
+            | Expr::AllOp { .. }
+    )
+}
+
+/// Returns whether an expression has a sub-query.
+pub(super) fn has_query(expression: &Expr) -> bool {
+    let mut open = vec![expression];
+    while let Some(expression) = open.pop() {
+        if is_query(expression) {
+            return true;
+        }
+        parts(expression, &mut |part| open.push(part));
+    }
+    false
+}
+
 /// Calls `each` with the parts of an expression, from left to right. Queries within it are no parts.
 pub(super) fn parts<'a>(expression: &'a Expr, each: &mut dyn FnMut(&'a Expr)) {
     match expression {

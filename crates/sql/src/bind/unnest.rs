@@ -24,12 +24,14 @@ use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
+use super::from::check_parts;
 use super::join::kept;
 use super::names::Names;
+use super::portable::OnlyHere;
 use super::relation::{Condition, OpenUnnest, Relation, Source};
 use super::scope::Scope;
 use super::set::one_row;
-use super::syntax::{not_supported, place, place_of_expression, refuse_any};
+use super::syntax::{has_query, not_supported, place, place_of_expression, refuse_any};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -57,18 +59,7 @@ impl<'a> UnnestCall<'a> {
     /// # Errors
     /// [`SqlError`] for anything but one argument, and for parts that an UNNEST does not have.
     pub(super) fn of(factor: &'a TableFactor) -> Result<Option<Self>> {
-        let TableFactor::Table {
-            name,
-            alias,
-            args: Some(arguments),
-            with_hints,
-            version,
-            with_ordinality,
-            partitions,
-            json_path,
-            sample,
-            index_hints,
-        } = factor
+        let TableFactor::Table { name, alias, args: Some(arguments), version, with_ordinality, .. } = factor
         else {
             return Ok(None);
         };
@@ -76,13 +67,9 @@ impl<'a> UnnestCall<'a> {
             return Ok(None);
         }
         let at = place(name);
+        check_parts(factor, at)?;
         refuse_any!(at;
-            !with_hints.is_empty() => "WITH behind UNNEST",
             version.is_some() => "a table version behind UNNEST",
-            !partitions.is_empty() => "PARTITION behind UNNEST",
-            json_path.is_some() => "a path behind UNNEST",
-            sample.is_some() => "TABLESAMPLE",
-            !index_hints.is_empty() => "an index hint",
             arguments.settings.is_some() => "SETTINGS",
             arguments.args.len() > 1
                 => "UNNEST of several arrays: unnest each WITH ORDINALITY, and compare their positions",
@@ -129,6 +116,13 @@ impl Planner<'_> {
         constraint: Option<&JoinConstraint>,
     ) -> Result<Relation> {
         left.check_left()?;
+        if let Some(JoinConstraint::On(condition)) = constraint
+            && has_query(condition)
+        {
+            return Err(
+                not_supported("a sub-query in the condition of an UNNEST").at(place_of_expression(condition))
+            );
+        }
         let scope = Scope::new(&left.names, left.source.columns());
         let value = self.bind(call.value, &scope)?;
         let mut made = columns_of(&value.of, call.has_ordinality)
@@ -143,7 +137,13 @@ impl Planner<'_> {
         }
         let mut columns = left.source.columns().to_vec();
         columns.extend(made);
-        let (names, on) = self.joined_names([&left.names, &right], &columns, kind, constraint, None)?;
+        let (mut names, on) = self.joined_names([&left.names, &right], &columns, kind, constraint, None)?;
+        if reads_columns(&value) {
+            names.common.iter_mut().for_each(|common| common.refused = Some(OnlyHere::CommonBesideUnnest));
+            if kind == JoinKind::Inner && on.iter().any(|condition| !is_true(&condition.value)) {
+                self.binder.notes.add(OnlyHere::UnnestCondition, call.at);
+            }
+        }
         let unnest_kind = match kind {
             JoinKind::Inner => UnnestKind::Inner,
             JoinKind::Left if on.iter().all(|condition| is_true(&condition.value)) => UnnestKind::Left,
@@ -163,7 +163,7 @@ impl Planner<'_> {
                 return Err(error.help("write CROSS JOIN UNNEST(..), or LEFT JOIN UNNEST(..) ON TRUE"));
             }
         };
-        let width = left.source.columns().len();
+        let (width, pulled) = (left.source.columns().len(), left.pulled);
         if unnest_kind == UnnestKind::Left {
             columns[width..].iter_mut().for_each(|column| column.is_nullable = true);
         }
@@ -176,7 +176,7 @@ impl Planner<'_> {
             columns,
             at: call.at,
         };
-        Ok(Relation { source: Source::Unnest(Box::new(open)), names, version: None })
+        Ok(Relation { source: Source::Unnest(Box::new(open)), names, version: None, pulled })
     }
 
     /// Plans the rows of an UNNEST for which conditions hold. Those on the columns before it are applied before it.

@@ -113,7 +113,12 @@ impl Planner<'_> {
             return Err(error.help("name that of the table by AS"));
         }
         for name in own {
-            visible.push(Visible { table: table.clone(), database: None, name: Arc::from(name) });
+            visible.push(Visible {
+                table: table.clone(),
+                database: None,
+                name: Arc::from(name),
+                is_twice: false,
+            });
         }
         let star = of_input.star.into_iter().chain((first..first + 3).map(Starred::Column)).collect();
         Ok(Relation::of_plan(plan, Names::with_common(visible, of_input.common, star, of_input.leading)))

@@ -4,13 +4,15 @@
 //! comments, so the hint travels as a last part of the table's name, which begins with a control character. It is taken off
 //! again where the name of a table is read.
 //!
-//! Hints behind SELECT choose among plans, which here are the same for all of them. They are read, and have no effect.
+//! Of the hints behind SELECT, STATE_TTL gives times to live to inputs of joins and groups. The others choose among plans,
+//! which here are the same for all of them: they are checked, and have no effect.
 //!
 //! Source: Flink's documentation, "SQL Hints".
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -21,6 +23,7 @@ use thalweg_sql_tables::table::{OptionValue, Table};
 use super::ddl::place_of;
 use super::dialect::FlinkDialect;
 use super::script::{is_blank, word};
+use crate::session::duration;
 
 /// Begin of a part of a name that is a hint.
 const MARK: &str = "\u{1}options";
@@ -31,33 +34,126 @@ const BETWEEN: char = '\u{1}';
 /// Greatest number of options of a hint.
 pub const HINT_OPTIONS_MAX: usize = 200;
 
-/// Hints behind SELECT, none of which changes the rows of a query.
+/// Hints behind SELECT.
 const OF_SELECT: [&str; 7] =
     ["STATE_TTL", "BROADCAST", "SHUFFLE_HASH", "SHUFFLE_MERGE", "NEST_LOOP", "MULTI_JOIN", "LOOKUP"];
 
-/// Checks the hints of a comment behind SELECT.
+/// A hint behind SELECT.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct SelectHint {
+    /// Name of the hint in upper case.
+    pub(crate) name: String,
+    /// Names of the tables that the hint is about.
+    pub(crate) tables: Vec<String>,
+    /// Times to live of these tables, which STATE_TTL gives. Zero keeps rows for ever.
+    pub(crate) ttl: Vec<Duration>,
+}
+
+/// Returns the hints of a comment behind SELECT.
 ///
 /// # Errors
-/// [`Code::Unsupported`] for unknown hints, [`Code::Syntax`] for text that is no list of hints.
-pub(super) fn check_of_select(text: &str, place: Place) -> Result<(), SqlError> {
-    for (name, _) in hints(text, place)? {
+/// [`Code::Unsupported`] for unknown hints, [`Code::Syntax`] for text that is no list of hints, and [`Code::Invalid`] for a
+/// hint without tables or with wrong options.
+pub(crate) fn of_select(text: &str, place: Place) -> Result<Vec<SelectHint>, SqlError> {
+    let read = |(name, arguments): (String, Vec<Token>)| {
         if OF_SELECT.contains(&name.as_str()) {
-            continue;
+            return select_hint(name, &arguments).map_err(|error| error.at(place));
         }
         let error =
             SqlError::new(Code::Unsupported, format!("there is no hint {name} behind SELECT")).at(place);
-        return Err(match name.as_str() {
+        Err(match name.as_str() {
             "OPTIONS" => error.help("write OPTIONS(..) behind the name of a table"),
             _ => error.help(format!("there are {}", OF_SELECT.join(", "))),
+        })
+    };
+    hints(text, place)?.into_iter().map(read).collect()
+}
+
+/// Reads the arguments of a hint behind SELECT.
+fn select_hint(name: String, arguments: &[Token]) -> Result<SelectHint, SqlError> {
+    let wrong = |reason: String| SqlError::new(Code::Invalid, format!("the hint {name} {reason}"));
+    let mut pairs: Vec<(String, Option<String>)> = Vec::new();
+    for argument in arguments.split(|token| *token == Token::Comma).filter(|argument| !argument.is_empty()) {
+        let (key, value) = match argument.iter().position(|token| *token == Token::Eq) {
+            Some(place) => (&argument[..place], Some(&argument[place + 1..])),
+            None => (argument, None),
+        };
+        pairs.push((text_of(key), value.map(text_of)));
+    }
+    let mut hint = SelectHint { name: name.clone(), tables: Vec::new(), ttl: Vec::new() };
+    match &*name {
+        "LOOKUP" => hint.tables.push(lookup_table(&pairs).map_err(wrong)?),
+        "STATE_TTL" => {
+            for (table, value) in pairs {
+                let value = value.ok_or_else(|| wrong(format!("gives `{table}` no time")))?;
+                let ttl = duration(&value).ok_or_else(|| wrong(format!("has the time '{value}'")));
+                hint.ttl
+                    .push(ttl.map_err(|error| error.help("write a span such as '10 s', '5 min' or '1 d'"))?);
+                hint.tables.push(table);
+            }
+        }
+        _ => {
+            if let Some((key, _)) = pairs.iter().find(|(_, value)| value.is_some()) {
+                return Err(wrong(format!("takes names of tables, and no option '{key}'")));
+            }
+            hint.tables = pairs.into_iter().map(|(table, _)| table).collect();
+        }
+    }
+    if hint.tables.is_empty() {
+        let error = wrong("names no table".to_owned());
+        return Err(match &*name {
+            "STATE_TTL" => error.help("write STATE_TTL('t' = '1 d')"),
+            _ => error.help(format!("write {name}(t)")),
         });
     }
-    Ok(())
+    Ok(hint)
+}
+
+/// Returns the text of tokens that are a name or a literal.
+fn text_of(tokens: &[Token]) -> String {
+    let text = |token: &Token| match token {
+        Token::SingleQuotedString(text) => text.clone(),
+        Token::Word(word) => word.value.clone(),
+        other => other.to_string(),
+    };
+    tokens.iter().map(text).collect()
+}
+
+/// Options of LOOKUP that say when and how a look-up is tried again. All of them are given, or none.
+const RETRY: [&str; 4] = ["retry-predicate", "retry-strategy", "fixed-delay", "max-attempts"];
+
+/// Checks the options of a hint LOOKUP, and returns its table. Options that are not known are accepted, as in Flink.
+fn lookup_table(pairs: &[(String, Option<String>)]) -> Result<String, String> {
+    let get =
+        |wanted: &str| pairs.iter().find(|(key, _)| key == wanted).and_then(|(_, value)| value.as_deref());
+    for (key, value) in pairs {
+        let value = value.as_deref().ok_or_else(|| format!("gives the option '{key}' no value"))?;
+        let is_one = |known: &[&str]| known.iter().any(|known| value.eq_ignore_ascii_case(known));
+        let is_known = match &**key {
+            "async" | "shuffle" => is_one(&["true", "false"]),
+            "output-mode" => is_one(&["ordered", "allow_unordered"]),
+            "retry-predicate" => value == "lookup_miss",
+            "retry-strategy" => is_one(&["fixed_delay"]),
+            "capacity" => value.parse::<i32>().is_ok(),
+            "max-attempts" => value.parse::<i32>().is_ok_and(|number| number > 0),
+            "timeout" | "fixed-delay" => duration(value).is_some(),
+            _ => true,
+        };
+        if !is_known {
+            return Err(format!("has the value '{value}' for '{key}', which is none"));
+        }
+    }
+    let given = RETRY.iter().filter(|key| get(key).is_some()).count();
+    if given != 0 && given != RETRY.len() {
+        return Err(format!("has some of the options {}, which come together", RETRY.join(", ")));
+    }
+    get("table").map(str::to_owned).ok_or_else(|| "lacks the option 'table'".to_owned())
 }
 
 /// Returns the part of a table's name for which a comment behind the name stands.
 ///
 /// # Errors
-/// As [`check_of_select`]; the only hint behind a table is OPTIONS.
+/// As [`of_select`]; the only hint behind a table is OPTIONS.
 pub(super) fn part_of_name(text: &str, place: Place) -> Result<String, SqlError> {
     let mut part = MARK.to_owned();
     let mut count = 0;

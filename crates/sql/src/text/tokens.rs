@@ -108,7 +108,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                 let (hint, place) = (&comment[1..], place_of(&token.span));
                 let before = split.last().and_then(|before| word(&before.token));
                 if before.as_deref() == Some("SELECT") {
-                    hints::check_of_select(hint, place)?;
+                    hints::of_select(hint, place)?;
                     split.push(token);
                 } else if hints::ends_with_table(&split) {
                     let part = hints::part_of_name(hint, place)?;

@@ -425,6 +425,62 @@ ON l.k = r.k AND l.p BETWEEN r.p - INTERVAL '5' SECOND AND r.p",
             data.others.iter().map(|other| text(&[Some(other.id), other.k, is_in(other.k)])).collect()
         },
     ),
+    operator("SELECT id, v, (SELECT COUNT(*) FROM O WHERE O.v > X.v) FROM X", Takes::All, |rows, data| {
+        let met = |row: &Row| data.others.iter().filter(|other| row.v.is_some() && other.v > row.v).count();
+        rows.iter().map(|row| text(&[Some(row.id), row.v, count(met(row))])).collect()
+    }),
+    operator("SELECT id, v, (SELECT SUM(X.v + O.v) FROM X WHERE X.k = O.k) FROM O", Takes::All, |rows, data| {
+        let line = |other: &Row| {
+            let met = rows.iter().filter(|row| same_key(row, other));
+            let sum = met.filter_map(|row| Some(row.v? + other.v?)).reduce(|sum, v| sum + v);
+            text(&[Some(other.id), other.v, sum])
+        };
+        data.others.iter().map(line).collect()
+    }),
+    operator(
+        "SELECT O.id, q.n FROM O CROSS JOIN LATERAL (SELECT COUNT(*) AS n FROM X WHERE X.v < O.v) AS q",
+        Takes::All,
+        |rows, data| {
+            let met = |other: &Row| rows.iter().filter(|row| row.v.is_some() && row.v < other.v).count();
+            data.others.iter().map(|other| text(&[Some(other.id), count(met(other))])).collect()
+        },
+    ),
+    operator(
+        "SELECT O.id, q.id, q.v FROM O LEFT JOIN LATERAL (SELECT id, ts, v FROM X WHERE X.k = O.k ORDER BY v DESC, id, ts LIMIT 2) AS q ON TRUE",
+        Takes::All,
+        |rows, data| {
+            let mut out = Vec::new();
+            for other in &data.others {
+                let met: Vec<Row> = rows.iter().filter(|row| same_key(row, other)).copied().collect();
+                let first: Vec<Row> =
+                    ranked(&met, |_| 0).into_iter().filter(|(rank, _)| *rank <= 2).map(|(_, row)| row).collect();
+                match first.is_empty() {
+                    true => out.push(text(&[Some(other.id), None, None])),
+                    false => out.extend(first.iter().map(|row| text(&[Some(other.id), Some(row.id), row.v]))),
+                }
+            }
+            out
+        },
+    ),
+    operator(
+        "SELECT id, CASE WHEN v >= ALL (SELECT v FROM O WHERE O.k = X.k AND v IS NOT NULL) THEN 1 ELSE 0 END FROM X",
+        Takes::All,
+        |rows, data| {
+            let is_greatest = |row: &Row| {
+                let mut met = data.others.iter().filter(|other| same_key(row, other) && other.v.is_some()).peekable();
+                met.peek().is_none() || row.v.is_some() && met.all(|other| row.v >= other.v)
+            };
+            rows.iter().map(|row| text(&[Some(row.id), Some(i64::from(is_greatest(row)))])).collect()
+        },
+    ),
+    operator(
+        "SELECT id FROM X WHERE (k, v) IN (SELECT k, v FROM O) OR v > 5",
+        Takes::All,
+        |rows, data| {
+            let is_there = |row: &Row| data.others.iter().any(|other| same_key(row, other) && row.v.is_some() && row.v == other.v);
+            rows.iter().filter(|row| row.v > Some(5) || is_there(row)).map(|row| text(&[Some(row.id)])).collect()
+        },
+    ),
     operator(
         "SELECT window_start, id, v FROM TABLE(TUMBLE(TABLE X, DESCRIPTOR(ts), INTERVAL '10' SECOND))",
         Takes::Windowed,

@@ -197,14 +197,17 @@ SELECT k, (SELECT w FROM u WHERE k = 'a') FROM t;
 --- query a comparison other than equality with the query around
 SELECT k, (SELECT MAX(w) FROM u WHERE u.w > t.v) FROM t;
 
---- error UNSUPPORTED
-compares with the query around it by = alone
+--- changelog
++I,a,20
++I,b,20
++I,a,20
++I,c,NULL
 
 --- query an aggregate of a sub-query
 SELECT SUM((SELECT MAX(w) FROM u)) FROM t;
 
---- error UNSUPPORTED
-a sub-query stands where it is not supported
+--- changelog
++I,80
 
 --- query distinct values of each key
 SELECT k, (SELECT DISTINCT u.k FROM u WHERE u.k = t.k) FROM t;

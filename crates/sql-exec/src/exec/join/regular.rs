@@ -45,7 +45,8 @@ use crate::plan::JoinKind;
 /// Regular join, which joins the changes of two inputs by key, without a bound in event time.
 pub struct RegularJoin {
     shape: Shape,
-    ttl_ms: i64,
+    /// Time to live of the rows of each input, in milliseconds.
+    ttl_ms: [i64; 2],
     clock: Arc<dyn Clock>,
     key_converter: Option<RowConverter>,
     row_converters: [RowConverter; 2],
@@ -53,9 +54,9 @@ pub struct RegularJoin {
     /// Join keys, indexed by key number. The number of a key that has no rows left is reused for another key.
     keys: Vec<Key>,
     free: Vec<u32>,
-    /// Processing times, in milliseconds and ascending, at which rows were added or their numbers of matches
-    /// changed, each with the number of the key; they decide when rows expire.
-    written: VecDeque<(i64, u32)>,
+    /// For each input, processing times, in milliseconds and ascending, at which rows were added or their numbers of
+    /// matches changed, each with the number of the key; they decide when rows expire.
+    written: [VecDeque<(i64, u32)>; 2],
     arriving: Option<Arriving>,
     accounts: Accounts,
     bytes: usize,
@@ -65,14 +66,14 @@ struct Key {
     bytes: Arc<[u8]>,
     /// Kept rows of the key in either input, in the order of arrival.
     records: [Vec<Remembered>; 2],
-    /// Processing time at which a row of this key was added, or its number of matches changed, last, in
-    /// milliseconds; it is the newest entry of the key in the list `written`.
-    noted_ms: i64,
+    /// For each input, processing time at which a row of this key was added, or its number of matches changed, last,
+    /// in milliseconds; it is the newest entry of the key in the list `written` of the input.
+    noted_ms: [i64; 2],
 }
 
 impl Default for Key {
     fn default() -> Self {
-        Key { bytes: Arc::default(), records: Default::default(), noted_ms: i64::MIN }
+        Key { bytes: Arc::default(), records: Default::default(), noted_ms: [i64::MIN; 2] }
     }
 }
 
@@ -128,12 +129,12 @@ struct Candidate {
 type Made = (RowKind, Option<u32>, Option<u32>);
 
 impl RegularJoin {
-    /// Creates a regular join that keeps a row for `ttl_ms` milliseconds, read from `clock`, after it was
-    /// added or its number of matches changed.
+    /// Creates a regular join that keeps a row of an input for the `ttl_ms` milliseconds of that input, read from `clock`,
+    /// after it was added or its number of matches changed.
     ///
     /// # Errors
     /// [`EvaluationError`] if a row has a type that cannot be compared.
-    pub fn new(shape: Shape, ttl_ms: i64, clock: Arc<dyn Clock>) -> Outcome<Self> {
+    pub fn new(shape: Shape, ttl_ms: [i64; 2], clock: Arc<dyn Clock>) -> Outcome<Self> {
         let converter = |side: Side| converter_of(&shape.inputs[side.index()]).map_err(arrow_error);
         Ok(RegularJoin {
             key_converter: shape.key_converter()?,
@@ -144,7 +145,7 @@ impl RegularJoin {
             numbers: HashMap::default(),
             keys: Vec::new(),
             free: Vec::new(),
-            written: VecDeque::new(),
+            written: Default::default(),
             arriving: None,
             accounts: Accounts::default(),
             bytes: 0,
@@ -157,18 +158,24 @@ impl RegularJoin {
 
     /// Forgets the rows that were neither added nor given another number of matches within the time to live.
     fn forget(&mut self, now_ms: i64) {
-        let is_over = |written_ms: i64| written_ms.saturating_add(self.ttl_ms) <= now_ms;
-        while let Some(&(written_ms, number)) = self.written.front()
+        for side in Side::BOTH {
+            self.forget_of(side, now_ms);
+        }
+    }
+
+    fn forget_of(&mut self, side: Side, now_ms: i64) {
+        let ttl_ms = self.ttl_ms[side.index()];
+        let is_over = |written_ms: i64| written_ms.saturating_add(ttl_ms) <= now_ms;
+        while let Some(&(written_ms, number)) = self.written[side.index()].front()
             && is_over(written_ms)
         {
-            self.written.pop_front();
+            self.written[side.index()].pop_front();
             let key = &mut self.keys[number as usize];
-            for records in &mut key.records {
-                let before: usize = records.iter().map(|record| record_bytes(&record.row)).sum();
-                records.retain(|record| !is_over(record.written_ms));
-                let after: usize = records.iter().map(|record| record_bytes(&record.row)).sum();
-                self.bytes -= before - after;
-            }
+            let records = &mut key.records[side.index()];
+            let before: usize = records.iter().map(|record| record_bytes(&record.row)).sum();
+            records.retain(|record| !is_over(record.written_ms));
+            let after: usize = records.iter().map(|record| record_bytes(&record.row)).sum();
+            self.bytes -= before - after;
             if key.records.iter().all(Vec::is_empty) && self.numbers.remove(&key.bytes).is_some() {
                 self.bytes -= key_bytes(&key.bytes);
                 *key = Key::default();
@@ -177,13 +184,13 @@ impl RegularJoin {
         }
     }
 
-    /// Records the processing time at which rows of a key were added or their numbers of matches changed; it
-    /// decides when they expire.
-    fn note(&mut self, number: u32, now_ms: i64) {
-        let key = &mut self.keys[number as usize];
-        if key.noted_ms != now_ms {
-            key.noted_ms = now_ms;
-            self.written.push_back((now_ms, number));
+    /// Records the processing time at which rows of an input and a key were added or their numbers of matches changed;
+    /// it decides when they expire.
+    fn note(&mut self, side: Side, number: u32, now_ms: i64) {
+        let noted_ms = &mut self.keys[number as usize].noted_ms[side.index()];
+        if *noted_ms != now_ms {
+            *noted_ms = now_ms;
+            self.written[side.index()].push_back((now_ms, number));
         }
     }
 
@@ -202,7 +209,7 @@ impl RegularJoin {
                 number
             }
         };
-        self.note(number, record.written_ms);
+        self.note(side, number, record.written_ms);
         self.bytes += record_bytes(&record.row);
         let records = &mut self.keys[number as usize].records[side.index()];
         // Most keys have one row in an input, so memory for a single row is reserved at first.
@@ -329,7 +336,7 @@ impl RegularJoin {
             before = met.degree;
             met.degree = if is_new { before.saturating_add(1) } else { before.saturating_sub(1) };
             met.written_ms = now_ms;
-            self.note(candidate.key, now_ms);
+            self.note(other, candidate.key, now_ms);
         }
         let turns = if is_new { before == 0 } else { before == 1 };
         if is_half {
@@ -412,7 +419,7 @@ impl RegularJoin {
                 + self.numbers.allocation_size()
                 + self.keys.capacity() * size_of::<Key>()
                 + self.free.capacity() * size_of::<u32>()
-                + self.written.capacity() * size_of::<(i64, u32)>(),
+                + self.written.iter().map(VecDeque::capacity).sum::<usize>() * size_of::<(i64, u32)>(),
         );
     }
 }
@@ -494,7 +501,7 @@ impl JoinOperator for RegularJoin {
         self.numbers.clear();
         self.keys.clear();
         self.free.clear();
-        self.written.clear();
+        self.written.iter_mut().for_each(VecDeque::clear);
         self.bytes = 0;
         check_row_format(state)?;
         let mut all: Vec<(Side, Remembered, Vec<u8>)> = Vec::new();

@@ -524,7 +524,7 @@ fn operators_without_windows_differ() {
 fn joins_differ() {
     let regular = || Join {
         kind: JoinKind::Inner,
-        method: JoinMethod::Regular { ttl_ms: Some(1) },
+        method: JoinMethod::Regular { ttl_ms: [Some(1), Some(1)] },
         keys: vec![JoinKey { left: int(0), right: int(1), is_null_equal: false }],
         condition: None,
     };
@@ -537,10 +537,13 @@ fn joins_differ() {
     };
     differ(&|join| join.kind = JoinKind::Left, "the kind is Inner, and Left");
     differ(
-        &|join| join.method = JoinMethod::Regular { ttl_ms: Some(2) },
-        "the method is Regular { ttl_ms: Some(1) }, and Regular { ttl_ms: Some(2) }",
+        &|join| join.method = JoinMethod::Regular { ttl_ms: [Some(2), Some(1)] },
+        "the method is Regular { ttl_ms: [Some(1), Some(1)] }, and Regular { ttl_ms: [Some(2), Some(1)] }",
     );
-    differ(&|join| join.method = JoinMethod::Lookup, "the method is Regular { ttl_ms: Some(1) }, and Lookup");
+    differ(
+        &|join| join.method = JoinMethod::Lookup,
+        "the method is Regular { ttl_ms: [Some(1), Some(1)] }, and Lookup",
+    );
     differ(&|join| join.keys.clear(), "the number of keys is 1, and 0");
     differ(&|join| join.keys[0].left = int(1), "key 1 is $0: INT = $1: INT, and $1: INT = $1: INT");
     differ(

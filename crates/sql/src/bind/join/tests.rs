@@ -9,7 +9,7 @@ use thalweg_sql_functions::expression::Named;
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_tables::error::SqlError;
 
-use crate::bind::{Answers, Binder, Views, declare};
+use crate::bind::{Answers, Binder, Notes, Views, declare};
 use crate::catalog::{Catalog, Entry, View};
 use crate::text::script::{Statement, parse};
 
@@ -43,6 +43,7 @@ fn planned(query: &str, state_ttl_ms: Option<i64>) -> Result<Plan, SqlError> {
             answers: Answers::Changes,
             are_changes_doubled: false,
             views: &views,
+            notes: &Notes::default(),
         };
         match placed.statement {
             Statement::CreateTable(create) => {
@@ -82,8 +83,11 @@ fn shown((left, right, join): &(&[Column], &[Column], &Join)) -> String {
             format!("temporal{counts}")
         }
         JoinMethod::Lookup => "lookup".to_owned(),
-        JoinMethod::Regular { ttl_ms: Some(ttl_ms) } => format!("regular {ttl_ms}"),
-        JoinMethod::Regular { ttl_ms: None } => "regular".to_owned(),
+        JoinMethod::Regular { ttl_ms: [Some(left), Some(right)] } if left == right => {
+            format!("regular {left}")
+        }
+        JoinMethod::Regular { ttl_ms: [None, None] } => "regular".to_owned(),
+        JoinMethod::Regular { ttl_ms } => format!("regular {ttl_ms:?}"),
     };
     let of_left = |place: usize| format!("l.{}", left[place].name);
     let of_right = |place: usize| format!("r.{}", right[place].name);

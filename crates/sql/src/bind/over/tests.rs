@@ -10,7 +10,7 @@ use thalweg_sql_functions::expression::Named;
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_tables::error::SqlError;
 
-use crate::bind::{Answers, Binder, Views, declare};
+use crate::bind::{Answers, Binder, Notes, Views, declare};
 use crate::catalog::{Catalog, Entry};
 use crate::text::script::{self, Statement};
 
@@ -35,6 +35,7 @@ pub(in crate::bind) fn planned(query: &str, ttl_ms: Option<i64>) -> Result<Plan,
             answers: Answers::Changes,
             are_changes_doubled: false,
             views: &Views::default(),
+            notes: &Notes::default(),
         };
         let table = declare(&binder, create, &create.name.name).unwrap();
         catalog.add(&create.name, Entry::Table(Arc::new(table)), None, false).unwrap();
@@ -49,6 +50,7 @@ pub(in crate::bind) fn planned(query: &str, ttl_ms: Option<i64>) -> Result<Plan,
         answers: Answers::Changes,
         are_changes_doubled: false,
         views: &Views::default(),
+        notes: &Notes::default(),
     }
     .query(query)
 }

@@ -8,7 +8,7 @@ use super::*;
 const TTL_MS: i64 = 100;
 
 fn make(kind: JoinKind, on: On, context: &Context) -> Box<dyn JoinOperator> {
-    joined(kind, on, JoinMethod::Regular { ttl_ms: Some(TTL_MS) }, context)
+    joined(kind, on, JoinMethod::Regular { ttl_ms: [Some(TTL_MS); 2] }, context)
 }
 
 /// Generates changes of both inputs: rows that are added, and retractions of present rows.
@@ -151,6 +151,25 @@ fn rows_are_forgotten() {
     assert_eq!(last, "+I 5,_");
     // State bytes do not fall back to those of one row, because tables and lists keep their capacity.
     assert!(bytes < 2 * one_row, "{bytes} bytes, and {one_row} at first");
+}
+
+/// Each input has a time to live of its own, and `None` keeps rows for ever.
+#[test]
+fn rows_are_forgotten_by_input() {
+    let clock = Arc::new(VirtualClock::default());
+    let context = Context { zone: Tz::UTC, clock: clock.clone() };
+    let mut operator =
+        joined(JoinKind::Inner, On::Key, JoinMethod::Regular { ttl_ms: [Some(TTL_MS), None] }, &context);
+    let mut at = |millis: u64, side: Side, id: i64| {
+        clock.advance_to(ProcessingTime::from_nanos(millis * 1_000_000));
+        operator.take(side, Batch::new(rows_of(&[row(id)])), EventTime::MIN).unwrap();
+        shown(&drained(&mut *operator))
+    };
+    assert_eq!(at(0, Side::Left, 1), "");
+    assert_eq!(at(0, Side::Right, 8), "+I 1,8");
+    assert_eq!(at(99, Side::Right, 9), "+I 1,9");
+    assert_eq!(at(100, Side::Right, 7), "");
+    assert_eq!(at(9_999, Side::Left, 2), "+I 2,8 +I 2,9 +I 2,7");
 }
 
 /// Output of a regular join of many rows of one key comes in several batches.
