@@ -35,6 +35,7 @@ use crate::text::script::{self, Insert, Placed, Statement};
 
 mod create;
 mod every;
+mod functions;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -320,6 +321,15 @@ impl Session {
             Statement::ShowCurrent { is_catalog } => {
                 let current = if is_catalog { CATALOG } else { self.catalog.current() };
                 Ok(Some(Action::Show(current.to_owned())))
+            }
+            Statement::CreateFunction(create) => {
+                self.create_function(&create)?;
+                Ok(None)
+            }
+            Statement::DropFunction { name, if_exists } => {
+                self.views.forget();
+                self.drop_function(&name, if_exists)?;
+                Ok(None)
             }
             Statement::Describe(name) => Ok(Some(Action::Show(self.described(&name)?))),
             Statement::Use { name, is_catalog } => {

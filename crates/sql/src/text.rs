@@ -7,6 +7,7 @@
 pub mod bounds;
 pub mod ddl;
 pub mod dialect;
+pub mod functions;
 pub mod hints;
 pub mod interval;
 mod json;

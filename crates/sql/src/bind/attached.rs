@@ -16,7 +16,7 @@
 use std::cell::RefCell;
 
 use sqlparser::ast::{Expr, Query};
-use thalweg_sql_exec::plan::{AggregateCall, Column, JoinKind, Plan};
+use thalweg_sql_exec::plan::{Aggregate, AggregateCall, Column, JoinKind, Plan};
 use thalweg_sql_functions::aggregates::aggregate;
 use thalweg_sql_functions::expression::{State, Typed};
 use thalweg_sql_functions::functions::compare::ComparisonOp;
@@ -286,13 +286,13 @@ impl Planner<'_> {
         let mut below = Below { outputs: identity.clone(), columns: plan.columns.clone() };
         let mut made: Vec<(AggregateCall, String)> = Vec::new();
         for (number, name) in calls.iter().enumerate() {
-            let Some(function) = aggregate(name) else {
+            let Some(function) = aggregate(name).map(Aggregate::Function) else {
                 return Err(SqlError::new(Code::UnknownFunction, format!("there is no aggregate {name}")));
             };
             // The last call reads the argument; a COUNT before it counts all rows.
             let is_last = number + 1 == calls.len();
             let arguments = of.iter().filter(|_| is_last).map(|place| identity[*place].clone()).collect();
-            let call = self.called(&mut below, function, arguments, false, None, 0)?;
+            let call = self.called(&mut below, &function, arguments, false, None, 0)?;
             made.push((call, (*name).to_owned()));
         }
         let plan = match below.columns.len() == plan.columns.len() {

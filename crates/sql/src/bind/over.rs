@@ -21,7 +21,7 @@ use thalweg_sql_exec::exec::over::{lag, standing};
 use thalweg_sql_exec::plan::{
     Aggregate, AggregateCall, Column, Frame, Node, Plan, RankFunction, Role, SortKey,
 };
-use thalweg_sql_functions::aggregates::{AggregateFunction, aggregate};
+use thalweg_sql_functions::aggregates::aggregate;
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions;
 use thalweg_sql_functions::types::{SqlType, common_type};
@@ -63,9 +63,9 @@ struct OverCall {
 }
 
 /// Function of a call with OVER.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 enum Ranked {
-    Aggregate(&'static AggregateFunction),
+    Aggregate(Aggregate),
     Rank(RankFunction),
     Lag,
 }
@@ -170,12 +170,19 @@ impl Planner<'_> {
                 return Err(SqlError::new(Code::Unsupported, message));
             }
             name => match aggregate(name) {
-                Some(function) => Ranked::Aggregate(function),
+                Some(function) => Ranked::Aggregate(Aggregate::Function(function)),
+                None if let Some(user) = self.binder.catalog.functions().aggregate(name) => {
+                    Ranked::Aggregate(Aggregate::User(user.clone()))
+                }
+                None if self.binder.catalog.functions().get(name).is_some() => {
+                    let message = format!("{name} is no aggregate, and takes no OVER");
+                    return Err(SqlError::new(Code::Invalid, message));
+                }
                 None if functions::function(name).is_some() => {
                     let message = format!("{name} is no aggregate, and takes no OVER");
                     return Err(SqlError::new(Code::Invalid, message));
                 }
-                None => return Err(unknown_function(name)),
+                None => return Err(unknown_function(name, self.binder.catalog.functions().names())),
             },
         };
         if function.filter.is_some() {
@@ -189,8 +196,8 @@ impl Planner<'_> {
         let inner = &Scope { overs: None, results: None, ..*scope };
         let arguments: Vec<Typed> =
             arguments.iter().map(|argument| self.bind(argument, inner)).collect::<Result<_>>()?;
-        let window = self.window(name, known, overs.window_of(window)?, inner)?;
-        let (of, is_nullable) = match known {
+        let window = self.window(name, &known, overs.window_of(window)?, inner)?;
+        let (of, is_nullable) = match &known {
             Ranked::Aggregate(function) => {
                 let bound = self.bound_aggregate(function, &arguments)?;
                 (bound.result, bound.is_nullable)
@@ -221,7 +228,7 @@ impl Planner<'_> {
         Ok(Typed::column(Base::Overs as usize + place, of, is_nullable))
     }
 
-    fn window(&self, name: &str, function: Ranked, spec: &WindowSpec, scope: &Scope<'_>) -> Result<Window> {
+    fn window(&self, name: &str, function: &Ranked, spec: &WindowSpec, scope: &Scope<'_>) -> Result<Window> {
         let keys = spec.partition_by.iter().map(|key| self.bind(key, scope)).collect::<Result<_>>()?;
         let mut order = Vec::new();
         for key in &spec.order_by {
@@ -365,11 +372,11 @@ impl Planner<'_> {
         columns: &[Column],
         below: &mut Below,
     ) -> Result<AggregateCall> {
-        match call.function {
+        match &call.function {
             Ranked::Aggregate(function) => {
                 self.called(below, function, call.arguments.clone(), call.is_distinct, None, 0)
             }
-            Ranked::Rank(function) => Ok(rank_call(function, time, columns)),
+            Ranked::Rank(function) => Ok(rank_call(*function, time, columns)),
             Ranked::Lag => {
                 let lag_of = Lag::of(&call.arguments)?;
                 let mut arguments = Vec::new();
@@ -607,7 +614,7 @@ fn frame_of(call: &OverCall) -> Result<(Option<usize>, Frame)> {
         return Err(unsupported("OVER goes by ascending time: ORDER BY .. DESC is not supported".to_owned()));
     }
     let whole = |is_by_rows: bool| if is_by_rows { Frame::Rows(None) } else { Frame::Range(None) };
-    let frame = match (call.function, &call.window.frame) {
+    let frame = match (&call.function, &call.window.frame) {
         (Ranked::Aggregate(_), Given::Rows(rows)) => Frame::Rows(*rows),
         (Ranked::Aggregate(_), Given::Range(Some(span_ms))) => Frame::Range(Some(*span_ms)),
         // ROW_NUMBER goes by rows, because rows of the same time have different numbers.

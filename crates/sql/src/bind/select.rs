@@ -14,6 +14,7 @@ use sqlparser::ast::{
 };
 use thalweg_sql_exec::plan::{Column, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::user::Functions;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
@@ -127,7 +128,7 @@ impl Planner<'_> {
         let columns = plan.columns.clone();
         let scope = Scope { outer: outer(false), ..Scope::new(&names, &columns) };
         let order = Order::of(order_by)?;
-        if has_keys(&select.group_by) || calls_aggregates(select, &order) {
+        if has_keys(&select.group_by) || calls_aggregates(select, &order, self.binder.catalog.functions()) {
             let asking = around.filter(|around| around.is_readable);
             if let (Some(around), false) = (asking, has_keys(&select.group_by)) {
                 around.asked.check_one_group(select.having.is_some(), !pulled.is_empty())?;
@@ -434,9 +435,9 @@ fn name_of(expression: &Expr) -> Option<&str> {
     }
 }
 
-fn calls_aggregates(select: &Select, order: &Order<'_>) -> bool {
+fn calls_aggregates(select: &Select, order: &Order<'_>, user: &Functions) -> bool {
     let of_results = select.projection.iter().filter_map(expression_of);
-    of_results.chain(&select.having).chain(order.expressions()).any(has_aggregate)
+    of_results.chain(&select.having).chain(order.expressions()).any(|part| has_aggregate(part, user))
 }
 
 fn expression_of(item: &SelectItem) -> Option<&Expr> {

@@ -9,12 +9,13 @@ use thalweg_sql::connect::World;
 use thalweg_sql::job;
 use thalweg_sql::session::{Action, Session};
 
+use crate::functions;
 use crate::inputs::{Data, INPUTS, Input, Row, TOP_OF_CDC};
 use crate::{Draw, Value, assert_none, is_sampled, seeds, tables, text, time, wrong};
 
 /// Kinds of inputs that an operator of the tests accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Takes {
+pub(crate) enum Takes {
     /// The operator accepts inputs with all kinds of changes.
     All,
     /// The operator accepts inputs with all kinds of changes if they have an event time.
@@ -39,20 +40,20 @@ impl Takes {
     }
 }
 
-type Rows = Vec<String>;
+pub(crate) type Rows = Vec<String>;
 
 /// An operator under test: a query over the view `X`, and a reference for its rows.
-struct Operator {
+pub(crate) struct Operator {
     query: &'static str,
     takes: Takes,
     rows: fn(&[Row], &Data) -> Rows,
 }
 
-const fn operator(query: &'static str, takes: Takes, rows: fn(&[Row], &Data) -> Rows) -> Operator {
+pub(crate) const fn operator(query: &'static str, takes: Takes, rows: fn(&[Row], &Data) -> Rows) -> Operator {
     Operator { query, takes, rows }
 }
 
-fn groups<K: Ord>(rows: &[Row], key: impl Fn(&Row) -> K) -> BTreeMap<K, Vec<Row>> {
+pub(crate) fn groups<K: Ord>(rows: &[Row], key: impl Fn(&Row) -> K) -> BTreeMap<K, Vec<Row>> {
     let mut groups: BTreeMap<K, Vec<Row>> = BTreeMap::new();
     rows.iter().for_each(|row| groups.entry(key(row)).or_default().push(*row));
     groups
@@ -62,13 +63,13 @@ fn count(number: usize) -> Value {
     i64::try_from(number).ok()
 }
 
-fn sum(rows: &[Row]) -> Value {
+pub(crate) fn sum(rows: &[Row]) -> Value {
     rows.iter().filter_map(|row| row.v).reduce(|sum, v| sum + v)
 }
 
 /// Reference: returns the rows of each window of length `size`, where one window begins every `step`
 /// milliseconds.
-fn windows(rows: &[Row], size: i64, step: i64) -> BTreeMap<(i64, i64), Vec<Row>> {
+pub(crate) fn windows(rows: &[Row], size: i64, step: i64) -> BTreeMap<(i64, i64), Vec<Row>> {
     let mut windows: BTreeMap<(i64, i64), Vec<Row>> = BTreeMap::new();
     for row in rows {
         let mut start = row.ts.div_euclid(step) * step;
@@ -80,7 +81,7 @@ fn windows(rows: &[Row], size: i64, step: i64) -> BTreeMap<(i64, i64), Vec<Row>>
     windows
 }
 
-fn summed(windows: BTreeMap<(i64, i64), Vec<Row>>) -> Rows {
+pub(crate) fn summed(windows: BTreeMap<(i64, i64), Vec<Row>>) -> Rows {
     let line = |((start, end), rows): ((i64, i64), Vec<Row>)| {
         format!("{},{},{}", time(start), time(end), text(&[count(rows.len()), sum(&rows)]))
     };
@@ -647,8 +648,8 @@ fn operators_over_inputs() {
     let mut count = 0;
     for seed in seeds() {
         for (at, input) in INPUTS.iter().enumerate() {
-            for (of, operator) in OPERATORS.iter().enumerate() {
-                let pair = at * OPERATORS.len() + of;
+            for (of, operator) in OPERATORS.iter().chain(functions::OPERATORS).enumerate() {
+                let pair = at * (OPERATORS.len() + functions::OPERATORS.len()) + of;
                 if !is_sampled(pair, seed) {
                     continue;
                 }
