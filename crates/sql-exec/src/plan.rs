@@ -17,6 +17,7 @@ use arrow::record_batch::RecordBatch;
 use thalweg_sql_functions::aggregates::{AggregateFunction, BoundAggregate};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::user::UserFunction;
 use thalweg_sql_tables::connect::check_source;
 use thalweg_sql_tables::error::Place;
 use thalweg_sql_tables::table::Table;
@@ -518,10 +519,12 @@ pub enum Windowing {
 }
 
 /// Function that an aggregate call computes.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Aggregate {
     /// An aggregate function of SQL.
     Function(&'static AggregateFunction),
+    /// An aggregate function that the program has registered.
+    User(UserFunction),
     /// A ranking function over the rows of an OVER window.
     Rank(RankFunction),
     /// LAG: the value of an earlier row of an OVER window.
@@ -533,9 +536,10 @@ pub enum Aggregate {
 
 impl Aggregate {
     /// Returns the SQL name of the aggregate function.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Aggregate::Function(function) => function.name,
+            Aggregate::User(function) => function.name(),
             Aggregate::Rank(function) => function.name(),
             Aggregate::Lag { .. } => "LAG",
         }
@@ -567,7 +571,11 @@ impl AggregateCall {
     /// Returns whether one worker must take all rows: the result depends on their order, or the call is of
     /// distinct values, of which each worker would keep a set of its own.
     pub fn is_ordered(&self) -> bool {
-        let Aggregate::Function(function) = self.aggregate else { return true };
+        let function = match &self.aggregate {
+            Aggregate::Function(function) => function,
+            Aggregate::User(function) => return self.is_distinct || function.is_ordered(),
+            Aggregate::Rank(_) | Aggregate::Lag { .. } => return true,
+        };
         // MIN and MAX of floats depend on the order of rows: they keep the first of equal values, and NaNs
         // and zeros of both signs count as equal.
         let is_of_floats = matches!(function.name, "MIN" | "MAX")

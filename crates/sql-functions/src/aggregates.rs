@@ -240,7 +240,7 @@ pub trait Accumulator: Any + Send {
 }
 
 /// Downcasts the other accumulator of a merge to the type of this one, which it must have.
-fn same_kind<A: 'static>(other: &dyn Accumulator) -> &A {
+pub(crate) fn same_kind<A: 'static>(other: &dyn Accumulator) -> &A {
     let other: &dyn Any = other;
     other.downcast_ref().expect("accumulators that are merged are of one call")
 }

@@ -141,6 +141,11 @@ impl Typed {
         is_deterministic
     }
 
+    /// Returns whether the expression is a call of a user function.
+    pub fn calls_user_function(&self) -> bool {
+        matches!(self.expression, Expression::Call { call: Call::User(_), .. })
+    }
+
     /// Returns whether the expression gives equal results as another one for equal rows: both have equal calls,
     /// columns, literals and types, and are deterministic. Expressions that are equal for another reason, such as
     /// `a + b` and `b + a`, are not found to be equal.

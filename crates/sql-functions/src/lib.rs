@@ -6,7 +6,8 @@
 //! 2. [`functions`]: functions by name, their binding to types, and their kernels.
 //! 3. [`expression`]: trees of kernels; [`scratch`]: memory for their intermediate results.
 //! 4. [`keys`]: groups of rows by key; [`aggregates`]: folds over the rows of groups.
-//! 5. [`suggestion`]: the known name which a wrong name most likely means.
+//! 5. [`user`]: functions that a program registers; [`panics`]: panics that become errors.
+//! 6. [`suggestion`]: the known name which a wrong name most likely means.
 //!
 //! No value causes a panic: a row without a result is an error with a stable code.
 #![forbid(unsafe_code)]
@@ -15,7 +16,9 @@ pub mod aggregates;
 pub mod expression;
 pub mod functions;
 pub mod keys;
+pub mod panics;
 pub mod scratch;
 pub mod suggestion;
 pub mod types;
+pub mod user;
 pub mod values;

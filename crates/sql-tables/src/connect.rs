@@ -87,6 +87,7 @@ use thalweg_model::{Allowance, Clock, Entropy, EventTime, Fault, VirtualClock};
 use thalweg_sql_formats::{RowKind, is_changelog};
 use thalweg_sql_functions::keys::process_seed;
 use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_functions::user::Watch;
 
 use crate::error::{Code, Place, SqlError};
 use crate::scan::rows::RowSource;
@@ -176,6 +177,8 @@ pub struct World {
     pub end: JobEnd,
     /// Collects notes for the user: facts about the tables that do not fail the run.
     pub notes: Notes,
+    /// Watch over the calls of user functions of the job.
+    pub watch: Option<Arc<Watch>>,
     /// Draws the random words that make the names of written files unique.
     pub names: Arc<Mutex<dyn Entropy>>,
 }
@@ -235,6 +238,7 @@ impl Default for World {
             shared: Shared::default(),
             end: JobEnd::default(),
             notes: Notes::default(),
+            watch: None,
             names: Arc::new(Mutex::new(SystemEntropy::default())),
         }
     }

@@ -10,7 +10,8 @@
 //! 3. [`batch`]: the rows that travel between sources, operators and sinks.
 //! 4. [`connect`]: connectors, one file each, and the [`World`](connect::World) through which they reach files, network and
 //!    standard streams.
-//! 5. [`scan`] and [`deliver`]: a table as a source and as a sink; [`panics`]: panics of libraries as errors.
+//! 5. [`scan`] and [`deliver`]: a table as a source and as a sink; [`panics`], of `thalweg-sql-functions`: panics of
+//!    libraries as errors.
 //!
 //! Nothing here reads SQL or knows plans and operators: expressions of tables come typed and bound.
 #![forbid(unsafe_code)]
@@ -19,7 +20,8 @@ pub mod batch;
 pub mod connect;
 pub mod deliver;
 pub mod error;
-pub mod panics;
 pub mod scan;
 pub mod secrets;
 pub mod table;
+
+pub use thalweg_sql_functions::panics;

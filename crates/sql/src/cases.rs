@@ -47,6 +47,7 @@ use thalweg_sql_exec::exec::run::{Assembly, Ending};
 use thalweg_sql_exec::plan::changes::{Changes, changes};
 use thalweg_sql_formats::{BadRecord, Decoder, Format, FormatColumn, RowKind};
 use thalweg_sql_functions::functions::cast::Writer;
+use thalweg_sql_functions::user::Functions;
 use thalweg_sql_tables::connect::memory::{Collect, Collected};
 use thalweg_sql_tables::connect::{World, gives_changes};
 use thalweg_sql_tables::deliver::{TableSink, Tally};
@@ -90,6 +91,8 @@ enum Expected {
 pub struct Cases {
     setup: String,
     inputs: BTreeMap<String, (usize, Vec<String>)>,
+    /// User functions that the queries may call.
+    functions: Functions,
     /// Queries of the test file with their expected results, in the order of the file.
     pub cases: Vec<Case>,
 }
@@ -157,7 +160,12 @@ impl Cases {
     /// # Errors
     /// A fault of the file with its line. A file that would test nothing, or less than it says, is refused.
     pub fn parse(text: &str) -> Result<Cases, String> {
-        let mut cases = Cases { setup: String::new(), inputs: BTreeMap::new(), cases: Vec::new() };
+        let mut cases = Cases {
+            setup: String::new(),
+            inputs: BTreeMap::new(),
+            functions: Functions::default(),
+            cases: Vec::new(),
+        };
         let mut settings: Vec<String> = Vec::new();
         let mut open: Option<(String, usize, Vec<String>)> = None;
         let mut query: Option<(String, usize, String)> = None;
@@ -224,6 +232,12 @@ impl Cases {
             return Err("line 1: there is no `--- query` in this file, so it tests nothing".to_owned());
         }
         Ok(cases)
+    }
+
+    /// Returns these cases with queries that may call the user functions of a session.
+    #[must_use]
+    pub fn with_functions_of(self, session: &Session) -> Cases {
+        Cases { functions: session.catalog().functions().clone(), ..self }
     }
 
     /// Runs a test case and compares its result with the expected one.
@@ -308,6 +322,7 @@ impl Cases {
     /// Returns a session that has declared the tables of this test file, under `settings`.
     fn session(&self, settings: &[String], clock: &Arc<VirtualClock>) -> Result<Session, String> {
         let mut session = Session::new(Arc::clone(clock) as _);
+        session.take_functions(&self.functions);
         declare(&mut session, &self.setup, "the setup")?;
         for setting in settings {
             declare(&mut session, setting, setting)?;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use sqlparser::ast::Query;
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::quoted;
+use thalweg_sql_functions::user::Functions;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::Table;
 
@@ -89,6 +90,8 @@ pub struct Catalog {
     current: String,
     /// Tables and views by their full names.
     entries: BTreeMap<String, Kept>,
+    /// Functions that the program has registered.
+    functions: Functions,
     /// Full names of tables and views whose declarations are faulty.
     broken: BTreeSet<String>,
     /// Whether a table or view with a faulty declaration was asked for.
@@ -101,6 +104,7 @@ impl Default for Catalog {
             databases: BTreeSet::from([DATABASE.to_owned()]),
             current: DATABASE.to_owned(),
             entries: BTreeMap::new(),
+            functions: Functions::default(),
             broken: BTreeSet::new(),
             met_broken: Cell::new(false),
         }
@@ -108,6 +112,16 @@ impl Default for Catalog {
 }
 
 impl Catalog {
+    /// Returns the user functions of the session.
+    pub fn functions(&self) -> &Functions {
+        &self.functions
+    }
+
+    /// Returns the user functions of the session, so that others can be added.
+    pub(crate) fn functions_mut(&mut self) -> &mut Functions {
+        &mut self.functions
+    }
+
     /// Adds a table or a view to the catalog, a table with its declaration.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use thalweg_sql_formats::{Encoder, Format, FormatColumn, FormatError, RowKind};
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::functions::cast::Writer;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::user::Watch;
 use thalweg_sql_tables::batch::{Failure, batch_of};
 use thalweg_sql_tables::connect::job_end::JobEnd;
 use thalweg_sql_tables::connect::{self, Output, RowSink, World, bind_sink};
@@ -109,7 +110,10 @@ pub fn assemble(
     let rooted = world.of_roots(job.settings.file_roots.as_deref())?;
     let are_limited = job.parts.iter().all(|part| has_limit(&part.plan));
     let limits = if are_limited { job.parts.len() } else { 0 };
-    let world = &World { end: JobEnd::new(is_bounded(job)).with_limits(limits), ..rooted };
+    let (name, notes) = (job.name.clone(), rooted.notes.clone());
+    let watch = Watch::new(Arc::clone(clock), move |text| notes.add(format!("{name}: {text}")));
+    let end = JobEnd::new(is_bounded(job)).with_limits(limits);
+    let world = &World { end, watch: Some(watch), ..rooted };
     let context = Context { zone: job.settings.zone, clock: Arc::clone(clock) };
     let mut query = Query::new(job.name.clone());
     if let Some(target) = job.settings.latency_target {

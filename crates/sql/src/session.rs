@@ -40,6 +40,7 @@ use overwrite::partition_of;
 mod alter;
 mod create;
 mod every;
+mod functions;
 mod overwrite;
 mod show;
 #[cfg(test)]
@@ -344,6 +345,15 @@ impl Session {
             }
             Statement::Alter { name, is_view, if_exists, change } => {
                 self.alter(&name, is_view, if_exists, &change)?;
+                Ok(None)
+            }
+            Statement::CreateFunction(create) => {
+                self.create_function(&create)?;
+                Ok(None)
+            }
+            Statement::DropFunction { name, if_exists } => {
+                self.views.forget();
+                self.drop_function(&name, if_exists)?;
                 Ok(None)
             }
             Statement::Describe(name) => Ok(Some(Action::Show(self.described(&name)?))),

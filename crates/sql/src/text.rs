@@ -9,6 +9,7 @@ pub mod bounds;
 pub mod ddl;
 pub mod dialect;
 pub mod forms;
+pub mod functions;
 pub mod group;
 pub mod hints;
 pub mod interval;

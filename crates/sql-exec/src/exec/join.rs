@@ -25,6 +25,7 @@ use thalweg_model::{
     StateError, StateReader, StateWriter, Weighed,
 };
 use thalweg_sql_functions::functions::{Context, EvaluationError};
+use thalweg_sql_functions::user::Watch;
 use thalweg_sql_tables::batch::Batch;
 
 use super::accounts::Accounts;
@@ -202,22 +203,32 @@ fn refuse_changes(join: &str, batch: &Batch) -> Outcome<()> {
 pub struct JoinStage {
     inner: Box<dyn JoinOperator>,
     emission: Emission,
+    /// Watch over the calls of user functions, if the query has such calls.
+    watch: Option<Arc<Watch>>,
 }
 
 impl JoinStage {
     /// Wraps a join over batches as an operator of the engine.
     pub fn new(inner: Box<dyn JoinOperator>) -> Self {
-        JoinStage { emission: Emission::new(inner.name()), inner }
+        JoinStage { emission: Emission::new(inner.name()), inner, watch: None }
+    }
+
+    /// Returns the stage with a watch over the calls of user functions in it.
+    #[must_use]
+    pub fn watched(self, watch: Option<&Arc<Watch>>) -> Self {
+        JoinStage { watch: watch.cloned(), ..self }
     }
 
     /// Emits pending output of the join while the next edge has room.
     fn drain<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
-        self.emission.drain(|| self.inner.next(), output)
+        let (inner, watch) = (&mut self.inner, self.watch.as_ref());
+        self.emission.drain(|| Watch::within(watch, || inner.next()), output)
     }
 
     fn take(&mut self, event_time: EventTime, side: Side, batch: Batch) {
         if let Some(batch) = self.emission.admit(event_time, batch) {
-            self.emission.note(self.inner.take(side, batch, self.emission.late_by()));
+            let (inner, late_by) = (&mut self.inner, self.emission.late_by());
+            self.emission.note(Watch::within(self.watch.as_ref(), || inner.take(side, batch, late_by)));
         }
     }
 }
@@ -277,7 +288,8 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
         let is_last = mark == Mark::End && self.inner.is_waiting();
         let mark = if is_last { Mark::Watermark(EventTime::MAX) } else { mark };
         if let Some(watermark) = self.emission.watermark(mark) {
-            self.emission.note(self.inner.advance(watermark));
+            let inner = &mut self.inner;
+            self.emission.note(Watch::within(self.watch.as_ref(), || inner.advance(watermark)));
         }
         self.drain(output)
     }

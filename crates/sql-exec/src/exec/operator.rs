@@ -9,12 +9,14 @@
 //! for more. So many small batches cost as much as a few large ones.
 
 use std::any::Any;
+use std::sync::Arc;
 
 use thalweg_model::{
     Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError,
     StateReader, StateWriter, Weighed,
 };
 use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_functions::user::Watch;
 use thalweg_sql_tables::batch::Batch;
 
 use super::accounts::Accounts;
@@ -164,6 +166,8 @@ pub struct Stage<W> {
     is_part: bool,
     /// Whether all output, even a failure, is kept until the next watermark and then emitted.
     is_closed: bool,
+    /// Watch over the calls of user functions, if the query has such calls.
+    watch: Option<Arc<Watch>>,
     way: std::marker::PhantomData<W>,
 }
 
@@ -175,8 +179,15 @@ impl<W: Way> Stage<W> {
             inner,
             is_part: false,
             is_closed: false,
+            watch: None,
             way: std::marker::PhantomData,
         }
+    }
+
+    /// Returns the stage with a watch over the calls of user functions in it.
+    #[must_use]
+    pub fn watched(self, watch: Option<&Arc<Watch>>) -> Self {
+        Stage { watch: watch.cloned(), ..self }
     }
 
     /// Emits pending output of the wrapped operator while the next edge has room.
@@ -184,14 +195,16 @@ impl<W: Way> Stage<W> {
         if self.is_closed {
             return Flow::Done;
         }
-        let flow = self.emission.drain(|| self.inner.next(), output);
+        let (inner, watch) = (&mut self.inner, self.watch.as_ref());
+        let flow = self.emission.drain(|| Watch::within(watch, || inner.next()), output);
         self.is_closed = self.is_part && flow == Flow::Done;
         flow
     }
 
     fn take(&mut self, event_time: EventTime, batch: Batch) {
         if let Some(batch) = self.emission.admit(event_time, batch) {
-            let taken = self.inner.take(batch, self.emission.late_by());
+            let (inner, late_by) = (&mut self.inner, self.emission.late_by());
+            let taken = Watch::within(self.watch.as_ref(), || inner.take(batch, late_by));
             if !self.is_closed || taken.is_err() {
                 self.emission.note(taken);
             }
@@ -208,12 +221,13 @@ impl<W: Way> Operator<Batch> for Stage<W> {
 
     fn fork(&self) -> Self {
         let is_part = W::SHARING == Sharing::Merging;
-        Stage { is_part, is_closed: is_part, ..Stage::new(self.inner.fork()) }
+        Stage { is_part, is_closed: is_part, ..Stage::new(self.inner.fork()).watched(self.watch.as_ref()) }
     }
 
     fn absorb(&mut self, copy: &mut Self) {
         self.emission.absorb(&mut copy.emission);
-        if let Err(error) = self.inner.absorb(&mut *copy.inner) {
+        let inner = &mut self.inner;
+        if let Err(error) = Watch::within(self.watch.as_ref(), || inner.absorb(&mut *copy.inner)) {
             self.emission.fail(error);
         }
     }
@@ -244,7 +258,8 @@ impl<W: Way> Operator<Batch> for Stage<W> {
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
         if let Some(watermark) = self.emission.watermark(mark) {
-            self.emission.note(self.inner.advance(watermark));
+            let inner = &mut self.inner;
+            self.emission.note(Watch::within(self.watch.as_ref(), || inner.advance(watermark)));
         }
         self.is_closed &= matches!(mark, Mark::InputWatermark(_));
         self.drain(output)

@@ -203,7 +203,10 @@ impl<'a> Assembly<'a> {
                     let name = self.name(sessions.name());
                     let stream = self.stream(input)?;
                     let sessions = sessions.of_one_reader(self.sources_of(input) == 1);
-                    return Ok(stream.process(Stage::<InTurn>::new(Box::new(sessions))).name(&name).boxed());
+                    return Ok(stream
+                        .process(Stage::<InTurn>::new(Box::new(sessions)).watched(self.world.watch.as_ref()))
+                        .name(&name)
+                        .boxed());
                 }
                 match AssignWindows::new(spec, *time, zone, &plan.columns) {
                     Some(windows) => self.anybody(input, Box::new(windows)),
@@ -274,7 +277,10 @@ impl<'a> Assembly<'a> {
                 let name = self.name(over.name());
                 let stream = self.stream(input)?;
                 let over = over.of_one_reader(self.sources_of(input) == 1);
-                Ok(stream.process(Stage::<InTurn>::new(Box::new(over))).name(&name).boxed())
+                Ok(stream
+                    .process(Stage::<InTurn>::new(Box::new(over)).watched(self.world.watch.as_ref()))
+                    .name(&name)
+                    .boxed())
             }
             Node::SortedOver { input, keys, order, calls, is_final, ttl_ms } => {
                 let over = SortedCalls { keys: keys.clone(), order: order.clone(), calls: calls.clone() };
@@ -362,7 +368,10 @@ impl<'a> Assembly<'a> {
                     };
                     both = both.by_arrival(ends, stamped).name(&self.name("by_arrival")).boxed();
                 }
-                Ok(both.process(JoinStage::new(operator)).name(&name).boxed())
+                Ok(both
+                    .process(JoinStage::new(operator).watched(self.world.watch.as_ref()))
+                    .name(&name)
+                    .boxed())
             }
             Node::WindowTopN { input, window_end, is_local, keys, order, from, to } => {
                 let ranks = Ranks {
@@ -404,12 +413,20 @@ impl<'a> Assembly<'a> {
 
     fn in_turn(&mut self, input: &Plan, operator: Box<dyn BatchOperator>) -> Result<Stream<Batch>> {
         let name = self.name(operator.name());
-        Ok(self.stream(input)?.process(Stage::<InTurn>::new(operator)).name(&name).boxed())
+        Ok(self
+            .stream(input)?
+            .process(Stage::<InTurn>::new(operator).watched(self.world.watch.as_ref()))
+            .name(&name)
+            .boxed())
     }
 
     fn anybody(&mut self, input: &Plan, operator: Box<dyn BatchOperator>) -> Result<Stream<Batch>> {
         let name = self.name(operator.name());
-        Ok(self.stream(input)?.process(Stage::<Anybody>::new(operator)).name(&name).boxed())
+        Ok(self
+            .stream(input)?
+            .process(Stage::<Anybody>::new(operator).watched(self.world.watch.as_ref()))
+            .name(&name)
+            .boxed())
     }
 
     /// Creates the stream of a table, followed by the operators that evaluate expressions over its rows and,
@@ -438,12 +455,18 @@ impl<'a> Assembly<'a> {
             else {
                 return Err(SqlError::new(Code::Invalid, "a table that is shared has a stream"));
             };
-            let stream = stream.branch().process(Stage::<Anybody>::new(Box::new(calc))).name(&calc_name);
+            let stream = stream
+                .branch()
+                .process(Stage::<Anybody>::new(Box::new(calc)).watched(self.world.watch.as_ref()))
+                .name(&calc_name);
             return Ok(match aggregate {
                 None => stream.boxed(),
                 Some(aggregate) => {
                     let name = self.name(aggregate.name());
-                    stream.process(Stage::<Gathering>::new(aggregate)).name(&name).boxed()
+                    stream
+                        .process(Stage::<Gathering>::new(aggregate).watched(self.world.watch.as_ref()))
+                        .name(&name)
+                        .boxed()
                 }
             });
         }
@@ -451,12 +474,17 @@ impl<'a> Assembly<'a> {
         let sources = self.sources(read.table, read.places, read.columns)?;
         let name = self.name(&read.table.name);
         let stream = self.query.splits(&name, sources, self.marks(read.table));
-        let stream = stream.process(Stage::<Anybody>::new(Box::new(calc))).name(&calc_name);
+        let stream = stream
+            .process(Stage::<Anybody>::new(Box::new(calc)).watched(self.world.watch.as_ref()))
+            .name(&calc_name);
         Ok(match aggregate {
             None => stream.boxed(),
             Some(aggregate) => {
                 let name = self.name(aggregate.name());
-                stream.process(Stage::<Gathering>::new(aggregate)).name(&name).boxed()
+                stream
+                    .process(Stage::<Gathering>::new(aggregate).watched(self.world.watch.as_ref()))
+                    .name(&name)
+                    .boxed()
             }
         })
     }
@@ -508,6 +536,7 @@ impl<'a> Assembly<'a> {
         let source = |rows| {
             let (reading, clock) = (Arc::clone(&reading), Arc::clone(&self.context.clock));
             TableSource::new(reading, rows, clock, self.tally.clone(), self.world.end.clone())
+                .watched(self.world.watch.as_ref())
         };
         Ok(splits.into_iter().map(source).collect())
     }

@@ -75,7 +75,11 @@ fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> 
             if let Some(input) = plan.inputs().first()
                 && reads(value, first)
             {
-                return Err(refusal("UNNEST", input, "its array or map"));
+                let (what, value) = match value.calls_user_function() {
+                    true => ("a table function", "its result"),
+                    false => ("UNNEST", "its array or map"),
+                };
+                return Err(refusal(what, input, value));
             }
             // The parts of an element and its position are as steady as the value.
             let mut columns: Vec<bool> = kept.iter().map(|place| first[*place]).collect();
@@ -191,5 +195,5 @@ fn refusal(what: &str, input: &Plan, column: &str) -> SqlError {
         source_of_changes(input)
     );
     SqlError::new(Code::Unsupported, message)
-        .help("leave out PROCTIME(), RAND(), times of now and METADATA there, or select them behind it")
+        .help("leave out PROCTIME(), RAND(), times of now, METADATA and user functions that are not deterministic there, or select them behind it")
 }

@@ -11,6 +11,7 @@ use crate::functions::Function;
 use crate::functions::arithmetic::ArithmeticOp;
 use crate::functions::compare::ComparisonOp;
 use crate::types::SqlType;
+use crate::user::UserFunction;
 use crate::values::ScalarValue;
 
 /// Operator or function that a call computes. Equal calls with equal arguments, in sessions with equal settings, give
@@ -37,6 +38,8 @@ pub enum Call {
     Grouping(Arc<[usize]>),
     /// A function of SQL.
     Function(&'static Function),
+    /// A function that the program has registered.
+    User(UserFunction),
 }
 
 impl Call {
@@ -47,7 +50,7 @@ impl Call {
             Call::Compare(_) | Call::In(_) => 1,
             Call::Arithmetic(ArithmeticOp::Add | ArithmeticOp::Subtract) => 2,
             Call::Arithmetic(ArithmeticOp::Multiply | ArithmeticOp::Divide | ArithmeticOp::Modulo) => 3,
-            Call::Negate | Call::Cast { .. } | Call::Grouping(_) | Call::Function(_) => 4,
+            Call::Negate | Call::Cast { .. } | Call::Grouping(_) | Call::Function(_) | Call::User(_) => 4,
         }
     }
 
@@ -89,6 +92,7 @@ impl fmt::Display for Call {
             }
             Call::Grouping(_) => f.write_str("GROUPING"),
             Call::Function(function) => f.write_str(function.name),
+            Call::User(function) => f.write_str(function.name()),
         }
     }
 }

@@ -16,6 +16,7 @@ use thalweg_sql_functions::expression::{Typed, arrow_error};
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::scratch::{self, RESULT_TOO_LONG};
 use thalweg_sql_functions::types::INSTANT_ZONE;
+use thalweg_sql_functions::user::Watch;
 
 use super::rows::{RowSource, Rows};
 use crate::batch::{BATCH_ROWS_MAX, Batch, Failure, NOTHING_WEIGHED, batch_of};
@@ -185,6 +186,8 @@ pub struct TableSource {
     has_told_end: bool,
     tally: Tally,
     end: JobEnd,
+    /// Watch over the calls of user functions in computed columns, if there is one.
+    watch: Option<Arc<Watch>>,
 }
 
 impl TableSource {
@@ -209,7 +212,14 @@ impl TableSource {
             has_told_end: false,
             tally,
             end,
+            watch: None,
         }
+    }
+
+    /// Returns the source with a watch over the calls of user functions in computed columns.
+    #[must_use]
+    pub fn watched(self, watch: Option<&Arc<Watch>>) -> Self {
+        TableSource { watch: watch.cloned(), ..self }
     }
 
     /// Computes the missing columns of the next rows, for as many rows at a time as the memory budget allows.
@@ -217,7 +227,9 @@ impl TableSource {
         let Some(rows) = self.unread.pop() else { return Ok(()) };
         let count = rows.columns.num_rows();
         let allowance = self.allowance.clone();
-        match scratch::within(&allowance, count, || self.read(&rows)) {
+        let watch = self.watch.clone();
+        let read = || scratch::within(&allowance, count, || self.read(&rows));
+        match Watch::within(watch.as_ref(), read) {
             Err(fault) if fault.code() == RESULT_TOO_LONG && count > 1 => {
                 let part = |from: usize, to: usize| Rows {
                     columns: rows.columns.slice(from, to - from),

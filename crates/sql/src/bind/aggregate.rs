@@ -13,9 +13,9 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::Int64Type;
 use sqlparser::ast::{Expr, Function, FunctionArguments, GroupByExpr, Ident};
 use thalweg_sql_exec::plan::{Aggregate, AggregateCall, Column, Node, Plan, Role, Windowing};
-use thalweg_sql_functions::aggregates::{AggregateFunction, aggregate};
+use thalweg_sql_functions::aggregates::aggregate;
 use thalweg_sql_functions::expression::{Call, Expression, Typed};
-use thalweg_sql_functions::functions;
+use thalweg_sql_functions::functions::{self, BindError};
 use thalweg_sql_functions::keys::process_seed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_functions::values::{ColumnarValue, ScalarValue};
@@ -306,22 +306,26 @@ impl Planner<'_> {
     /// Returns the result of an aggregate, which is collected unless an equal call was collected before.
     pub(super) fn aggregate_call(
         &self,
-        function: &'static AggregateFunction,
+        function: &Aggregate,
         call: &Function,
         arguments: &[&Expr],
         whole: &Expr,
         scope: &Scope<'_>,
     ) -> Result<Typed> {
         let Some(groups) = scope.groups else {
-            let message = format!("{} stands where there are no groups", function.name);
+            let message = format!("{} stands where there are no groups", function.name());
             return Err(SqlError::new(Code::Invalid, message));
         };
-        if let Some(inner) = arguments.iter().copied().find(|argument| has_aggregate(argument)) {
-            let message = format!("{} takes no aggregate, and {} has one", function.name, said(inner));
+        if let Some(inner) = arguments
+            .iter()
+            .copied()
+            .find(|argument| has_aggregate(argument, self.binder.catalog.functions()))
+        {
+            let message = format!("{} takes no aggregate, and {} has one", function.name(), said(inner));
             let error = SqlError::new(Code::Invalid, message).at(place_of_expression(inner));
             return Err(error.help("aggregate twice: in a sub-query first"));
         }
-        if function.name == "COUNT" && arguments.len() > 1 {
+        if function.name() == "COUNT" && arguments.len() > 1 {
             self.note(OnlyHere::CountOfSeveral, place_of_expression(whole));
         }
         let input = &Scope { aliases: &[], ..*groups.input };
@@ -347,7 +351,7 @@ impl Planner<'_> {
     fn collected(
         &self,
         calls: &mut Calls,
-        function: &'static AggregateFunction,
+        function: &Aggregate,
         arguments: Vec<Typed>,
         is_distinct: bool,
         filter: Option<Typed>,
@@ -356,7 +360,7 @@ impl Planner<'_> {
         let given: Vec<Typed> = arguments.iter().chain(&filter).cloned().collect();
         let has_filter = filter.is_some();
         let is_known = |made: &Made| {
-            made.call.aggregate == Aggregate::Function(function)
+            made.call.aggregate == *function
                 && made.call.is_distinct == is_distinct
                 && made.has_filter == has_filter
                 && made.given.len() == given.len()
@@ -375,13 +379,17 @@ impl Planner<'_> {
     pub(super) fn called(
         &self,
         below: &mut Below,
-        function: &'static AggregateFunction,
+        function: &Aggregate,
         arguments: Vec<Typed>,
         is_distinct: bool,
         filter: Option<Typed>,
         own_from: usize,
     ) -> Result<AggregateCall> {
         let bound = self.bound_aggregate(function, &arguments)?;
+        let arguments = match function {
+            Aggregate::User(user) => self.typing.widened(user, arguments, &bound.arguments)?,
+            _ => arguments,
+        };
         let mut places = Vec::with_capacity(arguments.len());
         for (value, to) in arguments.into_iter().zip(&bound.arguments) {
             let value =
@@ -391,7 +399,7 @@ impl Planner<'_> {
         let filter = filter.map(|filter| below.place(filter, own_from, Role::Plain));
         let function_of = if is_distinct { bound.distinct(process_seed()) } else { bound };
         Ok(AggregateCall {
-            aggregate: Aggregate::Function(function),
+            aggregate: function.clone(),
             is_distinct,
             arguments: places,
             filter,
@@ -405,14 +413,21 @@ impl Planner<'_> {
     /// [`Code::TypeMismatch`] if it does not take them.
     pub(super) fn bound_aggregate(
         &self,
-        function: &'static AggregateFunction,
+        function: &Aggregate,
         arguments: &[Typed],
     ) -> Result<thalweg_sql_functions::aggregates::BoundAggregate> {
         let given: Vec<_> = arguments.iter().map(argument).collect();
-        (function.bind)(&given, self.binder.context).map_err(|error| {
-            let error = SqlError::new(Code::TypeMismatch, format!("{}: {error}", function.name));
-            error.help(format!("it is called {}", function.usage))
-        })
+        let told =
+            |error: BindError| SqlError::new(Code::TypeMismatch, format!("{}: {error}", function.name()));
+        match function {
+            Aggregate::Function(function) => (function.bind)(&given, self.binder.context)
+                .map_err(|error| told(error).help(format!("it is called {}", function.usage))),
+            Aggregate::User(user) => match user.bind_aggregate(&given) {
+                Some(bound) => bound.map_err(told),
+                None => Err(told(BindError::new("it is no aggregate"))),
+            },
+            Aggregate::Rank(_) | Aggregate::Lag { .. } => Err(told(BindError::new("it is no aggregate"))),
+        }
     }
 
     /// Returns a call of GROUPING: a number with a bit for each argument, the first one's bit the highest. The bit is 1
@@ -481,8 +496,9 @@ impl Planner<'_> {
         let mut calls = calls.into_inner();
         if first == 0 && calls.made.is_empty() {
             // A group of all rows has a row, of which nothing is read.
-            let count = aggregate("COUNT").ok_or_else(|| unknown_function("COUNT"))?;
-            self.collected(&mut calls, count, Vec::new(), false, None, 0)?;
+            let count = aggregate("COUNT").map(Aggregate::Function);
+            let count = count.ok_or_else(|| unknown_function("COUNT", std::iter::empty()))?;
+            self.collected(&mut calls, &count, Vec::new(), false, None, 0)?;
         }
         let plan = self.aggregated(input, &columns, sets.as_deref(), calls);
         Ok((plan.map_err(|error| error.at(at))?.at(at), first))

@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use sqlparser::ast::{Expr, Query};
-use thalweg_sql_exec::plan::{AggregateCall, Column, JoinKind, Plan};
+use thalweg_sql_exec::plan::{Aggregate, AggregateCall, Column, JoinKind, Plan};
 use thalweg_sql_functions::aggregates::aggregate;
 use thalweg_sql_functions::expression::{State, Typed};
 use thalweg_sql_functions::functions::compare::ComparisonOp;
@@ -325,11 +325,11 @@ impl Planner<'_> {
         let mut below = Below { outputs: identity.clone(), columns: plan.columns.clone() };
         let mut made: Vec<(AggregateCall, String)> = Vec::new();
         for (name, is_of_result) in calls {
-            let Some(function) = aggregate(name) else {
+            let Some(function) = aggregate(name).map(Aggregate::Function) else {
                 return Err(SqlError::new(Code::UnknownFunction, format!("there is no aggregate {name}")));
             };
             let arguments = identity.iter().take(usize::from(*is_of_result)).cloned().collect();
-            let call = self.called(&mut below, function, arguments, false, None, 0)?;
+            let call = self.called(&mut below, &function, arguments, false, None, 0)?;
             made.push((call, (*name).to_owned()));
         }
         let plan = match below.columns.len() == plan.columns.len() {

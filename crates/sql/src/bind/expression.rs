@@ -9,6 +9,7 @@ use sqlparser::ast::{
     FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, NullTreatment, Query,
     Subscript, TrimWhereField, UnaryOperator, Value, ValueWithSpan,
 };
+use thalweg_sql_exec::plan::Aggregate;
 use thalweg_sql_functions::aggregates::{aggregate, aggregates};
 use thalweg_sql_functions::expression::{Expression, State, Typed};
 use thalweg_sql_functions::functions::arithmetic::ArithmeticOp;
@@ -547,11 +548,14 @@ impl Planner<'_> {
         if let Some(window) = over {
             return self.over_call(&name, function, &arguments, window, whole, scope);
         }
-        if let Some(known) = aggregate(&name) {
-            return self.aggregate_call(known, function, &arguments, whole, scope);
+        let user = self.binder.catalog.functions().get(&name);
+        let of_user = user.filter(|user| user.is_aggregate() && scope.groups.is_some());
+        let known = aggregate(&name).map(Aggregate::Function);
+        if let Some(known) = known.or(of_user.cloned().map(Aggregate::User)) {
+            return self.aggregate_call(&known, function, &arguments, whole, scope);
         }
-        if functions::function(&name).is_none() {
-            return Err(unknown_function(&name));
+        if user.is_none() && functions::function(&name).is_none() {
+            return Err(unknown_function(&name, self.binder.catalog.functions().names()));
         }
         if treatment.is_some() {
             return Err(SqlError::new(Code::Invalid, format!("{name} takes no RESPECT NULLS")));
@@ -563,6 +567,10 @@ impl Planner<'_> {
         }
         if filter.is_some() {
             return Err(SqlError::new(Code::Invalid, format!("{name} takes no FILTER")));
+        }
+        if let Some(user) = user {
+            let arguments = self.bind_all(arguments.iter().copied(), scope)?;
+            return self.typing.user_function(user, arguments);
         }
         if name == "CURRENT_DATABASE" && arguments.is_empty() {
             let database = self.binder.catalog.current().to_owned();
@@ -728,8 +736,8 @@ pub fn function_names() -> impl Iterator<Item = &'static str> {
     scalar.chain(aggregates().iter().map(|function| function.name)).chain(RANKS)
 }
 
-/// Returns the error for a name, in upper case, that no function has.
-pub(super) fn unknown_function(name: &str) -> SqlError {
+/// Returns the error for a name, in upper case, that no function has. `others` are the names of user functions.
+pub(super) fn unknown_function<'a>(name: &str, others: impl Iterator<Item = &'a str>) -> SqlError {
     if name == "UNNEST" {
         return not_supported("UNNEST outside of FROM: write FROM t CROSS JOIN UNNEST(t.a) AS u (x)");
     }
@@ -743,7 +751,8 @@ pub(super) fn unknown_function(name: &str) -> SqlError {
             "write FROM TABLE({window}(TABLE t, DESCRIPTOR(ts), ..)) and GROUP BY window_start, window_end"
         ));
     }
-    match nearest(name, function_names().collect::<Vec<_>>()) {
+    let built_in = function_names().map(|name| -> &'a str { name });
+    match nearest(name, built_in.chain(others).collect::<Vec<_>>()) {
         Some(near) => error.help(format!("did you mean {near}?")),
         None => error.help("the manual lists the functions that there are"),
     }

@@ -153,6 +153,9 @@ impl Planner<'_> {
                 );
                 if let Some(arguments) = args {
                     let at = place(name).or(at);
+                    if let Some(call) = self.table_call(name, &arguments.args, alias.as_ref())? {
+                        return self.unnest_alone(&call);
+                    }
                     let made =
                         self.window_function(name, &arguments.args, at).map_err(|error| error.at(at))?;
                     return made.renamed(alias.as_ref());
@@ -177,7 +180,10 @@ impl Planner<'_> {
                 };
                 let at = place(&function.name).or(at);
                 if !is_plain_call(function) {
-                    return Err(not_supported("a clause behind a window function").at(at));
+                    return Err(not_supported("a clause behind a table function").at(at));
+                }
+                if let Some(call) = self.table_call(&function.name, &list.args, alias.as_ref())? {
+                    return self.unnest_alone(&call);
                 }
                 let made =
                     self.window_function(&function.name, &list.args, at).map_err(|error| error.at(at))?;
@@ -205,7 +211,6 @@ impl Planner<'_> {
                 Err(not_supported("LATERAL before UNNEST: leave it out, UNNEST reads the columns before it")
                     .at(at))
             }
-            TableFactor::Function { .. } => Err(not_supported("LATERAL TABLE(..)").at(at)),
             _ => Err(not_supported("this kind of table").at(at)),
         }
     }

@@ -144,7 +144,7 @@ fn kept(plan: &Plan) -> Option<Kept> {
 
 /// Returns whether an aggregate keeps values of its rows, and so grows with one key, too.
 fn keeps_values(call: &AggregateCall, is_retracting: bool) -> bool {
-    let Aggregate::Function(function) = call.aggregate else { return false };
+    let Aggregate::Function(function) = &call.aggregate else { return false };
     let is_list = matches!(
         function.name,
         "ARRAY_AGG"

@@ -20,7 +20,7 @@ use thalweg_sql_exec::plan::sorted_over::RowFrame;
 use thalweg_sql_exec::plan::{
     Aggregate, AggregateCall, Column, Frame, Node, Plan, RankFunction, Role, SortKey,
 };
-use thalweg_sql_functions::aggregates::{AggregateFunction, aggregate};
+use thalweg_sql_functions::aggregates::aggregate;
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions;
 use thalweg_sql_functions::types::{SqlType, common_type};
@@ -67,9 +67,9 @@ struct OverCall {
 }
 
 /// Function of a call with OVER.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 enum Ranked {
-    Aggregate(&'static AggregateFunction),
+    Aggregate(Aggregate),
     Rank(RankFunction),
     Offset { is_lead: bool },
     PercentRank,
@@ -167,12 +167,19 @@ impl Planner<'_> {
             // The number of buckets is read with the arguments.
             "NTILE" => Ranked::Ntile(1),
             name => match aggregate(name) {
-                Some(function) => Ranked::Aggregate(function),
+                Some(function) => Ranked::Aggregate(Aggregate::Function(function)),
+                None if let Some(user) = self.binder.catalog.functions().aggregate(name) => {
+                    Ranked::Aggregate(Aggregate::User(user.clone()))
+                }
+                None if self.binder.catalog.functions().get(name).is_some() => {
+                    let message = format!("{name} is no aggregate, and takes no OVER");
+                    return Err(SqlError::new(Code::Invalid, message));
+                }
                 None if functions::function(name).is_some() => {
                     let message = format!("{name} is no aggregate, and takes no OVER");
                     return Err(SqlError::new(Code::Invalid, message));
                 }
-                None => return Err(unknown_function(name)),
+                None => return Err(unknown_function(name, self.binder.catalog.functions().names())),
             },
         };
         if function.filter.is_some() {
@@ -186,9 +193,9 @@ impl Planner<'_> {
         let inner = &Scope { overs: None, results: None, ..*scope };
         let arguments: Vec<Typed> =
             arguments.iter().map(|argument| self.bind(argument, inner)).collect::<Result<_>>()?;
-        let window = self.window(name, known, overs.window_of(window)?, inner)?;
+        let window = self.window(name, &known, overs.window_of(window)?, inner)?;
         let mut known = known;
-        let (of, is_nullable) = match known {
+        let (of, is_nullable) = match &mut known {
             Ranked::Aggregate(function) => {
                 let bound = self.bound_aggregate(function, &arguments)?;
                 (bound.result, bound.is_nullable)
@@ -224,7 +231,7 @@ impl Planner<'_> {
         Ok(Typed::column(Base::Overs as usize + place, of, is_nullable))
     }
 
-    fn window(&self, name: &str, function: Ranked, spec: &WindowSpec, scope: &Scope<'_>) -> Result<Window> {
+    fn window(&self, name: &str, function: &Ranked, spec: &WindowSpec, scope: &Scope<'_>) -> Result<Window> {
         let keys = spec.partition_by.iter().map(|key| self.bind(key, scope)).collect::<Result<_>>()?;
         let mut order = Vec::new();
         for key in &spec.order_by {
@@ -404,11 +411,11 @@ impl Planner<'_> {
         columns: &[Column],
         below: &mut Below,
     ) -> Result<AggregateCall> {
-        match call.function {
+        match &call.function {
             Ranked::Aggregate(function) => {
                 self.called(below, function, call.arguments.clone(), call.is_distinct, None, 0)
             }
-            Ranked::Rank(function) => Ok(rank_call(function, time, columns)),
+            Ranked::Rank(function) => Ok(rank_call(*function, time, columns)),
             Ranked::Offset { .. } | Ranked::PercentRank | Ranked::CumeDist | Ranked::Ntile(_) => {
                 let lag_of = Offset::of("LAG", &call.arguments)?;
                 let mut arguments = Vec::new();
@@ -640,7 +647,7 @@ fn streamed(call: &OverCall) -> Option<(Option<usize>, Frame)> {
     let frame = frames::streamed(call.window.frame).filter(|_| !order.is_descending)?;
     Some((
         time,
-        match (call.function, frame) {
+        match (&call.function, frame) {
             // In the order of arrival no two rows have the same time, so RANGE equals ROWS.
             (Ranked::Aggregate(_), Frame::Range(None)) if time.is_none() => Frame::Rows(None),
             (Ranked::Aggregate(_), frame) => frame,

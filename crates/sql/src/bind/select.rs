@@ -17,6 +17,7 @@ use sqlparser::ast::{
 use thalweg_sql_exec::plan::{Column, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::user::Functions;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
@@ -152,7 +153,7 @@ impl Planner<'_> {
         let scope =
             Scope { outer: around.map(|around| around.outer(false)), columns: &columns, rows, ..scope };
         let order = Order::of(order_by)?;
-        if has_keys(&select.group_by) || calls_aggregates(select, &order) {
+        if has_keys(&select.group_by) || calls_aggregates(select, &order, self.binder.catalog.functions()) {
             let scope = Scope { aliases: &aliases, ..scope };
             return self.grouped_select(select, &plan, pulled, &order, &scope, (around, ttl));
         }
@@ -262,7 +263,8 @@ impl Planner<'_> {
             return Ok(true);
         }
         let has_keys = has_keys(&select.group_by);
-        let is_grouped = has_keys || calls_aggregates(select, &Order::of(order_by)?);
+        let is_grouped =
+            has_keys || calls_aggregates(select, &Order::of(order_by)?, self.binder.catalog.functions());
         let is_exact = is_grouped && !has_keys && (around.asked != Asked::Scalar || select.having.is_some());
         let needs_keys = is_grouped || around.demands != Demands::Nothing;
         Ok(!pulled.is_empty()
@@ -621,9 +623,10 @@ fn name_of(expression: &Expr) -> Option<&str> {
     }
 }
 
-fn calls_aggregates(select: &Select, order: &Order<'_>) -> bool {
+fn calls_aggregates(select: &Select, order: &Order<'_>, user: &Functions) -> bool {
     let of_results = select.projection.iter().filter_map(expression_of);
-    of_results.chain(&select.having).chain(&select.qualify).chain(order.expressions()).any(has_aggregate)
+    let of_conditions = select.having.iter().chain(&select.qualify);
+    of_results.chain(of_conditions).chain(order.expressions()).any(|part| has_aggregate(part, user))
 }
 
 pub(super) fn expression_of(item: &SelectItem) -> Option<&Expr> {

@@ -7,6 +7,7 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Span;
 use thalweg_sql_functions::aggregates::aggregate;
+use thalweg_sql_functions::user::Functions;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use crate::text::ddl::place_of;
@@ -228,18 +229,20 @@ pub(super) fn without_signs(mut expression: &Expr) -> &Expr {
     expression
 }
 
-/// Returns whether an expression calls an aggregate that is no OVER call.
-pub(super) fn has_aggregate(expression: &Expr) -> bool {
+/// Returns whether an expression calls an aggregate that is no OVER call. `user` has the functions of the session.
+pub(super) fn has_aggregate(expression: &Expr, user: &Functions) -> bool {
     let is_one = match expression {
         Expr::Function(function) => {
             function.over.is_none()
-                && single_name(&function.name)
-                    .is_some_and(|name| aggregate(&name.value.to_uppercase()).is_some())
+                && single_name(&function.name).is_some_and(|name| {
+                    let name = name.value.to_uppercase();
+                    aggregate(&name).is_some() || user.aggregate(&name).is_some()
+                })
         }
         _ => false,
     };
     let mut found = is_one;
-    parts(expression, &mut |part| found = found || has_aggregate(part));
+    parts(expression, &mut |part| found = found || has_aggregate(part, user));
     found
 }
 

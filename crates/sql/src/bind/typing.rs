@@ -19,6 +19,7 @@ use thalweg_sql_functions::functions::compare::{self, ComparisonOp};
 use thalweg_sql_functions::functions::{self, Argument, BindError, Bound, Context, cast};
 use thalweg_sql_functions::scratch;
 use thalweg_sql_functions::types::{SqlType, common_type};
+use thalweg_sql_functions::user::{RowColumn, UserFunction};
 use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, SqlError};
 
@@ -196,6 +197,74 @@ impl<'a> Typing<'a> {
         self.call(Call::Function(function), bound, arguments, false, function.is_deterministic)
     }
 
+    /// Returns a call of a user function that is a scalar one. The call is never computed before the query runs.
+    ///
+    /// # Errors
+    /// [`Code::TypeMismatch`] for arguments that it does not take, [`Code::Invalid`] for a function of another kind.
+    pub(super) fn user_function(&self, function: &UserFunction, arguments: Vec<Typed>) -> Result<Typed> {
+        let given: Vec<Argument> = arguments.iter().map(argument).collect();
+        let Some(bound) = function.bind_scalar(&given) else {
+            let name = function.name();
+            if function.is_aggregate() {
+                let message = format!("{name} is an aggregate, and stands where there are no groups");
+                return Err(SqlError::new(Code::Invalid, message));
+            }
+            let error =
+                SqlError::new(Code::Invalid, format!("{name} is a table function, and gives no value"));
+            return Err(error.help(format!("write FROM t, LATERAL TABLE({name}(..)) AS x (..)")));
+        };
+        self.user_call(function, bound.map_err(|error| refused(function.name(), error))?, arguments)
+    }
+
+    /// Returns a call of a user function that is a table function, as an array of rows with these columns.
+    ///
+    /// # Errors
+    /// As [`user_function`](Self::user_function).
+    pub(super) fn table_function(
+        &self,
+        function: &UserFunction,
+        arguments: Vec<Typed>,
+    ) -> Result<(Typed, Vec<RowColumn>)> {
+        let given: Vec<Argument> = arguments.iter().map(argument).collect();
+        let Some(bound) = function.bind_table(&given) else {
+            let name = function.name();
+            let error = SqlError::new(Code::Invalid, format!("{name} is no table function"));
+            return Err(error.help(format!("write SELECT {name}(..)")));
+        };
+        let (bound, columns) = bound.map_err(|error| refused(function.name(), error))?;
+        Ok((self.user_call(function, bound, arguments)?, columns))
+    }
+
+    fn user_call(&self, function: &UserFunction, bound: Bound, arguments: Vec<Typed>) -> Result<Typed> {
+        let arguments = self.widened(function, arguments, &bound.arguments)?;
+        self.call(Call::User(function.clone()), bound, arguments, false, function.is_deterministic())
+    }
+
+    /// Returns the arguments of a user function cast to the types that it takes, if Flink makes these casts without CAST.
+    pub(super) fn widened(
+        &self,
+        function: &UserFunction,
+        given: Vec<Typed>,
+        to: &[SqlType],
+    ) -> Result<Vec<Typed>> {
+        let widened = |(number, (value, to)): (usize, (Typed, &SqlType))| {
+            let of = value.of.clone();
+            let told = |error: SqlError| {
+                let message = format!("{}: argument {number} is {of}, and {to} is taken", function.name());
+                SqlError { message, ..error }
+            };
+            match to {
+                SqlType::Null => {
+                    let message =
+                        format!("{}: argument {number} is NULL, which has no type", function.name());
+                    Err(SqlError::new(Code::TypeMismatch, message).help("write CAST(NULL AS ..) with a type"))
+                }
+                to => self.widen(value, to).map_err(told),
+            }
+        };
+        (1..).zip(given.into_iter().zip(to)).map(widened).collect()
+    }
+
     /// Returns whether a value is one of others.
     ///
     /// # Errors
@@ -226,7 +295,8 @@ impl<'a> Typing<'a> {
                 if is_same { Ok(value) } else { self.cast_to(value, to, false) }
             })
             .collect::<Result<_>>()?;
-        let is_literal = is_deterministic && arguments.iter().all(|argument| argument.as_literal().is_some());
+        let is_known = is_deterministic && !matches!(call, Call::User(_));
+        let is_literal = is_known && arguments.iter().all(|argument| argument.as_literal().is_some());
         let expression = Expression::Call { call, kernel, arguments, is_total, is_deterministic };
         let call = Typed { expression, of: result, is_nullable };
         Ok(if is_literal { folded(&call).unwrap_or(call) } else { call })

@@ -1,4 +1,5 @@
-//! UNNEST in FROM: the elements of an array or the entries of a map as rows, beside the columns before it.
+//! UNNEST and user table functions in FROM: the elements of an array, the entries of a map or the rows of a function as
+//! rows, beside the columns before it.
 //!
 //! | it stands | a row without elements |
 //! |---|---|
@@ -9,17 +10,21 @@
 //! An UNNEST that reads no columns is a table like any other, so it may stand in every join with every condition.
 //!
 //! The columns are called as in Flink: fields of rows by their names, `KEY` and `VALUE` for entries of maps, `EXPR$0` for
-//! any other element, and `ORDINALITY`. A single column is called as the alias without a list of names.
+//! any other element, and `ORDINALITY`. A single column is called as the alias without a list of names. A table function
+//! names its columns.
 //!
-//! Sources: Flink's documentation, "Joins", section "Array, Multiset and Map Expansion"; `LogicalUnnestRule`; Calcite,
+//! Sources: Flink's documentation, "Joins", sections "Array, Multiset and Map Expansion" and "Table Function"; `LogicalUnnestRule`; Calcite,
 //! `SqlUnnestOperator.inferReturnType` and `AliasNamespace` for names.
 
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, JoinConstraint, ObjectName, ObjectNamePart, TableAlias, TableFactor,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint, ObjectName, ObjectNamePart,
+    TableAlias, TableFactor,
 };
 use thalweg_sql_exec::plan::{Column, JoinKind, Node, Plan, UnnestKind};
 use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::user::RowColumn;
 use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
@@ -31,16 +36,35 @@ use super::portable::OnlyHere;
 use super::relation::{Condition, OpenUnnest, Relation, Source};
 use super::scope::Scope;
 use super::set::one_row;
-use super::syntax::{has_query, not_supported, place, place_of_expression, refuse_any};
+use super::syntax::{has_query, is_plain_call, not_supported, place, place_of_expression, refuse_any};
+use crate::text::dialect::single_name;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// An UNNEST as it stands in FROM.
+/// An UNNEST or a call of a user table function as it stands in FROM.
 pub(super) struct UnnestCall<'a> {
-    value: &'a Expr,
+    of: Unnested<'a>,
     has_ordinality: bool,
     alias: Option<&'a TableAlias>,
     at: Option<Place>,
+}
+
+/// Part of a call that tells its rows.
+enum Unnested<'a> {
+    /// The array or map of an UNNEST.
+    Elements(&'a Expr),
+    /// The name of a user function, and its arguments.
+    Function(&'a Ident, Vec<&'a Expr>),
+}
+
+impl Unnested<'_> {
+    /// Returns how messages call a call of this kind.
+    fn word(&self) -> &'static str {
+        match self {
+            Unnested::Elements(_) => "UNNEST",
+            Unnested::Function(..) => "LATERAL TABLE",
+        }
+    }
 }
 
 /// Returns whether a name is that of UNNEST. A name in backticks is that of a function.
@@ -54,11 +78,17 @@ pub(super) fn is_unnest(name: &ObjectName) -> bool {
 }
 
 impl<'a> UnnestCall<'a> {
-    /// Reads a table of FROM as an UNNEST; `None` for other tables.
+    /// Reads a table of FROM as an UNNEST, or as a table function behind LATERAL; `None` for other tables.
     ///
     /// # Errors
-    /// [`SqlError`] for anything but one argument, and for parts that an UNNEST does not have.
+    /// [`SqlError`] for anything but one argument of UNNEST, and for parts that these tables do not have.
     pub(super) fn of(factor: &'a TableFactor) -> Result<Option<Self>> {
+        if let TableFactor::Function { lateral: _, name, args, with_ordinality, alias } = factor
+            && !is_unnest(name)
+        {
+            refuse_any!(place(name); *with_ordinality => "WITH ORDINALITY behind a table function");
+            return Self::lateral(name, args, alias.as_ref()).map(Some);
+        }
         let TableFactor::Table { name, alias, args: Some(arguments), version, with_ordinality, .. } = factor
         else {
             return Ok(None);
@@ -78,11 +108,54 @@ impl<'a> UnnestCall<'a> {
             let error = SqlError::new(Code::Syntax, "UNNEST takes an ARRAY or a MAP");
             return Err(error.at(at).help("write UNNEST(t.a) AS u (x)"));
         };
-        Ok(Some(UnnestCall { value, has_ordinality: *with_ordinality, alias: alias.as_ref(), at }))
+        let of = Unnested::Elements(value);
+        Ok(Some(UnnestCall { of, has_ordinality: *with_ordinality, alias: alias.as_ref(), at }))
+    }
+
+    /// Reads what follows LATERAL: `TABLE(f(x))`, or `f(x)`.
+    fn lateral(name: &'a ObjectName, args: &'a [FunctionArg], alias: Option<&'a TableAlias>) -> Result<Self> {
+        let at = place(name);
+        let is_table = single_name(name)
+            .is_some_and(|name| name.quote_style.is_none() && name.value.eq_ignore_ascii_case("TABLE"));
+        if !is_table {
+            return Self::function(name, args, alias);
+        }
+        if let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(function)))] = args
+            && is_plain_call(function)
+            && let FunctionArguments::List(list) = &function.args
+        {
+            return Self::function(&function.name, &list.args, alias);
+        }
+        let error = SqlError::new(Code::Syntax, "LATERAL TABLE takes a call of a table function");
+        Err(error.at(at).help("write LATERAL TABLE(f(t.a)) AS x (c)"))
+    }
+
+    /// Returns the call of a table function.
+    ///
+    /// # Errors
+    /// [`SqlError`] for arguments with names, and for a function of another catalog.
+    pub(super) fn function(
+        name: &'a ObjectName,
+        args: &'a [FunctionArg],
+        alias: Option<&'a TableAlias>,
+    ) -> Result<Self> {
+        let at = place(name);
+        let Some(ident) = single_name(name) else {
+            return Err(not_supported("a function of another catalog").at(at));
+        };
+        let argument = |argument: &'a FunctionArg| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Ok(value),
+            _ => Err(not_supported("an argument of a table function that is no plain value").at(at)),
+        };
+        let arguments = args.iter().map(argument).collect::<Result<_>>()?;
+        Ok(UnnestCall { of: Unnested::Function(ident, arguments), has_ordinality: false, alias, at })
     }
 
     /// Returns whether the alias names the only column of the elements, too.
     fn names_column(&self, columns: &[Column]) -> Option<&'a str> {
+        if matches!(self.of, Unnested::Function(..)) {
+            return None;
+        }
         let alias = self.alias.filter(|alias| alias.columns.is_empty() && columns.len() == 1)?;
         Some(&alias.name.value)
     }
@@ -97,9 +170,15 @@ impl Planner<'_> {
         let one = Relation::of_plan(one_row()?, Names::of_one_row());
         let unnested = self.unnest(one, call, JoinKind::Inner, None);
         unnested.map_err(|error| match error.code {
-            Code::UnknownTable | Code::UnknownColumn => error.help(
-                "UNNEST reads the columns before it in its own join: write t CROSS JOIN UNNEST(t.a) AS u (x)",
-            ),
+            Code::UnknownTable | Code::UnknownColumn => error.help(match call.of {
+                Unnested::Elements(_) => {
+                    "UNNEST reads the columns before it in its own join: write t CROSS JOIN UNNEST(t.a) AS u (x)"
+                }
+                Unnested::Function(..) => {
+                    "a table function reads the columns before it behind LATERAL, in its own join: write t CROSS JOIN \
+                     LATERAL TABLE(f(t.a)) AS x (c)"
+                }
+            }),
             _ => error,
         })
     }
@@ -124,9 +203,7 @@ impl Planner<'_> {
             );
         }
         let scope = Scope::new(&left.names, left.source.columns());
-        let value = self.bind(call.value, &scope)?;
-        let mut made = columns_of(&value.of, call.has_ordinality)
-            .ok_or_else(|| no_collection(&value).at(place_of_expression(call.value).or(call.at)))?;
+        let (value, mut made) = self.unnested(call, &scope)?;
         if let Some(name) = call.names_column(&made) {
             made.iter_mut().for_each(|column| name.clone_into(&mut column.name));
         }
@@ -152,15 +229,17 @@ impl Planner<'_> {
             }
             JoinKind::Left => {
                 let at = on.iter().find_map(|condition| condition.at).or(call.at);
-                let error = not_supported("a condition of LEFT JOIN UNNEST other than TRUE").at(at);
+                let word = call.of.word();
+                let error = not_supported(&format!("a condition of LEFT JOIN {word} other than TRUE")).at(at);
                 return Err(
                     error.help("write ON TRUE, and the condition in WHERE if other rows need not come out")
                 );
             }
             _ => {
-                let error =
-                    not_supported("RIGHT or FULL JOIN with an UNNEST of columns before it").at(call.at);
-                return Err(error.help("write CROSS JOIN UNNEST(..), or LEFT JOIN UNNEST(..) ON TRUE"));
+                let word = call.of.word();
+                let message = format!("RIGHT or FULL JOIN with {word} of columns before it");
+                let help = format!("write CROSS JOIN {word}(..), or LEFT JOIN {word}(..) ON TRUE");
+                return Err(not_supported(&message).at(call.at).help(help));
             }
         };
         let (width, pulled) = (left.source.columns().len(), left.pulled);
@@ -177,6 +256,52 @@ impl Planner<'_> {
             at: call.at,
         };
         Ok(Relation { source: Source::Unnest(Box::new(open)), names, version: None, pulled })
+    }
+
+    /// Returns the array or map whose elements are the rows of a call, and the columns of the rows.
+    fn unnested(&self, call: &UnnestCall<'_>, scope: &Scope<'_>) -> Result<(Typed, Vec<Column>)> {
+        match &call.of {
+            Unnested::Elements(value) => {
+                let at = place_of_expression(value).or(call.at);
+                let value = self.bind(value, scope)?;
+                let columns = columns_of(&value.of, call.has_ordinality);
+                let columns = columns.ok_or_else(|| no_collection(&value).at(at))?;
+                Ok((value, columns))
+            }
+            Unnested::Function(name, arguments) => {
+                let functions = self.binder.catalog.functions();
+                let upper = name.value.to_uppercase();
+                let Some(function) = functions.get(&upper) else {
+                    let message = format!("there is no table function {upper}");
+                    let error = SqlError::new(Code::UnknownFunction, message).at(call.at);
+                    return Err(match nearest(&upper, functions.names()) {
+                        Some(near) => error.help(format!("did you mean {near}?")),
+                        None => error.help("SHOW USER FUNCTIONS lists the functions that are registered"),
+                    });
+                };
+                let arguments = arguments.iter().map(|argument| self.bind(argument, scope));
+                let arguments = arguments.collect::<Result<Vec<_>>>()?;
+                let called = self.typing.table_function(function, arguments);
+                let (value, columns) = called.map_err(|error| error.at(call.at))?;
+                let column = |column: RowColumn| Column::plain(column.name, column.of, column.is_nullable);
+                Ok((value, columns.into_iter().map(column).collect()))
+            }
+        }
+    }
+
+    /// Reads a table of FROM that has arguments as the call of a user function; `None` if no user function has the name.
+    ///
+    /// # Errors
+    /// As [`UnnestCall::function`].
+    pub(super) fn table_call<'a>(
+        &self,
+        name: &'a ObjectName,
+        args: &'a [FunctionArg],
+        alias: Option<&'a TableAlias>,
+    ) -> Result<Option<UnnestCall<'a>>> {
+        let is_known = single_name(name)
+            .is_some_and(|name| self.binder.catalog.functions().get(&name.value.to_uppercase()).is_some());
+        is_known.then(|| UnnestCall::function(name, args, alias)).transpose()
     }
 
     /// Plans the rows of an UNNEST for which conditions hold. Those on the columns before it are applied before it.

@@ -2,7 +2,7 @@
 //! file, so that a misspelt code is found.
 
 /// Error codes that a test case may expect, in the order in which the manual lists them.
-pub(super) const CODES: [&str; 51] = [
+pub(super) const CODES: [&str; 52] = [
     "SYNTAX",
     "UNKNOWN_TABLE",
     "UNKNOWN_COLUMN",
@@ -24,6 +24,7 @@ pub(super) const CODES: [&str; 51] = [
     "BAD_JSON",
     "NOT_ONE_ELEMENT",
     "NOT_ONE_ROW",
+    "USER_FUNCTION",
     "UNKNOWN_CHARSET",
     "TOO_LONG",
     "RESULT_TOO_LARGE",

@@ -75,11 +75,13 @@ impl Session {
                         .collect(),
                 )
             }
-            Listed::Functions => {
+            Listed::Functions | Listed::UserFunctions => {
                 if let Some(name) = of {
                     self.catalog.database(name)?;
                 }
-                let names: Vec<String> = function_names().map(str::to_lowercase).collect();
+                let built_in = function_names().filter(|_| *listed == Listed::Functions);
+                let of_user = self.catalog.functions().names().map(str::to_lowercase);
+                let names: Vec<String> = built_in.map(str::to_lowercase).chain(of_user).collect();
                 lines(names.iter().map(String::as_str).collect())
             }
             Listed::Columns => {

@@ -21,6 +21,7 @@ use super::alter::{Alteration, alter};
 use super::bounds;
 use super::ddl::{self, CreateTable, Name, place_of};
 use super::dialect::FlinkDialect;
+use super::functions::{self, CreateFunction};
 use super::refused::refusal;
 use super::show::{self, Listing};
 use super::tokens::{tokens, written};
@@ -141,6 +142,15 @@ pub enum Statement {
         if_exists: bool,
         /// Change of the table or view.
         change: Alteration,
+    },
+    /// The statement `CREATE FUNCTION`.
+    CreateFunction(CreateFunction),
+    /// The statement `DROP FUNCTION`.
+    DropFunction {
+        /// Name of the function that is dropped.
+        name: Name,
+        /// True if the statement says IF EXISTS, so that the function need not exist.
+        if_exists: bool,
     },
 }
 
@@ -459,6 +469,9 @@ fn create(parser: &mut Parser) -> Result<Statement, ParserError> {
     }
     let is_temporary = parser.parse_keyword(Keyword::TEMPORARY);
     let span = parser.peek_token_ref().span;
+    if is_function(parser) {
+        return functions::create_function(parser);
+    }
     if parser.parse_keyword(Keyword::TABLE) {
         let table = ddl::create_table(parser)?;
         if is_temporary && table.query.is_some() {
@@ -469,7 +482,7 @@ fn create(parser: &mut Parser) -> Result<Statement, ParserError> {
     }
     if !parser.parse_keyword(Keyword::VIEW) {
         let token = parser.peek_token_ref().clone();
-        return parser.expected("TABLE or VIEW behind CREATE", token);
+        return parser.expected("TABLE, VIEW or FUNCTION behind CREATE", token);
     }
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
     let name = ddl::name(parser)?;
@@ -494,12 +507,20 @@ fn create(parser: &mut Parser) -> Result<Statement, ParserError> {
     Ok(Statement::CreateView { name, if_not_exists, columns, comment, query, text: written(parser, from) })
 }
 
+/// Parses FUNCTION or SYSTEM FUNCTION, if they stand here.
+fn is_function(parser: &mut Parser) -> bool {
+    parser.parse_keyword(Keyword::FUNCTION) || parser.parse_keywords(&[Keyword::SYSTEM, Keyword::FUNCTION])
+}
+
 fn drop_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     parser.expect_keyword(Keyword::DROP)?;
     if parser.parse_keyword(Keyword::DATABASE) {
         return show::drop_database(parser);
     }
     let _ = parser.parse_keyword(Keyword::TEMPORARY);
+    if is_function(parser) {
+        return functions::drop_function(parser);
+    }
     let is_view = parser.expect_one_of_keywords(&[Keyword::TABLE, Keyword::VIEW])? == Keyword::VIEW;
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     Ok(Statement::Drop { name: ddl::name(parser)?, is_view, if_exists })

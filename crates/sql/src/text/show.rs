@@ -32,8 +32,10 @@ pub enum Listed {
     Tables,
     /// Views of a database.
     Views,
-    /// Functions that every session has.
+    /// Functions that every session has, and those that the program has registered.
     Functions,
+    /// Functions that the program has registered.
+    UserFunctions,
     /// Columns of a table or view.
     Columns,
 }
@@ -119,6 +121,7 @@ pub(super) fn show(parser: &mut Parser) -> Result<Statement, ParserError> {
         Some("TABLES") => Listed::Tables,
         Some("VIEWS") => Listed::Views,
         Some("FUNCTIONS") => Listed::Functions,
+        Some("USER") if parser.parse_keyword(Keyword::FUNCTIONS) => Listed::UserFunctions,
         Some("COLUMNS") => Listed::Columns,
         Some("CREATE") => {
             let is_view = parser.expect_one_of_keywords(&[Keyword::TABLE, Keyword::VIEW])? == Keyword::VIEW;
@@ -130,7 +133,7 @@ pub(super) fn show(parser: &mut Parser) -> Result<Statement, ParserError> {
             return Ok(Statement::ShowCurrent { is_catalog });
         }
         _ => {
-            let expected = "TABLES, VIEWS, COLUMNS, FUNCTIONS, DATABASES, CATALOGS, CREATE TABLE, CREATE VIEW, \
+            let expected = "TABLES, VIEWS, COLUMNS, [USER] FUNCTIONS, DATABASES, CATALOGS, CREATE TABLE, CREATE VIEW, \
                             CURRENT CATALOG or CURRENT DATABASE behind SHOW";
             return parser.expected(expected, token);
         }

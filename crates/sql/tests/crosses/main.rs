@@ -10,9 +10,12 @@
 //! `THALWEG_SEED_BASE` is the first seed, and `THALWEG_SEED` runs all pairs with one seed.
 
 mod aggregates;
+mod functions;
 mod inputs;
 mod operators;
 mod over;
+#[path = "../functions/registered.rs"]
+mod registered;
 
 use std::collections::BTreeMap;
 
@@ -141,7 +144,8 @@ pub(crate) fn wrong(answer: &Answer, expected: Option<Vec<String>>) -> Option<St
 /// Parses the tables of the test data and their rows, written as a file of test cases.
 pub(crate) fn tables(text: &str) -> Cases {
     let whole = format!("{text}\n--- query none\nSELECT 1;\n\n--- rows\n1\n");
-    Cases::parse(&whole).unwrap_or_else(|error| panic!("{error}\n{whole}"))
+    let cases = Cases::parse(&whole).unwrap_or_else(|error| panic!("{error}\n{whole}"));
+    cases.with_functions_of(&registered::session())
 }
 
 /// Asserts that there are no failures; otherwise prints the first ones and how to repeat them.

@@ -9,6 +9,7 @@ use thalweg_sql::connect::World;
 use thalweg_sql::job;
 use thalweg_sql::session::{Action, Session};
 
+use crate::functions;
 use crate::inputs::{CDC_TWICE, CDC_TWICE_SETTING, Data, INPUTS, Input, Row, TOP_OF_CDC};
 use crate::over::OVERS;
 use crate::{Draw, Value, assert_none, is_sampled, materialised, seeds, tables, text, time, wrong};
@@ -62,7 +63,7 @@ pub(crate) const fn operator(query: &'static str, takes: Takes, rows: fn(&[Row],
     Operator { query, takes, rows }
 }
 
-fn groups<K: Ord>(rows: &[Row], key: impl Fn(&Row) -> K) -> BTreeMap<K, Vec<Row>> {
+pub(crate) fn groups<K: Ord>(rows: &[Row], key: impl Fn(&Row) -> K) -> BTreeMap<K, Vec<Row>> {
     let mut groups: BTreeMap<K, Vec<Row>> = BTreeMap::new();
     rows.iter().for_each(|row| groups.entry(key(row)).or_default().push(*row));
     groups
@@ -78,7 +79,7 @@ pub(crate) fn sum(rows: &[Row]) -> Value {
 
 /// Reference: returns the rows of each window of length `size`, where one window begins every `step`
 /// milliseconds.
-fn windows(rows: &[Row], size: i64, step: i64) -> BTreeMap<(i64, i64), Vec<Row>> {
+pub(crate) fn windows(rows: &[Row], size: i64, step: i64) -> BTreeMap<(i64, i64), Vec<Row>> {
     let mut windows: BTreeMap<(i64, i64), Vec<Row>> = BTreeMap::new();
     for row in rows {
         let mut start = row.ts.div_euclid(step) * step;
@@ -90,7 +91,7 @@ fn windows(rows: &[Row], size: i64, step: i64) -> BTreeMap<(i64, i64), Vec<Row>>
     windows
 }
 
-fn summed(windows: BTreeMap<(i64, i64), Vec<Row>>) -> Rows {
+pub(crate) fn summed(windows: BTreeMap<(i64, i64), Vec<Row>>) -> Rows {
     let line = |((start, end), rows): ((i64, i64), Vec<Row>)| {
         format!("{},{},{}", time(start), time(end), text(&[count(rows.len()), sum(&rows)]))
     };
@@ -769,8 +770,9 @@ fn operators_over_inputs() {
     let mut count = 0;
     for seed in seeds() {
         for (at, input) in INPUTS.iter().enumerate() {
-            for (of, operator) in OPERATORS.iter().chain(OVERS).enumerate() {
-                let pair = at * (OPERATORS.len() + OVERS.len()) + of;
+            let operators = OPERATORS.iter().chain(OVERS).chain(functions::OPERATORS);
+            for (of, operator) in operators.enumerate() {
+                let pair = at * (OPERATORS.len() + OVERS.len() + functions::OPERATORS.len()) + of;
                 if !is_sampled(pair, seed) {
                     continue;
                 }

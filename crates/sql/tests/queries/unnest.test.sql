@@ -475,7 +475,7 @@ a condition of LEFT JOIN UNNEST other than TRUE is not supported
 SELECT id, x FROM t RIGHT JOIN UNNEST(a) AS u (x) ON TRUE;
 
 --- error UNSUPPORTED
-RIGHT or FULL JOIN with an UNNEST of columns before it
+RIGHT or FULL JOIN with UNNEST of columns before it
 
 --- query LEFT JOIN without a condition
 SELECT id, x FROM t LEFT JOIN UNNEST(a) AS u (x);
@@ -529,8 +529,8 @@ UNNEST outside of FROM
 --- query a table function of the user
 SELECT * FROM t, LATERAL TABLE(f(s)) AS u (x);
 
---- error UNSUPPORTED
-LATERAL TABLE(..)
+--- error UNKNOWN_FUNCTION
+there is no table function F
 
 --- query an array that changes at each call, over changes
 SELECT id, x FROM c CROSS JOIN UNNEST(ARRAY[RAND()]) AS u (x);

@@ -54,7 +54,7 @@ impl Planner<'_> {
             is_nullable,
             at: call.at,
         };
-        let name = match call.function {
+        let name = match &call.function {
             Ranked::Aggregate(function) => {
                 let bound =
                     self.called(below, function, call.arguments.clone(), call.is_distinct, None, 0)?;
@@ -161,12 +161,12 @@ pub(in crate::bind) fn over_changes(plan: Plan) -> Plan {
                 result: call.function.result.clone(),
                 is_nullable: call.function.is_nullable,
                 at,
-                function: match (call.aggregate, &call.arguments[..]) {
-                    (Aggregate::Rank(function), _) => SortedFunction::Rank(function),
+                function: match (&call.aggregate, &call.arguments[..]) {
+                    (Aggregate::Rank(function), _) => SortedFunction::Rank(*function),
                     (Aggregate::Lag { rows }, [value, default @ ..]) => SortedFunction::Offset {
                         value: *value,
                         default: default.first().copied(),
-                        rows: -i64::from(rows),
+                        rows: -i64::from(*rows),
                         is_lead: false,
                     },
                     _ => SortedFunction::Aggregate { call, frame },

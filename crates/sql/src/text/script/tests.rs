@@ -31,6 +31,8 @@ fn check(text: &str, expected: &str) {
                     format!("drop database {} {is_cascade}", name.name)
                 }
                 Statement::Describe(name) => format!("describe {}", name.name),
+                Statement::CreateFunction(_) => "create function".to_owned(),
+                Statement::DropFunction { name, .. } => format!("drop function {}", name.name),
                 Statement::Alter { name, is_view, .. } => format!("alter {} {is_view}", name.name),
             };
             statements.iter().map(kind).collect::<Vec<_>>().join(" | ")

@@ -1,4 +1,5 @@
-//! Caught panics of libraries, which become errors. The reader of Parquet, for example, panics over a damaged file.
+//! Caught panics of libraries and of user functions, which become errors. The reader of Parquet, for example, panics over
+//! a damaged file.
 //!
 //! The hook which prints a panic runs before the panic is caught. A program which calls [`keep_quiet`] once prints
 //! nothing about panics that [`caught`] catches; the error says what is wrong. All other panics are printed as
@@ -17,11 +18,23 @@ thread_local! {
 ///
 /// # Errors
 /// The payload of the panic.
-pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     DEPTH.set(DEPTH.get() + 1);
     let ran = catch_unwind(AssertUnwindSafe(run));
     DEPTH.set(DEPTH.get() - 1);
     ran
+}
+
+/// Returns the message of a caught panic, and drops its payload. A payload that panics when it is dropped is leaked.
+pub fn message_of(payload: Box<dyn Any + Send>) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a value that is no text".to_owned());
+    if let Err(again) = caught(|| drop(payload)) {
+        std::mem::forget(again);
+    }
+    text
 }
 
 /// Installs a panic hook which prints nothing about caught panics. To be called once, at the start of the program.
