@@ -42,3 +42,17 @@ impl Accounts {
         self.bytes
     }
 }
+
+/// Implements the methods of an operator over batches, or of a join, that give access to its field `accounts`.
+macro_rules! accounted {
+    () => {
+        fn accounts(&self) -> &$crate::exec::accounts::Accounts {
+            &self.accounts
+        }
+
+        fn accounts_mut(&mut self) -> &mut $crate::exec::accounts::Accounts {
+            &mut self.accounts
+        }
+    };
+}
+pub(super) use accounted;

@@ -22,7 +22,7 @@ use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_tables::batch::{Batch, batch_of, reserve_room};
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::calc::schema_of;
 use super::keyed::Keyed;
 use super::operator::{BatchOperator, Outcome};
@@ -151,13 +151,7 @@ impl BatchOperator for Bag {
         true
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     /// Saves the state. It is called between batches, when all changes were emitted.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -21,7 +21,7 @@ use thalweg_sql_functions::expression::{Typed, arrow_error};
 use thalweg_sql_functions::scratch::{self, RESULT_TOO_LONG};
 use thalweg_sql_tables::batch::{Batch, batch_of};
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::operator::{BatchOperator, Outcome};
 use crate::plan::Column;
 
@@ -163,13 +163,7 @@ impl BatchOperator for Calc {
         }
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn fork(&self) -> Box<dyn BatchOperator> {
         Box::new(Calc {

@@ -27,7 +27,7 @@ use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of};
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::calc::schema_of;
 use super::operator::{BatchOperator, Outcome};
 use crate::plan::{Column, SortKey};
@@ -249,13 +249,7 @@ impl BatchOperator for FinalRows {
         EventTime::MIN
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     /// Saves the state. Called between batches.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -30,7 +30,7 @@ use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, pay, reserve_room};
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::calc::schema_of;
 use super::calls::{Calls, gathered, picked};
 use super::keyed::Keyed;
@@ -381,13 +381,7 @@ impl BatchOperator for Group {
         true
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;

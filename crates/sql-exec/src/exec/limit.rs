@@ -13,7 +13,7 @@ use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_tables::batch::Batch;
 use thalweg_sql_tables::connect::job_end::LimitMark;
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::operator::{BatchOperator, Outcome};
 
 /// Operator that passes a limited number of rows.
@@ -67,13 +67,7 @@ impl BatchOperator for Limit {
         Ok(self.out.take())
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&(self.skip, self.fetch))

@@ -43,7 +43,7 @@ use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::heap_bytes;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::calc::{filtered, schema_of};
 use super::calls::{Calls, gathered};
 use super::keyed::Keyed;
@@ -500,13 +500,7 @@ impl BatchOperator for Over {
         if self.time.is_some() { Horizon::EVERYWHERE } else { Horizon::NONE }
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     /// Saves the state. It is called between batches, when all ready rows (those in `ready`) were emitted.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

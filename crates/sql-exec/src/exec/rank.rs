@@ -30,7 +30,7 @@ use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::calc::schema_of;
 use super::keyed::{KeyRows, Keyed};
 use super::operator::{BatchOperator, Outcome};
@@ -428,13 +428,7 @@ impl BatchOperator for TopN {
         true
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     /// Saves the state. It is called between batches, when all changes were emitted.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -51,7 +51,7 @@ use thalweg_sql_functions::keys::{growth_bytes, heap_bytes};
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::calc::schema_of;
 use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
@@ -436,13 +436,7 @@ impl BatchOperator for AssignSessions {
         Horizon::EVERYWHERE
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn state_bytes(&self) -> usize {
         self.held_bytes()

@@ -14,7 +14,7 @@ use arrow::datatypes::TimestampMillisecondType;
 use thalweg_model::{EventTime, Horizon, StateError, StateReader, StateWriter};
 use thalweg_sql_tables::batch::Batch;
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::calc::{filtered, schema_of};
 use super::operator::{BatchOperator, Outcome};
 use super::order::{sorted, taken};
@@ -98,13 +98,7 @@ impl BatchOperator for Sort {
         Horizon::EVERYWHERE
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn state_bytes(&self) -> usize {
         self.accounts.bytes() + self.out.bytes()

@@ -26,7 +26,7 @@ use thalweg_sql_functions::keys::KeyIndex;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::calc::schema_of;
 use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
@@ -216,13 +216,7 @@ impl BatchOperator for WindowTopN {
         Horizon::EVERYWHERE
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn state_bytes(&self) -> usize {
         self.accounts.bytes() + self.out.bytes()

@@ -27,7 +27,7 @@ use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::scratch::{self, RESULT_TOO_LONG, value_bytes};
 use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of, pay};
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::calc::schema_of;
 use super::operator::{BatchOperator, Outcome};
 use crate::plan::{Column, UnnestKind};
@@ -341,13 +341,7 @@ impl BatchOperator for Unnest {
         }
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn fork(&self) -> Box<dyn BatchOperator> {
         Box::new(Unnest {

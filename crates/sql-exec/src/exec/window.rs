@@ -31,7 +31,7 @@ use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
 use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
 use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of, pay, reserve_room};
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, accounted};
 use super::calc::schema_of;
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, taken};
@@ -451,13 +451,7 @@ impl BatchOperator for WindowAggregate {
         }
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn state_bytes(&self) -> usize {
         self.bytes
@@ -626,13 +620,7 @@ impl BatchOperator for AssignWindows {
         Ok(Some(out))
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn fork(&self) -> Box<dyn BatchOperator> {
         Box::new(AssignWindows {

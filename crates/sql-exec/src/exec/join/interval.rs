@@ -30,7 +30,7 @@ use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::heap_bytes;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
-use super::super::accounts::Accounts;
+use super::super::accounts::{Accounts, accounted};
 use super::row_store::{Place, RowStore};
 use super::shape::{KeyBytes, Shape, is_true};
 use super::table::gathered;
@@ -464,13 +464,7 @@ impl JoinOperator for IntervalJoin {
         Span::from_millis(self.bounds.upper_ms.max(self.bounds.lower_ms.saturating_neg()).max(0))
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&self.closing_ms)?;

@@ -28,7 +28,7 @@ use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_tables::batch::Batch;
 
-use super::super::accounts::Accounts;
+use super::super::accounts::{Accounts, accounted};
 use super::shape::Shape;
 use super::table::{Probe, Table};
 use super::{JoinOperator, Side, refuse_changes};
@@ -158,13 +158,7 @@ impl JoinOperator for LookupJoin {
         }
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&(self.open_sources, self.table.is_some()))?;

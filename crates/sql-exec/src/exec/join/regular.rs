@@ -34,7 +34,7 @@ use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
-use super::super::accounts::Accounts;
+use super::super::accounts::{Accounts, accounted};
 use super::shape::{KeyBytes, Shape, is_true};
 use super::table::gathered;
 use super::{JoinOperator, Side};
@@ -477,13 +477,7 @@ impl JoinOperator for RegularJoin {
         Horizon::NONE
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&ROW_FORMAT)?;

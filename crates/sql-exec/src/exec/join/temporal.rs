@@ -46,7 +46,7 @@ use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
-use super::super::accounts::Accounts;
+use super::super::accounts::{Accounts, accounted};
 use super::met::Met;
 use super::row_store::{Place, RowStore};
 use super::shape::{Shape, is_true};
@@ -468,13 +468,7 @@ impl JoinOperator for TemporalJoin {
         Ok(None)
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&self.closing_ms)?;

@@ -22,7 +22,7 @@ use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
 
-use super::super::accounts::Accounts;
+use super::super::accounts::{Accounts, accounted};
 use super::shape::Shape;
 use super::table::{Probe, Table, gathered};
 use super::{JoinOperator, Side, refuse_changes};
@@ -180,13 +180,7 @@ impl JoinOperator for WindowJoin {
         }
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&(self.closing_ms, self.windows.len()))?;

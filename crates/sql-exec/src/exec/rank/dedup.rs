@@ -26,7 +26,7 @@ use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
 
-use super::super::accounts::Accounts;
+use super::super::accounts::{Accounts, accounted};
 use super::super::keyed::Keyed;
 use super::super::operator::{BatchOperator, Outcome};
 use super::super::windows::passed_ms;
@@ -231,13 +231,7 @@ impl BatchOperator for Deduplicate {
         if matches!(self.keep, Keep::FirstBy(_)) { Horizon::EVERYWHERE } else { Horizon::NONE }
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     /// Saves the state. It is called between batches, when all rows passed by the watermark were emitted.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -22,7 +22,7 @@ use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 use thalweg_sql_tables::batch::{Batch, reserve_room};
 
-use super::super::accounts::Accounts;
+use super::super::accounts::{Accounts, accounted};
 use super::super::keyed::Keyed;
 use super::super::operator::{BatchOperator, Outcome};
 use super::super::{Now, Pieces};
@@ -173,13 +173,7 @@ impl BatchOperator for Normalize {
         true
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     /// Saves the kept rows. It is called between batches, when all changes were emitted.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

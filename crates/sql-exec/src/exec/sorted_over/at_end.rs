@@ -29,7 +29,7 @@ use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
 use super::super::Pieces;
-use super::super::accounts::Accounts;
+use super::super::accounts::{Accounts, accounted};
 use super::super::calc::schema_of;
 use super::super::operator::{BatchOperator, Outcome};
 use super::frames::Sorted;
@@ -233,13 +233,7 @@ impl BatchOperator for OverAtEnd {
         EventTime::MIN
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     /// Saves the state. It is called between batches, when all rows of the keys that were taken were emitted.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -32,7 +32,7 @@ use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
-use super::super::accounts::Accounts;
+use super::super::accounts::{Accounts, accounted};
 use super::super::calc::schema_of;
 use super::super::calls::Calls;
 use super::super::keyed::{KeyRows, Keyed};
@@ -528,13 +528,7 @@ impl BatchOperator for LiveOver {
         true
     }
 
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    fn accounts_mut(&mut self) -> &mut Accounts {
-        &mut self.accounts
-    }
+    accounted!();
 
     /// Saves the rows and their results. It is called between batches, when all changes were emitted. Accumulators are made
     /// again from the rows.
