@@ -13,6 +13,7 @@ mod aggregate;
 mod attached;
 pub mod changelog;
 mod domain;
+mod elsewhere;
 mod expression;
 mod final_rows;
 mod from;

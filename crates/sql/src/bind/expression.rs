@@ -21,6 +21,7 @@ use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::Planner;
+use super::elsewhere::instead_of;
 use super::over::RANKS;
 use super::portable::OnlyHere;
 use super::quantified::Quantified;
@@ -728,7 +729,7 @@ fn unit_name(field: &DateTimeField) -> String {
 }
 
 /// Functions of Flink that are not supported here, without its window functions.
-const FLINKS_OWN: [&str; 3] = ["CURRENT_WATERMARK", "LEAD", "NTILE"];
+const FLINKS_OWN: [&str; 1] = ["CURRENT_WATERMARK"];
 
 /// Returns the names of all functions in upper case.
 pub fn function_names() -> impl Iterator<Item = &'static str> {
@@ -751,6 +752,9 @@ pub(super) fn unknown_function<'a>(name: &str, others: impl Iterator<Item = &'a 
             "write FROM TABLE({window}(TABLE t, DESCRIPTOR(ts), ..)) and GROUP BY window_start, window_end"
         ));
     }
+    if let Some(instead) = instead_of(name) {
+        return error.help(format!("write {instead}"));
+    }
     let built_in = function_names().map(|name| -> &'a str { name });
     match nearest(name, built_in.chain(others).collect::<Vec<_>>()) {
         Some(near) => error.help(format!("did you mean {near}?")),
@@ -761,7 +765,7 @@ pub(super) fn unknown_function<'a>(name: &str, others: impl Iterator<Item = &'a 
 /// Returns how messages call a form of expression that is not known here.
 fn unknown_form(expression: &Expr) -> &'static str {
     match expression {
-        Expr::ILike { .. } => "ILIKE",
+        Expr::ILike { .. } => "ILIKE: write LOWER(x) LIKE 'a%'",
         Expr::RLike { .. } => "RLIKE: write REGEXP(text, pattern)",
         Expr::AtTimeZone { .. } => "AT TIME ZONE",
         Expr::Collate { .. } => "COLLATE",
