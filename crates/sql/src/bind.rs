@@ -142,7 +142,9 @@ impl Binder<'_> {
         planner.database.replace(Some(database.to_owned()));
         let Queried { plan, names } = planner.query(query)?;
         check_size(&plan)?;
-        Ok(with_names(changelog::settle(plan, self.state_ttl_ms, self.answers)?, &names))
+        let plan = changelog::settle(plan, self.state_ttl_ms, self.answers)?;
+        self.notes.add_of_plan(&plan);
+        Ok(with_names(plan, &names))
     }
 }
 

@@ -183,7 +183,7 @@ mod tests {
             &[7, 11],
             &[10, 15, 20, 25, 30],
         );
-        let cumulate = WindowSpec::Cumulate { size_ms: 10, step_ms: 4, offset_ms: 0 };
+        let cumulate = WindowSpec::Cumulate { size_ms: 12, step_ms: 4, offset_ms: 0 };
         let Some(slices) = Slices::of(&cumulate) else { panic!("windows of steps have slices") };
         let expected: Vec<i64> = slices.windows_of(1).map(|(_, end)| end).collect();
         check(windows(cumulate), &[1], &expected);
@@ -210,9 +210,10 @@ mod tests {
     fn windows_end_in_the_zone_of_the_session() {
         let day = WindowSpec::Tumble { size_ms: 24 * 60 * MINUTE, offset_ms: 0 };
         let zone = Tz::America__New_York;
-        for (noon, hours) in [(1_710_086_400_000, 12), (1_730_649_600_000, 12), (1_704_128_400_000, 7)] {
-            let expected = noon + hours * 60 * MINUTE;
-            check(Ends::of_windows(&day, zone), &[noon], &[expected]);
+        // 12:00 there on 10 March, 11:00 on 3 November, and 12:00 on 1 January.
+        for (row, hours) in [(1_710_086_400_000, 12), (1_730_649_600_000, 13), (1_704_128_400_000, 12)] {
+            let expected = row + hours * 60 * MINUTE;
+            check(Ends::of_windows(&day, zone), &[row], &[expected]);
         }
         // A session over the hour that clocks repeat ends by the later reading.
         let repeat = 1_730_613_600_000;

@@ -351,7 +351,8 @@ impl<'a> Assembly<'a> {
                 let name = self.name(operator.name());
                 let left = left_stream.map(Either::<Batch, Batch>::Left).boxed();
                 let right = right_stream.map(Either::<Batch, Batch>::Right).boxed();
-                let mut both = left.union(right).boxed();
+                let both = left.union(right);
+                let stage = JoinStage::new(operator).watched(self.world.watch.as_ref());
                 if let JoinMethod::Interval {
                     left_time,
                     right_time,
@@ -366,12 +367,10 @@ impl<'a> Assembly<'a> {
                         Either::Left(batch) => stamp(batch, left_time, now),
                         Either::Right(batch) => stamp(batch, right_time, now),
                     };
-                    both = both.by_arrival(ends, stamped).name(&self.name("by_arrival")).boxed();
+                    let both = both.by_arrival(ends, stamped).name(&self.name("by_arrival"));
+                    return Ok(both.process(stage).name(&name).boxed());
                 }
-                Ok(both
-                    .process(JoinStage::new(operator).watched(self.world.watch.as_ref()))
-                    .name(&name)
-                    .boxed())
+                Ok(both.process(stage).name(&name).boxed())
             }
             Node::WindowTopN { input, window_end, is_local, keys, order, from, to } => {
                 let ranks = Ranks {

@@ -213,7 +213,10 @@ impl Planner<'_> {
         let (value, fields) = match scope.meaning(parts)? {
             Meaning::Value(value, fields) => (value, fields),
             Meaning::Alias(expression) => {
-                self.note(OnlyHere::ResultName, parts.first().and_then(place_of_name));
+                // QUALIFY, in which calls with OVER stand, may name results in Flink, too.
+                if scope.overs.is_none() {
+                    self.note(OnlyHere::ResultName, parts.first().and_then(place_of_name));
+                }
                 let value = self.bind(expression, &Scope { aliases: &[], ..*scope })?;
                 // A result that is named often is typed and kept as often.
                 self.typing.copies(&value, 1)?;

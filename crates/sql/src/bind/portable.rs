@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use sqlparser::ast::{BinaryOperator, Expr, Ident, Value};
+use thalweg_sql_exec::plan::{Node, Plan, Role};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
@@ -54,6 +55,10 @@ pub(crate) enum OnlyHere {
     SetsBesideWindow,
     /// Several OVER windows in one SELECT.
     SeveralOvers,
+    /// OVER in streams in another order than that of one ascending column.
+    OverOrder,
+    /// OVER by event time over rows that change.
+    OverChanges,
     /// A condition of an inner join with UNNEST.
     UnnestCondition,
     /// A function that Flink does not have.
@@ -107,6 +112,12 @@ impl OnlyHere {
             OnlyHere::SeveralOvers => {
                 ("several different OVER windows in one SELECT", "compute each in a sub-query of its own")
             }
+            OnlyHere::OverOrder => {
+                ("OVER in streams that is not in the order of one ascending column", "order by one column")
+            }
+            OnlyHere::OverChanges => {
+                ("OVER by event time over rows that change", "order by a column that is no event time")
+            }
             OnlyHere::UnnestCondition => {
                 ("a condition of an inner join with UNNEST", "write CROSS JOIN, and the condition in WHERE")
             }
@@ -148,6 +159,21 @@ impl Notes {
         let note = form.note(at);
         if notes.len() < NOTES_MAX && notes.last() != Some(&note) {
             notes.push(note);
+        }
+    }
+
+    /// Adds notes on the operators of a complete plan.
+    pub(super) fn add_of_plan(&self, plan: &Plan) {
+        for part in plan.walk() {
+            let Node::SortedOver { input, order, is_final: false, .. } = &part.node else { continue };
+            match &order[..] {
+                [key] if key.is_descending => self.add(OnlyHere::OverOrder, part.at),
+                [key] if input.columns[key.place].role == Role::Rowtime => {
+                    self.add(OnlyHere::OverChanges, part.at);
+                }
+                [_] => {}
+                _ => self.add(OnlyHere::OverOrder, part.at),
+            }
         }
     }
 

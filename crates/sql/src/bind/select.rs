@@ -444,6 +444,9 @@ impl Planner<'_> {
             }
             let value = self.bind(term, scope)?;
             let at = place_of_expression(term);
+            if terms.len() > 1 {
+                self.note_null(&value, term);
+            }
             if self.typing.condition(value.clone()).is_err() {
                 let message = "WHERE and HAVING take a condition, a BOOLEAN";
                 return Err(SqlError::new(Code::TypeMismatch, message).at(at));

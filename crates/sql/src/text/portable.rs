@@ -91,7 +91,7 @@ mod tests {
         let short = "Flink refuses a time without seconds";
         check("SELECT TIME '10:23', TIME '10:23:01'", &format!("1:8 {short}"));
         check("SELECT TIMESTAMP '2024-01-01 10:23', TIMESTAMP '2024-01-01'", &format!("1:8 {short}"));
-        let late = "1:40 Flink refuses PARTITIONED BY behind WITH";
+        let late = "1:41 Flink refuses PARTITIONED BY behind WITH";
         check("CREATE TABLE t (a INT) WITH ('a' = 'b') PARTITIONED BY (a)", late);
         check("CREATE TABLE t (a INT) PARTITIONED BY (a) WITH ('a' = 'b')", "");
     }

@@ -45,13 +45,13 @@ pub(crate) const OPERATORS: &[Operator] = &[
     }),
     operator(
         "SELECT window_start, window_end, COUNT(*), total(v) FROM TABLE(TUMBLE(TABLE X, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end",
-        Takes::AddedTimed,
+        Takes::Windowed,
         |rows, _| summed(windows(rows, 10_000, 10_000)),
     ),
     operator(
         "SELECT window_start, window_end, COUNT(*), SUM(n) FROM (SELECT n, window_start, window_end
 FROM TABLE(TUMBLE(TABLE X, DESCRIPTOR(ts), INTERVAL '10' SECOND)) CROSS JOIN LATERAL TABLE(series(CAST(v AS INT))) AS u (n)) GROUP BY window_start, window_end",
-        Takes::AddedTimed,
+        Takes::Windowed,
         |rows, _| {
             let made = |row: &Row| -> Vec<Row> {
                 series(row.v).map(|n| Row { v: Some(n), ..*row }).collect()
@@ -60,7 +60,7 @@ FROM TABLE(TUMBLE(TABLE X, DESCRIPTOR(ts), INTERVAL '10' SECOND)) CROSS JOIN LAT
             summed(windows(&all, 10_000, 10_000))
         },
     ),
-    operator("SELECT id, total(v) OVER (PARTITION BY k ORDER BY ts) FROM X", Takes::AddedTimed, |rows, _| {
+    operator("SELECT id, total(v) OVER (PARTITION BY k ORDER BY ts) FROM X", Takes::All, |rows, _| {
         let upto = |row: &Row| -> Vec<Row> {
             rows.iter().filter(|other| other.k == row.k && other.ts <= row.ts).copied().collect()
         };

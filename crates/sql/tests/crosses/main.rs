@@ -12,6 +12,7 @@
 mod aggregates;
 mod functions;
 mod inputs;
+mod joins;
 mod operators;
 mod over;
 #[path = "../functions/registered.rs"]

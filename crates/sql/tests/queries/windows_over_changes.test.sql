@@ -2,6 +2,7 @@
 -- until then. Changes of windows that have ended are late.
 --
 -- DIFFERS FROM FLINK: with OFFSET, Flink 2.3 leaves rows that were taken back. It keeps MAX of an event time as an event time.
+-- It refuses OVER by time over rows that change.
 --
 -- Source: Flink, `FlinkChangelogModeInferenceProgram` (window aggregates take all changes), "Window Aggregation".
 CREATE TABLE orders (
@@ -228,11 +229,14 @@ ON l.window_start = r.window_start AND l.window_end = r.window_end;
 --- error UNSUPPORTED
 a window join takes rows that are only added, and the table `orders` of 'format' = 'debezium-json' changes them
 
---- query OVER by time over changes
+--- query OVER by time over changes (not as Flink)
 SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts) FROM orders;
 
---- error UNSUPPORTED
-OVER takes rows that are only added, and the table `orders` of 'format' = 'debezium-json' changes them
+--- changelog
++I,1,11
++I,4,40
++I,5,95
++I,6,155
 
 --- query ORDER BY time over changes
 SELECT id FROM orders ORDER BY ts;

@@ -110,3 +110,22 @@ fn settings_and_tokens() {
     check("SET 'execution.runtime-mode' = 'streaming'", &[]);
     check("SELECT k FROM t WHERE v != 1", &["`!=`"]);
 }
+
+/// OVER in another order than that of one ascending column is of streams alone: over input that ends, Flink has it, too.
+#[test]
+fn orders_of_over() {
+    let streaming = "SET 'execution.runtime-mode' = 'streaming'; ";
+    let order = "OVER in streams that is not in the order of one ascending column";
+    let over = |order: &str| format!("SELECT k, SUM(v) OVER (PARTITION BY k {order}) FROM t");
+    for descending in ["ORDER BY v DESC", "ORDER BY v, d", ""] {
+        check(&format!("{streaming}{}", over(descending)), &[order]);
+        check(&over(descending), &[]);
+    }
+    check(&format!("{streaming}{}", over("ORDER BY v")), &[]);
+    check(&format!("{streaming}{}", over("ORDER BY ts")), &[]);
+    let changing = "(SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS rn FROM t) WHERE rn = 1)";
+    check(
+        &format!("{streaming}SELECT k, SUM(v) OVER (PARTITION BY k ORDER BY ts) FROM {changing}"),
+        &["OVER by event time over rows that change"],
+    );
+}
