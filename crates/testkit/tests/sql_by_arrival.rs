@@ -128,7 +128,7 @@ fn check(asked: &Asked, workers: usize, parallel: Parallel, entropy: &mut Seeded
         let step = steppers[chosen].step(&*clock);
         let _ = growth.step();
         let now_ms = i64::try_from(clock.now().as_nanos() / 1_000_000).expect("it is a time of this century");
-        let has_ended = now_ms > STARTS_MS + 20_000 * FEW;
+        let has_ended = now_ms >= STARTS_MS + 20_000 * FEW;
         for (rows, _) in collected.lock().expect("the sink is alive").iter().skip(seen) {
             seen += 1;
             counted += rows.column(1).as_primitive::<Int64Type>().iter().flatten().sum::<i64>();
