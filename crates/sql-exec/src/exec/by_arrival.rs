@@ -168,30 +168,30 @@ mod tests {
         assert_eq!(came, expected);
     }
 
-    fn windows(spec: WindowSpec) -> Ends {
-        Ends::of_windows(&spec, Tz::UTC)
+    fn windows(spec: &WindowSpec) -> Ends {
+        Ends::of_windows(spec, Tz::UTC)
     }
 
     #[test]
     fn windows_end_while_they_have_rows() {
-        let tumble = || windows(WindowSpec::Tumble { size_ms: 10, offset_ms: 3 });
+        let tumble = || windows(&WindowSpec::Tumble { size_ms: 10, offset_ms: 3 });
         check(tumble(), &[5, 6, 40], &[13, 43]);
         check(tumble(), &[3, 13], &[23]);
-        check(windows(WindowSpec::Hop { size_ms: 20, slide_ms: 5, offset_ms: 0 }), &[7], &[10, 15, 20, 25]);
+        check(windows(&WindowSpec::Hop { size_ms: 20, slide_ms: 5, offset_ms: 0 }), &[7], &[10, 15, 20, 25]);
         check(
-            windows(WindowSpec::Hop { size_ms: 20, slide_ms: 5, offset_ms: 0 }),
+            windows(&WindowSpec::Hop { size_ms: 20, slide_ms: 5, offset_ms: 0 }),
             &[7, 11],
             &[10, 15, 20, 25, 30],
         );
         let cumulate = WindowSpec::Cumulate { size_ms: 12, step_ms: 4, offset_ms: 0 };
         let Some(slices) = Slices::of(&cumulate) else { panic!("windows of steps have slices") };
         let expected: Vec<i64> = slices.windows_of(1).map(|(_, end)| end).collect();
-        check(windows(cumulate), &[1], &expected);
+        check(windows(&cumulate), &[1], &expected);
     }
 
     #[test]
     fn sessions_end_a_gap_after_each_row() {
-        let session = |gap_ms| windows(WindowSpec::Session { gap_ms, keys: Vec::new() });
+        let session = |gap_ms| windows(&WindowSpec::Session { gap_ms, keys: Vec::new() });
         check(session(10), &[5, 6, 40], &[16, 17, 51]);
         // Ends are rounded up to multiples of a 1,024th of the gap.
         check(session(10_240), &[5, 6, 14], &[10_250, 10_260]);

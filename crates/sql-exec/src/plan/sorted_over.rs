@@ -26,7 +26,7 @@ pub enum SortedFunction {
     /// An aggregate of the rows in the frame of each row.
     Aggregate {
         /// The aggregate function with its arguments.
-        call: AggregateCall,
+        call: Box<AggregateCall>,
         /// Rows that the aggregate covers.
         frame: RowFrame,
     },
@@ -139,11 +139,11 @@ impl SortedFunction {
     pub fn with_columns(self, to: &impl Fn(usize) -> usize) -> Self {
         match self {
             SortedFunction::Aggregate { call, frame } => SortedFunction::Aggregate {
-                call: AggregateCall {
+                call: Box::new(AggregateCall {
                     arguments: call.arguments.iter().map(|place| to(*place)).collect(),
                     filter: call.filter.map(to),
-                    ..call
-                },
+                    ..*call
+                }),
                 frame,
             },
             SortedFunction::Offset { value, default, rows, is_lead } => {

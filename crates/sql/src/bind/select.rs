@@ -437,7 +437,7 @@ impl Planner<'_> {
                     Answer::Join(test) => conditions.tests.push(*test),
                     Answer::Known(true) => {}
                     Answer::Known(false) => {
-                        conditions.kept.push(Condition { value: literal(Some(false)), at })
+                        conditions.kept.push(Condition { value: literal(Some(false)), at });
                     }
                 }
                 continue;

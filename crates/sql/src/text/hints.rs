@@ -57,7 +57,7 @@ pub(crate) struct SelectHint {
 pub(crate) fn of_select(text: &str, place: Place) -> Result<Vec<SelectHint>, SqlError> {
     let read = |(name, arguments): (String, Vec<Token>)| {
         if OF_SELECT.contains(&name.as_str()) {
-            return select_hint(name, &arguments).map_err(|error| error.at(place));
+            return select_hint(&name, &arguments).map_err(|error| error.at(place));
         }
         let error =
             SqlError::new(Code::Unsupported, format!("there is no hint {name} behind SELECT")).at(place);
@@ -70,7 +70,7 @@ pub(crate) fn of_select(text: &str, place: Place) -> Result<Vec<SelectHint>, Sql
 }
 
 /// Reads the arguments of a hint behind SELECT.
-fn select_hint(name: String, arguments: &[Token]) -> Result<SelectHint, SqlError> {
+fn select_hint(name: &str, arguments: &[Token]) -> Result<SelectHint, SqlError> {
     let wrong = |reason: String| SqlError::new(Code::Invalid, format!("the hint {name} {reason}"));
     let mut pairs: Vec<(String, Option<String>)> = Vec::new();
     for argument in arguments.split(|token| *token == Token::Comma).filter(|argument| !argument.is_empty()) {
@@ -80,8 +80,8 @@ fn select_hint(name: String, arguments: &[Token]) -> Result<SelectHint, SqlError
         };
         pairs.push((text_of(key), value.map(text_of)));
     }
-    let mut hint = SelectHint { name: name.clone(), tables: Vec::new(), ttl: Vec::new() };
-    match &*name {
+    let mut hint = SelectHint { name: name.to_owned(), tables: Vec::new(), ttl: Vec::new() };
+    match name {
         "LOOKUP" => hint.tables.push(lookup_table(&pairs).map_err(wrong)?),
         "STATE_TTL" => {
             for (table, value) in pairs {
@@ -101,7 +101,7 @@ fn select_hint(name: String, arguments: &[Token]) -> Result<SelectHint, SqlError
     }
     if hint.tables.is_empty() {
         let error = wrong("names no table".to_owned());
-        return Err(match &*name {
+        return Err(match name {
             "STATE_TTL" => error.help("write STATE_TTL('t' = '1 d')"),
             _ => error.help(format!("write {name}(t)")),
         });

@@ -2,7 +2,7 @@
 
 use crate::inputs::{Data, Row};
 use crate::operators::{Operator, Rows, Takes, count, groups, operator, sum};
-use crate::{Value, text, time};
+use crate::text;
 
 /// Reference of joins: returns pairs of matching rows, and rows of either side without a match if the join
 /// keeps them.

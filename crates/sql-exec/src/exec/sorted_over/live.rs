@@ -202,7 +202,7 @@ impl LiveOver {
         for call in &over.calls {
             wanted.push(match &call.function {
                 SortedFunction::Aggregate { call, frame } => {
-                    aggregates.push(call.clone());
+                    aggregates.push(AggregateCall::clone(call));
                     let place = aggregates.len() - 1;
                     if frame.is_rows { Wanted::AtRow(place) } else { Wanted::AtPeers(place) }
                 }

@@ -39,7 +39,7 @@ fn sorted_call(function: SortedFunction, result: SqlType) -> SortedCall {
 fn aggregate(name: &str, arguments: &[usize], frame: RowFrame) -> SortedCall {
     let call = call(name, arguments, false);
     let result = call.function.result.clone();
-    sorted_call(SortedFunction::Aggregate { call, frame }, result)
+    sorted_call(SortedFunction::Aggregate { call: Box::new(call), frame }, result)
 }
 
 fn offset(rows: i64, default: Option<usize>) -> SortedCall {

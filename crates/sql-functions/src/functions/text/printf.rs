@@ -323,7 +323,7 @@ fn signed_before(
     let whole = digits.find('.').unwrap_or(digits.len());
     let mut shown = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if flags.is_grouped && place > 0 && place < whole && (whole - place) % 3 == 0 {
+        if flags.is_grouped && place > 0 && place < whole && (whole - place).is_multiple_of(3) {
             shown.push(',');
         }
         shown.push(digit);

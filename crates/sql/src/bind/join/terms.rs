@@ -223,8 +223,11 @@ impl<'a> Terms<'a> {
         let ((one, one_ms), (other, other_ms)) = (linear(one)?, linear(other)?);
         let (one, other) = (one?, other?);
         let [one_role, other_role] = [one, other].map(|place| &self.columns[place].role);
-        let are_rowtimes = *one_role == Role::Rowtime && *other_role == Role::Rowtime;
-        if !are_rowtimes && !(one_role.is_proctime() && other_role.is_proctime()) {
+        let is_comparable = match one_role {
+            Role::Rowtime => *other_role == Role::Rowtime,
+            role => role.is_proctime() && other_role.is_proctime(),
+        };
+        if !is_comparable {
             return None;
         }
         let (times, span_ms, op) = match (one < self.width, other < self.width) {

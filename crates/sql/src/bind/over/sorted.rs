@@ -60,7 +60,11 @@ impl Planner<'_> {
                     self.called(below, function, call.arguments.clone(), call.is_distinct, None, 0)?;
                 let frame = call.window.frame.unwrap_or(RowFrame::DEFAULT);
                 let (result, is_nullable) = (bound.function.result.clone(), bound.function.is_nullable);
-                return Ok(of(SortedFunction::Aggregate { call: bound, frame }, result, is_nullable));
+                return Ok(of(
+                    SortedFunction::Aggregate { call: Box::new(bound), frame },
+                    result,
+                    is_nullable,
+                ));
             }
             Ranked::Rank(function) => function.name(),
             Ranked::Offset { is_lead: true } => "LEAD",
@@ -169,7 +173,7 @@ pub(in crate::bind) fn over_changes(plan: Plan) -> Plan {
                         rows: -i64::from(*rows),
                         is_lead: false,
                     },
-                    _ => SortedFunction::Aggregate { call, frame },
+                    _ => SortedFunction::Aggregate { call: Box::new(call), frame },
                 },
             };
             let order = vec![SortKey { place: time, is_descending: false, is_null_first: true }];
