@@ -143,7 +143,10 @@ impl Binder<'_> {
         let Queried { plan, names } = planner.query(query)?;
         check_size(&plan)?;
         let plan = changelog::settle(plan, self.state_ttl_ms, self.answers)?;
-        self.notes.add_of_plan(&plan);
+        // Of batch mode, Flink has the same windows.
+        if self.answers != Answers::Final {
+            self.notes.add_of_plan(&plan);
+        }
         Ok(with_names(plan, &names))
     }
 }

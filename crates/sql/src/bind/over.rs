@@ -27,12 +27,12 @@ use thalweg_sql_functions::types::{SqlType, common_type};
 use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
-use super::Planner;
 use super::aggregate::{Below, is_distinct};
 use super::expression::unknown_function;
 use super::portable::OnlyHere;
 use super::scope::{Base, Scope};
 use super::syntax::{is_proctime, not_supported, place_of_expression, place_of_name};
+use super::{Answers, Planner};
 
 mod frames;
 mod sorted;
@@ -347,7 +347,7 @@ impl Planner<'_> {
                 other.window.is_like(&calls[first].window) && self::streamed(other) == streamed
             };
             let alike: Vec<usize> = open.iter().copied().filter(|call| is_alike(&calls[*call])).collect();
-            if done > 0 {
+            if done > 0 && self.binder.answers != Answers::Final {
                 self.binder.notes.add(OnlyHere::SeveralOvers, calls[first].at);
             }
             open.retain(|call| !alike.contains(call));

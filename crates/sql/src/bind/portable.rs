@@ -57,6 +57,8 @@ pub(crate) enum OnlyHere {
     SeveralOvers,
     /// OVER in streams in another order than that of one ascending column.
     OverOrder,
+    /// OVER that needs rows behind the current one, or bounds its frame by a column, outside of batch mode.
+    OverAhead,
     /// OVER by event time over rows that change.
     OverChanges,
     /// A condition of an inner join with UNNEST.
@@ -115,6 +117,9 @@ impl OnlyHere {
             OnlyHere::OverOrder => {
                 ("OVER in streams that is not in the order of one ascending column", "order by one column")
             }
+            OnlyHere::OverAhead => {
+                ("this call with OVER outside of batch mode", "SET 'execution.runtime-mode' = 'batch'")
+            }
             OnlyHere::OverChanges => {
                 ("OVER by event time over rows that change", "order by a column that is no event time")
             }
@@ -162,10 +167,14 @@ impl Notes {
         }
     }
 
-    /// Adds notes on the operators of a complete plan.
+    /// Adds notes on the operators of a complete plan, which is no plan of batch mode.
     pub(super) fn add_of_plan(&self, plan: &Plan) {
         for part in plan.walk() {
-            let Node::SortedOver { input, order, is_final: false, .. } = &part.node else { continue };
+            let Node::SortedOver { input, order, calls, .. } = &part.node else { continue };
+            if let Some(call) = calls.iter().find(|call| !call.function.is_of_rows_before()) {
+                self.add(OnlyHere::OverAhead, call.at);
+                continue;
+            }
             match &order[..] {
                 [key] if key.is_descending => self.add(OnlyHere::OverOrder, part.at),
                 [key] if input.columns[key.place].role == Role::Rowtime => {

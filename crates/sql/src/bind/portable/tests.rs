@@ -111,16 +111,23 @@ fn settings_and_tokens() {
     check("SELECT k FROM t WHERE v != 1", &["`!=`"]);
 }
 
-/// OVER in another order than that of one ascending column is of streams alone: over input that ends, Flink has it, too.
+/// OVER in another order than that of one ascending column, and calls that need later rows: Flink has them in batch mode.
 #[test]
 fn orders_of_over() {
     let streaming = "SET 'execution.runtime-mode' = 'streaming'; ";
+    let batch = "SET 'execution.runtime-mode' = 'batch'; ";
     let order = "OVER in streams that is not in the order of one ascending column";
     let over = |order: &str| format!("SELECT k, SUM(v) OVER (PARTITION BY k {order}) FROM t");
     for descending in ["ORDER BY v DESC", "ORDER BY v, d", ""] {
         check(&format!("{streaming}{}", over(descending)), &[order]);
-        check(&over(descending), &[]);
+        check(&over(descending), &[order]);
+        check(&format!("{batch}{}", over(descending)), &[]);
     }
+    check(
+        "SELECT LEAD(v) OVER (PARTITION BY k ORDER BY ts) FROM t",
+        &["this call with OVER outside of batch mode"],
+    );
+    check(&format!("{batch}SELECT LEAD(v) OVER (PARTITION BY k ORDER BY ts) FROM t"), &[]);
     check(&format!("{streaming}{}", over("ORDER BY v")), &[]);
     check(&format!("{streaming}{}", over("ORDER BY ts")), &[]);
     let changing = "(SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS rn FROM t) WHERE rn = 1)";
