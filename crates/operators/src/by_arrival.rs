@@ -146,8 +146,9 @@ where
     fn due(&self) -> ProcessingTime {
         match self.timers.next() {
             Some(next) if !self.is_over => {
-                let micros = u64::try_from(next.as_micros()).unwrap_or(0);
-                ProcessingTime::from_nanos(micros.saturating_mul(1_000))
+                // The time of a step is rounded down to whole milliseconds, so a timer is due at the next whole one.
+                let millis = u64::try_from(next.as_micros()).unwrap_or(0).div_ceil(1_000);
+                ProcessingTime::from_nanos(millis.saturating_mul(1_000_000))
             }
             _ => ProcessingTime::NEVER,
         }

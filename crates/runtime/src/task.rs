@@ -205,9 +205,11 @@ pub(crate) struct Probe {
     /// `task/deferred.rs`.
     is_woken: AtomicBool,
     /// For a task whose results arrive asynchronously: instant, in ns, from which it has something to emit though nothing
-    /// arrives; `NO_ALARM` if there is none.
+    /// arrives; `NO_ALARM` if there is none. Written by the worker that runs the task, before it puts the task back; read by
+    /// others as a hint.
     alarm_ns: AtomicU64,
-    /// True if the task has ever set an alarm, so that its instant is on the board of due times.
+    /// True if the task has ever set an alarm, so that its instant is on the board of due times. Written and read by the
+    /// worker that holds the task; it never becomes false again.
     has_alarm: AtomicBool,
     /// For a source: true if its last mark (such as a watermark) cannot be sent before an epoch is closed,
     /// because too many are open.

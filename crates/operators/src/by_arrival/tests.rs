@@ -122,6 +122,8 @@ fn watermarks_come_when_their_time_has_come() {
     check(after, "@5 1 @14 @15 @16 @40", "W5 5:1 W15");
     check(after, "@5 1 @8 2 @14 @20 @40", "W5 5:1 W8 8:2 W20");
     check(|| EveryTick::new(Span::from_millis(4)), "@3 @5 1 @7 @8 @9 @13", "W5 5:1 W8 W13");
+    // Timers between two milliseconds are due at the second one.
+    check(|| EveryTick::new(Span::from_micros(1_500)), "@4 1 @5 @6 @7 @8", "W4 4:1 W5 W6 W8");
     check(|| EveryTick::new(Span::ZERO), "@5 1 @6 @6 @8", "W5 5:1 W6 W8");
 }
 

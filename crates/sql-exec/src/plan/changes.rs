@@ -45,13 +45,15 @@ pub struct Changes {
     /// Only temporal joins read this field, for a table below conditions. The rules of joins set it for their
     /// own output, too, although no operator reads it there yet.
     pub halves: bool,
+    /// Whether a temporal join takes rows back, also behind the watermark of its left side.
+    pub is_temporal: bool,
 }
 
 impl Changes {
     /// Changes of a stream whose rows are only added.
-    pub const NONE: Changes = Changes { updates: false, deletes: false, halves: false };
+    pub const NONE: Changes = Changes { updates: false, deletes: false, halves: false, is_temporal: false };
     /// Changes of a stream whose rows may be updated and deleted.
-    pub const ALL: Changes = Changes { updates: true, deletes: true, halves: false };
+    pub const ALL: Changes = Changes { updates: true, deletes: true, halves: false, is_temporal: false };
 
     /// Returns whether the rows of the stream are only added.
     pub fn is_none(self) -> bool {
@@ -63,6 +65,7 @@ impl Changes {
             updates: self.updates || other.updates,
             deletes: self.deletes || other.deletes,
             halves: self.halves || other.halves,
+            is_temporal: self.is_temporal || other.is_temporal,
         }
     }
 }
@@ -154,9 +157,8 @@ impl Rule {
             }
             // A temporal join takes a row back at once, also behind the watermark of its left side. Its own watermark, by
             // which a window would tell whether that is too late, depends on how its inputs mix.
-            Node::AssignWindows { input, .. }
-            | Node::WindowAggregate { input, windows: Windowing::Cut { .. }, .. }
-                if is_temporal(input) =>
+            Node::AssignWindows { .. } | Node::WindowAggregate { windows: Windowing::Cut { .. }, .. }
+                if all.is_temporal =>
             {
                 Rule::inserts("a window behind a temporal join takes rows that are only added")
             }
@@ -174,29 +176,20 @@ impl Rule {
             Node::SortedOver { is_final: true, .. } => passing(Changes::NONE),
             // An update of the input is a row that goes and a row that comes.
             Node::SortedOver { .. } => {
-                passing(Changes { updates: true, deletes: !all.is_none(), halves: false })
+                passing(Changes { updates: true, deletes: !all.is_none(), halves: false, ..all })
             }
             Node::Group { calls, .. } => {
-                let emits = Changes { updates: true, deletes: !all.is_none(), halves: false };
+                let emits = Changes { updates: true, deletes: !all.is_none(), halves: false, ..all };
                 Rule { accepts: vec![calls_accept(calls, "aggregate within windows there")], emits }
             }
             Node::Bag { kind, .. } => {
                 let deletes = *kind == BagKind::Except || !all.is_none();
-                passing(Changes { updates: false, deletes, halves: false })
+                passing(Changes { updates: false, deletes, halves: false, ..all })
             }
             Node::Rank { .. } => Rule { accepts: vec![rank_accepts(plan)], emits: rank_emits(plan, all) },
             Node::Join { join, .. } => join_rule(join, inputs, all),
         }
     }
-}
-
-/// Returns whether a temporal join changes rows of a plan.
-fn is_temporal(plan: &Plan) -> bool {
-    let is_join = |plan: &Plan| match &plan.node {
-        Node::Join { join, .. } => matches!(join.method, JoinMethod::Temporal { .. }),
-        _ => false,
-    };
-    !changes(plan).is_none() && (is_join(plan) || plan.inputs().into_iter().any(is_temporal))
 }
 
 /// Returns the inputs that an aggregate with these calls accepts.
@@ -225,10 +218,13 @@ fn rank_emits(plan: &Plan, input: Changes) -> Changes {
     }
     match kept_by_time(plan, is_retracting) {
         Some(Keep::First | Keep::FirstBy(_)) => Changes::NONE,
-        Some(Keep::Last | Keep::LastBy(_)) => Changes { updates: true, ..Changes::NONE },
+        Some(Keep::Last | Keep::LastBy(_)) => {
+            Changes { updates: true, is_temporal: input.is_temporal, ..Changes::NONE }
+        }
         None => {
             let has_updates = *has_rank || *from > 1 || (*to == 1 && !is_retracting);
-            Changes { updates: has_updates, deletes: is_retracting || !has_updates, halves: false }
+            let deletes = is_retracting || !has_updates;
+            Changes { updates: has_updates, deletes, halves: false, ..input }
         }
     }
 }
@@ -253,7 +249,8 @@ fn join_rule(join: &Join, inputs: &[Changes], all: Changes) -> Rule {
                     Accepts::Inserts(refused("the first row of each key takes rows that are only added"))
                 }
             };
-            Rule { accepts: vec![Accepts::All, versions], emits: left }
+            let emits = Changes { is_temporal: !left.is_none(), ..left };
+            Rule { accepts: vec![Accepts::All, versions], emits }
         }
         JoinMethod::Lookup => {
             let table = Accepts::inserts("the table of a lookup join takes rows that are only added");
@@ -264,7 +261,7 @@ fn join_rule(join: &Join, inputs: &[Changes], all: Changes) -> Rule {
                 // An outer join emits a row without a match alone, padded with NULL, and retracts it when a
                 // match comes.
                 JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Anti => {
-                    Changes { halves: all.halves, ..Changes::ALL }
+                    Changes { halves: all.halves, is_temporal: all.is_temporal, ..Changes::ALL }
                 }
                 // An update may move a row to another join key. Then its `-U` or its `+U` may find no match,
                 // and the join emits rows for only the other one of the two.

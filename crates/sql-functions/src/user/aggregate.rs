@@ -145,6 +145,9 @@ struct States {
     failure: Option<EvaluationError>,
 }
 
+/// Greatest number of bytes that a state counts for: 1 TiB. Sums of such numbers do not overflow.
+const STATE_BYTES_MAX: usize = 1 << 40;
+
 /// State of one group; a group without rows has none.
 #[derive(Default)]
 struct Slot {
@@ -167,7 +170,7 @@ impl States {
         let bytes = called(&self.name, || {
             let state = slot.state.get_or_insert_with(|| function.state());
             by(&mut **state)?;
-            Ok(state.bytes())
+            Ok(state.bytes().min(STATE_BYTES_MAX))
         })?;
         self.held_bytes = self.held_bytes.saturating_sub(slot.bytes).saturating_add(bytes);
         slot.bytes = bytes;

@@ -1,7 +1,7 @@
-//! Calls with OVER: aggregates over the rows before each row, and ranking functions.
+//! Calls with OVER: aggregates over rows before and behind each row, ranking functions, and values of other rows.
 //!
 //! The calls of a SELECT are collected while its expressions are typed, each call once. Calls of the same window are
-//! computed by one operator, and each further window by an operator above it. A query with ROW_NUMBER alone becomes one
+//! computed by one operator, and each further window by an operator above it. A query with a ranking function alone becomes one
 //! of three operators, which is decided when the whole query is known: a top-N per window if its keys have the window's
 //! columns, a top-N if a condition limits the rank ([`super::changelog`]), and else an aggregate like others.
 //!

@@ -59,6 +59,7 @@ impl Session {
     /// [`register`](Self::register).
     pub(super) fn create_function(&mut self, create: &CreateFunction) -> Result<(), SqlError> {
         let CreateFunction { name, if_not_exists, implementation, at, language } = create;
+        check_name(name)?;
         let functions = self.catalog.functions();
         if *if_not_exists && functions.get(&name.name.to_uppercase()).is_some() {
             return Ok(());
@@ -69,12 +70,6 @@ impl Session {
             let help = "functions are written in Rust: the program registers them on its session, before the text is read, \
                         and SQL calls them by their names without CREATE FUNCTION";
             return Err(SqlError::new(Code::Unsupported, message).at(*at).help(help));
-        }
-        if !name.before.is_empty() {
-            let message = "a user function belongs to the session, and to no database";
-            return Err(SqlError::new(Code::Unsupported, message)
-                .at(name.place)
-                .help("write its name alone"));
         }
         let Some(function) = functions.get(&implementation.to_uppercase()) else {
             let message = format!("the program has registered no function {implementation}");
@@ -93,6 +88,7 @@ impl Session {
     /// # Errors
     /// [`Code::UnknownFunction`] if there is no user function of that name, unless `if_exists`.
     pub(super) fn drop_function(&mut self, name: &Name, if_exists: bool) -> Result<(), SqlError> {
+        check_name(name)?;
         if self.catalog.functions_mut().remove(&name.name.to_uppercase()) || if_exists {
             return Ok(());
         }
@@ -137,4 +133,13 @@ impl Session {
     ) -> Result<(), SqlError> {
         self.register(name, Implementation::Table(Arc::new(function)))
     }
+}
+
+/// Refuses the name of a function with that of a database before it.
+fn check_name(name: &Name) -> Result<(), SqlError> {
+    if name.before.is_empty() {
+        return Ok(());
+    }
+    let message = "a user function belongs to the session, and to no database";
+    Err(SqlError::new(Code::Unsupported, message).at(name.place).help("write its name alone"))
 }

@@ -44,7 +44,7 @@ fn is_exclamation(lines: &[&str], place: Place) -> bool {
 }
 
 /// Returns whether an interval, from behind the word INTERVAL on, has more digits than its first unit takes without a
-/// precision. Weeks and quarters are no units of the standard, and have none.
+/// precision. Weeks are no unit of the standard, and have none.
 fn is_long_interval(tokens: &[TokenWithSpan]) -> bool {
     let tokens = match tokens {
         [TokenWithSpan { token: Token::Minus | Token::Plus, .. }, rest @ ..] => rest,

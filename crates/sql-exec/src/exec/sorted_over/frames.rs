@@ -106,11 +106,16 @@ impl Values {
             (Values::Floats(values), Distance::Float(by)) => {
                 match (values[from], values[to]) {
                     // The distance of an infinity, or of NaN, from itself is no number.
-                    (Some(from), Some(to)) if from.total_cmp(&to).is_eq() => 0.0f64.total_cmp(&by),
+                    (Some(from), Some(to)) if from.total_cmp(&to).is_eq() => floats(0.0, by),
+                    // NaN comes behind all numbers, or before them if the order is descending.
                     (Some(from), Some(to)) if from.is_nan() || to.is_nan() => {
-                        if (to.is_nan()) != is_descending { Ordering::Greater } else { Ordering::Less }
+                        if to.is_nan() {
+                            Ordering::Greater
+                        } else {
+                            Ordering::Less
+                        }
                     }
-                    (Some(from), Some(to)) => (to - from).total_cmp(&by),
+                    (Some(from), Some(to)) => floats(to - from, by),
                     _ => Ordering::Less,
                 }
             }
@@ -200,4 +205,8 @@ impl<'a> Filled<'a> {
         }
         at
     }
+}
+/// Compares two distances. 0.0 equals -0.0.
+fn floats(distance: f64, by: f64) -> Ordering {
+    distance.partial_cmp(&by).unwrap_or_else(|| distance.total_cmp(&by))
 }

@@ -54,7 +54,8 @@ pub(super) fn read(frame: &WindowFrame, order: &[&SqlType]) -> Result<RowFrame> 
 fn negative(distance: Distance) -> Distance {
     match distance {
         Distance::Whole(by) => Distance::Whole(-by),
-        Distance::Float(by) => Distance::Float(-by),
+        // 0 stays 0, and does not become -0.
+        Distance::Float(by) => Distance::Float(0.0 - by),
     }
 }
 
