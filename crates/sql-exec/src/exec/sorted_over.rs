@@ -9,6 +9,7 @@ use arrow::compute::SortOptions;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, Rows, SortField};
 use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::functions::EvaluationError;
 
 use super::operator::Outcome;
 use crate::plan::sorted_over::SortedCall;
@@ -46,6 +47,21 @@ struct Converters {
 struct Part {
     places: Vec<usize>,
     converter: Option<RowConverter>,
+}
+
+/// Greatest number of bytes of the rows of one key, as they are kept. A column of text holds no more than 2 GiB.
+const KEY_BYTES_MAX: usize = 1 << 30;
+
+/// Refuses the rows of one key if they have more bytes than can be worked on together.
+fn check_key(bytes: usize) -> Outcome<()> {
+    if bytes <= KEY_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "the rows of one key of OVER have more than {} MiB; partition by more columns, or select fewer",
+        KEY_BYTES_MAX >> 20
+    );
+    Err(EvaluationError { code: "STATE_LIMIT", message })
 }
 
 impl Part {

@@ -38,17 +38,26 @@ impl Session {
         let declaration = self.catalog.declaration(&full).map(Arc::clone);
         match (entry.clone(), declaration) {
             (Entry::View(view), _) if is_view => {
-                let view = match change {
-                    Alteration::As { query, text } => {
-                        let context = self.context()?;
-                        self.binder(&context, self.answers(false)?)?.query(query)?;
-                        let database = self.catalog.current().to_owned();
-                        let (query, text) = (query.clone(), text.clone());
-                        Arc::new(View { columns: Vec::new(), query, text, database, ..View::clone(&view) })
-                    }
-                    _ => view,
+                let Alteration::As { query, text } = change else {
+                    return self.catalog.replace(name, new_name(name, change), Entry::View(view), None);
                 };
-                self.catalog.replace(name, new_name(name, change), Entry::View(view), None)
+                let (context, answers) = (self.context()?, self.answers(false)?);
+                let database = self.catalog.current().to_owned();
+                let altered = View {
+                    columns: Vec::new(),
+                    query: query.clone(),
+                    text: text.clone(),
+                    database,
+                    ..View::clone(&view)
+                };
+                self.catalog.replace(name, name, Entry::View(Arc::new(altered)), None)?;
+                // The query is checked behind the change, so that a view which reads itself is found here.
+                let checked = self.binder(&context, answers).and_then(|binder| binder.query(query).map(drop));
+                if checked.is_err() {
+                    self.catalog.replace(name, name, Entry::View(view), None)?;
+                    self.views.forget();
+                }
+                checked
             }
             (Entry::Table(_), Some(declaration)) if !is_view => {
                 let mut create = declaration.as_ref().clone();

@@ -24,7 +24,6 @@ use arrow::row::Rows;
 use thalweg_model::{EventTime, Payment, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
-use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
@@ -34,11 +33,8 @@ use super::super::calc::schema_of;
 use super::super::operator::{BatchOperator, Outcome};
 use super::frames::Sorted;
 use super::results::results;
-use super::{Converters, SortedCalls};
+use super::{Converters, KEY_BYTES_MAX, SortedCalls, check_key};
 use crate::plan::Column;
-
-/// Greatest number of bytes of the rows of one key, as they are kept. A column of text holds no more than 2 GiB.
-const KEY_BYTES_MAX: usize = 1 << 30;
 
 /// Operator that computes OVER windows in the order of any columns when its input has ended.
 pub struct OverAtEnd {
@@ -91,7 +87,7 @@ impl OverAtEnd {
     /// Creates the operator of an OVER window over rows of the columns `input`, which it extends to rows of `columns`.
     ///
     /// # Errors
-    /// [`EvaluationError`] if a column has a type that cannot be kept; all SQL types can.
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type that cannot be kept; all SQL types can.
     pub fn new(over: SortedCalls, input: &[Column], columns: &[Column]) -> Outcome<Self> {
         Ok(OverAtEnd {
             converters: Converters::new(&over, input)?,
@@ -146,13 +142,7 @@ impl OverAtEnd {
             self.bytes -= row.held_bytes();
             let Ok(count @ 1..) = usize::try_from(count) else { continue };
             bytes += row.row().len().saturating_mul(count);
-            if bytes > KEY_BYTES_MAX {
-                let message = format!(
-                    "the rows of one key of OVER have more than {} MiB; partition by more columns, or select fewer",
-                    KEY_BYTES_MAX >> 20
-                );
-                return Err(EvaluationError { code: "STATE_LIMIT", message });
-            }
+            check_key(bytes)?;
             for copy in 0..count {
                 sorted.push(is_new_key && copy == 0, is_new_by_order && copy == 0);
             }

@@ -39,7 +39,7 @@ use super::super::keyed::{KeyRows, Keyed};
 use super::super::operator::{BatchOperator, Outcome};
 use super::super::over::lag;
 use super::super::{Now, Pieces};
-use super::{Converters, SortedCalls};
+use super::{Converters, SortedCalls, check_key};
 use crate::plan::sorted_over::SortedFunction;
 use crate::plan::{Aggregate, AggregateCall, Column, RankFunction};
 
@@ -143,6 +143,13 @@ struct Taking {
     next: usize,
     /// Reservation of the memory by which the hash table of keys may grow.
     _room: Option<Payment>,
+}
+
+impl Taking {
+    /// Returns the bytes of the rows and their orders.
+    fn bytes(&self) -> usize {
+        self.whole.size() + self.order.as_ref().map_or(0, Rows::size)
+    }
 }
 
 /// Converts results between columns and bytes, and collects the changes to be emitted.
@@ -372,9 +379,13 @@ impl LiveOver {
         }
         let accumulator = self.slots.take(&mut self.calls);
         let count = state.rows.len();
+        let _room: Option<Payment>;
         let columns = match self.calls.read().is_empty() {
             true => Vec::new(),
             false => {
+                let bytes = state.rows.values().map(|row| row.content.len()).sum();
+                check_key(bytes)?;
+                _room = reserve_room(&self.accounts.allowance, bytes)?;
                 let parser = self.converters.whole.parser();
                 let rows = state.rows.values().map(|row| parser.parse(&row.content));
                 let columns = self.converters.whole.convert_rows(rows).map_err(arrow_error)?;
@@ -464,7 +475,7 @@ impl LiveOver {
             + self.calls.bytes()
             + self.row_bytes
             + self.states.capacity() * size_of::<KeyState>()
-            + self.taking.as_ref().map_or(0, |taking| taking.whole.size())
+            + self.taking.as_ref().map_or(0, Taking::bytes)
             + self.out.bytes();
         self.accounts.hold(bytes);
     }

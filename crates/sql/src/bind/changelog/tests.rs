@@ -176,3 +176,18 @@ fn sinks_say_what_they_take() {
          aggregate or rank within windows, or write 'format' = 'debezium-json'",
     );
 }
+
+/// Windows over windows of windows are planned in time that grows with their number, and does not double with each.
+#[test]
+fn many_windows_over_windows_are_planned() {
+    let mut query = "SELECT k, ts FROM T".to_owned();
+    for _ in 0..25 {
+        query = format!(
+            "SELECT k, window_time AS ts FROM TUMBLE(({query}), DESCRIPTOR(ts), INTERVAL '1' SECOND) GROUP BY k, window_start, \
+             window_end, window_time"
+        );
+    }
+    let started = std::time::Instant::now();
+    planned(&query, HOUR).unwrap();
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}

@@ -105,6 +105,7 @@ fn faults_have_places() {
             "SYNTAX 2:16 expected RENAME, SET, RESET, ADD, MODIFY or DROP behind ALTER TABLE",
         ),
         ("ALTER VIEW v AS SELECT nope FROM t", "UNKNOWN_COLUMN 2:25"),
+        ("ALTER VIEW v AS SELECT * FROM v", "the view `v` refers to itself"),
     ] {
         let shown = altered(text);
         assert!(shown.contains(expected), "{text}: {shown}");
