@@ -755,6 +755,9 @@ pub(super) fn unknown_function<'a>(name: &str, others: impl Iterator<Item = &'a 
             "write FROM TABLE({window}(TABLE t, DESCRIPTOR(ts), ..)) and GROUP BY window_start, window_end"
         ));
     }
+    if RANKS.contains(&name) {
+        return error.help(format!("{name} takes a window: write {name}(..) OVER (ORDER BY ..)"));
+    }
     if let Some(instead) = instead_of(name) {
         return error.help(format!("write {instead}"));
     }

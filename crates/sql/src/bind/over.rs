@@ -30,7 +30,7 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 use super::aggregate::{Below, is_distinct};
 use super::expression::unknown_function;
 use super::portable::OnlyHere;
-use super::scope::{Base, Scope};
+use super::scope::{Base, Scope, reads_outer};
 use super::syntax::{is_proctime, not_supported, place_of_expression, place_of_name};
 use super::{Answers, Planner};
 
@@ -321,6 +321,12 @@ impl Planner<'_> {
             move_all(&mut call.arguments);
             move_all(&mut call.window.keys);
             call.window.order.iter_mut().for_each(|key| key.value = key.value.with_columns(real));
+            let mut values = call.arguments.iter().chain(&call.window.keys);
+            let reads =
+                values.any(reads_outer) || call.window.order.iter().any(|key| reads_outer(&key.value));
+            if reads {
+                return Err(not_supported("OVER that reads columns of the query around").at(call.at));
+            }
         }
         let width = input.columns.len();
         if let [call] = &calls[..]
@@ -543,9 +549,9 @@ fn offset_of(name: &str, offset: &Typed) -> Result<u32> {
         .and_then(|number| u32::try_from(number).ok());
     fits.ok_or_else(|| {
         let way = if name == "LAG" { "back" } else { "ahead" };
-        let message = format!(
-            "{name} goes {way} by a number of rows from 0 to {OFFSET_ROWS_MAX}, and this is {offset}"
-        );
+        let shown = offset.as_literal().map_or_else(|| "no literal".to_owned(), |_| offset.to_string());
+        let message =
+            format!("{name} goes {way} by a number of rows from 0 to {OFFSET_ROWS_MAX}, and this is {shown}");
         SqlError::new(Code::TypeMismatch, message)
     })
 }

@@ -55,6 +55,8 @@ pub(crate) enum OnlyHere {
     SetsBesideWindow,
     /// Several OVER windows in one SELECT.
     SeveralOvers,
+    /// QUALIFY of groups, with which Flink 2.3 fails.
+    QualifyOfGroups,
     /// OVER in streams in another order than that of one ascending column.
     OverOrder,
     /// OVER that needs rows behind the current one, or bounds its frame by a column, outside of batch mode.
@@ -113,6 +115,9 @@ impl OnlyHere {
             ),
             OnlyHere::SeveralOvers => {
                 ("several different OVER windows in one SELECT", "compute each in a sub-query of its own")
+            }
+            OnlyHere::QualifyOfGroups => {
+                ("QUALIFY behind GROUP BY in Flink 2.3", "group in a sub-query, and write QUALIFY around it")
             }
             OnlyHere::OverOrder => {
                 ("OVER in streams that is not in the order of one ascending column", "order by one column")

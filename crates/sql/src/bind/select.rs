@@ -30,6 +30,7 @@ use super::hints::{HintedTtl, Hints, with_ttl};
 use super::names::{Names, NamesOnce, Starred, Visible};
 use super::order::Order;
 use super::over::Overs;
+use super::portable::OnlyHere;
 use super::relation::{Condition, Queried, Relation, Source};
 use super::scope::{Base, Outer, Scope, reads_outer};
 use super::sets;
@@ -179,7 +180,7 @@ impl Planner<'_> {
             _ => place,
         };
         let plan = self.over(plan, overs, &real)?;
-        let plan = self.closed(Source::Plan(plan), moved(qualified, &real))?;
+        let plan = self.closed(Source::Plan(plan), no_outer(moved(qualified, &real))?)?;
         self.projected(select, plan, outputs, sort, pulled, &real)
     }
 
@@ -305,6 +306,9 @@ impl Planner<'_> {
         let outputs = self.results(&select.projection, &behind)?;
         let having = Scope { overs: None, aliases: scope.aliases, ..behind };
         let Conditions { kept, pulled: _, tests } = self.conditions(select.having.as_ref(), &having)?;
+        if let Some(condition) = &select.qualify {
+            self.note(OnlyHere::QualifyOfGroups, place_of_expression(condition));
+        }
         let qualified = self.qualified(select, &Scope { aliases: scope.aliases, ..behind })?;
         let sort = self.sort_keys(order, &behind, &result_columns(&outputs))?;
         self.check_named_windows(&overs, &behind)?;
@@ -344,7 +348,7 @@ impl Planner<'_> {
             None => real(place),
         };
         let plan = self.over(plan, overs, &real)?;
-        let plan = self.closed(Source::Plan(plan), moved(qualified, &real))?;
+        let plan = self.closed(Source::Plan(plan), no_outer(moved(qualified, &real))?)?;
         let selected = self.projected(select, plan, outputs, sort, pulled, &real)?;
         let has_row = is_one_row && select.having.is_none() && select.qualify.is_none();
         Ok(Selected { is_one_row, has_row, if_none, ..selected })
@@ -615,6 +619,16 @@ fn result_columns(outputs: &[Output]) -> Vec<Column> {
 fn moved(conditions: Vec<Condition>, real: &impl Fn(usize) -> usize) -> Vec<Condition> {
     let moved = |Condition { value, at }: Condition| Condition { value: value.with_columns(real), at };
     conditions.into_iter().map(moved).collect()
+}
+
+/// Refuses conditions of QUALIFY that read the query around, which would be tested behind the sub-query.
+fn no_outer(conditions: Vec<Condition>) -> Result<Vec<Condition>> {
+    match conditions.iter().find(|condition| reads_outer(&condition.value)) {
+        None => Ok(conditions),
+        Some(condition) => {
+            Err(not_supported("QUALIFY that reads columns of the query around").at(condition.at))
+        }
+    }
 }
 
 /// Returns the name that a result without AS has: that of its column or field.

@@ -146,8 +146,9 @@ impl Planner<'_> {
 
 /// Returns the error for a value that reads the query around on the left of IN or of a comparison with a sub-query.
 pub(super) fn said_outer_left(at: Option<Place>) -> SqlError {
-    let message = "a column of the query around stands on the left of IN, which is not supported";
-    SqlError::new(Code::Unsupported, message).at(at)
+    let message = "a column of the query around stands beside IN, SOME or ALL of a query within a sub-query, which is not supported";
+    let help = "compare it with MIN or MAX of the query, or write EXISTS";
+    SqlError::new(Code::Unsupported, message).at(at).help(help)
 }
 
 /// Conditions of a sub-query that read columns of the query around, on their way up through its clauses.

@@ -187,3 +187,10 @@ SELECT id FROM t WINDOW w AS (PARTITION BY b ORDER BY ts), w AS (ORDER BY ts);
 
 --- error INVALID
 two windows are called `w`
+
+--- query QUALIFY does not read the query around
+SELECT id FROM (VALUES (1), (2)) AS t (id)
+WHERE EXISTS (SELECT 1 FROM (VALUES (1)) AS x (y) QUALIFY ROW_NUMBER() OVER (ORDER BY y) <= t.id);
+
+--- error UNSUPPORTED
+QUALIFY that reads columns of the query around

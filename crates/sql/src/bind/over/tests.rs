@@ -294,7 +294,7 @@ fn what_streams_do_not_have_is_refused() {
     let lag = "it is called LAG(value [, rows [, default]])";
     refused(
         "LAG(v, id) OVER (ORDER BY ts)",
-        "TYPE_MISMATCH LAG goes back by a number of rows from 0 to 1000000, and this is $0",
+        "TYPE_MISMATCH LAG goes back by a number of rows from 0 to 1000000, and this is no literal",
     );
     refused(
         "LAG(v, 1, k) OVER (ORDER BY ts)",
