@@ -30,7 +30,7 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 use super::aggregate::{Below, is_distinct};
 use super::expression::unknown_function;
 use super::portable::OnlyHere;
-use super::scope::{Base, Scope, reads_outer};
+use super::scope::{Base, Scope, reads_around};
 use super::syntax::{is_proctime, not_supported, place_of_expression, place_of_name};
 use super::{Answers, Planner};
 
@@ -323,7 +323,7 @@ impl Planner<'_> {
             call.window.order.iter_mut().for_each(|key| key.value = key.value.with_columns(real));
             let mut values = call.arguments.iter().chain(&call.window.keys);
             let reads =
-                values.any(reads_outer) || call.window.order.iter().any(|key| reads_outer(&key.value));
+                values.any(reads_around) || call.window.order.iter().any(|key| reads_around(&key.value));
             if reads {
                 return Err(not_supported("OVER that reads columns of the query around").at(call.at));
             }

@@ -63,6 +63,14 @@ pub(super) fn reads_outer(value: &Typed) -> bool {
     reads
 }
 
+/// Returns whether an expression reads columns of the query around its own, or the columns of the sub-query that have their
+/// values.
+pub(super) fn reads_around(value: &Typed) -> bool {
+    let mut reads = false;
+    value.columns(&mut |place| reads |= Base::Outer.of(place).or(Base::Domain.of(place)).is_some());
+    reads
+}
+
 /// Columns and names that an expression may read.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {

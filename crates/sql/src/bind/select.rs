@@ -32,7 +32,7 @@ use super::order::Order;
 use super::over::Overs;
 use super::portable::OnlyHere;
 use super::relation::{Condition, Queried, Relation, Source};
-use super::scope::{Base, Outer, Scope, reads_outer};
+use super::scope::{Base, Outer, Scope, reads_around, reads_outer};
 use super::sets;
 use super::subquery::{Answer, Asked, Pulled, Tested};
 use super::syntax::{
@@ -623,7 +623,7 @@ fn moved(conditions: Vec<Condition>, real: &impl Fn(usize) -> usize) -> Vec<Cond
 
 /// Refuses conditions of QUALIFY that read the query around, which would be tested behind the sub-query.
 fn no_outer(conditions: Vec<Condition>) -> Result<Vec<Condition>> {
-    match conditions.iter().find(|condition| reads_outer(&condition.value)) {
+    match conditions.iter().find(|condition| reads_around(&condition.value)) {
         None => Ok(conditions),
         Some(condition) => {
             Err(not_supported("QUALIFY that reads columns of the query around").at(condition.at))
