@@ -96,6 +96,11 @@ pub enum RowKind {
 }
 
 impl RowKind {
+    /// Returns whether the change adds a row: `+I` and `+U` do, `-U` and `-D` take a row back.
+    pub fn adds(self) -> bool {
+        matches!(self, RowKind::Insert | RowKind::UpdateAfter)
+    }
+
     /// Returns the kind of change that has this byte value in Flink's `RowKind`.
     pub fn of_value(value: i8) -> Option<RowKind> {
         [RowKind::Insert, RowKind::UpdateBefore, RowKind::UpdateAfter, RowKind::Delete]

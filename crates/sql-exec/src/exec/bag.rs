@@ -106,6 +106,7 @@ impl BatchOperator for Bag {
         let count = batch.len();
         self.accounts.counts.read += count as u64;
         self.keys.begin(self.now.ms());
+        // A row whose numbers became 0 has lost its slot. Another row gets the slot from here on, and not within the batch.
         for slot in self.keys.recycle(true) {
             self.numbers[slot as usize] = [0, 0];
         }
@@ -115,7 +116,7 @@ impl BatchOperator for Bag {
         let sides = batch.rows.column(batch.rows.num_columns() - 1).as_boolean().clone();
         let (mut rows, mut kinds) = (Vec::new(), Vec::new());
         for row in 0..count {
-            let comes = matches!(batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
+            let comes = batch.kind(row).adds();
             let slot = self.keys.find_or_add(&keys, row).0;
             if self.numbers.len() < self.keys.slots() {
                 self.numbers.resize(self.keys.slots(), [0, 0]);
@@ -124,7 +125,6 @@ impl BatchOperator for Bag {
                 rows.push(row as u32);
                 kinds.push(kind);
             }
-            // A row whose numbers are 0 has lost its slot, which another row of the batch must not get yet.
         }
         self.accounts.counts.folded += count as u64;
         if !rows.is_empty() {

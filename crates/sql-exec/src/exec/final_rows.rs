@@ -22,7 +22,6 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use arrow::row::{RowConverter, Rows, SortField};
 use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
-use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of};
@@ -197,7 +196,7 @@ impl BatchOperator for FinalRows {
         self.accounts.counts.read += batch.len() as u64;
         for (at, row) in rows.iter().enumerate() {
             let is_kept = if self.is_retracting {
-                let comes = matches!(batch.kind(at), RowKind::Insert | RowKind::UpdateAfter);
+                let comes = batch.kind(at).adds();
                 self.change(row.data(), if comes { 1 } else { -1 });
                 true
             } else {

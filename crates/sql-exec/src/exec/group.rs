@@ -159,7 +159,7 @@ impl Group {
         // key's next row is aggregated, and the location of the key's latest result.
         let mut turns: HashMap<u32, (usize, (usize, usize)), RandomState> = HashMap::default();
         for row in 0..batch.len() {
-            let comes = matches!(batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
+            let comes = batch.kind(row).adds();
             let (slot, is_new) = if comes {
                 self.keys.find_or_add(&keys, row)
             } else {

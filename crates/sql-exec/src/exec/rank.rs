@@ -201,7 +201,7 @@ impl TopN {
 
     /// Adds an input row to the ranking of its key, or retracts it.
     fn work(&mut self, taking: &Taking, row: usize) {
-        let comes = matches!(taking.batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
+        let comes = taking.batch.kind(row).adds();
         let slot = if comes {
             self.keys.find_or_add(&taking.keys, row).0
         } else {

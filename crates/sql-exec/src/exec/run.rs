@@ -34,7 +34,7 @@ use super::final_rows::FinalRows;
 use super::group::{Group, GroupCalls};
 use super::join::{self, JoinStage};
 use super::limit::Limit;
-use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Stage};
+use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Stage, Way};
 use super::over::{Over, OverCalls};
 use super::rank::{Deduplicate, Normalize, TopN, Wanted};
 use super::session::AssignSessions;
@@ -203,10 +203,7 @@ impl<'a> Assembly<'a> {
                     let name = self.name(sessions.name());
                     let stream = self.stream(input)?;
                     let sessions = sessions.of_one_reader(self.sources_of(input) == 1);
-                    return Ok(stream
-                        .process(Stage::<InTurn>::new(Box::new(sessions)).watched(self.world.watch.as_ref()))
-                        .name(&name)
-                        .boxed());
+                    return Ok(stream.process(self.stage::<InTurn>(Box::new(sessions))).name(&name).boxed());
                 }
                 match AssignWindows::new(spec, *time, zone, &plan.columns) {
                     Some(windows) => self.anybody(input, Box::new(windows)),
@@ -277,10 +274,7 @@ impl<'a> Assembly<'a> {
                 let name = self.name(over.name());
                 let stream = self.stream(input)?;
                 let over = over.of_one_reader(self.sources_of(input) == 1);
-                Ok(stream
-                    .process(Stage::<InTurn>::new(Box::new(over)).watched(self.world.watch.as_ref()))
-                    .name(&name)
-                    .boxed())
+                Ok(stream.process(self.stage::<InTurn>(Box::new(over))).name(&name).boxed())
             }
             Node::SortedOver { input, keys, order, calls, is_final, ttl_ms } => {
                 let over = SortedCalls { keys: keys.clone(), order: order.clone(), calls: calls.clone() };
@@ -406,26 +400,23 @@ impl<'a> Assembly<'a> {
         plan.walk().map(own).sum()
     }
 
+    /// Makes an operator over batches an operator of the engine, whose calls of user functions are watched.
+    fn stage<W: Way>(&self, operator: Box<dyn BatchOperator>) -> Stage<W> {
+        Stage::new(operator).watched(self.world.watch.as_ref())
+    }
+
     fn now(&self) -> Now {
         Now::new(Arc::clone(&self.context.clock))
     }
 
     fn in_turn(&mut self, input: &Plan, operator: Box<dyn BatchOperator>) -> Result<Stream<Batch>> {
         let name = self.name(operator.name());
-        Ok(self
-            .stream(input)?
-            .process(Stage::<InTurn>::new(operator).watched(self.world.watch.as_ref()))
-            .name(&name)
-            .boxed())
+        Ok(self.stream(input)?.process(self.stage::<InTurn>(operator)).name(&name).boxed())
     }
 
     fn anybody(&mut self, input: &Plan, operator: Box<dyn BatchOperator>) -> Result<Stream<Batch>> {
         let name = self.name(operator.name());
-        Ok(self
-            .stream(input)?
-            .process(Stage::<Anybody>::new(operator).watched(self.world.watch.as_ref()))
-            .name(&name)
-            .boxed())
+        Ok(self.stream(input)?.process(self.stage::<Anybody>(operator)).name(&name).boxed())
     }
 
     /// Creates the stream of a table, followed by the operators that evaluate expressions over its rows and,
@@ -454,18 +445,12 @@ impl<'a> Assembly<'a> {
             else {
                 return Err(SqlError::new(Code::Invalid, "a table that is shared has a stream"));
             };
-            let stream = stream
-                .branch()
-                .process(Stage::<Anybody>::new(Box::new(calc)).watched(self.world.watch.as_ref()))
-                .name(&calc_name);
+            let stream = stream.branch().process(self.stage::<Anybody>(Box::new(calc))).name(&calc_name);
             return Ok(match aggregate {
                 None => stream.boxed(),
                 Some(aggregate) => {
                     let name = self.name(aggregate.name());
-                    stream
-                        .process(Stage::<Gathering>::new(aggregate).watched(self.world.watch.as_ref()))
-                        .name(&name)
-                        .boxed()
+                    stream.process(self.stage::<Gathering>(aggregate)).name(&name).boxed()
                 }
             });
         }
@@ -473,17 +458,12 @@ impl<'a> Assembly<'a> {
         let sources = self.sources(read.table, read.places, read.columns)?;
         let name = self.name(&read.table.name);
         let stream = self.query.splits(&name, sources, self.marks(read.table));
-        let stream = stream
-            .process(Stage::<Anybody>::new(Box::new(calc)).watched(self.world.watch.as_ref()))
-            .name(&calc_name);
+        let stream = stream.process(self.stage::<Anybody>(Box::new(calc))).name(&calc_name);
         Ok(match aggregate {
             None => stream.boxed(),
             Some(aggregate) => {
                 let name = self.name(aggregate.name());
-                stream
-                    .process(Stage::<Gathering>::new(aggregate).watched(self.world.watch.as_ref()))
-                    .name(&name)
-                    .boxed()
+                stream.process(self.stage::<Gathering>(aggregate)).name(&name).boxed()
             }
         })
     }

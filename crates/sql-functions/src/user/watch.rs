@@ -79,7 +79,8 @@ impl Watch {
         }
         for function in overdue {
             (self.report)(format!(
-                "a call of the user function {function} has not returned for 1 s; the engine cannot end it"
+                "a call of the user function {function} has not returned for {} s; the engine cannot end it",
+                OVERDUE_NS / 1_000_000_000
             ));
         }
     }

@@ -167,10 +167,9 @@ impl Planner<'_> {
                 }
                 Ok(made)
             }
-            TableFactor::Derived { lateral, subquery, alias, sample } => {
+            // With no table before it, a LATERAL is an ordinary sub-query.
+            TableFactor::Derived { lateral: _, subquery, alias, sample } => {
                 refuse_any!(at; sample.is_some() => "TABLESAMPLE");
-                // With no table before it, a LATERAL is an ordinary sub-query.
-                let _ = lateral;
                 self.derived(subquery, alias.as_ref(), around)
             }
             // The form `TABLE(TUMBLE(..))`.

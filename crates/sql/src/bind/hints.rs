@@ -59,7 +59,7 @@ impl Hints {
     }
 
     /// Returns the time to live for the only table of a relation; `None` for several tables, and for a table without a hint.
-    /// Of several hints for a table, the first counts.
+    /// If several hints name one table, the first of them holds.
     fn ttl_of(&self, names: &Names) -> HintedTtl {
         let first = names.columns.first()?;
         if !names.columns.iter().all(|column| column.has_table_of(first)) {

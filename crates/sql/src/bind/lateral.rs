@@ -1,6 +1,7 @@
 //! Sub-queries of FROM that read other rows: those of the query around, and with LATERAL those of the tables before it.
 //!
-//! What such a sub-query reads is pulled up as conditions, as from other sub-queries ([`super::subquery`]). The conditions of
+//! The conditions in which such a sub-query reads columns before it are pulled up out of it, as from other sub-queries
+//! ([`super::subquery`]). The conditions of
 //! LATERAL become conditions of its join; those that read the query around the FROM become conditions of its SELECT. They
 //! read columns behind the results of the sub-query, which no name stands for.
 //!

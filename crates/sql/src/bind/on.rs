@@ -32,12 +32,14 @@ impl Planner<'_> {
         let mut terms = Vec::new();
         flatten(condition, &BinaryOperator::And, &mut terms);
         terms.retain(|term| has_query(term));
-        let Relation { source: Source::Join(join), names, version, pulled } = joined else {
-            return Ok(joined);
-        };
         if terms.is_empty() {
-            return Ok(Relation { source: Source::Join(join), names, version, pulled });
+            return Ok(joined);
         }
+        let Relation { source: Source::Join(join), names, version, pulled } = joined else {
+            return Err(
+                not_supported("a sub-query in the condition of this join").at(place_of_expression(condition))
+            );
+        };
         let both = OpenJoin::new(JoinKind::Inner, join.left.clone(), join.right.clone());
         let source = Source::Join(Box::new(both));
         let columns = source.columns().to_vec();

@@ -422,7 +422,14 @@ impl Planner<'_> {
                 self.called(below, function, call.arguments.clone(), call.is_distinct, None, 0)
             }
             Ranked::Rank(function) => Ok(rank_call(*function, time, columns)),
-            Ranked::Offset { .. } | Ranked::PercentRank | Ranked::CumeDist | Ranked::Ntile(_) => {
+            // Windows with these calls are planned as those of other orders.
+            Ranked::Offset { is_lead: true } | Ranked::PercentRank | Ranked::CumeDist | Ranked::Ntile(_) => {
+                Err(SqlError::new(
+                    Code::Invalid,
+                    "a call that needs later rows has no window in the order of time",
+                ))
+            }
+            Ranked::Offset { is_lead: false } => {
                 let lag_of = Offset::of("LAG", &call.arguments)?;
                 let mut arguments = Vec::new();
                 for value in std::iter::once(lag_of.value).chain(lag_of.default) {

@@ -4,8 +4,8 @@
 //! comments, so the hint travels as a last part of the table's name, which begins with a control character. It is taken off
 //! again where the name of a table is read.
 //!
-//! Of the hints behind SELECT, STATE_TTL gives times to live to inputs of joins and groups. The others choose among plans,
-//! which here are the same for all of them: they are checked, and have no effect.
+//! The hint STATE_TTL behind SELECT gives times to live to the inputs of joins and groups. All other hints there choose a plan
+//! in Flink. Here is one plan, so these hints are checked and have no effect.
 //!
 //! Source: Flink's documentation, "SQL Hints".
 

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use proptest::prelude::*;
+use thalweg_sql_formats::RowKind;
 
 use super::super::bed::{Bed, ID, In, K, TS, V, columns, text};
 use super::*;

@@ -140,7 +140,7 @@ proptest! {
             bed.set_clock(now_ms);
             let mut expected = Vec::new();
             for (row, kind) in part {
-                let sign = if matches!(kind, RowKind::Insert | RowKind::UpdateAfter) { 1 } else { -1 };
+                let sign = if kind.adds() { 1 } else { -1 };
                 keys.retain(|key| key.1 + TTL_MS as u64 > now_ms);
                 let k = text(row.k);
                 let valued = i64::from(row.v.is_some()) * sign;

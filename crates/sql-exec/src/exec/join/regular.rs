@@ -279,7 +279,7 @@ impl RegularJoin {
         let last = (arriving.row + 1).min(arriving.batch.len());
         for row in first..last {
             let kind = arriving.batch.kind(row);
-            let is_new = matches!(kind, RowKind::Insert | RowKind::UpdateAfter);
+            let is_new = kind.adds();
             while let Some(candidate) = found.get(at).filter(|candidate| candidate.row == row) {
                 if is_true(&holds, at) {
                     arriving.degree += 1;

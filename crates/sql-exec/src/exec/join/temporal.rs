@@ -176,7 +176,7 @@ impl TemporalJoin {
         self.waiting_count += rows.len();
         for (row, place) in rows.into_iter().zip(places) {
             let (time, kind) = (times.value(row as usize), batch.kind(row as usize));
-            let is_late = is_new(kind) && time < passed;
+            let is_late = kind.adds() && time < passed;
             // A late row is counted when the watermark of both inputs has passed it, because only then is it
             // known whether it is emitted.
             self.accounts.counts.folded += u64::from(!is_late);
@@ -319,7 +319,7 @@ impl TemporalJoin {
                         late_count += u64::from(waiting.is_late);
                         continue;
                     };
-                    if is_new(waiting.kind) && (version.is_some() || keeps) {
+                    if waiting.kind.adds() && (version.is_some() || keeps) {
                         met.add(values, version.as_deref());
                     }
                     version
@@ -412,11 +412,6 @@ impl TemporalJoin {
         let met = self.met.as_ref().map_or(0, Met::bytes);
         self.accounts.hold(self.row_store.bytes() + waiting + self.version_bytes + met);
     }
-}
-
-/// Returns whether a change adds a row, and does not retract one.
-fn is_new(kind: RowKind) -> bool {
-    matches!(kind, RowKind::Insert | RowKind::UpdateAfter)
 }
 
 impl JoinOperator for TemporalJoin {

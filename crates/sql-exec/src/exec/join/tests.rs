@@ -379,7 +379,7 @@ fn arrivals(script: &[Event]) -> Vec<(Side, RowKind, Row, i64, i64)> {
 fn apply(there: &mut BTreeMap<Pair, i64>, changes: &[(RowKind, Pair)]) {
     for (kind, pair) in changes {
         let count = there.entry(*pair).or_default();
-        *count += if matches!(kind, RowKind::Insert | RowKind::UpdateAfter) { 1 } else { -1 };
+        *count += if kind.adds() { 1 } else { -1 };
         assert!(*count >= 0, "{pair:?} was taken back and was not there");
         if *count == 0 {
             there.remove(pair);

@@ -22,7 +22,6 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use arrow::row::Rows;
 use thalweg_model::{EventTime, Payment, StateError, StateReader, StateWriter};
-use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
@@ -183,7 +182,7 @@ impl BatchOperator for OverAtEnd {
             let (key_len, order_len) = (bytes.len() as u32, order.len() as u32);
             bytes.extend_from_slice(&order);
             bytes.extend_from_slice(whole.row(row).data());
-            let comes = matches!(batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
+            let comes = batch.kind(row).adds();
             self.change(Kept { bytes: bytes.into(), key_len, order_len }, if comes { 1 } else { -1 });
         }
         self.note_bytes();

@@ -265,7 +265,7 @@ impl LiveOver {
 
     /// Adds an input row to its key, or retracts it.
     fn work(&mut self, taking: &Taking, row: usize) -> Outcome<()> {
-        let comes = matches!(taking.batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
+        let comes = taking.batch.kind(row).adds();
         let slot = if comes {
             Some(self.keys.find_or_add(&taking.keys, row).0)
         } else {

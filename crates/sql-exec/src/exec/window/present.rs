@@ -19,7 +19,7 @@ impl Present {
         self.0.resize(len.max(self.0.len()), 0);
         for (row, group) in groups.iter().enumerate() {
             let kind = kinds.and_then(|kinds| kinds.get(row)).unwrap_or(&RowKind::Insert);
-            self.0[*group as usize] += if comes(*kind) { 1 } else { -1 };
+            self.0[*group as usize] += if kind.adds() { 1 } else { -1 };
         }
     }
 
@@ -66,9 +66,4 @@ impl Present {
         }
         Ok(())
     }
-}
-
-/// Returns whether a row of this kind is added, and not taken back.
-pub(super) fn comes(kind: RowKind) -> bool {
-    matches!(kind, RowKind::Insert | RowKind::UpdateAfter)
 }

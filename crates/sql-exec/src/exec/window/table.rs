@@ -14,7 +14,7 @@ use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, reserve_room};
 
 use super::super::operator::Outcome;
 use super::super::order::taken;
-use super::present::{Present, comes};
+use super::present::Present;
 use crate::plan::AggregateCall;
 
 /// Keys, aggregate calls and output columns of a window aggregate, shared by its copies.
@@ -87,7 +87,7 @@ impl Shape {
     fn parts(&self, batch: &Batch) -> Vec<(bool, Vec<u32>)> {
         let mut parts: Vec<(bool, Vec<u32>)> = Vec::new();
         for row in 0..batch.len() {
-            let is_added = comes(batch.kind(row));
+            let is_added = batch.kind(row).adds();
             let known = match self.is_in_order {
                 true => parts.last_mut().filter(|part| part.0 == is_added),
                 false => parts.iter_mut().find(|part| part.0 == is_added),
