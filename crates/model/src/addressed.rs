@@ -22,6 +22,16 @@ impl<T> Addressed<T> {
     }
 }
 
+/// Number of key groups, the parts into which an exchange of values with several keys divides all keys. A copy of a keyed
+/// operator has a range of key groups. So 128 copies are the most that have keys (Flink's default `max-parallelism`).
+pub const KEY_GROUPS: u64 = 128;
+
+/// Returns the key group of a key, by a hash whose upper bits are well mixed: a number below [`KEY_GROUPS`].
+#[inline(always)]
+pub fn key_group_of(key_hash: u64) -> u64 {
+    key_hash >> (u64::BITS - KEY_GROUPS.ilog2())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +42,10 @@ mod tests {
         assert_eq!([place(0, 1), place(u64::MAX, 1)], [0, 0]);
         assert_eq!([0, 1, 2, 3].map(|quarter: u64| place(quarter << 62, 4)), [0, 1, 2, 3]);
         assert_eq!([place(u64::MAX / 3, 3), place(u64::MAX / 3 + 1, 3), place(u64::MAX, 3)], [0, 1, 2]);
+    }
+
+    #[test]
+    fn key_groups_are_the_upper_bits() {
+        assert_eq!([0, 1 << 57, u64::MAX].map(key_group_of), [0, 1, KEY_GROUPS - 1]);
     }
 }

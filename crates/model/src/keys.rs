@@ -13,11 +13,36 @@ use crate::time::EventTime;
 /// Some operators ignore a record that equals an earlier one. Their keys may act as a local distinct filter, which
 /// remembers records and keeps repeated ones from crossing to another core. Such keys see marks and hold state, as
 /// operators do.
+///
+/// A value may stand for many records, such as a batch of rows. Then [`DIVIDES`](Self::DIVIDES) is true, and the value is
+/// [divided](Self::divide) into one part for each of several copies of the operator.
 pub trait Keys<T>: Send {
+    /// True if values hold several keys: they are divided, and [`address`](Self::address) is not called.
+    const DIVIDES: bool = false;
+
     /// Returns a hash of the value's key; `None` if the operator does not need the record. The hash is the
     /// same in every copy of the function that extracts keys. It is independent of the place where the
     /// operator keeps the key, and its upper bits are the well-mixed ones.
     fn address(&mut self, event_time: EventTime, value: &T) -> Option<u64>;
+
+    /// Divides a value by the keys of its records among `copies` copies of the operator, of which there are at least
+    /// two. The parts wait here until [`next_part`](Self::next_part) has returned them. Called only if
+    /// [`DIVIDES`](Self::DIVIDES) is true, and after all parts of the value before were returned.
+    fn divide(&mut self, value: T, copies: usize) {
+        let _ = (value, copies);
+        unreachable!("values of one key each are not divided")
+    }
+
+    /// Returns the next part of the value that was divided last, with the hash by which it is
+    /// [addressed](crate::Addressed); `None` if all parts were returned. Parts for one copy keep their order.
+    fn next_part(&mut self) -> Option<(u64, T)> {
+        None
+    }
+
+    /// Returns whether parts wait for [`next_part`](Self::next_part).
+    fn has_parts(&self) -> bool {
+        false
+    }
 
     /// Returns a copy of this key function for another worker. The copy has remembered no records.
     fn fork(&self) -> Self

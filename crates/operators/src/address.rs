@@ -9,6 +9,8 @@
 //! Watermark  forwarded unchanged
 //! Cost       one call of the function for keys, and one hash, per record
 //!
+//! A record may hold several keys, such as a batch of rows does. Then it is divided, and each copy gets its part.
+//!
 //! ```
 //! # use thalweg::{Count, Segment, SessionGap, Span, Stream, WindowError, Windowed};
 //! # fn f<C: Segment<u64>>(clicks: Stream<u64, C>) -> Result<Stream<Windowed<u64, u64>, impl Segment<Windowed<u64, u64>>>, WindowError> {
@@ -37,14 +39,35 @@ use thalweg_model::{
 #[derive(Debug)]
 pub struct Address<Y, W = Only> {
     keys: Y,
+    /// Number of copies of the keyed operator.
+    copies: usize,
+    /// Event time of the record whose parts are being emitted.
+    event_time: EventTime,
     input: PhantomData<fn() -> W>,
 }
 
 impl<Y, W> Address<Y, W> {
-    /// Creates an address operator. `keys` gives each record the hash by which the copy of the keyed operator
-    /// is chosen.
-    pub fn new(keys: Y) -> Self {
-        Address { keys, input: PhantomData }
+    /// Creates an address operator in front of `copies` copies of a keyed operator. `keys` gives each record the hash by
+    /// which the copy is chosen.
+    pub fn new(keys: Y, copies: usize) -> Self {
+        Address { keys, copies, event_time: EventTime::MIN, input: PhantomData }
+    }
+
+    /// Emits the parts of a divided record while the output has room.
+    fn drain<T, O>(&mut self, output: &mut O) -> Flow
+    where
+        W: InputOf<T>,
+        Y: Keys<W::Whole>,
+        O: Output<Addressed<T>>,
+    {
+        while self.keys.has_parts() {
+            if output.room() == 0 {
+                return Flow::More;
+            }
+            let Some((key_hash, whole)) = self.keys.next_part() else { break };
+            output.push(Record::new(self.event_time, Addressed { key_hash, value: W::part(whole) }));
+        }
+        Flow::Done
     }
 }
 
@@ -158,10 +181,12 @@ where
 {
     type Out = Addressed<T>;
 
+    const EXPANDS: bool = Y::DIVIDES;
+
     const SHARING: Sharing = Sharing::Stateless;
 
     fn fork(&self) -> Self {
-        Address::new(self.keys.fork())
+        Address::new(self.keys.fork(), self.copies)
     }
 
     fn horizon(&self) -> Horizon {
@@ -170,6 +195,13 @@ where
 
     #[inline(always)]
     fn process<I: Input<T>, O: Output<Addressed<T>>>(&mut self, input: &mut I, output: &mut O) {
+        if Y::DIVIDES {
+            while self.drain(output) == Flow::Done && output.room() > 0 {
+                let Some(record) = input.take() else { break };
+                self.process_one(record, output);
+            }
+            return;
+        }
         let count = input.remaining();
         input.take_each(count, |record| self.process_one(record, output));
     }
@@ -177,6 +209,13 @@ where
     #[inline(always)]
     fn process_one<O: Output<Addressed<T>>>(&mut self, record: Record<T>, output: &mut O) {
         let whole = W::whole(record.value);
+        if Y::DIVIDES {
+            self.event_time = record.event_time;
+            self.keys.divide(whole, self.copies);
+            // Parts for which there is no room stay here, and `is_stalled` returns true (O3).
+            let _ = self.drain(output);
+            return;
+        }
         if let Some(key_hash) = self.keys.address(record.event_time, &whole) {
             output.push(Record::new(record.event_time, Addressed { key_hash, value: W::part(whole) }));
         }
@@ -187,6 +226,14 @@ where
     fn on_mark<O: Output<Addressed<T>>>(&mut self, mark: Mark, _output: &mut O) -> Flow {
         self.keys.on_mark(mark);
         Flow::Done
+    }
+
+    fn is_stalled(&self) -> bool {
+        Y::DIVIDES && self.keys.has_parts()
+    }
+
+    fn resume<O: Output<Addressed<T>>>(&mut self, output: &mut O) -> Flow {
+        self.drain(output)
     }
 
     fn fund(&mut self, allowance: &Allowance) {
@@ -246,7 +293,7 @@ mod tests {
         Operator::<i64>::seed(&mut seeded, &mut thalweg_model::SeededEntropy::new(7));
         let mut found = Addresses(Vec::new());
         for operator in [&operator, &seeded] {
-            let mut address = Address::<_, Only>::new(Operator::<i64>::keys(operator));
+            let mut address = Address::<_, Only>::new(Operator::<i64>::keys(operator), 2);
             for value in 0..100 {
                 address.process_one(Record::new(EventTime::EPOCH, value), &mut found);
             }

@@ -581,8 +581,31 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
 /// A segment whose type is erased: it ends at an edge, and its type contains only the type of the values there. So
 /// functions can take and return `Stream<T>`, and loops can build streams.
 pub struct Erased<T: Send + 'static> {
-    lower: Box<dyn FnOnce(&mut Planner, OutputHandle<T>, Last)>,
+    segment: Box<dyn AnySegment<T>>,
     last: Last,
+}
+
+/// A segment behind a pointer, with the functions that planning needs of a segment which ends at an edge.
+trait AnySegment<T: Send + 'static> {
+    /// Returns the ways in which several workers may share the operators behind the segment.
+    fn allows(&self, planner: &Planner) -> Allowed;
+
+    /// Ends the segment at an edge. `last` tells which task its last operator is put into.
+    fn lower(self: Box<Self>, planner: &mut Planner, output: OutputHandle<T>, last: Last);
+}
+
+impl<T: Send + 'static, C: Segment<T>> AnySegment<T> for C {
+    fn allows(&self, planner: &Planner) -> Allowed {
+        self.allowed(planner)
+    }
+
+    fn lower(self: Box<Self>, planner: &mut Planner, output: OutputHandle<T>, last: Last) {
+        match (planner.chaining, last) {
+            (Chaining::None, _) => self.split(planner, output),
+            (_, Last::Free) => self.end(planner, output),
+            (_, Last::Isolated) => self.isolate().end(planner, output),
+        }
+    }
 }
 
 /// Tells which task the last operator of a segment with an erased type is put into.
@@ -596,12 +619,7 @@ enum Last {
 
 impl<T: Send + 'static> Erased<T> {
     pub(crate) fn new<C: Segment<T>>(segment: C) -> Self {
-        let lower = move |planner: &mut Planner, output, last| match (planner.chaining, last) {
-            (Chaining::None, _) => segment.split(planner, output),
-            (_, Last::Free) => segment.end(planner, output),
-            (_, Last::Isolated) => segment.isolate().end(planner, output),
-        };
-        Erased { lower: Box::new(lower), last: Last::Free }
+        Erased { segment: Box::new(segment), last: Last::Free }
     }
 }
 
@@ -618,7 +636,13 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
         Erased { last: Last::Isolated, ..self }
     }
 
-    const MAY: Allowed = Allowed::NOTHING;
+    /// Blocks that any worker may claim (containers) do not go behind an edge of an erased stream, since the operators
+    /// before it are in other tasks.
+    const MAY: Allowed = Allowed { shared: false, spread: true, exchange: true };
+
+    fn allowed(&self, planner: &Planner) -> Allowed {
+        Allowed { shared: false, ..self.segment.allows(planner) }
+    }
 
     const GATHERS: Gathers = Gathers::Never;
 
@@ -635,11 +659,11 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
     }
 
     fn end(self, planner: &mut Planner, output: OutputHandle<T>) {
-        (self.lower)(planner, output, self.last);
+        self.segment.lower(planner, output, self.last);
     }
 
     fn split(self, planner: &mut Planner, output: OutputHandle<T>) {
-        (self.lower)(planner, output, self.last);
+        self.segment.lower(planner, output, self.last);
     }
 
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)

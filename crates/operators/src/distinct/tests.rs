@@ -214,7 +214,7 @@ fn behind_a_local_distinct()
     let Digits { windows, key_of, .. } = digits();
     let keys = LocalDistinct::new("distinct", windows, key_of, true);
     let part = Map::new("part", (|addressed| addressed.value) as fn(Addressed<i64>) -> i64);
-    let behind = Then::new(Then::new(Address::new(keys), part), digits());
+    let behind = Then::new(Then::new(Address::new(keys, 2), part), digits());
     Then::new(behind, Map::new("key", (|result| result.key) as fn(Windowed<i64, ()>) -> i64))
 }
 
@@ -357,7 +357,7 @@ fn panics_before_a_copy_are_blamed_on_it() {
     let windows = TumblingWindows::new(Span::from_micros(10)).unwrap();
     let inverse = Distinct::<i64, _>::new("inverse", windows, |value: &i64| 1 / value);
     let part = Map::new("part", |addressed: Addressed<i64>| addressed.value);
-    let chain = Then::new(Address::<_, Only>::new(Operator::<i64>::keys(&inverse)), part);
+    let chain = Then::new(Address::<_, Only>::new(Operator::<i64>::keys(&inverse), 2), part);
     assert_eq!(Bed::new(chain).panics("0@1"), "inverse");
 }
 

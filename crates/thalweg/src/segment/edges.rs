@@ -187,8 +187,9 @@ impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> EdgeInputs<T> for BothOf<C
         P: Operator<T> + 'static,
     {
         let (output, inputs) = planner.graph.exchange(planner.keyed_copies());
-        planner.address(from.edges.0, Address::<_, Only>::new(operator.keys()), output.share());
-        planner.address(from.edges.1, Address::<_, Only>::new(operator.keys()), output);
+        let copies = planner.keyed_copies() as usize;
+        planner.address(from.edges.0, Address::<_, Only>::new(operator.keys(), copies), output.share());
+        planner.address(from.edges.1, Address::<_, Only>::new(operator.keys(), copies), output);
         inputs.into_iter().map(|input| Several(input.partitions())).collect()
     }
 
@@ -218,8 +219,9 @@ impl<T: Send + 'static, C: Segment<T>> EdgeInputs<T> for SeveralOf<C> {
         P: Operator<T> + 'static,
     {
         let (output, inputs) = planner.graph.exchange(planner.keyed_copies());
+        let copies = planner.keyed_copies() as usize;
         for segment in from.edges.0 {
-            planner.address(segment, Address::<_, Only>::new(operator.keys()), output.share());
+            planner.address(segment, Address::<_, Only>::new(operator.keys(), copies), output.share());
         }
         inputs.into_iter().map(|input| Several(input.partitions())).collect()
     }
@@ -265,8 +267,11 @@ where
     where
         P: Operator<Either<L, R>> + 'static,
     {
-        let lefts = planner.exchange_of(from.edges.left, Address::<_, LeftOf<R>>::new(operator.keys()));
-        let rights = planner.exchange_of(from.edges.right, Address::<_, RightOf<L>>::new(operator.keys()));
+        let copies = planner.keyed_copies() as usize;
+        let of_left = Address::<_, LeftOf<R>>::new(operator.keys(), copies);
+        let lefts = planner.exchange_of(from.edges.left, of_left);
+        let of_right = Address::<_, RightOf<L>>::new(operator.keys(), copies);
+        let rights = planner.exchange_of(from.edges.right, of_right);
         lefts.into_iter().zip(rights).map(|(left, right)| Sides { left, right }).collect()
     }
 

@@ -233,7 +233,7 @@ impl Planner {
         C: Segment<T>,
         Q: Operator<T> + 'static,
     {
-        self.exchange_of(segment, Address::<_, Only>::new(operator.keys()))
+        self.exchange_of(segment, Address::<_, Only>::new(operator.keys(), self.keyed_copies() as usize))
     }
 
     /// Turns a segment into tasks, with an exchange behind it: `address` tells for each record which instance of the

@@ -19,7 +19,7 @@ use thalweg_runtime::{EitherOutputHandle, PlanError};
 
 use super::{Stream, chained};
 use crate::draft::{Draft, OperatorName};
-use crate::segment::{BothOf, Branch, Chaining, FromEdges, Part, Planner, Segment, SeveralOf, Slot};
+use crate::segment::{BothOf, Branch, Chaining, FromEdges, Part, Planner, Segment, SeveralOf, SidesOf, Slot};
 
 /// The two streams that a stream was split into.
 pub type Parts<A, B> = (Stream<A, FromEdges<Part<A>>>, Stream<B, FromEdges<Part<B>>>);
@@ -114,6 +114,18 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     /// ```
     pub fn union<D: Segment<T>>(self, other: Stream<T, D>) -> Stream<T, FromEdges<BothOf<C, D>>> {
         self.meet(other, "union", BothOf)
+    }
+
+    /// Unites this stream with one of another type, for an operator that reads both: values of this stream come as
+    /// [`Either::Left`], values of the other as [`Either::Right`]. Their interleaving is not promised. If the operator is
+    /// [keyed](thalweg_model::Sharing::Keyed), its keys divide both streams among its copies.
+    pub fn connect<R, D>(self, other: Stream<R, D>) -> Stream<Either<T, R>, FromEdges<SidesOf<C, D, T, R>>>
+    where
+        T: Clone,
+        R: Clone + Send + 'static,
+        D: Segment<R>,
+    {
+        self.meet(other, "connect", SidesOf::new)
     }
 
     /// Unites this stream with any number of others of the same type.
