@@ -28,15 +28,19 @@ use crate::functions::EvaluationError;
 use crate::types::SqlType;
 
 mod bytes;
+mod groups;
 mod numbers;
+mod table;
 #[cfg(test)]
 mod tests;
 mod whole;
 
-pub(crate) use bytes::{ByteSlices, bytes_column, offset};
-pub use numbers::whole_numbers;
-pub(crate) use numbers::{is_whole, whole_column};
-pub(crate) use whole::hash_of;
+pub use bytes::ByteSlices;
+pub(crate) use bytes::{bytes_column, offset};
+pub use groups::key_hashes;
+pub(crate) use numbers::whole_column;
+pub use numbers::{is_whole, whole_numbers};
+pub use whole::hash_of;
 
 use bytes::BytesKeys;
 use whole::WholeKeys;

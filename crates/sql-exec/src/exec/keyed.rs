@@ -6,6 +6,15 @@
 //! those written longest ago. A released slot is not given out again before the operator has recycled it
 //! ([`Keyed::recycle`]), because the operator must first reset its own state of that slot.
 //!
+//! | key columns | how keys are held |
+//! |---|---|
+//! | none | one slot |
+//! | one that is a whole number: BOOLEAN, integers, dates, times, timestamps, intervals | as i64, 8 bytes a key |
+//! | one of text or bytes, and anything else as comparable rows (arrow's `RowConverter`) | up to 22 bytes in place, others on the heap |
+//!
+//! Beside its key, a slot takes 4 bytes in the hash table at 4 to 8 places of 7, a byte that says whether it is in use, and
+//! 9 bytes with a time to live.
+//!
 //! Source: Flink, `StateTtlConfig`, with `OnCreateAndWrite` and `NeverReturnExpired`: a key written a time to
 //! live ago or longer is expired. As in SQL's GROUP BY, NULL is a key, and floats are compared by their bits.
 
@@ -14,13 +23,18 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
+use arrow::buffer::{NullBuffer, ScalarBuffer};
+use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, Rows, SortField};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use thalweg_model::{StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
-use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
+use thalweg_sql_functions::keys::{
+    ByteSlices, ROW_FORMAT, check_row_format, growth_bytes, hash_of, heap_bytes, is_whole, list_growth_bytes,
+    whole_numbers,
+};
 
 use super::operator::Outcome;
 use crate::plan::Column;
@@ -32,69 +46,169 @@ const RELEASED_MIN: usize = 64;
 /// Index of the keys of a stream, which gives each key a slot number while the key is kept.
 pub(super) struct Keyed {
     places: Vec<usize>,
-    /// Converts key columns to bytes; `None` if there are no key columns, and then all rows have one key.
-    converter: Option<RowConverter>,
+    keys: Keys,
     table: HashTable<u32>,
-    slots: Vec<Slot>,
+    /// Slot of the key NULL of a single column, or of the only key if there are no key columns. It is not in the hash
+    /// table.
+    null: Option<u32>,
+    /// Whether each slot holds a key.
+    is_live: Vec<bool>,
+    /// Times at which keys were written; `None` without a time to live.
+    times: Option<Times>,
+    /// Numbers of [`pin`](Self::pin) calls that keep the key of each slot from expiring; empty until the first call.
+    pins: Vec<u32>,
+    free: Vec<u32>,
+    released: Vec<u32>,
+    now_ms: i64,
+}
+
+/// Keys by their slots, in the form that suits the types of the key columns.
+enum Keys {
+    /// All rows have one key.
+    None,
+    /// One column of whole numbers.
+    Whole { keys: Vec<i64>, seed: u64 },
+    /// Bytes: of one column of text or bytes, or of a comparable row.
+    Bytes { keys: Vec<BytesKey>, converter: Option<RowConverter>, hasher: FixedState, heap_bytes: usize },
+}
+
+/// A key of bytes with its hash. Comparing hashes first is faster than comparing bytes, and a growing table need not hash
+/// again.
+struct BytesKey {
+    hash: u64,
+    bytes: KeyBytes,
+}
+
+/// Bytes of a key: short ones in place.
+enum KeyBytes {
+    Short(u8, [u8; SHORT_BYTES]),
+    Long(Box<[u8]>),
+}
+
+/// Greatest number of bytes of a key that is held in place. With it, [`KeyBytes`] has 24 bytes, where a pointer and a length
+/// would take 16 and an allocation.
+const SHORT_BYTES: usize = 22;
+
+impl KeyBytes {
+    fn new(key: &[u8]) -> Self {
+        if key.len() > SHORT_BYTES {
+            return KeyBytes::Long(key.into());
+        }
+        let mut bytes = [0; SHORT_BYTES];
+        bytes[..key.len()].copy_from_slice(key);
+        KeyBytes::Short(key.len() as u8, bytes)
+    }
+
+    fn get(&self) -> &[u8] {
+        match self {
+            KeyBytes::Short(length, bytes) => &bytes[..*length as usize],
+            KeyBytes::Long(bytes) => bytes,
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
+            KeyBytes::Short(..) => 0,
+            KeyBytes::Long(bytes) => heap_bytes(bytes.len()),
+        }
+    }
+}
+
+/// Times at which keys were written, and the order in which they are looked at.
+struct Times {
+    ttl_ms: i64,
+    written_ms: Vec<i64>,
+    is_queued: Vec<bool>,
     /// Slot numbers of keys, each with the processing time, in milliseconds, at which its expiry was checked
     /// last. The times ascend, and each slot occurs at most once.
     queue: VecDeque<(i64, u32)>,
-    free: Vec<u32>,
-    released: Vec<u32>,
-    ttl_ms: Option<i64>,
-    now_ms: i64,
-    hasher: FixedState,
-    key_bytes: usize,
 }
 
-#[derive(Default)]
-struct Slot {
-    key: Box<[u8]>,
-    hash: u64,
-    written_ms: i64,
-    /// Number of [`pin`](Keyed::pin) calls that keep the key of this slot from expiring.
-    pins: u32,
-    is_live: bool,
-    is_queued: bool,
+/// Key columns of the rows of a batch.
+pub(super) enum KeyRows {
+    None,
+    Whole(ScalarBuffer<i64>, Option<NullBuffer>),
+    Bytes(ByteSlices, Option<NullBuffer>),
+    Rows(Rows),
 }
 
-/// Key columns of the rows of a batch, converted to bytes.
-pub(super) struct KeyRows(Option<Rows>);
+/// Key of one row.
+#[derive(Clone, Copy)]
+enum Key<'a> {
+    /// NULL in a single column, or the only key if there are no key columns.
+    Null,
+    Whole(i64),
+    Bytes(&'a [u8]),
+}
 
 impl KeyRows {
-    fn key(&self, row: usize) -> &[u8] {
-        match &self.0 {
-            Some(rows) => rows.row(row).data(),
-            None => &[],
+    #[inline]
+    fn key(&self, row: usize) -> Key<'_> {
+        let is_null = |nulls: &Option<NullBuffer>| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        match self {
+            KeyRows::None => Key::Null,
+            KeyRows::Whole(values, nulls) => {
+                if is_null(nulls) {
+                    Key::Null
+                } else {
+                    Key::Whole(values[row])
+                }
+            }
+            KeyRows::Bytes(values, nulls) => {
+                if is_null(nulls) {
+                    Key::Null
+                } else {
+                    Key::Bytes(values.get(row))
+                }
+            }
+            KeyRows::Rows(rows) => Key::Bytes(rows.row(row).data()),
         }
     }
 }
 
 impl Keyed {
     /// Creates an index of keys. The key of a row consists of the values of the columns with the indexes
-    /// `places`; the rows have the columns `input`.
+    /// `places`; the rows have the columns `input`. Keys expire `ttl_ms` milliseconds after they were written last; never
+    /// without it, and if it is the greatest number.
     pub(super) fn new(
         places: Vec<usize>,
         input: &[Column],
         ttl_ms: Option<i64>,
         hash_seed: u64,
     ) -> Outcome<Self> {
-        let fields: Vec<SortField> =
-            places.iter().map(|place| SortField::new(input[*place].of.arrow())).collect();
-        let converter =
-            if fields.is_empty() { None } else { Some(RowConverter::new(fields).map_err(arrow_error)?) };
+        let types: Vec<DataType> = places.iter().map(|place| input[*place].of.arrow()).collect();
+        let of_bytes = |converter| Keys::Bytes {
+            keys: Vec::new(),
+            converter,
+            hasher: FixedState::with_seed(hash_seed),
+            heap_bytes: 0,
+        };
+        let keys = match &types[..] {
+            [] => Keys::None,
+            [one] if is_whole(one) => Keys::Whole { keys: Vec::new(), seed: hash_seed },
+            [DataType::Utf8 | DataType::Binary] => of_bytes(None),
+            _ => {
+                let fields = types.into_iter().map(SortField::new).collect();
+                of_bytes(Some(RowConverter::new(fields).map_err(arrow_error)?))
+            }
+        };
+        let times = ttl_ms.filter(|ttl_ms| *ttl_ms < i64::MAX).map(|ttl_ms| Times {
+            ttl_ms,
+            written_ms: Vec::new(),
+            is_queued: Vec::new(),
+            queue: VecDeque::new(),
+        });
         Ok(Keyed {
             places,
-            converter,
+            keys,
             table: HashTable::new(),
-            slots: Vec::new(),
-            queue: VecDeque::new(),
+            null: None,
+            is_live: Vec::new(),
+            times,
+            pins: Vec::new(),
             free: Vec::new(),
             released: Vec::new(),
-            ttl_ms,
             now_ms: i64::MIN,
-            hasher: FixedState::with_seed(hash_seed),
-            key_bytes: 0,
         })
     }
 
@@ -102,44 +216,54 @@ impl Keyed {
     /// that have expired at it.
     pub(super) fn begin(&mut self, now_ms: i64) {
         self.now_ms = self.now_ms.max(now_ms);
-        if self.ttl_ms.is_none() {
-            return;
-        }
-        for _ in 0..self.queue.len() {
-            let Some(&(looked_at_ms, slot)) = self.queue.front() else { break };
-            if !self.has_passed(looked_at_ms) {
+        let Some(times) = &self.times else { return };
+        for _ in 0..times.queue.len() {
+            let Some(times) = &mut self.times else { return };
+            let Some(&(looked_at_ms, slot)) = times.queue.front() else { break };
+            if !times.has_passed(looked_at_ms, self.now_ms) {
                 break;
             }
-            self.queue.pop_front();
-            let state = &self.slots[slot as usize];
-            let (is_live, written_ms) = (state.is_live, state.written_ms);
-            if !is_live {
-                self.slots[slot as usize].is_queued = false;
-            } else if self.is_expired(slot) {
-                self.slots[slot as usize].is_queued = false;
+            times.queue.pop_front();
+            let place = slot as usize;
+            let written_ms = times.written_ms[place];
+            if !self.is_live[place] {
+                times.is_queued[place] = false;
+            } else if times.has_passed(written_ms, self.now_ms) && !is_pinned(&self.pins, slot) {
+                times.is_queued[place] = false;
                 self.release(slot);
             } else {
-                let again_ms = if self.has_passed(written_ms) { self.now_ms } else { written_ms };
-                self.queue.push_back((again_ms, slot));
+                let has_passed = times.has_passed(written_ms, self.now_ms);
+                let again_ms = if has_passed { self.now_ms } else { written_ms };
+                times.queue.push_back((again_ms, slot));
             }
         }
-    }
-
-    fn has_passed(&self, written_ms: i64) -> bool {
-        self.ttl_ms.is_some_and(|ttl| written_ms.saturating_add(ttl) <= self.now_ms)
     }
 
     fn is_expired(&self, slot: u32) -> bool {
-        let slot = &self.slots[slot as usize];
-        slot.pins == 0 && self.has_passed(slot.written_ms)
+        self.times.as_ref().is_some_and(|times| {
+            times.has_passed(times.written_ms[slot as usize], self.now_ms) && !is_pinned(&self.pins, slot)
+        })
     }
 
-    /// Converts the keys of a batch to bytes for look-ups.
+    /// Reads the keys of a batch for look-ups.
     pub(super) fn rows(&self, rows: &RecordBatch) -> Outcome<KeyRows> {
-        let Some(converter) = &self.converter else { return Ok(KeyRows(None)) };
-        let columns: Vec<ArrayRef> =
-            self.places.iter().map(|place| Arc::clone(rows.column(*place))).collect();
-        converter.convert_columns(&columns).map(|rows| KeyRows(Some(rows))).map_err(arrow_error)
+        let nulls = |column: &ArrayRef| column.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        Ok(match &self.keys {
+            Keys::None => KeyRows::None,
+            Keys::Whole { .. } => {
+                let column = rows.column(self.places[0]);
+                KeyRows::Whole(whole_numbers(column), nulls(column))
+            }
+            Keys::Bytes { converter: None, .. } => {
+                let column = rows.column(self.places[0]);
+                KeyRows::Bytes(ByteSlices::of(column), nulls(column))
+            }
+            Keys::Bytes { converter: Some(converter), .. } => {
+                let columns: Vec<ArrayRef> =
+                    self.places.iter().map(|place| Arc::clone(rows.column(*place))).collect();
+                KeyRows::Rows(converter.convert_columns(&columns).map_err(arrow_error)?)
+            }
+        })
     }
 
     /// Returns the slot number of a key; `None` if the key is unknown or has expired.
@@ -154,6 +278,7 @@ impl Keyed {
     }
 
     /// Returns the slot number of a key and whether the key is new; a new key is given a slot.
+    #[inline]
     pub(super) fn find_or_add(&mut self, keys: &KeyRows, row: usize) -> (u32, bool) {
         let key = keys.key(row);
         let hash = self.hash(key);
@@ -162,79 +287,147 @@ impl Keyed {
             Some(slot) => self.release(slot),
             None => {}
         }
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
-        self.put(slot, key.into(), hash, self.now_ms);
+        let slot = self.free.pop().unwrap_or(self.is_live.len() as u32);
+        self.put(slot, key, hash, self.now_ms);
         (slot, true)
     }
 
-    fn put(&mut self, slot: u32, key: Box<[u8]>, hash: u64, written_ms: i64) {
-        self.key_bytes += heap_bytes(key.len());
-        let state = &mut self.slots[slot as usize];
-        let is_queued = state.is_queued || self.ttl_ms.is_some();
-        if is_queued && !state.is_queued {
-            self.queue.push_back((written_ms, slot));
+    /// Makes all lists long enough for the slots below `slots`.
+    fn grow(&mut self, slots: usize) {
+        if self.is_live.len() >= slots {
+            return;
         }
-        *state = Slot { key, hash, written_ms, pins: 0, is_live: true, is_queued };
-        let slots = &self.slots;
-        self.table.insert_unique(hash, slot, |slot| slots[*slot as usize].hash);
+        self.is_live.resize(slots, false);
+        match &mut self.keys {
+            Keys::None => {}
+            Keys::Whole { keys, .. } => keys.resize(slots, 0),
+            Keys::Bytes { keys, .. } => {
+                keys.resize_with(slots, || BytesKey { hash: 0, bytes: KeyBytes::new(&[]) });
+            }
+        }
+        if let Some(times) = &mut self.times {
+            times.written_ms.resize(slots, i64::MIN);
+            times.is_queued.resize(slots, false);
+        }
     }
 
-    fn find_hashed(&self, key: &[u8], hash: u64) -> Option<u32> {
-        let is_it = |slot: &u32| {
-            let slot = &self.slots[*slot as usize];
-            slot.hash == hash && *slot.key == *key
-        };
-        self.table.find(hash, is_it).copied()
+    fn put(&mut self, slot: u32, key: Key<'_>, hash: u64, written_ms: i64) {
+        let place = slot as usize;
+        self.grow(place + 1);
+        self.is_live[place] = true;
+        if let Some(times) = &mut self.times {
+            times.written_ms[place] = written_ms;
+            if !times.is_queued[place] {
+                times.is_queued[place] = true;
+                times.queue.push_back((written_ms, slot));
+            }
+        }
+        match (key, &mut self.keys) {
+            (Key::Whole(key), Keys::Whole { keys, seed }) => {
+                keys[place] = key;
+                let (keys, seed) = (&*keys, *seed);
+                self.table.insert_unique(hash, slot, |slot| hash_of(keys[*slot as usize], seed));
+            }
+            (Key::Bytes(key), Keys::Bytes { keys, heap_bytes, .. }) => {
+                keys[place] = BytesKey { hash, bytes: KeyBytes::new(key) };
+                *heap_bytes += keys[place].bytes.heap_bytes();
+                let keys = &*keys;
+                self.table.insert_unique(hash, slot, |slot| keys[*slot as usize].hash);
+            }
+            _ => self.null = Some(slot),
+        }
     }
 
-    fn hash(&self, key: &[u8]) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write(key);
-        hasher.write_usize(key.len());
-        hasher.finish()
+    #[inline]
+    fn find_hashed(&self, key: Key<'_>, hash: u64) -> Option<u32> {
+        match (key, &self.keys) {
+            (Key::Whole(key), Keys::Whole { keys, .. }) => {
+                self.table.find(hash, |slot| keys[*slot as usize] == key).copied()
+            }
+            (Key::Bytes(key), Keys::Bytes { keys, .. }) => {
+                let is_it = |slot: &u32| {
+                    let held = &keys[*slot as usize];
+                    held.hash == hash && held.bytes.get() == key
+                };
+                self.table.find(hash, is_it).copied()
+            }
+            _ => self.null,
+        }
+    }
+
+    #[inline]
+    fn hash(&self, key: Key<'_>) -> u64 {
+        match (key, &self.keys) {
+            (Key::Whole(key), Keys::Whole { seed, .. }) => hash_of(key, *seed),
+            (Key::Bytes(key), Keys::Bytes { hasher, .. }) => {
+                let mut hasher = hasher.build_hasher();
+                hasher.write(key);
+                hasher.write_usize(key.len());
+                hasher.finish()
+            }
+            _ => 0,
+        }
     }
 
     /// Restarts the time to live of the key in a slot, after its state was written.
+    #[inline]
     pub(super) fn touch(&mut self, slot: u32) {
-        self.slots[slot as usize].written_ms = self.now_ms;
+        if let Some(times) = &mut self.times {
+            times.written_ms[slot as usize] = self.now_ms;
+        }
     }
 
     /// Keeps the key in a slot from expiring until [`unpin`](Self::unpin).
     pub(super) fn pin(&mut self, slot: u32) {
-        self.slots[slot as usize].pins += 1;
+        let place = slot as usize;
+        if self.pins.len() <= place {
+            self.pins.resize(self.is_live.len().max(place + 1), 0);
+        }
+        self.pins[place] += 1;
     }
 
     /// Reverts one call of [`pin`](Self::pin) for the key in a slot; when all calls are reverted, the key can
     /// expire.
     pub(super) fn unpin(&mut self, slot: u32) {
-        let pins = &mut self.slots[slot as usize].pins;
-        *pins = pins.saturating_sub(1);
+        if let Some(pins) = self.pins.get_mut(slot as usize) {
+            *pins = pins.saturating_sub(1);
+        }
     }
 
     /// Forgets the key in a slot; the slot can be given to another key after [`recycle`](Self::recycle).
     pub(super) fn release(&mut self, slot: u32) {
-        let state = &mut self.slots[slot as usize];
-        if !state.is_live {
+        let place = slot as usize;
+        if !self.is_live.get(place).is_some_and(|is_live| *is_live) {
             return;
         }
-        state.is_live = false;
-        self.key_bytes -= heap_bytes(state.key.len());
-        state.key = Box::default();
-        let hash = state.hash;
+        self.is_live[place] = false;
+        if let Some(pins) = self.pins.get_mut(place) {
+            *pins = 0;
+        }
+        self.released.push(slot);
+        if self.null == Some(slot) {
+            self.null = None;
+            return;
+        }
+        let hash = match &mut self.keys {
+            Keys::None => return,
+            Keys::Whole { keys, seed } => hash_of(keys[place], *seed),
+            Keys::Bytes { keys, heap_bytes, .. } => {
+                *heap_bytes -= keys[place].bytes.heap_bytes();
+                keys[place].bytes = KeyBytes::new(&[]);
+                keys[place].hash
+            }
+        };
         if let Ok(entry) = self.table.find_entry(hash, |other| *other == slot) {
             entry.remove();
         }
-        self.released.push(slot);
     }
 
     /// Returns the released slots and makes them available to new keys; the caller must reset its state of
     /// these slots. Unless `are_few_wanted` is true, returns nothing while fewer slots are released than
     /// [`RELEASED_MIN`] and a quarter of the number of keys together.
     pub(super) fn recycle(&mut self, are_few_wanted: bool) -> Vec<u32> {
-        if !are_few_wanted && self.released.len() < RELEASED_MIN + self.table.len() / 4 {
+        if !are_few_wanted && self.released.len() < RELEASED_MIN + self.len() / 4 {
             return Vec::new();
         }
         let released = std::mem::take(&mut self.released);
@@ -242,28 +435,43 @@ impl Keyed {
         released
     }
 
+    /// Returns the number of keys that are kept.
+    fn len(&self) -> usize {
+        self.table.len() + usize::from(self.null.is_some())
+    }
+
     /// Returns the number of slots, free ones included; all slot numbers are below it.
     pub(super) fn slots(&self) -> usize {
-        self.slots.len()
+        self.is_live.len()
     }
 
     /// Returns the numbers of the slots that hold a key.
     pub(super) fn live(&self) -> impl Iterator<Item = u32> {
-        (0..).zip(&self.slots).filter(|(_, slot)| slot.is_live).map(|(number, _)| number)
+        (0..).zip(&self.is_live).filter(|(_, is_live)| **is_live).map(|(number, _)| number)
     }
 
     /// Returns the bytes that the index may allocate at once for `more` new keys, beyond the bytes held.
     pub(super) fn growth_bytes(&self, more: usize) -> usize {
         let table = &self.table;
+        let list = |len, capacity, bytes| list_growth_bytes(len, capacity, bytes, more);
         growth_bytes((table.len(), table.capacity(), table.allocation_size()), size_of::<u32>(), more)
+            + match &self.keys {
+                Keys::None => 0,
+                Keys::Whole { keys, .. } => list(keys.len(), keys.capacity(), size_of::<i64>()),
+                Keys::Bytes { keys, .. } => list(keys.len(), keys.capacity(), size_of::<BytesKey>()),
+            }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.key_bytes
-            + self.table.allocation_size()
-            + self.slots.capacity() * size_of::<Slot>()
-            + self.queue.capacity() * size_of::<(i64, u32)>()
-            + (self.free.capacity() + self.released.capacity()) * size_of::<u32>()
+        let keys = match &self.keys {
+            Keys::None => 0,
+            Keys::Whole { keys, .. } => keys.capacity() * size_of::<i64>(),
+            Keys::Bytes { keys, heap_bytes, .. } => keys.capacity() * size_of::<BytesKey>() + heap_bytes,
+        };
+        keys + self.table.allocation_size()
+            + self.is_live.capacity()
+            + self.times.as_ref().map_or(0, Times::bytes)
+            + (self.pins.capacity() + self.free.capacity() + self.released.capacity()) * size_of::<u32>()
     }
 
     /// Saves all keys of the index with their slots.
@@ -271,11 +479,17 @@ impl Keyed {
     /// # Errors
     /// [`StateError`] if they cannot be written.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&(ROW_FORMAT, self.slots.len(), self.table.len(), self.now_ms))?;
+        state.put(&(ROW_FORMAT, self.slots(), self.len(), self.now_ms))?;
         for slot in self.live() {
-            let held = &self.slots[slot as usize];
-            state.put(&(slot, held.written_ms, held.pins))?;
-            state.put(&held.key)?;
+            let place = slot as usize;
+            let written_ms = self.times.as_ref().map_or(self.now_ms, |times| times.written_ms[place]);
+            state.put(&(slot, written_ms, self.pins.get(place).copied().unwrap_or_default()))?;
+            let is_null = self.null == Some(slot);
+            match &self.keys {
+                Keys::None => {}
+                Keys::Whole { keys, .. } => state.put(&(!is_null).then(|| keys[place]))?,
+                Keys::Bytes { keys, .. } => state.put(&(!is_null).then(|| keys[place].bytes.get()))?,
+            }
         }
         Ok(())
     }
@@ -291,40 +505,82 @@ impl Keyed {
         if keys > slots || u32::try_from(slots).is_err() {
             return Err(state.wrong("there are more keys than slots"));
         }
-        self.table.clear();
-        self.queue.clear();
-        self.free.clear();
-        self.key_bytes = 0;
+        self.clear();
         self.now_ms = now_ms;
-        self.slots.clear();
         for _ in 0..keys {
             let (slot, written_ms, pins): (u32, i64, u32) = state.take()?;
-            let key: Box<[u8]> = state.take()?;
-            let place = slot as usize;
-            if place >= slots {
+            if slot as usize >= slots {
                 return Err(state.wrong("a key has a slot that there is not"));
             }
-            if place >= self.slots.len() {
-                self.slots.resize_with(place + 1, Slot::default);
-            }
-            let hash = self.hash(&key);
-            if self.slots[place].is_live || self.find_hashed(&key, hash).is_some() {
+            let (whole, bytes): (Option<i64>, Option<Box<[u8]>>) = match &self.keys {
+                Keys::None => (None, None),
+                Keys::Whole { .. } => (state.take()?, None),
+                Keys::Bytes { .. } => (None, state.take()?),
+            };
+            let key = match (whole, &bytes) {
+                (Some(key), _) => Key::Whole(key),
+                (None, Some(key)) => Key::Bytes(key),
+                (None, None) => Key::Null,
+            };
+            let hash = self.hash(key);
+            let is_taken = self.is_live.get(slot as usize).is_some_and(|is_live| *is_live);
+            if is_taken || self.find_hashed(key, hash).is_some() {
                 return Err(state.wrong("a key or a slot stands there twice"));
             }
             self.put(slot, key, hash, written_ms);
-            self.slots[place].pins = pins;
+            if pins > 0 {
+                self.pin(slot);
+                self.pins[slot as usize] = pins;
+            }
         }
-        self.slots.resize_with(slots, Slot::default);
+        self.grow(slots);
         self.released =
-            (0..).zip(&self.slots).filter(|(_, slot)| !slot.is_live).map(|(number, _)| number).collect();
+            (0..).zip(&self.is_live).filter(|(_, is_live)| !**is_live).map(|(number, _)| number).collect();
         Ok(())
     }
+
+    fn clear(&mut self) {
+        self.table.clear();
+        self.null = None;
+        self.is_live.clear();
+        self.pins.clear();
+        self.free.clear();
+        match &mut self.keys {
+            Keys::None => {}
+            Keys::Whole { keys, .. } => keys.clear(),
+            Keys::Bytes { keys, heap_bytes, .. } => {
+                keys.clear();
+                *heap_bytes = 0;
+            }
+        }
+        if let Some(times) = &mut self.times {
+            times.written_ms.clear();
+            times.is_queued.clear();
+            times.queue.clear();
+        }
+    }
+}
+
+impl Times {
+    fn has_passed(&self, written_ms: i64, now_ms: i64) -> bool {
+        written_ms.saturating_add(self.ttl_ms) <= now_ms
+    }
+
+    fn bytes(&self) -> usize {
+        self.written_ms.capacity() * size_of::<i64>()
+            + self.is_queued.capacity()
+            + self.queue.capacity() * size_of::<(i64, u32)>()
+    }
+}
+
+fn is_pinned(pins: &[u32], slot: u32) -> bool {
+    pins.get(slot as usize).is_some_and(|pins| *pins > 0)
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::Int64Array;
-    use arrow::datatypes::{DataType, Field, Schema};
+    use arrow::array::{Int64Array, StringArray};
+    use arrow::datatypes::{Field, Schema};
     use thalweg_sql_functions::types::SqlType;
 
     use super::*;
@@ -421,5 +677,50 @@ mod tests {
         assert_eq!(slots, [0, 1, 2]);
         second.begin(13);
         assert_eq!((second.find(&rows, 1), second.find(&rows, 0)), (None, Some(0)));
+    }
+
+    /// Keys of text, and of several columns, are found again, also long ones, NULL and the empty text, and after a
+    /// release; saved and loaded, they have the same slots.
+    #[test]
+    fn texts_and_rows_are_keys() {
+        let columns = [Column::plain("s", SqlType::STRING, true), Column::plain("k", SqlType::BigInt, true)];
+        let long = "x".repeat(100);
+        let texts = [
+            Some(""),
+            None,
+            Some("a text of 22 bytes: .."),
+            Some("a text of 23 bytes: ..."),
+            Some(&*long),
+            Some(""),
+        ];
+        let text: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+        let number: ArrayRef =
+            Arc::new(Int64Array::from(vec![Some(1), None, Some(1), Some(1), None, Some(2)]));
+        let rows =
+            RecordBatch::try_from_iter_with_nullable([("s", text, true), ("k", number, true)]).unwrap();
+        for (places, expected) in
+            [(vec![0], [0, 1, 2, 3, 4, 0]), (vec![0, 1], [0, 1, 2, 3, 4, 5]), (vec![], [0; 6])]
+        {
+            let made = || Keyed::new(places.clone(), &columns, None, 7).unwrap();
+            let mut keyed = made();
+            let keys = keyed.rows(&rows).unwrap();
+            let slots =
+                |keyed: &mut Keyed| (0..6).map(|row| keyed.find_or_add(&keys, row).0).collect::<Vec<_>>();
+            let held_bytes = keyed.bytes();
+            assert_eq!(slots(&mut keyed), expected);
+            assert!(keyed.bytes() > held_bytes);
+            let mut state = StateWriter::default();
+            keyed.save(&mut state).unwrap();
+            let bytes = state.into_bytes();
+            let mut loaded = made();
+            let mut reader = StateReader::new(&bytes);
+            loaded.load(&mut reader).unwrap();
+            reader.finish().unwrap();
+            assert_eq!(slots(&mut loaded), expected);
+            keyed.release(expected[4]);
+            assert_eq!(keyed.find(&keys, 4), None);
+            assert_eq!(keyed.recycle(true), [expected[4]]);
+            assert_eq!(keyed.find_or_add(&keys, 4), (expected[4], true));
+        }
     }
 }

@@ -184,7 +184,7 @@ impl BytesKeys {
 }
 
 /// Byte strings of a column of text or bytes, without the column's null mask.
-pub(crate) struct ByteSlices {
+pub struct ByteSlices {
     offsets: OffsetBuffer<i32>,
     data: Buffer,
 }
@@ -194,7 +194,7 @@ impl ByteSlices {
     ///
     /// # Panics
     /// If the column holds neither text nor bytes.
-    pub(crate) fn of(column: &ArrayRef) -> Self {
+    pub fn of(column: &ArrayRef) -> Self {
         match column.data_type() {
             DataType::Utf8 => {
                 let text = column.as_string::<i32>();
@@ -207,8 +207,12 @@ impl ByteSlices {
         }
     }
 
+    /// Returns the bytes of a row; those of a NULL are arbitrary.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[inline]
-    pub(crate) fn get(&self, row: usize) -> &[u8] {
+    pub fn get(&self, row: usize) -> &[u8] {
         &self.data[self.offsets[row] as usize..self.offsets[row + 1] as usize]
     }
 }

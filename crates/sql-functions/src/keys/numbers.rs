@@ -8,7 +8,7 @@ use arrow::datatypes::{ArrowNativeType, DataType, IntervalUnit};
 
 /// Returns whether a column of an Arrow type holds whole numbers: BOOLEAN (0 and 1), integers, dates, times,
 /// timestamps, intervals.
-pub(crate) fn is_whole(of: &DataType) -> bool {
+pub fn is_whole(of: &DataType) -> bool {
     of == &DataType::Boolean || width(of).is_some()
 }
 

@@ -1,18 +1,19 @@
 //! Index of whole numbers as keys: numbers them in order of first appearance, with a hash table of positions
 //! in a vector of keys.
 //!
-//! A run of equal keys is looked up once. The loop uses nothing of Arrow, so it can be measured alone.
+//! Keys are looked up some at a time, so that waits for memory overlap; a run of equal keys is looked up once. The loop
+//! uses nothing of Arrow, so it can be measured alone.
 
-use hashbrown::HashTable;
 use thalweg_model::{StateError, StateReader, StateWriter};
 
-use super::{growth_bytes, list_growth_bytes};
+use super::list_growth_bytes;
+use super::table::{NumberTable, PROBED};
 
 /// Distinct whole-number keys, each with a number, from 0 on, under which accumulators keep the state of its
 /// group.
 pub(super) struct WholeKeys {
     /// Hash table that finds the number of a key by the key's hash.
-    table: HashTable<u32>,
+    table: NumberTable,
     /// Keys in the order of their numbers; 0 in the place of NULL.
     keys: Vec<i64>,
     /// Number of the key NULL, which is not in the hash table; `None` if NULL was never indexed.
@@ -22,14 +23,30 @@ pub(super) struct WholeKeys {
 
 impl WholeKeys {
     pub(super) fn new(seed: u64) -> Self {
-        WholeKeys { table: HashTable::new(), keys: Vec::new(), null: None, seed }
+        WholeKeys { table: NumberTable::new(), keys: Vec::new(), null: None, seed }
     }
 
     /// Appends the number of each key in `values`, none of which is NULL, to `groups`.
     pub(super) fn index(&mut self, values: &[i64], groups: &mut Vec<u32>) {
         let Some(&first) = values.first() else { return };
         let mut last = (first, self.number(first));
-        groups.extend(values.iter().map(|&value| {
+        let (chunks, rest) = values.as_chunks::<PROBED>();
+        for chunk in chunks {
+            if chunk.iter().all(|value| *value == last.0) {
+                groups.extend([last.1; PROBED]);
+                continue;
+            }
+            let hashes = chunk.map(|value| hash_of(value, self.seed));
+            let candidates = self.table.candidates(&hashes);
+            // All keys are read before one is compared.
+            let keys = candidates.map(|number| number.map_or(0, |number| self.keys[number as usize]));
+            groups.extend((0..PROBED).map(|at| match candidates[at] {
+                Some(number) if keys[at] == chunk[at] => number,
+                _ => self.number_hashed(chunk[at], hashes[at]),
+            }));
+            last = (chunk[PROBED - 1], groups.last().copied().unwrap_or_default());
+        }
+        groups.extend(rest.iter().map(|&value| {
             if value != last.0 {
                 last = (value, self.number(value));
             }
@@ -52,7 +69,7 @@ impl WholeKeys {
     }
 
     pub(super) fn find(&self, key: i64) -> Option<u32> {
-        self.table.find(hash_of(key, self.seed), |&number| self.keys[number as usize] == key).copied()
+        self.table.find(hash_of(key, self.seed), |number| self.keys[number as usize] == key)
     }
 
     pub(super) fn null(&self) -> Option<u32> {
@@ -69,13 +86,12 @@ impl WholeKeys {
     }
 
     pub(super) fn growth_bytes(&self, more: usize) -> usize {
-        let table = &self.table;
-        growth_bytes((table.len(), table.capacity(), table.allocation_size()), size_of::<u32>(), more)
+        self.table.growth_bytes(more)
             + list_growth_bytes(self.keys.len(), self.keys.capacity(), size_of::<i64>(), more)
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        self.table.allocation_size() + self.keys.capacity() * size_of::<i64>()
+        self.table.held_bytes() + self.keys.capacity() * size_of::<i64>()
     }
 
     pub(super) fn clear(&mut self) {
@@ -114,10 +130,14 @@ impl WholeKeys {
 
     #[inline]
     fn number(&mut self, key: i64) -> u32 {
-        let hash = hash_of(key, self.seed);
+        self.number_hashed(key, hash_of(key, self.seed))
+    }
+
+    #[inline]
+    fn number_hashed(&mut self, key: i64, hash: u64) -> u32 {
         let keys = &self.keys;
-        match self.table.find(hash, |&number| keys[number as usize] == key) {
-            Some(&number) => number,
+        match self.table.find(hash, |number| keys[number as usize] == key) {
+            Some(number) => number,
             None => self.insert(key, hash),
         }
     }
@@ -127,7 +147,7 @@ impl WholeKeys {
         let number = next_number(self.keys.len());
         self.keys.push(key);
         let (keys, seed) = (&self.keys, self.seed);
-        self.table.insert_unique(hash, number, |&number| hash_of(keys[number as usize], seed));
+        self.table.insert(hash, number, |number| hash_of(keys[number as usize], seed));
         number
     }
 
@@ -148,7 +168,7 @@ pub(super) fn next_number(keys: usize) -> u32 {
 /// Returns a hash of a whole number whose bits are all usable: both halves of a product of 128 bits, combined
 /// by XOR. Both factors depend on the seed, so without knowing it nobody can choose keys that collide.
 #[inline]
-pub(crate) fn hash_of(key: i64, seed: u64) -> u64 {
+pub fn hash_of(key: i64, seed: u64) -> u64 {
     // An odd factor with the bits of the golden ratio gives consecutive keys hashes that are far apart.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let factor = (FACTOR ^ seed.rotate_left(32)) | 1;
