@@ -14,6 +14,7 @@ pub mod by_arrival;
 pub mod calc;
 mod calls;
 mod emission;
+pub mod exchange;
 pub mod final_rows;
 pub mod group;
 pub mod join;

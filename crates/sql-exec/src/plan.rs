@@ -362,8 +362,8 @@ pub enum Node {
         /// until the input ends.
         ttl_ms: Option<i64>,
     },
-    /// Aggregates per key without a window. The output columns are the keys and the results, which change
-    /// with every row.
+    /// Aggregates per key without a window. The output columns are the keys and the results. Results change with every
+    /// row, or come out once, at the end of the input.
     Group {
         /// Input whose rows are aggregated per key.
         input: Box<Plan>,
@@ -373,6 +373,9 @@ pub enum Node {
         calls: Vec<AggregateCall>,
         /// Whether the input may retract rows, so that the aggregates must be able to subtract.
         is_retracting: bool,
+        /// Whether results come out at the end of the input and are never changed. Such an aggregate has no time to live,
+        /// and its input retracts no rows.
+        is_final: bool,
         /// How long the state of a key is kept after its last row, in milliseconds of processing time. `None`,
         /// which a plan may have whose input ends, keeps it until then.
         ttl_ms: Option<i64>,
@@ -435,6 +438,14 @@ pub enum BagKind {
 }
 
 impl BagKind {
+    /// Returns the name of the operator for display.
+    pub fn name(self) -> &'static str {
+        match self {
+            BagKind::Except => "except-all",
+            BagKind::Intersect => "intersect-all",
+        }
+    }
+
     /// Returns how often a row is there, given how often the left side and the right side have it. A number below 0 counts
     /// as 0.
     pub fn times(self, [left, right]: [i64; 2]) -> i64 {
@@ -571,16 +582,21 @@ impl AggregateCall {
     /// Returns whether one worker must take all rows: the result depends on their order, or the call is of
     /// distinct values, of which each worker would keep a set of its own.
     pub fn is_ordered(&self) -> bool {
+        self.is_distinct || self.depends_on_order()
+    }
+
+    /// Returns whether the result depends on the order in which rows are aggregated.
+    pub fn depends_on_order(&self) -> bool {
         let function = match &self.aggregate {
             Aggregate::Function(function) => function,
-            Aggregate::User(function) => return self.is_distinct || function.is_ordered(),
+            Aggregate::User(function) => return function.is_ordered(),
             Aggregate::Rank(_) | Aggregate::Lag { .. } => return true,
         };
         // MIN and MAX of floats depend on the order of rows: they keep the first of equal values, and NaNs
         // and zeros of both signs count as equal.
         let is_of_floats = matches!(function.name, "MIN" | "MAX")
             && self.function.arguments.iter().any(|of| matches!(of, SqlType::Float | SqlType::Double));
-        is_of_floats || self.is_distinct || function.is_ordered
+        is_of_floats || function.is_ordered
     }
 }
 
@@ -627,6 +643,40 @@ macro_rules! inputs_of {
             Node::Join { left, right, .. } => vec![left, right],
         }
     };
+}
+
+impl Node {
+    /// Returns whether the rows that the operator emits depend on the order in which the rows of its inputs arrive, beyond
+    /// the order of their own emission and of the changes of a key that come before its last change. An example is a top-N,
+    /// in which the first of several rows that are equal by the order comes first.
+    pub fn depends_on_arrival(&self) -> bool {
+        match self {
+            Node::Scan { .. }
+            | Node::Values(_)
+            | Node::Calc { .. }
+            | Node::Expand { .. }
+            | Node::Unnest { .. }
+            | Node::ByArrival { .. }
+            | Node::AssignWindows { .. }
+            | Node::Union(_)
+            | Node::Final { .. }
+            | Node::Bag { .. } => false,
+            Node::WindowAggregate { calls, .. } | Node::Group { calls, .. } => {
+                calls.iter().any(AggregateCall::depends_on_order)
+            }
+            Node::SortedOver { is_final, .. } => !is_final,
+            Node::Join { join, .. } => match join.method {
+                JoinMethod::Temporal { .. } | JoinMethod::Lookup => true,
+                JoinMethod::Window { .. } | JoinMethod::Interval { .. } | JoinMethod::Regular { .. } => false,
+            },
+            Node::Limit { .. }
+            | Node::Sort { .. }
+            | Node::WindowTopN { .. }
+            | Node::Over { .. }
+            | Node::Normalize { .. }
+            | Node::Rank { .. } => true,
+        }
+    }
 }
 
 impl Plan {

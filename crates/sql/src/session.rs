@@ -124,6 +124,9 @@ pub struct Settings {
     /// Processing time without rows after which a table does not hold back watermarks: the setting
     /// `table.exec.source.idle-timeout`. `None` for never. Tables may have an option that precedes it.
     pub idle_timeout: Option<Duration>,
+    /// Whether one change for each key of a GROUP BY and batch of rows is enough: the setting
+    /// `table.exec.mini-batch.enabled`.
+    pub is_mini_batch: bool,
     /// Whether changes of tables may come twice: the setting `table.exec.source.cdc-events-duplicate`.
     pub are_changes_doubled: bool,
     /// Name of the scheduling policy: the setting `thalweg.policy`.
@@ -167,11 +170,12 @@ impl RuntimeMode {
 
 /// Setting keys that have a meaning in this crate. Other keys of Flink are ignored silently, as Flink ignores
 /// the keys that begin with `thalweg`.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "execution.runtime-mode",
     "table.local-time-zone",
     "table.exec.state.ttl",
     "table.exec.source.idle-timeout",
+    "table.exec.mini-batch.enabled",
     "table.exec.source.cdc-events-duplicate",
     "table.exec.sink.upsert-materialize",
     "pipeline.name",
@@ -481,7 +485,8 @@ impl Session {
 impl Settings {
     /// Returns how the tables of a job with these settings give watermarks.
     pub(crate) fn timing(&self) -> Timing {
-        Timing { is_batch: self.mode == RuntimeMode::Batch, idle_timeout: self.idle_timeout }
+        let Settings { mode, is_mini_batch, idle_timeout, .. } = *self;
+        Timing { is_batch: mode == RuntimeMode::Batch, is_mini_batch, idle_timeout }
     }
 
     /// Reads the settings of a session from their texts; a key without a value has its default.
@@ -522,12 +527,12 @@ impl Settings {
             let text = get("thalweg.latency-target").unwrap_or_default();
             return Err(wrong("thalweg.latency-target", text, "from 1 us to 7 d"));
         }
-        let doubled_key = "table.exec.source.cdc-events-duplicate";
-        let are_changes_doubled = match get(doubled_key).map(str::to_ascii_lowercase).as_deref() {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(text) => return Err(wrong(doubled_key, text, "true or false")),
+        let is_set = |key| match get(key).map(str::to_ascii_lowercase).as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(text) => Err(wrong(key, text, "true or false")),
         };
+        let are_changes_doubled = is_set("table.exec.source.cdc-events-duplicate")?;
         // No sink takes updates without their `-U`, so the value has no further effect.
         if let Some(text) = get("table.exec.sink.upsert-materialize")
             && !["none", "auto", "force"].contains(&text.to_ascii_lowercase().as_str())
@@ -548,6 +553,7 @@ impl Settings {
             mode,
             // A time-out of 0 ms is none, as in Flink.
             idle_timeout: span("table.exec.source.idle-timeout")?.filter(|timeout| !timeout.is_zero()),
+            is_mini_batch: is_set("table.exec.mini-batch.enabled")?,
             are_changes_doubled,
             policy,
             workers,

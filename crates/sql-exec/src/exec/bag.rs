@@ -96,10 +96,7 @@ impl Bag {
 
 impl BatchOperator for Bag {
     fn name(&self) -> &str {
-        match self.kind {
-            BagKind::Except => "except-all",
-            BagKind::Intersect => "intersect-all",
-        }
+        self.kind.name()
     }
 
     fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {

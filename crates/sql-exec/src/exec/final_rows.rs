@@ -6,7 +6,7 @@
 //! Emits      at the end of the input
 //! Late       ignores event time
 //! Watermark  held back until the last one, since rows of any event time come out at the end
-//! Cost       per row a search in a tree of the rows
+//! Cost       per row a search in a tree of the rows; rows that are only added and all wanted are sorted once
 //! Source     Flink, "Execution Mode (Batch/Streaming)", "ORDER BY clause", "LIMIT clause"
 //!
 //! Rows that are equal by the order are sorted by all columns from left to right. So the output, and the part of it that
@@ -31,8 +31,11 @@ use super::calc::schema_of;
 use super::operator::{BatchOperator, Outcome};
 use crate::plan::{Column, SortKey};
 
+mod appended;
 #[cfg(test)]
 mod tests;
+
+use appended::Appended;
 
 /// Operator that emits the rows that are left when its input has ended.
 pub struct FinalRows {
@@ -44,6 +47,8 @@ pub struct FinalRows {
     /// Rows as bytes, each with the number of its occurrences. The number is below zero if more equal rows were
     /// retracted than came so far.
     rows: BTreeMap<Box<[u8]>, i64>,
+    /// Rows in the order of arrival, in place of the tree, if rows are only added and all of them are wanted.
+    appended: Option<Appended>,
     /// Number of rows that are held, if rows are only added.
     count: u64,
     /// Whether the input may retract rows.
@@ -82,6 +87,7 @@ impl FinalRows {
             converter: RowConverter::new(by_order.chain(whole).collect()).map_err(arrow_error)?,
             schema: schema_of(columns),
             rows: BTreeMap::new(),
+            appended: (!is_retracting && fetch == u64::MAX).then(Appended::default),
             count: 0,
             is_retracting,
             skip,
@@ -130,7 +136,16 @@ impl FinalRows {
     }
 
     fn note_bytes(&mut self) {
-        self.accounts.hold(self.bytes);
+        self.accounts.hold(self.bytes + self.appended.as_ref().map_or(0, Appended::held_bytes));
+    }
+
+    /// Returns the next sorted rows of an input whose rows are only added and all wanted, as columns with their number.
+    fn next_appended(appended: &mut Appended, converter: &RowConverter) -> Outcome<(Vec<ArrayRef>, usize)> {
+        let parser = converter.parser();
+        let rows = appended.take(BATCH_ROWS_MAX, BATCH_BYTES_MAX);
+        let count = rows.len();
+        let columns = converter.convert_rows(rows.map(|row| parser.parse(row))).map_err(arrow_error)?;
+        Ok((columns, count))
     }
 
     /// Takes the next rows of the output out of the state: at most as many, and about as many bytes, as a batch holds.
@@ -195,7 +210,10 @@ impl BatchOperator for FinalRows {
         let rows: Rows = self.converter.convert_columns(&columns).map_err(arrow_error)?;
         self.accounts.counts.read += batch.len() as u64;
         for (at, row) in rows.iter().enumerate() {
-            let is_kept = if self.is_retracting {
+            let is_kept = if let Some(appended) = &mut self.appended {
+                appended.add(row.data())?;
+                true
+            } else if self.is_retracting {
                 let comes = batch.kind(at).adds();
                 self.change(row.data(), if comes { 1 } else { -1 });
                 true
@@ -208,18 +226,38 @@ impl BatchOperator for FinalRows {
                 self.accounts.counts.filtered += 1;
             }
         }
+        if let (Some(appended), true) = (&mut self.appended, self.has_ended) {
+            appended.sort();
+        }
         self.note_bytes();
         Ok(())
     }
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
-        self.has_ended |= watermark == EventTime::MAX;
+        if watermark == EventTime::MAX && !self.has_ended {
+            self.has_ended = true;
+            if let Some(appended) = &mut self.appended {
+                appended.sort();
+                appended.skip(self.skip);
+            }
+            self.note_bytes();
+        }
         Ok(())
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {
         if !self.has_ended {
             return Ok(None);
+        }
+        if let Some(appended) = &mut self.appended {
+            if appended.is_empty() {
+                *appended = Appended::default();
+                self.note_bytes();
+                return Ok(None);
+            }
+            let (columns, count) = Self::next_appended(appended, &self.converter)?;
+            let columns = columns.into_iter().skip(self.order.len()).collect();
+            return batch_of(&self.schema, columns, count).map(|rows| Some(Batch::new(rows)));
         }
         let taken = self.take_rows();
         if taken.is_empty() {
@@ -252,11 +290,12 @@ impl BatchOperator for FinalRows {
 
     /// Saves the state. Called between batches.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&(ROW_FORMAT, self.skip, self.fetch, self.has_ended, self.rows.len()))?;
+        let appended: Vec<&[u8]> = self.appended.iter().flat_map(Appended::rows).collect();
+        state.put(&(ROW_FORMAT, self.skip, self.fetch, self.has_ended, self.rows.len() + appended.len()))?;
         for (row, count) in &self.rows {
             state.put(&(row, count))?;
         }
-        Ok(())
+        appended.iter().try_for_each(|row| state.put(&(row, 1i64)))
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
@@ -264,12 +303,21 @@ impl BatchOperator for FinalRows {
         let rows: usize;
         (self.skip, self.fetch, self.has_ended, rows) = state.take()?;
         self.rows.clear();
+        self.appended = self.appended.take().map(|_| Appended::default());
         (self.bytes, self.count) = (0, 0);
         for _ in 0..rows {
             let (row, count): (Box<[u8]>, i64) = state.take()?;
+            if let Some(appended) = &mut self.appended {
+                appended.add(&row).map_err(|error| state.wrong(error.message))?;
+                continue;
+            }
             self.bytes += entry_bytes(&row);
             self.count += u64::try_from(count).unwrap_or_default();
             self.rows.insert(row, count);
+        }
+        // Rows that were being emitted were saved in their order, without those that LIMIT leaves out.
+        if let (Some(appended), true) = (&mut self.appended, self.has_ended) {
+            appended.sort();
         }
         self.note_bytes();
         Ok(())

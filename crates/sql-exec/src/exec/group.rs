@@ -3,15 +3,21 @@
 //! Input      batches of changes: rows that are added, and rows that are retracted
 //! Output     changes: `+I` for a new key, `-U` and `+U` for a key that has changed, `-D` for a key without rows
 //! State      per key its accumulators, and its row count where rows can be retracted
-//! Emits      at once: a change for every row, in their order, without a time to live only if it changes a result; in batch mode also a row at the end, as below
+//! Emits      at once: a change for every row, in their order, without a time to live only if it changes a result; or one
+//!            change for each key of a batch, as below. In batch mode also a row at the end
 //! Late       ignores event time
 //! Watermark  forwarded unchanged
-//! Cost       one look-up per row; results are computed after every row, for many keys at once where there are many
+//! Cost       one look-up per row; results are computed after every row, for many keys at once where there are many, or
+//!            after every batch
 //! Source     Flink, "Group Aggregation"; `GroupAggFunction`
 //!
 //! A key is kept for the time to live after its last row, even if that row changed nothing. As in Flink with a time
 //! to live, a change comes out even if the result is the same, so that downstream operators keep the result alive,
 //! too. Without a time to live such a change is left out, as in Flink. A retraction for an unknown key is ignored. SELECT DISTINCT is this operator without aggregates.
+//!
+//! If one change for each key and batch is enough, the changes of a key within a batch become one, in the place of the
+//! last. This is so with `table.exec.mini-batch.enabled`, and where only the final rows of a query are wanted. Flink waits to
+//! fill a batch, and we take what is there.
 //!
 //! In batch mode, an aggregate without keys that has no rows when its input ends has a row all the same: the aggregates
 //! of nothing, as in SQL.
@@ -19,13 +25,14 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, DynComparator, make_comparator};
-use arrow::compute::SortOptions;
+use arrow::compute::{SortOptions, concat_batches};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, pay, reserve_room};
@@ -54,6 +61,8 @@ pub struct GroupCalls {
     pub ttl_ms: i64,
     /// Whether an aggregate without keys has a result if it has no rows at the end of its input, as in batch mode.
     pub has_row_without_input: bool,
+    /// Whether one change for each key and batch is enough.
+    pub is_once_per_batch: bool,
 }
 
 /// Operator that computes aggregates per key without a window.
@@ -61,14 +70,20 @@ pub struct Group {
     places: Vec<usize>,
     is_retracting: bool,
     has_row_without_input: bool,
+    is_once_per_batch: bool,
+    /// Whether results depend on the order in which rows are added and taken back.
+    is_in_order: bool,
     /// Whether updates come out that change no result.
     tells_same: bool,
     output: SchemaRef,
     now: Now,
     keys: Keyed,
     calls: Calls,
-    /// Number of rows of each key, indexed by the slot number that [`Keyed`] gives the key.
+    /// Number of rows of each key, indexed by the slot number that [`Keyed`] gives the key; empty if rows are only added.
     rows: Vec<i64>,
+    /// For each slot, the index of its key among the keys of the last batch that had it, if one change for each key and
+    /// batch is enough. An index that another key has taken since has no meaning.
+    places_in_batch: Vec<u32>,
     /// Rest of the input batch that is still to be aggregated.
     left: Option<Batch>,
     /// Number of input rows that are aggregated at a time. Each row has results of its own, which may be
@@ -91,6 +106,16 @@ struct Step {
     /// columns and the index of a row in that set.
     before: (usize, usize),
     after: (usize, usize),
+}
+
+/// Effect of the rows of a batch on one key.
+struct Touched {
+    slot: u32,
+    /// Last row of the batch that has the key.
+    row: u32,
+    is_new: bool,
+    /// Whether the key has no rows any more.
+    is_gone: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,12 +155,15 @@ impl Group {
             places: group.keys.clone(),
             is_retracting: group.is_retracting,
             has_row_without_input: group.has_row_without_input && group.keys.is_empty(),
+            is_once_per_batch: group.is_once_per_batch,
+            is_in_order: group.calls.iter().any(AggregateCall::depends_on_order),
             tells_same: group.ttl_ms < i64::MAX,
             output: schema_of(columns),
             now,
             keys: Keyed::new(group.keys, input, Some(group.ttl_ms), hash_seed)?,
             calls: Calls::new(&group.calls, group.is_retracting)?,
             rows: Vec::new(),
+            places_in_batch: Vec::new(),
             left: None,
             rows_at_a_time: if columns.iter().any(|column| is_long(&column.of)) {
                 FIRST_ROWS
@@ -172,12 +200,7 @@ impl Group {
                 }
             };
             self.keys.touch(slot);
-            if self.rows.len() < self.keys.slots() {
-                self.rows.resize(self.keys.slots(), 0);
-            }
-            let count = &mut self.rows[slot as usize];
-            *count = if is_new { 1 } else { *count + if comes { 1 } else { -1 } };
-            let is_gone = self.is_retracting && *count == 0;
+            let is_gone = self.counted(slot, is_new, comes) == Some(0);
             let (turn, before) = *turns.entry(slot).or_insert_with(|| {
                 if !is_new {
                     known.push(slot);
@@ -214,6 +237,19 @@ impl Group {
         Ok((steps, known, rounds))
     }
 
+    /// Counts a row of a key, and returns how many rows the key has now; `None` if rows are only added.
+    fn counted(&mut self, slot: u32, is_new: bool, comes: bool) -> Option<i64> {
+        if !self.is_retracting {
+            return None;
+        }
+        if self.rows.len() < self.keys.slots() {
+            self.rows.resize(self.keys.slots(), 0);
+        }
+        let count = &mut self.rows[slot as usize];
+        *count = if is_new { 1 } else { *count + if comes { 1 } else { -1 } };
+        Some(*count)
+    }
+
     /// Aggregates as many rows of a batch as there is memory for their results, and keeps the rest for later.
     fn fold_some(&mut self, batch: Batch) -> Outcome<()> {
         if batch.is_empty() {
@@ -234,7 +270,7 @@ impl Group {
         let payment = pay(&self.accounts.allowance, self.row_bytes.saturating_mul(2 * rows), "STATE_LIMIT")?;
         let growth = self.keys.growth_bytes(rows) + self.calls.growth_bytes(rows, batch.bytes());
         let room = reserve_room(&self.accounts.allowance, growth)?;
-        let results_bytes = self.fold(&batch)?;
+        let results_bytes = if self.is_once_per_batch { self.fold_once(&batch)? } else { self.fold(&batch)? };
         drop((payment, room));
         self.note_bytes();
         // Results that have not changed do not come out, and took memory all the same.
@@ -284,16 +320,133 @@ impl Group {
                 from.push(*place);
             }
         }
-        if !kinds.is_empty() {
-            let mut made: Vec<ArrayRef> = self
-                .places
-                .iter()
-                .map(|place| picked(batch.rows.column(*place), &rows))
-                .collect::<Outcome<_>>()?;
-            made.extend(gathered(&results, self.calls.len(), &from)?);
-            self.out.put(batch_of(&Arc::clone(&self.output), made, kinds.len())?, Some(kinds));
-        }
+        self.set_changes(batch, kinds, &rows, &results, &from)?;
         Ok(results.iter().flatten().map(|column| column.get_array_memory_size()).sum())
+    }
+
+    /// Aggregates the rows of a batch, up to a row whose key has lost all its rows within the batch before, and keeps the
+    /// rest for later. Sets one change for each key as the next output, and returns the bytes of the results.
+    fn fold_once(&mut self, batch: &Batch) -> Outcome<usize> {
+        self.keys.begin(self.now.ms());
+        self.calls.reset(&self.keys.recycle(false));
+        let keys = self.keys.rows(&batch.rows)?;
+        let mut touched: Vec<Touched> = Vec::new();
+        let mut parts: Vec<(bool, Vec<u32>, Vec<u32>)> = Vec::new();
+        let mut end = batch.len();
+        for row in 0..batch.len() {
+            let comes = batch.kind(row).adds();
+            let found = if comes {
+                Some(self.keys.find_or_add(&keys, row))
+            } else {
+                self.keys.find(&keys, row).map(|slot| (slot, false))
+            };
+            let Some((slot, is_new)) = found else {
+                self.accounts.counts.filtered += 1;
+                continue;
+            };
+            if self.places_in_batch.len() < self.keys.slots() {
+                self.places_in_batch.resize(self.keys.slots(), 0);
+            }
+            let place = self.places_in_batch[slot as usize] as usize;
+            let place = match touched.get(place) {
+                Some(known) if known.slot == slot => place,
+                _ => {
+                    self.places_in_batch[slot as usize] = touched.len() as u32;
+                    touched.push(Touched { slot, row: 0, is_new, is_gone: false });
+                    touched.len() - 1
+                }
+            };
+            if touched[place].is_gone {
+                end = row;
+                break;
+            }
+            self.keys.touch(slot);
+            touched[place].row = row as u32;
+            touched[place].is_gone = self.counted(slot, is_new, comes) == Some(0);
+            let part = match self.is_in_order {
+                true => parts.last_mut().filter(|part| part.0 == comes),
+                false => parts.iter_mut().find(|part| part.0 == comes),
+            };
+            match part {
+                Some((_, slots, rows)) => {
+                    slots.push(slot);
+                    rows.push(row as u32);
+                }
+                None => parts.push((comes, vec![slot], vec![row as u32])),
+            }
+        }
+        if end < batch.len() {
+            let (_, rest) = batch.clone().split(end);
+            self.left = Some(match self.left.take() {
+                // The rows behind this batch were split off it before.
+                Some(behind) => joined(&rest, &behind)?,
+                None => rest,
+            });
+        }
+        if !self.is_in_order {
+            // A row may be taken back in the batch in which it is added.
+            parts.sort_by_key(|part| !part.0);
+        }
+        self.accounts.counts.folded += parts.iter().map(|part| part.1.len() as u64).sum::<u64>();
+        // Changes come out in the order of the last change of each key.
+        touched.sort_unstable_by_key(|key| key.row);
+        let known: Vec<u32> = touched.iter().filter(|key| !key.is_new).map(|key| key.slot).collect();
+        let left: Vec<u32> = touched.iter().filter(|key| !key.is_gone).map(|key| key.slot).collect();
+        self.calls.resize(self.keys.slots());
+        let before = self.calls.results_of(&known)?;
+        let columns = self.calls.columns(&batch.rows);
+        for (comes, slots, rows) in &parts {
+            self.calls.fold(&columns, slots, rows, *comes)?;
+        }
+        let results = [before, self.calls.results_of(&left)?];
+        let mut compared = Compared { results: &results, by_pass: HashMap::default() };
+        let (mut kinds, mut rows, mut from) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut old, mut new) = (0, 0);
+        for key in &touched {
+            let Touched { slot, row, is_new, is_gone } = *key;
+            let step_of = |change| Step { row, change, before: (0, old), after: (1, new) };
+            let changes: &[(RowKind, (usize, usize))] = match (is_new, is_gone) {
+                (true, true) => &[],
+                (true, false) => &[(RowKind::Insert, (1, new))],
+                (false, true) => &[(RowKind::Delete, (0, old))],
+                (false, false) if !self.tells_same && compared.is_same(&step_of(Change::Update)) => &[],
+                (false, false) => &[(RowKind::UpdateBefore, (0, old)), (RowKind::UpdateAfter, (1, new))],
+            };
+            for (kind, place) in changes {
+                kinds.push(*kind);
+                rows.push(row);
+                from.push(*place);
+            }
+            if is_gone {
+                self.keys.release(slot);
+            }
+            (old, new) = (old + usize::from(!is_new), new + usize::from(!is_gone));
+        }
+        self.set_changes(batch, kinds, &rows, &results, &from)?;
+        Ok(results.iter().flatten().map(|column| column.get_array_memory_size()).sum())
+    }
+
+    /// Sets changes of keys as the next output: the kind of each, the row of the batch that has its key, and the set and the
+    /// row of its results.
+    fn set_changes(
+        &mut self,
+        batch: &Batch,
+        kinds: Vec<RowKind>,
+        rows: &[u32],
+        results: &[Vec<ArrayRef>],
+        from: &[(usize, usize)],
+    ) -> Outcome<()> {
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        let mut made: Vec<ArrayRef> = self
+            .places
+            .iter()
+            .map(|place| picked(batch.rows.column(*place), rows))
+            .collect::<Outcome<_>>()?;
+        made.extend(gathered(results, self.calls.len(), from)?);
+        self.out.put(batch_of(&self.output, made, kinds.len())?, Some(kinds));
+        Ok(())
     }
 
     /// Sets the aggregates of no rows as the next output, if the only key has no rows.
@@ -305,7 +458,6 @@ impl Group {
         let none = self.keys.rows(&RecordBatch::new_empty(Arc::new(Schema::empty())))?;
         let (slot, _) = self.keys.find_or_add(&none, 0);
         self.calls.resize(self.keys.slots());
-        self.rows.resize(self.keys.slots(), 0);
         let columns = self.calls.results_of(&[slot])?;
         self.out.put(batch_of(&self.output, columns, 1)?, None);
         self.note_bytes();
@@ -316,6 +468,7 @@ impl Group {
         let bytes = self.keys.bytes()
             + self.calls.bytes()
             + self.rows.capacity() * size_of::<i64>()
+            + self.places_in_batch.capacity() * size_of::<u32>()
             + self.out.bytes();
         self.accounts.hold(bytes);
     }
@@ -394,10 +547,20 @@ impl BatchOperator for Group {
         self.calls.load(state)?;
         self.calls.resize(self.keys.slots());
         self.rows = state.take()?;
-        self.rows.resize(self.keys.slots(), 0);
+        if self.is_retracting {
+            self.rows.resize(self.keys.slots(), 0);
+        }
         self.note_bytes();
         Ok(())
     }
+}
+
+/// Returns the rows of a batch, followed by those of another one.
+fn joined(first: &Batch, second: &Batch) -> Outcome<Batch> {
+    let rows = concat_batches(&first.rows.schema(), [&first.rows, &second.rows]).map_err(arrow_error)?;
+    let kinds =
+        (0..first.len()).map(|row| first.kind(row)).chain((0..second.len()).map(|row| second.kind(row)));
+    Ok(Batch { kinds: Some(kinds.collect()), watermark: second.watermark, ..Batch::new(rows) })
 }
 
 /// Returns whether values of a type have no fixed size, so that aggregate results may be long.

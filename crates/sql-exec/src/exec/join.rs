@@ -16,13 +16,14 @@
 //! event time of an output row may be below it ([`JoinOperator::hold`]). Watermarks of single inputs are not
 //! forwarded.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{
-    Allowance, Counts, Either, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Span,
-    StateError, StateReader, StateWriter, Weighed,
+    Allowance, Counts, Either, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record,
+    Sharing, Span, StateError, StateReader, StateWriter, Weighed,
 };
 use thalweg_sql_functions::functions::{Context, EvaluationError};
 use thalweg_sql_functions::user::Watch;
@@ -30,7 +31,8 @@ use thalweg_sql_tables::batch::Batch;
 
 use super::accounts::Accounts;
 use super::emission::{Emission, together};
-use super::operator::Outcome;
+use super::exchange::{JoinKeys, RowKeys};
+use super::operator::{ByKey, InTurn, Make, Outcome, Way};
 use crate::plan::{Column, Counted, Join, JoinMethod};
 
 pub mod interval;
@@ -200,17 +202,32 @@ fn refuse_changes(join: &str, batch: &Batch) -> Outcome<()> {
 }
 
 /// Adapter that runs a join over batches as an operator of the engine.
-pub struct JoinStage {
+pub struct JoinStage<W = InTurn> {
     inner: Box<dyn JoinOperator>,
     emission: Emission,
     /// Watch over the calls of user functions, if the query has such calls.
     watch: Option<Arc<Watch>>,
+    /// How the copies of a keyed join are created, and the keys of both inputs.
+    keyed: Option<(Make<dyn JoinOperator>, [RowKeys; 2])>,
+    way: PhantomData<W>,
 }
 
-impl JoinStage {
+impl JoinStage<ByKey> {
+    /// Creates an operator of the engine of which each worker has a copy with keys of its own. `make` creates the copies,
+    /// and `keys` are those of both inputs.
+    ///
+    /// # Errors
+    /// The error of `make`.
+    pub fn by_key(make: Make<dyn JoinOperator>, keys: [RowKeys; 2]) -> Outcome<Self> {
+        Ok(JoinStage { keyed: Some((Arc::clone(&make), keys)), ..JoinStage::new(make()?) })
+    }
+}
+
+impl<W: Way> JoinStage<W> {
     /// Wraps a join over batches as an operator of the engine.
     pub fn new(inner: Box<dyn JoinOperator>) -> Self {
-        JoinStage { emission: Emission::new(inner.name()), inner, watch: None }
+        let emission = Emission::new(inner.name());
+        JoinStage { emission, inner, watch: None, keyed: None, way: PhantomData }
     }
 
     /// Returns the stage with a watch over the calls of user functions in it.
@@ -249,10 +266,22 @@ fn of_side(value: &Either<Batch, Batch>, side: Side) -> Option<&Batch> {
     }
 }
 
-impl Operator<Either<Batch, Batch>> for JoinStage {
+impl<W: Way> Operator<Either<Batch, Batch>> for JoinStage<W> {
     type Out = Batch;
 
     const EXPANDS: bool = true;
+
+    const SHARING: Sharing = W::SHARING;
+
+    fn fork(&self) -> Self {
+        let Some((make, _)) = &self.keyed else { unreachable!("only a join by key is shared") };
+        let inner = make().expect("a join was created from the same arguments before");
+        JoinStage { keyed: self.keyed.clone(), ..JoinStage::new(inner).watched(self.watch.as_ref()) }
+    }
+
+    fn keys(&self) -> impl Keys<Either<Batch, Batch>> + use<W> {
+        JoinKeys::new(self.keyed.as_ref().map(|(_, keys)| keys))
+    }
 
     fn horizon(&self) -> Horizon {
         self.inner.horizon()

@@ -12,8 +12,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError,
-    StateReader, StateWriter, Weighed,
+    Allowance, Counts, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing,
+    StateError, StateReader, StateWriter, Weighed,
 };
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::user::Watch;
@@ -21,6 +21,7 @@ use thalweg_sql_tables::batch::Batch;
 
 use super::accounts::Accounts;
 use super::emission::{Emission, together};
+use super::exchange::{BatchKeys, RowKeys};
 
 /// Result of a call of an operator, or the error that ends the query.
 pub type Outcome<T> = Result<T, EvaluationError>;
@@ -100,7 +101,7 @@ pub trait BatchOperator: Any + Send {
     }
 
     /// Creates a copy of the operator without state for another worker. Called only for operators that
-    /// several workers may share.
+    /// several workers may share in the ways [`Anybody`] and [`Gathering`].
     fn fork(&self) -> Box<dyn BatchOperator> {
         unreachable!("only operators that say so are shared, and those have a `fork` of their own")
     }
@@ -146,6 +147,17 @@ pub struct Anybody;
 #[derive(Debug)]
 pub struct Gathering;
 
+/// Any number of workers run the operator, each with a copy that has all rows of some keys.
+#[derive(Debug)]
+pub struct ByKey;
+
+impl Way for ByKey {
+    const SHARING: Sharing = Sharing::Keyed;
+}
+
+/// Creates copies of one operator. Fails in the same way at each call.
+pub type Make<T> = Arc<dyn Fn() -> Outcome<Box<T>> + Send + Sync>;
+
 impl Way for InTurn {
     const SHARING: Sharing = Sharing::Serial;
 }
@@ -168,7 +180,19 @@ pub struct Stage<W> {
     is_closed: bool,
     /// Watch over the calls of user functions, if the query has such calls.
     watch: Option<Arc<Watch>>,
+    /// How the copies of a keyed operator are created, and the key of its rows.
+    keyed: Option<(Make<dyn BatchOperator>, RowKeys)>,
     way: std::marker::PhantomData<W>,
+}
+
+impl Stage<ByKey> {
+    /// Creates an operator of the engine of which each worker has a copy with keys of its own. `make` creates the copies.
+    ///
+    /// # Errors
+    /// The error of `make`.
+    pub fn by_key(make: Make<dyn BatchOperator>, keys: RowKeys) -> Outcome<Self> {
+        Ok(Stage { keyed: Some((Arc::clone(&make), keys)), ..Stage::new(make()?) })
+    }
 }
 
 impl<W: Way> Stage<W> {
@@ -180,6 +204,7 @@ impl<W: Way> Stage<W> {
             is_part: false,
             is_closed: false,
             watch: None,
+            keyed: None,
             way: std::marker::PhantomData,
         }
     }
@@ -221,7 +246,16 @@ impl<W: Way> Operator<Batch> for Stage<W> {
 
     fn fork(&self) -> Self {
         let is_part = W::SHARING == Sharing::Merging;
-        Stage { is_part, is_closed: is_part, ..Stage::new(self.inner.fork()).watched(self.watch.as_ref()) }
+        let inner = match &self.keyed {
+            Some((make, _)) => make().expect("an operator was created from the same arguments before"),
+            None => self.inner.fork(),
+        };
+        let keyed = self.keyed.clone();
+        Stage { is_part, is_closed: is_part, keyed, ..Stage::new(inner).watched(self.watch.as_ref()) }
+    }
+
+    fn keys(&self) -> impl Keys<Batch> + use<W> {
+        BatchKeys::new(self.keyed.as_ref().map(|(_, keys)| keys))
     }
 
     fn absorb(&mut self, copy: &mut Self) {

@@ -2,7 +2,8 @@
 //! stateless operators become one task.
 //!
 //! A table that is read in several places of a job is read once: its stream is shared. Operators directly
-//! after a table, up to the first aggregate, may run on several workers, each with its own copy.
+//! after a table, up to the first aggregate, may run on several workers, each with its own copy. Other operators with
+//! keys may have a copy for each worker, with keys of its own ([`spread`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,11 +31,12 @@ use super::Now;
 use super::bag::Bag;
 use super::by_arrival::{Ends, stamp};
 use super::calc::{Calc, schema_of};
+use super::exchange::RowKeys;
 use super::final_rows::FinalRows;
 use super::group::{Group, GroupCalls};
-use super::join::{self, JoinStage};
+use super::join::{self, JoinOperator, JoinStage};
 use super::limit::Limit;
-use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Stage, Way};
+use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Make, Stage, Way};
 use super::over::{Over, OverCalls};
 use super::rank::{Deduplicate, Normalize, TopN, Wanted};
 use super::session::AssignSessions;
@@ -44,7 +46,11 @@ use super::top_n::{Ranks, WindowTopN};
 use super::unnest::{Unnest, UnnestShape};
 use super::window::{Asked, AssignWindows, WindowAggregate};
 use crate::plan::changes::{changes, deduplication};
-use crate::plan::{AggregateCall, Column, JoinMethod, Node, Plan, TimeDomain, WindowSpec, Windowing};
+use crate::plan::{AggregateCall, Column, Join, JoinMethod, Node, Plan, TimeDomain, WindowSpec, Windowing};
+
+mod spread;
+
+use spread::{Keyed, Order};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -58,6 +64,8 @@ pub struct Assembly<'a> {
     timing: Timing,
     /// Index of the plan that is being assembled, while each LIMIT that is met stands over all of its tables.
     limited_part: Option<usize>,
+    /// Whether the plan that is being assembled stands below an operator that emits the final rows only.
+    is_final: bool,
     /// Number of operators created so far for each kind, such as `calc`, by which the operators of a kind are
     /// numbered in their names.
     named: BTreeMap<String, usize>,
@@ -75,6 +83,8 @@ pub struct Assembly<'a> {
 pub struct Timing {
     /// Whether tables give no watermark before their end, so that no row is late.
     pub is_batch: bool,
+    /// Whether one change of a key is enough for each batch of rows.
+    pub is_mini_batch: bool,
     /// Processing time without rows after which a table does not hold back the watermark of operators that read other
     /// inputs, too; `None` for never. The option `scan.watermark.idle-timeout` of a table has precedence.
     pub idle_timeout: Option<Duration>,
@@ -123,6 +133,7 @@ impl<'a> Assembly<'a> {
             tally: tally.clone(),
             timing,
             limited_part: None,
+            is_final: false,
             named: BTreeMap::new(),
             shared,
             exact: plans.iter().flat_map(|(plan, _)| read_exactly(plan)).collect(),
@@ -130,7 +141,7 @@ impl<'a> Assembly<'a> {
         };
         for (number, (plan, ending)) in plans.into_iter().enumerate() {
             assembly.limited_part = has_limit(plan).then_some(number);
-            let stream = assembly.stream(plan)?;
+            let stream = assembly.stream(plan, Order::Free)?;
             let name = assembly.name(&ending.name);
             stream.sink(&name, ending.sink);
         }
@@ -152,10 +163,13 @@ impl<'a> Assembly<'a> {
         is_local.then_some(self.context.zone)
     }
 
-    fn stream(&mut self, plan: &Plan) -> Result<Stream<Batch>> {
+    /// Creates the stream of a plan, whose rows are to have the order `order`.
+    fn stream(&mut self, plan: &Plan, order: Order) -> Result<Stream<Batch>> {
         if let Some(read) = Read::of(plan) {
             return self.read(&read, plan, None);
         }
+        let below = order.below(&plan.node);
+        let (columns, seed) = (plan.columns.clone(), self.world.hash_seed);
         match &plan.node {
             Node::Scan { .. } => Err(SqlError::new(Code::Invalid, "a table is read by itself")),
             Node::Values(batch) => {
@@ -165,11 +179,11 @@ impl<'a> Assembly<'a> {
             }
             Node::Calc { input, conditions, outputs } => {
                 let calc = Calc::new("calc", conditions.clone(), vec![outputs.clone()], &plan.columns);
-                self.anybody(input, Box::new(calc))
+                self.anybody(input, below, Box::new(calc))
             }
             Node::Expand { input, forms } => {
                 let calc = Calc::new("expand", Vec::new(), forms.clone(), &plan.columns);
-                self.anybody(input, Box::new(calc))
+                self.anybody(input, below, Box::new(calc))
             }
             Node::Unnest { input, value, kind, kept, parts, has_ordinality } => {
                 let shape = UnnestShape {
@@ -179,34 +193,29 @@ impl<'a> Assembly<'a> {
                     parts: parts.clone(),
                     has_ordinality: *has_ordinality,
                 };
-                self.anybody(input, Box::new(Unnest::new(shape, &plan.columns)))
+                self.anybody(input, below, Box::new(Unnest::new(shape, &plan.columns)))
             }
             Node::ByArrival { input, time, spec } => {
                 let ends = Ends::of_windows(spec, self.context.zone);
                 let (name, time) = (self.name("by_arrival"), *time);
                 let stamped = move |batch: &mut Batch, now| stamp(batch, time, now);
-                Ok(self.stream(input)?.by_arrival(ends, stamped).name(&name).boxed())
+                Ok(self.stream(input, below)?.by_arrival(ends, stamped).name(&name).boxed())
             }
             Node::AssignWindows { input, spec, time } => {
                 let zone = self.zone_of(&input.columns[*time].of);
                 if let WindowSpec::Session { gap_ms, keys } = &**spec {
-                    let sessions = AssignSessions::new(
-                        *gap_ms,
-                        keys.clone(),
-                        *time,
-                        zone,
-                        &input.columns,
-                        &plan.columns,
-                    );
-                    let sessions =
-                        sessions.map_err(|error| SqlError::new(Code::Unsupported, error.message))?;
-                    let name = self.name(sessions.name());
-                    let stream = self.stream(input)?;
-                    let sessions = sessions.of_one_reader(self.sources_of(input) == 1);
-                    return Ok(stream.process(self.stage::<InTurn>(Box::new(sessions))).name(&name).boxed());
+                    let name = self.name("sessions");
+                    let stream = self.stream(input, below)?;
+                    let (is_single, given) = (self.sources_of(input) == 1, input.columns.clone());
+                    let (gap_ms, places, time) = (*gap_ms, keys.clone(), *time);
+                    return self.by_key(&name, Keyed { stream, input, keys, order }, move || {
+                        let sessions =
+                            AssignSessions::new(gap_ms, places.clone(), time, zone, &given, &columns)?;
+                        Ok(Box::new(sessions.of_one_reader(is_single)))
+                    });
                 }
                 match AssignWindows::new(spec, *time, zone, &plan.columns) {
-                    Some(windows) => self.anybody(input, Box::new(windows)),
+                    Some(windows) => self.anybody(input, below, Box::new(windows)),
                     None => Err(SqlError::new(Code::Invalid, "windows of this kind are not cut by time")),
                 }
             }
@@ -229,20 +238,13 @@ impl<'a> Assembly<'a> {
                         WindowAggregate::given((*start, *end), self.zone_if(windows.is_local), asked)
                     }
                 };
-                let aggregate: Box<dyn BatchOperator> = Box::new(aggregate);
-                // An aggregate that depends on the order of rows is not shared, because the copies of several
-                // workers are merged in any order.
-                let is_ordered = calls.iter().any(AggregateCall::is_ordered);
-                match Read::of(input).filter(|_| !is_ordered) {
-                    Some(read) => self.read(&read, input, Some(aggregate)),
-                    None => self.in_turn(input, aggregate),
-                }
+                self.aggregated(plan, input, (keys, calls), order, aggregate)
             }
             Node::Union(inputs) => {
                 self.limited_part = None;
                 let mut streams = Vec::new();
                 for input in inputs {
-                    streams.push(self.stream(input)?);
+                    streams.push(self.stream(input, below)?);
                 }
                 let mut streams = streams.into_iter();
                 match streams.next() {
@@ -250,16 +252,20 @@ impl<'a> Assembly<'a> {
                     Some(first) => Ok(first.union_all(streams).boxed()),
                 }
             }
-            Node::Final { input, order, skip, fetch, is_retracting } => {
-                let rows = FinalRows::new(order, *skip, *fetch, *is_retracting, &plan.columns);
-                self.in_turn(input, Box::new(rows.map_err(refused)?))
+            Node::Final { input, order: by, skip, fetch, is_retracting } => {
+                let rows = FinalRows::new(by, *skip, *fetch, *is_retracting, &plan.columns);
+                let rows = Box::new(rows.map_err(refused)?);
+                let was_final = std::mem::replace(&mut self.is_final, true);
+                let stream = self.serial(input, below, rows);
+                self.is_final = was_final;
+                stream
             }
             Node::Limit { input, skip, fetch } => {
                 let mark = self.limited_part.map(|part| self.world.end.limit_mark(part));
-                self.in_turn(input, Box::new(Limit::new(*skip, *fetch, mark)))
+                self.serial(input, below, Box::new(Limit::new(*skip, *fetch, mark)))
             }
             Node::Sort { input, time, keys } => {
-                self.in_turn(input, Box::new(Sort::new(*time, keys.clone(), &plan.columns)))
+                self.serial(input, below, Box::new(Sort::new(*time, keys.clone(), &plan.columns)))
             }
             Node::Over { input, keys, time, frame, calls, ttl_ms } => {
                 let over = OverCalls {
@@ -269,124 +275,181 @@ impl<'a> Assembly<'a> {
                     calls: calls.clone(),
                     ttl_ms: *ttl_ms,
                 };
-                let over = Over::new(over, self.now(), &input.columns, &plan.columns, self.world.hash_seed);
-                let over = over.map_err(refused)?;
-                let name = self.name(over.name());
-                let stream = self.stream(input)?;
-                let over = over.of_one_reader(self.sources_of(input) == 1);
-                Ok(stream.process(self.stage::<InTurn>(Box::new(over))).name(&name).boxed())
+                let name = self.name("over");
+                let stream = self.stream(input, below)?;
+                let (is_single, now) = (self.sources_of(input) == 1, self.now());
+                let given = input.columns.clone();
+                self.by_key(&name, Keyed { stream, input, keys, order }, move || {
+                    let over = Over::new(over.clone(), now.clone(), &given, &columns, seed)?;
+                    Ok(Box::new(over.of_one_reader(is_single)))
+                })
             }
-            Node::SortedOver { input, keys, order, calls, is_final, ttl_ms } => {
-                let over = SortedCalls { keys: keys.clone(), order: order.clone(), calls: calls.clone() };
-                let operator: Box<dyn BatchOperator> = if *is_final {
-                    Box::new(OverAtEnd::new(over, &input.columns, &plan.columns).map_err(refused)?)
-                } else {
-                    let (now, seed) = (self.now(), self.world.hash_seed);
-                    let live = LiveOver::new(over, *ttl_ms, now, &input.columns, &plan.columns, seed);
-                    Box::new(live.map_err(refused)?)
+            Node::SortedOver { input, keys, order: by, calls, is_final, ttl_ms } => {
+                let over = SortedCalls { keys: keys.clone(), order: by.clone(), calls: calls.clone() };
+                let (is_final, ttl_ms, now) = (*is_final, *ttl_ms, self.now());
+                let name = self.name("over");
+                let stream = self.stream(input, below)?;
+                let given = input.columns.clone();
+                self.by_key(&name, Keyed { stream, input, keys, order }, move || {
+                    let over = over.clone();
+                    Ok(match is_final {
+                        true => Box::new(OverAtEnd::new(over, &given, &columns)?),
+                        false => Box::new(LiveOver::new(over, ttl_ms, now.clone(), &given, &columns, seed)?),
+                    })
+                })
+            }
+            Node::Group { input, keys, calls, is_final: true, .. } => {
+                let asked = Asked {
+                    input: &input.columns,
+                    keys: keys.clone(),
+                    calls: calls.clone(),
+                    columns: &plan.columns,
+                    is_retracting: false,
+                    hash_seed: self.world.hash_seed,
                 };
-                self.in_turn(input, operator)
+                let has_row_without_input = self.timing.is_batch && keys.is_empty();
+                let aggregate = WindowAggregate::at_the_end(has_row_without_input, asked);
+                self.aggregated(plan, input, (keys, calls), order, aggregate)
             }
-            Node::Group { input, keys, calls, is_retracting, ttl_ms } => {
+            Node::Group { input, keys, calls, is_retracting, is_final: false, ttl_ms } => {
                 let group = GroupCalls {
                     keys: keys.clone(),
                     calls: calls.clone(),
                     is_retracting: *is_retracting,
                     ttl_ms: ttl_ms.unwrap_or(i64::MAX),
                     has_row_without_input: self.timing.is_batch,
+                    is_once_per_batch: self.timing.is_mini_batch || self.is_final,
                 };
-                let group =
-                    Group::new(group, self.now(), &input.columns, &plan.columns, self.world.hash_seed);
-                self.in_turn(input, Box::new(group.map_err(refused)?))
+                let name = self.name("group");
+                let stream = self.stream(input, below)?;
+                let (given, now) = (input.columns.clone(), self.now());
+                self.by_key(&name, Keyed { stream, input, keys, order }, move || {
+                    Ok(Box::new(Group::new(group.clone(), now.clone(), &given, &columns, seed)?))
+                })
             }
             Node::Bag { input, kind, ttl_ms } => {
-                let (ttl_ms, seed) = (ttl_ms.unwrap_or(i64::MAX), self.world.hash_seed);
-                let bag = Bag::new(*kind, ttl_ms, self.now(), &input.columns, &plan.columns, seed);
-                self.in_turn(input, Box::new(bag.map_err(refused)?))
+                let (kind, ttl_ms, now) = (*kind, ttl_ms.unwrap_or(i64::MAX), self.now());
+                let name = self.name(kind.name());
+                let stream = self.stream(input, below)?;
+                let given = input.columns.clone();
+                // Rows of both sides that are equal but for the mark of the side, the last column, meet.
+                let keys: Vec<usize> = (0..plan.columns.len()).collect();
+                self.by_key(&name, Keyed { stream, input, keys: &keys, order }, move || {
+                    Ok(Box::new(Bag::new(kind, ttl_ms, now.clone(), &given, &columns, seed)?))
+                })
             }
             Node::Normalize { input, keys, ttl_ms } => {
-                let (ttl_ms, seed) = (ttl_ms.unwrap_or(i64::MAX), self.world.hash_seed);
-                let (keys, now) = (keys.clone(), self.now());
-                let normalize = Normalize::new(keys, ttl_ms, now, &input.columns, &plan.columns, seed);
-                self.in_turn(input, Box::new(normalize.map_err(refused)?))
+                let (places, ttl_ms, now) = (keys.clone(), ttl_ms.unwrap_or(i64::MAX), self.now());
+                let name = self.name("normalize");
+                let stream = self.stream(input, below)?;
+                let given = input.columns.clone();
+                self.by_key(&name, Keyed { stream, input, keys, order }, move || {
+                    let now = now.clone();
+                    Ok(Box::new(Normalize::new(places.clone(), ttl_ms, now, &given, &columns, seed)?))
+                })
             }
-            Node::Rank { input, keys, order, from, to, has_rank, is_retracting, ttl_ms, .. } => {
-                let (ttl_ms, seed) = (ttl_ms.unwrap_or(i64::MAX), self.world.hash_seed);
-                let (columns, now) = (&plan.columns, self.now());
-                let operator: Box<dyn BatchOperator> = match deduplication(plan) {
-                    Some(keep) => {
-                        let kept =
-                            Deduplicate::new(keep, keys.clone(), ttl_ms, now, &input.columns, columns, seed);
-                        Box::new(kept.map_err(refused)?)
-                    }
-                    None => {
-                        let wanted = Wanted {
-                            keys: keys.clone(),
-                            order: order.clone(),
-                            from: *from,
-                            to: *to,
-                            has_rank: *has_rank,
-                            is_retracting: *is_retracting,
-                            ttl_ms,
-                        };
-                        Box::new(TopN::new(wanted, now, &input.columns, columns, seed).map_err(refused)?)
-                    }
+            Node::Rank { input, keys, order: by, from, to, has_rank, is_retracting, ttl_ms, .. } => {
+                let wanted = Wanted {
+                    keys: keys.clone(),
+                    order: by.clone(),
+                    from: *from,
+                    to: *to,
+                    has_rank: *has_rank,
+                    is_retracting: *is_retracting,
+                    ttl_ms: ttl_ms.unwrap_or(i64::MAX),
                 };
-                self.in_turn(input, operator)
+                let (keep, now) = (deduplication(plan), self.now());
+                let name = self.name(if keep.is_some() { "deduplicate" } else { "rank" });
+                let stream = self.stream(input, below)?;
+                let given = input.columns.clone();
+                self.by_key(&name, Keyed { stream, input, keys, order }, move || {
+                    let (wanted, now) = (wanted.clone(), now.clone());
+                    Ok(match keep {
+                        Some(keep) => {
+                            let Wanted { keys, ttl_ms, .. } = wanted;
+                            Box::new(Deduplicate::new(keep, keys, ttl_ms, now, &given, &columns, seed)?)
+                        }
+                        None => Box::new(TopN::new(wanted, now, &given, &columns, seed)?),
+                    })
+                })
             }
             Node::Join { left, right, join } => {
                 self.limited_part = None;
-                let left_stream = self.stream(left)?;
-                let right_stream = self.stream(right)?;
-                let sources = self.sources_of(right);
-                let operator =
-                    join::operator(join, &left.columns, &right.columns, &plan.columns, sources, self.context)
-                        .map_err(refused)?;
-                let name = self.name(operator.name());
-                let left = left_stream.map(Either::<Batch, Batch>::Left).boxed();
-                let right = right_stream.map(Either::<Batch, Batch>::Right).boxed();
-                let both = left.union(right);
-                let stage = JoinStage::new(operator).watched(self.world.watch.as_ref());
-                if let JoinMethod::Interval {
-                    left_time,
-                    right_time,
-                    lower_ms,
-                    upper_ms,
-                    domain: TimeDomain::Processing,
-                } = join.method
-                {
-                    // One operator stamps the rows of both inputs, so they have one clock and one watermark.
-                    let ends = Ends::of_spans(upper_ms.max(lower_ms.saturating_neg()).max(0));
-                    let stamped = move |rows: &mut Either<Batch, Batch>, now| match rows {
-                        Either::Left(batch) => stamp(batch, left_time, now),
-                        Either::Right(batch) => stamp(batch, right_time, now),
-                    };
-                    let both = both.by_arrival(ends, stamped).name(&self.name("by_arrival"));
-                    return Ok(both.process(stage).name(&name).boxed());
-                }
-                Ok(both.process(stage).name(&name).boxed())
+                let left_stream = self.stream(left, below)?;
+                let right_stream = self.stream(right, below)?;
+                self.joined((left, left_stream), (right, right_stream), join, plan)
             }
-            Node::WindowTopN { input, window_end, is_local, keys, order, from, to } => {
+            Node::WindowTopN { input, window_end, is_local, keys, order: by, from, to } => {
                 let ranks = Ranks {
                     window_end: *window_end,
                     keys: keys.clone(),
-                    order: order.clone(),
+                    order: by.clone(),
                     from: *from,
                     to: *to,
                 };
                 let zone = self.zone_if(*is_local);
-                self.in_turn(
-                    input,
-                    Box::new(WindowTopN::new(
-                        ranks,
-                        zone,
-                        &input.columns,
-                        &plan.columns,
-                        self.world.hash_seed,
-                    )),
-                )
+                let name = self.name("top-n");
+                let stream = self.stream(input, below)?;
+                let given = input.columns.clone();
+                self.by_key(&name, Keyed { stream, input, keys, order }, move || {
+                    Ok(Box::new(WindowTopN::new(ranks.clone(), zone, &given, &columns, seed)))
+                })
             }
         }
+    }
+
+    /// Creates the stream of a join, whose rows have the columns of `plan`. Each worker has a copy with join keys of its own,
+    /// if rows are compared by keys and need not meet all rows of the other side.
+    fn joined(
+        &mut self,
+        (left, left_stream): (&Plan, Stream<Batch>),
+        (right, right_stream): (&Plan, Stream<Batch>),
+        join: &Join,
+        plan: &Plan,
+    ) -> Result<Stream<Batch>> {
+        let sources = self.sources_of(right);
+        let given = (join.clone(), left.columns.clone(), right.columns.clone(), plan.columns.clone());
+        let context = self.context.clone();
+        let make: Make<dyn JoinOperator> = Arc::new(move || {
+            let (join, left, right, columns) = &given;
+            join::operator(join, left, right, columns, sources, &context)
+        });
+        let operator = make().map_err(refused)?;
+        let name = self.name(operator.name());
+        let both = left_stream.connect(right_stream);
+        let watch = self.world.watch.as_ref();
+        let (left_time, right_time, lower_ms, upper_ms) = match join.method {
+            JoinMethod::Interval {
+                left_time,
+                right_time,
+                lower_ms,
+                upper_ms,
+                domain: TimeDomain::Processing,
+            } => (left_time, right_time, lower_ms, upper_ms),
+            // A lookup join waits for the whole table, which each copy would have to hold.
+            _ if join.keys.is_empty() || matches!(join.method, JoinMethod::Lookup) => {
+                let stage = JoinStage::<InTurn>::new(operator).watched(watch);
+                return Ok(both.process(stage).name(&name).boxed());
+            }
+            _ => {
+                let keys = [
+                    join.keys.iter().map(|key| key.left.clone()).collect(),
+                    join.keys.iter().map(|key| key.right.clone()).collect(),
+                ];
+                let keys = keys.map(|keys| RowKeys::of_expressions(&name, keys, watch));
+                let stage = JoinStage::by_key(make, keys).map_err(refused)?.watched(watch);
+                return Ok(both.process(stage).name(&name).boxed());
+            }
+        };
+        // One operator stamps the rows of both inputs, so they have one clock and one watermark.
+        let ends = Ends::of_spans(upper_ms.max(lower_ms.saturating_neg()).max(0));
+        let stamped = move |rows: &mut Either<Batch, Batch>, now| match rows {
+            Either::Left(batch) => stamp(batch, left_time, now),
+            Either::Right(batch) => stamp(batch, right_time, now),
+        };
+        let both = both.by_arrival(ends, stamped).name(&self.name("by_arrival"));
+        let stage = JoinStage::<InTurn>::new(operator).watched(watch);
+        Ok(both.process(stage).name(&name).boxed())
     }
 
     /// Returns the number of sources that a plan reads: one for each split of a table, and one for each list
@@ -409,14 +472,52 @@ impl<'a> Assembly<'a> {
         Now::new(Arc::clone(&self.context.clock))
     }
 
-    fn in_turn(&mut self, input: &Plan, operator: Box<dyn BatchOperator>) -> Result<Stream<Batch>> {
+    /// Creates the stream of an operator that one worker at a time runs. Its input has the order `order`.
+    fn serial(
+        &mut self,
+        input: &Plan,
+        order: Order,
+        operator: Box<dyn BatchOperator>,
+    ) -> Result<Stream<Batch>> {
         let name = self.name(operator.name());
-        Ok(self.stream(input)?.process(self.stage::<InTurn>(operator)).name(&name).boxed())
+        let stream = self.stream(input, order)?;
+        Ok(self.in_turn(&name, stream, operator))
     }
 
-    fn anybody(&mut self, input: &Plan, operator: Box<dyn BatchOperator>) -> Result<Stream<Batch>> {
+    fn in_turn(&self, name: &str, stream: Stream<Batch>, operator: Box<dyn BatchOperator>) -> Stream<Batch> {
+        stream.process(self.stage::<InTurn>(operator)).name(name).boxed()
+    }
+
+    /// Creates the stream of an aggregate whose results come out at watermarks, and whose rows have the columns of `plan`.
+    /// Directly behind a table, several workers may share it, each with all keys. Elsewhere each has keys of its own.
+    fn aggregated(
+        &mut self,
+        plan: &Plan,
+        input: &Plan,
+        (keys, calls): (&[usize], &[AggregateCall]),
+        order: Order,
+        aggregate: WindowAggregate,
+    ) -> Result<Stream<Batch>> {
+        // An aggregate that depends on the order of rows is not shared, because the copies of several workers are merged
+        // in any order.
+        let is_ordered = calls.iter().any(AggregateCall::is_ordered);
+        if let Some(read) = Read::of(input).filter(|_| !is_ordered) {
+            return self.read(&read, input, Some(Box::new(aggregate)));
+        }
+        let name = self.name(aggregate.name());
+        let stream = self.stream(input, order.below(&plan.node))?;
+        let copy = aggregate.copies();
+        self.by_key(&name, Keyed { stream, input, keys, order }, move || Ok(Box::new(copy())))
+    }
+
+    fn anybody(
+        &mut self,
+        input: &Plan,
+        order: Order,
+        operator: Box<dyn BatchOperator>,
+    ) -> Result<Stream<Batch>> {
         let name = self.name(operator.name());
-        Ok(self.stream(input)?.process(self.stage::<Anybody>(operator)).name(&name).boxed())
+        Ok(self.stream(input, order)?.process(self.stage::<Anybody>(operator)).name(&name).boxed())
     }
 
     /// Creates the stream of a table, followed by the operators that evaluate expressions over its rows and,

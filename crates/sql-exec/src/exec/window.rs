@@ -1,9 +1,10 @@
-//! Operator that computes aggregates per key and window.
+//! Operator that computes aggregates per key and window, or per key over a whole input that ends.
 //!
 //! Input      batches with a time column, or with the start and end of each row's window; rows may be taken back
-//! Output     keys, results, start, end and time of the window; in the order of the windows' ends
+//! Output     keys, results, start, end and time of the window; in the order of the windows' ends. Over a whole input:
+//!            keys and results
 //! State      a table of keys with accumulators per slice: windows that overlap share slices
-//! Emits      when the watermark reaches the end of a window; in pieces
+//! Emits      when the watermark reaches the end of a window, or at the end of the input; in pieces
 //! Late       all windows of a row have ended: counted, and not folded, also if the row is taken back
 //! Watermark  forwarded unchanged, after the output of all windows that it closes
 //! Cost       one look-up per row; a window merges its slices when it ends
@@ -11,6 +12,9 @@
 //!
 //! A window fires once: a row that is on time for some of its windows counts for the windows that have not
 //! ended. Windows without rows do not come out, nor do keys whose rows were all taken back.
+//!
+//! A GROUP BY without a window whose answer waits for the end of its input is an aggregate over the whole input: no row
+//! of it is late. In batch mode, an aggregate without keys has a row even if its input has none, as in SQL.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -59,7 +63,15 @@ enum Cut {
         /// Index of the column that holds the end of the row's window.
         end: usize,
     },
+    /// There are no windows: all rows are aggregated together until the input ends.
+    Whole {
+        /// Whether an aggregate without keys has a result if its input has no rows.
+        has_row_without_input: bool,
+    },
 }
+
+/// Place in [`WindowAggregate::slices`] of the only table of keys of an aggregate over the whole input.
+const WHOLE: (i64, i64) = (0, 0);
 
 /// Arguments from which a window aggregate is created.
 pub struct Asked<'a> {
@@ -125,6 +137,12 @@ impl WindowAggregate {
         Self::new(Cut::Before { start, end }, zone, asked)
     }
 
+    /// Creates an aggregate over the whole input, whose output has no columns of windows. If `has_row_without_input` is
+    /// true, an aggregate without keys has a result even if there are no rows.
+    pub fn at_the_end(has_row_without_input: bool, asked: Asked<'_>) -> Self {
+        Self::new(Cut::Whole { has_row_without_input }, None, asked)
+    }
+
     fn new(cut: Cut, zone: Option<Tz>, asked: Asked<'_>) -> Self {
         let Asked { input, keys, calls, columns, is_retracting, hash_seed } = asked;
         let key_types = keys.iter().map(|place| input[*place].of.clone()).collect();
@@ -134,6 +152,12 @@ impl WindowAggregate {
         let shape =
             Shape { keys, key_types, calls, schema, is_instant, is_retracting, is_in_order, hash_seed };
         Self::of_shape(Arc::new(shape), cut, Clocks::new(zone))
+    }
+
+    /// Returns a function that creates copies of the aggregate without state.
+    pub fn copies(&self) -> impl Fn() -> WindowAggregate + Send + Sync + use<> {
+        let (shape, cut, clocks) = (Arc::clone(&self.shape), self.cut.clone(), self.clocks.clone());
+        move || Self::of_shape(Arc::clone(&shape), cut.clone(), clocks.clone())
     }
 
     fn of_shape(shape: Arc<Shape>, cut: Cut, clocks: Clocks) -> Self {
@@ -156,7 +180,11 @@ impl WindowAggregate {
     /// Returns the slice of all rows of a batch if the least and the greatest time are in the same slice, as
     /// in most batches.
     fn only_place(&self, rows: &RecordBatch) -> Option<(i64, i64)> {
-        let Cut::Here { slices, time } = self.cut else { return None };
+        let (slices, time) = match self.cut {
+            Cut::Here { slices, time } => (slices, time),
+            Cut::Before { .. } => return None,
+            Cut::Whole { .. } => return Some(WHOLE),
+        };
         let times = rows.column(time).as_primitive::<TimestampMillisecondType>().values();
         // With a time zone, local time may go back between two instants, so the least and the greatest
         // instant do not decide.
@@ -180,15 +208,17 @@ impl WindowAggregate {
                 let ends = rows.column(end).as_primitive::<TimestampMillisecondType>();
                 ends.values().iter().copied().zip(starts.values().iter().copied()).collect()
             }
+            Cut::Whole { .. } => vec![WHOLE; rows.num_rows()],
         }
     }
 
-    /// Returns the end of the last window to which a slice belongs; if an earlier operator has assigned
-    /// windows to the rows, `place` is a window, and its own end is returned.
-    fn last_end(&self, place: (i64, i64)) -> i64 {
+    /// Returns whether all windows of a slice have ended at or before the local time `passed_ms`. If an earlier operator
+    /// has assigned windows to the rows, `place` is a window.
+    fn has_passed(&self, place: (i64, i64), passed_ms: i64) -> bool {
         match &self.cut {
-            Cut::Here { slices, .. } => slices.last_end_of(place.0),
-            Cut::Before { .. } => place.0,
+            Cut::Here { slices, .. } => slices.last_end_of(place.0) <= passed_ms,
+            Cut::Before { .. } => place.0 <= passed_ms,
+            Cut::Whole { .. } => false,
         }
     }
 
@@ -217,6 +247,16 @@ impl WindowAggregate {
         }
     }
 
+    /// Creates the group of an aggregate without keys, unless rows have created it.
+    fn begin_without_rows(&mut self) {
+        let shape = Arc::clone(&self.shape);
+        let table = self.slices.entry(WHOLE).or_insert_with(|| shape.table());
+        table.index.index(&[], 1, &mut Vec::new());
+        table.accumulators.iter_mut().for_each(|accumulator| accumulator.resize(1));
+        let counted = table.count();
+        self.note(counted);
+    }
+
     /// Removes the table of keys of a window from the state and returns it, so that its results are emitted.
     fn fired(&mut self, place: (i64, i64), start: i64, end: i64) -> Option<Fired> {
         self.slices.remove(&place).map(|table| Fired { start, end, table, next: 0 })
@@ -231,12 +271,18 @@ impl WindowAggregate {
 
     /// Starts the output of the next window that has ended; returns `None` if no other window has ended.
     fn fire(&mut self) -> Outcome<Option<Fired>> {
-        let Cut::Here { slices, .. } = self.cut else {
-            let Some((&(end, start), _)) = self.slices.first_key_value() else { return Ok(None) };
-            if end > self.closing_ms {
-                return Ok(None);
+        let slices = match self.cut {
+            Cut::Here { slices, .. } => slices,
+            Cut::Before { .. } => {
+                let Some((&(end, start), _)) = self.slices.first_key_value() else { return Ok(None) };
+                if end > self.closing_ms {
+                    return Ok(None);
+                }
+                return Ok(self.fired((end, start), start, end));
             }
-            return Ok(self.fired((end, start), start, end));
+            // Only the watermark at the end of the input closes every span of time.
+            Cut::Whole { .. } if self.closing_ms < i64::MAX => return Ok(None),
+            Cut::Whole { .. } => return Ok(self.fired(WHOLE, 0, 0)),
         };
         while let Some((&(slice, _), _)) = self.slices.first_key_value() {
             let mut end = slices.first_end_of(slice);
@@ -336,6 +382,9 @@ impl WindowAggregate {
                 Some(left) => accumulator.results_of(left)?,
             });
         }
+        if matches!(self.cut, Cut::Whole { .. }) {
+            return batch_of(&self.shape.schema, columns, rows);
+        }
         let time = |millis: i64| TimestampMillisecondArray::from(vec![millis; rows]);
         columns.push(Arc::new(time(fired.start)));
         columns.push(Arc::new(time(fired.end)));
@@ -350,7 +399,7 @@ impl WindowAggregate {
 
 impl BatchOperator for WindowAggregate {
     fn name(&self) -> &str {
-        "window"
+        if matches!(self.cut, Cut::Whole { .. }) { "group" } else { "window" }
     }
 
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
@@ -365,7 +414,7 @@ impl BatchOperator for WindowAggregate {
         };
         let Some(&first) = places.first() else { return Ok(()) };
         if places.iter().all(|place| *place == first) {
-            if self.last_end(first) <= passed {
+            if self.has_passed(first, passed) {
                 self.accounts.counts.late += rows as u64;
                 return Ok(());
             }
@@ -378,7 +427,7 @@ impl BatchOperator for WindowAggregate {
             order.sort_by_key(|row| places[*row as usize]);
             for part in order.chunk_by(|left, right| places[*left as usize] == places[*right as usize]) {
                 let place = places[part[0] as usize];
-                if self.last_end(place) <= passed {
+                if self.has_passed(place, passed) {
                     self.accounts.counts.late += part.len() as u64;
                     continue;
                 }
@@ -394,8 +443,16 @@ impl BatchOperator for WindowAggregate {
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
         self.asked = self.bytes;
+        let has_ended = self.closing_ms == i64::MAX;
         self.closing_ms = self.closing_ms.max(self.clocks.passed(watermark));
         self.fired_end = i64::MIN;
+        // The last watermark may come again.
+        if let Cut::Whole { has_row_without_input: true } = self.cut
+            && watermark == EventTime::MAX
+            && !has_ended
+        {
+            self.begin_without_rows();
+        }
         Ok(())
     }
 
@@ -447,8 +504,14 @@ impl BatchOperator for WindowAggregate {
                     Err(_) => Horizon::EVERYWHERE,
                 }
             }
+            Cut::Whole { .. } => Horizon::NONE,
             _ => Horizon::EVERYWHERE,
         }
+    }
+
+    /// Holds all watermarks back but the last, which is always forwarded, if rows come out at the end only.
+    fn forward(&self, watermark: EventTime) -> EventTime {
+        if matches!(self.cut, Cut::Whole { .. }) { EventTime::MIN } else { watermark }
     }
 
     accounted!();

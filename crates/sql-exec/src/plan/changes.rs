@@ -178,6 +178,7 @@ impl Rule {
             Node::SortedOver { .. } => {
                 passing(Changes { updates: true, deletes: !all.is_none(), halves: false, ..all })
             }
+            Node::Group { is_final: true, .. } => passing(Changes::NONE),
             Node::Group { calls, .. } => {
                 let emits = Changes { updates: true, deletes: !all.is_none(), halves: false, ..all };
                 Rule { accepts: vec![calls_accept(calls, "aggregate within windows there")], emits }
@@ -302,7 +303,7 @@ pub fn changing(plan: &Plan) -> &Plan {
     // If an operator emits changes although its inputs have none, it is the cause of the changes itself.
     while !matches!(
         cause.node,
-        Node::Group { .. } | Node::Rank { .. } | Node::Bag { .. } | Node::SortedOver { .. }
+        Node::Group { is_final: false, .. } | Node::Rank { .. } | Node::Bag { .. } | Node::SortedOver { .. }
     ) && let Some(input) = cause.inputs().into_iter().find(|input| !changes(input).is_none())
     {
         cause = input;

@@ -197,12 +197,15 @@ pub fn shown(plan: &Plan) -> Shown {
             });
             "SortedOver"
         }
-        Node::Group { keys, calls, ttl_ms, .. } => {
+        Node::Group { keys, calls, is_final, ttl_ms, .. } => {
             details.push(("keys", names(keys)));
             if !calls.is_empty() {
                 details.push(("calls", shown_calls(calls)));
             }
-            state = Some(format!("accumulators, by key, {}", until_end(ttl_ms)));
+            state = Some(match is_final {
+                true => "accumulators, by key, with results at the end of the input".to_owned(),
+                false => format!("accumulators, by key, {}", until_end(ttl_ms)),
+            });
             "Group"
         }
         Node::Bag { kind, ttl_ms, .. } => {

@@ -253,7 +253,7 @@ fn pruned_node(columns: Vec<Column>, node: Node, wanted: &[bool]) -> (Vec<Column
             };
             (columns, node, moves)
         }
-        Node::Group { input, keys, calls, is_retracting, ttl_ms } => {
+        Node::Group { input, keys, calls, is_retracting, is_final, ttl_ms } => {
             let mut below = vec![false; input.columns.len()];
             keys.iter().for_each(|key| below[*key] = true);
             need_calls(&mut below, &calls);
@@ -262,6 +262,7 @@ fn pruned_node(columns: Vec<Column>, node: Node, wanted: &[bool]) -> (Vec<Column
                 keys: keys.iter().map(|key| at(&moves, *key)).collect(),
                 calls: moved_calls(calls, &moves),
                 is_retracting,
+                is_final,
                 ttl_ms,
                 input: Box::new(input),
             };

@@ -177,10 +177,11 @@ fn facts(plan: &Plan, is_root: bool) -> (&'static str, Facts) {
             facts.add("the time to live", ttl_ms);
             "SortedOver"
         }
-        Node::Group { input: _, keys, calls, is_retracting, ttl_ms } => {
+        Node::Group { input: _, keys, calls, is_retracting, is_final, ttl_ms } => {
             facts.keys(keys);
             facts.list("call", calls, call_text);
             facts.add("the mark for retractions", is_retracting);
+            facts.add("the mark for final rows", is_final);
             facts.add("the time to live", ttl_ms);
             "Group"
         }

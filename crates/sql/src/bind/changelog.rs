@@ -18,7 +18,9 @@ use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::Answers;
-use super::final_rows::{with_final_answer, with_final_rows, with_live_rows};
+use super::final_rows::{
+    has_final_groups, with_final_answer, with_final_rows, with_groups_at_the_end, with_live_rows,
+};
 use super::over::{at_the_end, check_live, over_changes, rank_as_over};
 
 #[cfg(test)]
@@ -73,8 +75,10 @@ pub(super) fn settle(plan: Plan, ttl_ms: Option<i64>, answers: Answers) -> Resul
     let is_ending = is_batch || plan.ends();
     let is_final = is_ending && answers != Answers::Changes;
     let settling = Settling { ttl_ms: ttl_ms.filter(|ttl| *ttl > 0), is_final, is_ending, is_batch };
+    let plan = if is_final { with_groups_at_the_end(plan, true) } else { plan };
     let (plan, emits) = settled(plan, settling)?;
-    Ok(if is_final && !emits.is_none() { with_final_answer(plan) } else { plan })
+    let is_answer_final = is_final && (!emits.is_none() || has_final_groups(&plan));
+    Ok(if is_answer_final { with_final_answer(plan, !emits.is_none()) } else { plan })
 }
 
 /// How a plan is completed.
@@ -136,8 +140,10 @@ fn finished(plan: Plan, inputs: &[Changes], settling: Settling) -> Result<Plan> 
             Node::SortedOver { input, keys, order, calls, is_final, ttl_ms }
         }
         // A hint may have given the aggregate another time to live.
-        Node::Group { input, keys, calls, ttl_ms, .. } => {
-            Node::Group { input, keys, calls, is_retracting, ttl_ms: ttl_ms.filter(|ttl| *ttl > 0) }
+        Node::Group { input, keys, calls, is_final, ttl_ms, .. } => {
+            let ttl_ms = ttl_ms.filter(|ttl| *ttl > 0);
+            let is_final = is_final && !is_retracting && ttl_ms.is_none();
+            Node::Group { input, keys, calls, is_retracting, is_final, ttl_ms }
         }
         Node::Bag { input, kind, .. } => Node::Bag { input, kind, ttl_ms: ttl },
         Node::Final { input, order, skip, fetch, .. } => {

@@ -6,6 +6,7 @@
 //!
 //! Source: Flink, "Execution Mode (Batch/Streaming)"; `StreamExecSortLimit` for the top-N.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
@@ -15,26 +16,53 @@ use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 /// Returns the rows that are left of a plan when its input has ended. Columns that have another value at each call, such
-/// as RAND(), are computed behind them, since a row would not be equal to its retraction otherwise.
-pub(super) fn with_final_answer(plan: Plan) -> Plan {
+/// as RAND(), are computed behind them, since a row would not be equal to its retraction otherwise. `is_changing` tells
+/// whether rows of the plan change.
+pub(super) fn with_final_answer(plan: Plan, is_changing: bool) -> Plan {
     let Plan { columns, node, at } = plan;
     match node {
         Node::Calc { input, conditions, outputs }
             if !outputs.iter().all(Typed::is_deterministic)
                 && conditions.iter().all(Typed::is_deterministic) =>
         {
-            let input = Box::new(with_final_answer(*input));
+            let input = Box::new(with_final_answer(*input, is_changing));
             Plan { columns, node: Node::Calc { input, conditions, outputs }, at }
         }
-        node => final_rows(Plan { columns, node, at }, Vec::new(), 0, u64::MAX),
+        node => final_rows(Plan { columns, node, at }, Vec::new(), (0, u64::MAX), is_changing),
     }
 }
 
-fn final_rows(input: Plan, order: Vec<SortKey>, skip: u64, fetch: u64) -> Plan {
+/// Returns the final rows of a plan by an order, and of these the rows of a LIMIT: the number of rows to leave out, and the
+/// number of rows behind them.
+fn final_rows(input: Plan, order: Vec<SortKey>, (skip, fetch): (u64, u64), is_retracting: bool) -> Plan {
     let columns = input.columns.clone();
     let at = input.at;
-    let node = Node::Final { input: Box::new(input), order, skip, fetch, is_retracting: true };
+    let node = Node::Final { input: Box::new(input), order, skip, fetch, is_retracting };
     Plan::new(columns, node).at(at)
+}
+
+/// Lets each GROUP BY without a window wait for the end of its input, unless an operator above it tells rows apart by the
+/// order in which they arrive: at the end results arrive in another order than their changes would. Of these, GROUP BY with
+/// a time to live and over rows that change does not wait; that is decided when the plan is completed.
+pub(super) fn with_groups_at_the_end(mut plan: Plan, may_wait: bool) -> Plan {
+    if let Node::Group { is_final, .. } = &mut plan.node {
+        *is_final = may_wait;
+    }
+    // An OVER in the order of any columns waits for the end, too, and then sorts rows by all columns.
+    let is_order_free = matches!(plan.node, Node::SortedOver { .. }) || !plan.node.depends_on_arrival();
+    let may_wait = may_wait && is_order_free;
+    let inputs = plan.map_inputs(|input| Ok::<_, Infallible>(with_groups_at_the_end(input, may_wait)));
+    inputs.unwrap_or_else(|never| match never {})
+}
+
+/// Returns whether a plan has a GROUP BY whose results come out at the end of its input, with nothing above that sorts
+/// them. The order in which its keys come out has no meaning, so such rows are sorted before they are shown or counted.
+pub(super) fn has_final_groups(plan: &Plan) -> bool {
+    match plan.node {
+        Node::Final { .. } => false,
+        Node::Group { is_final: true, .. } => true,
+        _ => plan.inputs().into_iter().any(has_final_groups),
+    }
 }
 
 /// Lets an ORDER BY and a LIMIT wait for the end of their input. Only an ORDER BY that begins with event time, has no LIMIT
@@ -44,11 +72,13 @@ pub(super) fn with_final_rows(plan: Plan, is_changing: bool, is_batch: bool) -> 
     let Plan { columns, node, at } = plan;
     match node {
         Node::Sort { input, time, keys } if is_changing || is_batch => {
-            final_rows(*input, order_by_time(time, keys), 0, u64::MAX)
+            final_rows(*input, order_by_time(time, keys), (0, u64::MAX), is_changing)
         }
         Node::SortedOver { .. } => super::over::at_the_end(Plan { columns, node, at }),
         Node::Final { fetch: 0, .. } => none(columns),
-        Node::Limit { input, skip, fetch } if is_changing => final_rows(*input, Vec::new(), skip, fetch),
+        Node::Limit { input, skip, fetch } if is_changing || has_final_groups(&input) => {
+            final_rows(*input, Vec::new(), (skip, fetch), is_changing)
+        }
         Node::Limit { input, skip, fetch } => limited(at_the_end(*input), skip, fetch),
         node => Plan { columns, node, at },
     }

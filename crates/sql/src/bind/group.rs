@@ -84,7 +84,10 @@ pub(super) fn group(
         .map(|(call, name)| Column::plain(name, call.function.result.clone(), call.function.is_nullable));
     let columns = of_keys.chain(of_calls).collect();
     let calls = calls.into_iter().map(|(call, _)| call).collect();
-    Plan::new(columns, Node::Group { input: Box::new(input), keys, calls, is_retracting: false, ttl_ms })
+    Plan::new(
+        columns,
+        Node::Group { input: Box::new(input), keys, calls, is_retracting: false, is_final: false, ttl_ms },
+    )
 }
 
 /// Plans an aggregate per key and window. If its rows come directly from a window function, the aggregate cuts the

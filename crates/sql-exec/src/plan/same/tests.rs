@@ -352,6 +352,7 @@ fn calls_differ() {
         keys: vec![0],
         calls: vec![call],
         is_retracting: false,
+        is_final: false,
         ttl_ms: None,
     };
     let differ = |change: &dyn Fn(&mut AggregateCall), expected: &str| {
@@ -415,6 +416,7 @@ fn operators_without_windows_differ() {
         keys: keys.to_vec(),
         calls: Vec::new(),
         is_retracting,
+        is_final: false,
         ttl_ms,
     };
     let differ = |after, expected: &str| {

@@ -107,7 +107,7 @@ pub(in crate::bind) fn shown(plan: &Plan) -> String {
             let end = if *is_final { "at end" } else { "live" };
             format!("{end} [{}] {} {} {ttl_ms:?}", names(input, keys), order.join(", "), calls.join("; "))
         }
-        Node::Group { input, keys, calls, is_retracting, ttl_ms } => {
+        Node::Group { input, keys, calls, is_retracting, is_final: _, ttl_ms } => {
             let calls: Vec<String> = calls
                 .iter()
                 .map(|call| format!("{}({})", call.name(), names(input, &call.arguments)))

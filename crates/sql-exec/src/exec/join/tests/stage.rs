@@ -8,6 +8,7 @@ use thalweg_sql_functions::functions::EvaluationError;
 
 use super::super::JoinStage;
 use super::*;
+use crate::exec::operator::InTurn;
 
 type In = Record<Either<Batch, Batch>>;
 
@@ -70,7 +71,7 @@ fn interval() -> JoinStage {
         upper_ms: 3,
         domain: TimeDomain::Event,
     };
-    JoinStage::new(joined(JoinKind::Full, On::Key, method, &context()))
+    JoinStage::<InTurn>::new(joined(JoinKind::Full, On::Key, method, &context()))
 }
 
 /// A join continues its output when there is room again, and small input batches of one side are merged.
@@ -112,7 +113,7 @@ fn marks_are_forwarded() {
 
     let places = crate::plan::WindowPlaces { start: START, end: END };
     let method = JoinMethod::Window { left: places, right: places, is_local: false };
-    let mut stage_of_windows = JoinStage::new(joined(JoinKind::Left, On::Key, method, &context()));
+    let mut stage_of_windows = JoinStage::<InTurn>::new(joined(JoinKind::Left, On::Key, method, &context()));
     let mut output = Room { room: 9, ..Room::default() };
     assert_eq!(stage_of_windows.on_mark(at(2), &mut output), Flow::Done);
     assert_eq!(stage_of_windows.on_mark(Mark::InputWatermark(event_time(10)), &mut output), Flow::Done);
@@ -128,7 +129,7 @@ fn marks_are_forwarded() {
     stage_of_windows.save(&mut state).unwrap();
     let bytes = state.into_bytes();
     let method = JoinMethod::Window { left: places, right: places, is_local: false };
-    let mut other = JoinStage::new(joined(JoinKind::Left, On::Key, method, &context()));
+    let mut other = JoinStage::<InTurn>::new(joined(JoinKind::Left, On::Key, method, &context()));
     other.load(&mut StateReader::new(&bytes)).unwrap();
     assert_eq!(other.on_mark(at(10), &mut output), Flow::Done);
     assert_eq!(output.out.len(), 1);

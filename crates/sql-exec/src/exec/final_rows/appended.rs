@@ -1,0 +1,93 @@
+//! Rows that are only added and are all wanted: kept end to end as they come, and sorted once.
+
+use thalweg_sql_functions::functions::EvaluationError;
+
+/// Rows as comparable bytes, in the order of arrival until they are sorted.
+#[derive(Default)]
+pub(super) struct Appended {
+    /// All rows end to end.
+    bytes: Vec<u8>,
+    /// For each row, the position after its last byte.
+    ends: Vec<usize>,
+    /// First eight bytes of each row, which decide most comparisons, and its number, in the order of the output; filled
+    /// when the rows are sorted.
+    sorted: Vec<(u64, u32)>,
+    /// Number of sorted rows that were taken.
+    taken: usize,
+}
+
+/// Greatest number of rows, which have numbers of 32 bits.
+const ROWS_MAX: usize = u32::MAX as usize;
+
+impl Appended {
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// `STATE_LIMIT` if there are more than [`ROWS_MAX`] rows.
+    pub(super) fn add(&mut self, row: &[u8]) -> Result<(), EvaluationError> {
+        if self.ends.len() == ROWS_MAX {
+            let message =
+                format!("more than {ROWS_MAX} rows are too many to sort: add LIMIT, or aggregate first");
+            return Err(EvaluationError { code: "STATE_LIMIT", message });
+        }
+        self.bytes.extend_from_slice(row);
+        self.ends.push(self.bytes.len());
+        Ok(())
+    }
+
+    /// Sorts the rows by their bytes. No row is added afterwards.
+    pub(super) fn sort(&mut self) {
+        self.sorted = Vec::with_capacity(self.ends.len());
+        for number in 0..self.ends.len() {
+            let row = self.row(number);
+            let mut first = [0; 8];
+            let length = row.len().min(8);
+            first[..length].copy_from_slice(&row[..length]);
+            self.sorted.push((u64::from_be_bytes(first), number as u32));
+        }
+        let mut sorted = std::mem::take(&mut self.sorted);
+        sorted.sort_unstable_by(|left, right| {
+            left.0.cmp(&right.0).then_with(|| self.row(left.1 as usize).cmp(self.row(right.1 as usize)))
+        });
+        self.sorted = sorted;
+    }
+
+    /// Takes the next rows of the output: at most `rows_max`, and about `bytes_max` bytes.
+    pub(super) fn take(&mut self, rows_max: usize, bytes_max: usize) -> impl ExactSizeIterator<Item = &[u8]> {
+        let (from, mut bytes) = (self.taken, 0);
+        while self.taken < self.sorted.len() && self.taken - from < rows_max && bytes < bytes_max {
+            bytes += self.row(self.sorted[self.taken].1 as usize).len();
+            self.taken += 1;
+        }
+        self.sorted[from..self.taken].iter().map(|(_, number)| self.row(*number as usize))
+    }
+
+    /// Leaves out the next `count` rows of the output, or all that are left.
+    pub(super) fn skip(&mut self, count: u64) {
+        let left = self.sorted.len() - self.taken;
+        self.taken += usize::try_from(count).unwrap_or(left).min(left);
+    }
+
+    /// Returns whether no row is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.taken == self.ends.len()
+    }
+
+    /// Returns the rows that are left.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &[u8]> {
+        let sorted = self.sorted.iter().skip(self.taken).map(|(_, number)| *number as usize);
+        let unsorted = if self.sorted.is_empty() { 0..self.ends.len() } else { 0..0 };
+        sorted.chain(unsorted).map(|number| self.row(number))
+    }
+
+    /// Returns the bytes that the rows hold, and the index by which they are sorted will hold.
+    pub(super) fn held_bytes(&self) -> usize {
+        let index = self.sorted.capacity().max(self.ends.len());
+        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>() + index * size_of::<(u64, u32)>()
+    }
+
+    fn row(&self, number: usize) -> &[u8] {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.bytes[start..self.ends[number]]
+    }
+}

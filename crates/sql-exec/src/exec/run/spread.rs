@@ -1,0 +1,86 @@
+//! Operators of which each worker has a copy with keys of its own, and the order of rows that this must not change.
+//!
+//! An exchange by key keeps the order of the rows of each key and of each source, and mixes all others. So an operator whose
+//! rows depend on the order of arrival is given its input unmixed: no operator below it has copies by key, unless the
+//! order of these rows is not determined anyway, as behind a join.
+
+use std::sync::Arc;
+
+use thalweg::Stream;
+use thalweg_sql_tables::batch::Batch;
+
+use super::super::exchange::RowKeys;
+use super::super::operator::{BatchOperator, ByKey, Make, Outcome, Stage};
+use super::{Assembly, Result, refused};
+use crate::plan::{JoinMethod, Node, Plan};
+
+/// Whether the order in which the rows of a stream come out has a meaning for the operators that read them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// Rows come out in the order that their sources determine.
+    Kept,
+    /// Rows of several keys may come out in any order.
+    Free,
+}
+
+impl Order {
+    /// Returns the order that an operator needs of its inputs, if its own rows are to have the order `self`.
+    pub(super) fn below(self, node: &Node) -> Order {
+        match node {
+            // Final rows are sorted by all columns, so the order of arrival ends here.
+            Node::Final { .. } => Order::Free,
+            node if node.depends_on_arrival() => Order::Kept,
+            _ => self,
+        }
+    }
+
+    /// Returns whether an operator whose rows are to have this order may have copies by key over its input.
+    fn lets_spread(self, input: &Plan) -> bool {
+        self == Order::Free || !has_order(input)
+    }
+}
+
+/// Returns whether the order of the rows of a plan follows from the rows of its tables alone. Rows of several inputs come
+/// out as they arrive.
+fn has_order(plan: &Plan) -> bool {
+    match &plan.node {
+        Node::Union(_) => false,
+        Node::Join { join, .. } => matches!(join.method, JoinMethod::Lookup),
+        _ => plan.inputs().into_iter().all(has_order),
+    }
+}
+
+/// Input of an operator that may have copies by key.
+pub(super) struct Keyed<'p> {
+    pub(super) stream: Stream<Batch>,
+    /// Plan of the input.
+    pub(super) input: &'p Plan,
+    /// Indexes of the key columns in the input.
+    pub(super) keys: &'p [usize],
+    /// Order that the rows of the operator are to have.
+    pub(super) order: Order,
+}
+
+impl Assembly<'_> {
+    /// Creates the stream of an operator of which each worker has a copy with keys of its own, if there are keys and the
+    /// order of rows allows it. `make` creates the copies.
+    ///
+    /// # Errors
+    /// The error of `make`.
+    pub(super) fn by_key(
+        &self,
+        name: &str,
+        input: Keyed<'_>,
+        make: impl Fn() -> Outcome<Box<dyn BatchOperator>> + Send + Sync + 'static,
+    ) -> Result<Stream<Batch>> {
+        let Keyed { stream, input, keys, order } = input;
+        let make: Make<dyn BatchOperator> = Arc::new(make);
+        if keys.is_empty() || !order.lets_spread(input) {
+            let operator = make().map_err(refused)?;
+            return Ok(self.in_turn(name, stream, operator));
+        }
+        let keys = RowKeys::of_columns(name, keys, &input.columns);
+        let stage: Stage<ByKey> = Stage::by_key(make, keys).map_err(refused)?;
+        Ok(stream.process(stage.watched(self.world.watch.as_ref())).name(name).boxed())
+    }
+}
