@@ -40,6 +40,7 @@ pub(crate) use bytes::{bytes_column, offset};
 pub use groups::key_hashes;
 pub(crate) use numbers::whole_column;
 pub use numbers::{is_whole, whole_numbers};
+pub use table::{NumberTable, PROBED};
 pub use whole::hash_of;
 
 use bytes::BytesKeys;

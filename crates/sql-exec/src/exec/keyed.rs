@@ -12,8 +12,9 @@
 //! | one that is a whole number: BOOLEAN, integers, dates, times, timestamps, intervals | as i64, 8 bytes a key |
 //! | one of text or bytes, and anything else as comparable rows (arrow's `RowConverter`) | up to 22 bytes in place, others on the heap |
 //!
-//! Beside its key, a slot takes 4 bytes in the hash table at 4 to 8 places of 7, a byte that says whether it is in use, and
-//! 9 bytes with a time to live.
+//! Beside its key, a slot takes 8 bytes in a table whose places are used to three quarters at most, a byte that says whether
+//! it is in use, and 9 bytes with a time to live. The keys of a batch are looked up together, so that waits for memory
+//! overlap.
 //!
 //! Source: Flink, `StateTtlConfig`, with `OnCreateAndWrite` and `NeverReturnExpired`: a key written a time to
 //! live ago or longer is expired. As in SQL's GROUP BY, NULL is a key, and floats are compared by their bits.
@@ -28,12 +29,11 @@ use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, Rows, SortField};
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
 use thalweg_model::{StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{
-    ByteSlices, ROW_FORMAT, check_row_format, growth_bytes, hash_of, heap_bytes, is_whole, list_growth_bytes,
-    whole_numbers,
+    ByteSlices, NumberTable, PROBED, ROW_FORMAT, check_row_format, hash_of, heap_bytes, is_whole,
+    list_growth_bytes, whole_numbers,
 };
 
 use super::operator::Outcome;
@@ -47,7 +47,8 @@ const RELEASED_MIN: usize = 64;
 pub(super) struct Keyed {
     places: Vec<usize>,
     keys: Keys,
-    table: HashTable<u32>,
+    /// Slots by the hashes of their keys.
+    table: NumberTable,
     /// Slot of the key NULL of a single column, or of the only key if there are no key columns. It is not in the hash
     /// table.
     null: Option<u32>,
@@ -124,8 +125,20 @@ struct Times {
     queue: VecDeque<(i64, u32)>,
 }
 
+/// Keys of the rows of a batch.
+pub(super) struct KeyRows {
+    values: Values,
+    /// Hash of each key; 0 for NULL.
+    hashes: Vec<u64>,
+    /// For each row, the slot that its key had when the batch was read; [`NO_SLOT`] if it is to be searched.
+    slots: Vec<u32>,
+}
+
+/// Stands for the slot of a key that is to be searched.
+const NO_SLOT: u32 = u32::MAX;
+
 /// Key columns of the rows of a batch.
-pub(super) enum KeyRows {
+enum Values {
     None,
     Whole(ScalarBuffer<i64>, Option<NullBuffer>),
     Bytes(ByteSlices, Option<NullBuffer>),
@@ -141,27 +154,27 @@ enum Key<'a> {
     Bytes(&'a [u8]),
 }
 
-impl KeyRows {
+impl Values {
     #[inline]
     fn key(&self, row: usize) -> Key<'_> {
         let is_null = |nulls: &Option<NullBuffer>| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
         match self {
-            KeyRows::None => Key::Null,
-            KeyRows::Whole(values, nulls) => {
+            Values::None => Key::Null,
+            Values::Whole(values, nulls) => {
                 if is_null(nulls) {
                     Key::Null
                 } else {
                     Key::Whole(values[row])
                 }
             }
-            KeyRows::Bytes(values, nulls) => {
+            Values::Bytes(values, nulls) => {
                 if is_null(nulls) {
                     Key::Null
                 } else {
                     Key::Bytes(values.get(row))
                 }
             }
-            KeyRows::Rows(rows) => Key::Bytes(rows.row(row).data()),
+            Values::Rows(rows) => Key::Bytes(rows.row(row).data()),
         }
     }
 }
@@ -201,7 +214,7 @@ impl Keyed {
         Ok(Keyed {
             places,
             keys,
-            table: HashTable::new(),
+            table: NumberTable::default(),
             null: None,
             is_live: Vec::new(),
             times,
@@ -248,28 +261,88 @@ impl Keyed {
     /// Reads the keys of a batch for look-ups.
     pub(super) fn rows(&self, rows: &RecordBatch) -> Outcome<KeyRows> {
         let nulls = |column: &ArrayRef| column.logical_nulls().filter(|nulls| nulls.null_count() > 0);
-        Ok(match &self.keys {
-            Keys::None => KeyRows::None,
+        let values = match &self.keys {
+            Keys::None => Values::None,
             Keys::Whole { .. } => {
                 let column = rows.column(self.places[0]);
-                KeyRows::Whole(whole_numbers(column), nulls(column))
+                Values::Whole(whole_numbers(column), nulls(column))
             }
             Keys::Bytes { converter: None, .. } => {
                 let column = rows.column(self.places[0]);
-                KeyRows::Bytes(ByteSlices::of(column), nulls(column))
+                Values::Bytes(ByteSlices::of(column), nulls(column))
             }
             Keys::Bytes { converter: Some(converter), .. } => {
                 let columns: Vec<ArrayRef> =
                     self.places.iter().map(|place| Arc::clone(rows.column(*place))).collect();
-                KeyRows::Rows(converter.convert_columns(&columns).map_err(arrow_error)?)
+                Values::Rows(converter.convert_columns(&columns).map_err(arrow_error)?)
             }
-        })
+        };
+        let hashes: Vec<u64> = match &values {
+            Values::None => Vec::new(),
+            _ => (0..rows.num_rows()).map(|row| self.hash(values.key(row))).collect(),
+        };
+        let slots = self.probed(&values, &hashes);
+        Ok(KeyRows { values, hashes, slots })
+    }
+
+    /// Returns the slots of the keys of a batch that are found at the first place of their hashes.
+    fn probed(&self, values: &Values, hashes: &[u64]) -> Vec<u32> {
+        let mut slots = vec![NO_SLOT; hashes.len()];
+        if self.table.is_empty() {
+            return slots;
+        }
+        for (number, (chunk, slots)) in hashes.chunks(PROBED).zip(slots.chunks_mut(PROBED)).enumerate() {
+            let mut hashes = [0; PROBED];
+            hashes[..chunk.len()].copy_from_slice(chunk);
+            let candidates = self.table.candidates(&hashes);
+            let first = number * PROBED;
+            match (&self.keys, values) {
+                (Keys::Whole { keys, .. }, Values::Whole(values, _)) => {
+                    // All keys are read before one is compared.
+                    let held = candidates.map(|slot| slot.map_or(0, |slot| keys[slot as usize]));
+                    for (at, slot) in slots.iter_mut().enumerate() {
+                        *slot = candidates[at].filter(|_| held[at] == values[first + at]).unwrap_or(NO_SLOT);
+                    }
+                }
+                (Keys::Bytes { keys, .. }, _) => {
+                    let held = candidates.map(|slot| slot.map_or(0, |slot| keys[slot as usize].hash));
+                    for (at, slot) in slots.iter_mut().enumerate() {
+                        *slot = candidates[at].filter(|_| held[at] == chunk[at]).unwrap_or(NO_SLOT);
+                    }
+                }
+                _ => {}
+            }
+        }
+        slots
+    }
+
+    /// Returns the key of a row and its hash, and the slot of the key; `None` if there is none.
+    #[inline]
+    fn look_up<'k>(&self, keys: &'k KeyRows, row: usize) -> (Key<'k>, u64, Option<u32>) {
+        let key = keys.values.key(row);
+        let hash = keys.hashes.get(row).copied().unwrap_or_default();
+        // The slot may serve another key by now.
+        let known = keys.slots.get(row).copied().filter(|slot| *slot != NO_SLOT && self.holds(*slot, key));
+        (key, hash, known.or_else(|| self.find_hashed(key, hash)))
+    }
+
+    /// Returns whether a slot holds a key that is not NULL.
+    #[inline]
+    fn holds(&self, slot: u32, key: Key<'_>) -> bool {
+        let place = slot as usize;
+        self.is_live[place]
+            && self.null != Some(slot)
+            && match (key, &self.keys) {
+                (Key::Whole(key), Keys::Whole { keys, .. }) => keys[place] == key,
+                (Key::Bytes(key), Keys::Bytes { keys, .. }) => keys[place].bytes.get() == key,
+                _ => false,
+            }
     }
 
     /// Returns the slot number of a key; `None` if the key is unknown or has expired.
     pub(super) fn find(&mut self, keys: &KeyRows, row: usize) -> Option<u32> {
-        let key = keys.key(row);
-        let slot = self.find_hashed(key, self.hash(key))?;
+        let (_, _, slot) = self.look_up(keys, row);
+        let slot = slot?;
         if self.is_expired(slot) {
             self.release(slot);
             return None;
@@ -280,9 +353,8 @@ impl Keyed {
     /// Returns the slot number of a key and whether the key is new; a new key is given a slot.
     #[inline]
     pub(super) fn find_or_add(&mut self, keys: &KeyRows, row: usize) -> (u32, bool) {
-        let key = keys.key(row);
-        let hash = self.hash(key);
-        match self.find_hashed(key, hash) {
+        let (key, hash, known) = self.look_up(keys, row);
+        match known {
             Some(slot) if !self.is_expired(slot) => return (slot, false),
             Some(slot) => self.release(slot),
             None => {}
@@ -326,13 +398,13 @@ impl Keyed {
             (Key::Whole(key), Keys::Whole { keys, seed }) => {
                 keys[place] = key;
                 let (keys, seed) = (&*keys, *seed);
-                self.table.insert_unique(hash, slot, |slot| hash_of(keys[*slot as usize], seed));
+                self.table.insert(hash, slot, |slot| hash_of(keys[slot as usize], seed));
             }
             (Key::Bytes(key), Keys::Bytes { keys, heap_bytes, .. }) => {
                 keys[place] = BytesKey { hash, bytes: KeyBytes::new(key) };
                 *heap_bytes += keys[place].bytes.heap_bytes();
                 let keys = &*keys;
-                self.table.insert_unique(hash, slot, |slot| keys[*slot as usize].hash);
+                self.table.insert(hash, slot, |slot| keys[slot as usize].hash);
             }
             _ => self.null = Some(slot),
         }
@@ -342,14 +414,14 @@ impl Keyed {
     fn find_hashed(&self, key: Key<'_>, hash: u64) -> Option<u32> {
         match (key, &self.keys) {
             (Key::Whole(key), Keys::Whole { keys, .. }) => {
-                self.table.find(hash, |slot| keys[*slot as usize] == key).copied()
+                self.table.find(hash, |slot| keys[slot as usize] == key)
             }
             (Key::Bytes(key), Keys::Bytes { keys, .. }) => {
-                let is_it = |slot: &u32| {
-                    let held = &keys[*slot as usize];
+                let is_it = |slot: u32| {
+                    let held = &keys[slot as usize];
                     held.hash == hash && held.bytes.get() == key
                 };
-                self.table.find(hash, is_it).copied()
+                self.table.find(hash, is_it)
             }
             _ => self.null,
         }
@@ -418,9 +490,7 @@ impl Keyed {
                 keys[place].hash
             }
         };
-        if let Ok(entry) = self.table.find_entry(hash, |other| *other == slot) {
-            entry.remove();
-        }
+        self.table.remove(hash, slot);
     }
 
     /// Returns the released slots and makes them available to new keys; the caller must reset its state of
@@ -452,9 +522,8 @@ impl Keyed {
 
     /// Returns the bytes that the index may allocate at once for `more` new keys, beyond the bytes held.
     pub(super) fn growth_bytes(&self, more: usize) -> usize {
-        let table = &self.table;
         let list = |len, capacity, bytes| list_growth_bytes(len, capacity, bytes, more);
-        growth_bytes((table.len(), table.capacity(), table.allocation_size()), size_of::<u32>(), more)
+        self.table.growth_bytes(more)
             + match &self.keys {
                 Keys::None => 0,
                 Keys::Whole { keys, .. } => list(keys.len(), keys.capacity(), size_of::<i64>()),
@@ -468,7 +537,7 @@ impl Keyed {
             Keys::Whole { keys, .. } => keys.capacity() * size_of::<i64>(),
             Keys::Bytes { keys, heap_bytes, .. } => keys.capacity() * size_of::<BytesKey>() + heap_bytes,
         };
-        keys + self.table.allocation_size()
+        keys + self.table.held_bytes()
             + self.is_live.capacity()
             + self.times.as_ref().map_or(0, Times::bytes)
             + (self.pins.capacity() + self.free.capacity() + self.released.capacity()) * size_of::<u32>()

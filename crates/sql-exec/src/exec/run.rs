@@ -46,11 +46,11 @@ use super::top_n::{Ranks, WindowTopN};
 use super::unnest::{Unnest, UnnestShape};
 use super::window::{Asked, AssignWindows, WindowAggregate};
 use crate::plan::changes::{changes, deduplication};
-use crate::plan::{AggregateCall, Column, Join, JoinMethod, Node, Plan, TimeDomain, WindowSpec, Windowing};
+use crate::plan::{AggregateCall, Column, JoinMethod, Node, Plan, TimeDomain, WindowSpec, Windowing};
 
 mod spread;
 
-use spread::{Keyed, Order};
+use spread::{Keyed, Order, has_order};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -377,7 +377,7 @@ impl<'a> Assembly<'a> {
                 self.limited_part = None;
                 let left_stream = self.stream(left, below)?;
                 let right_stream = self.stream(right, below)?;
-                self.joined((left, left_stream), (right, right_stream), join, plan)
+                self.joined(plan, [left_stream, right_stream], order)
             }
             Node::WindowTopN { input, window_end, is_local, keys, order: by, from, to } => {
                 let ranks = Ranks {
@@ -398,15 +398,17 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Creates the stream of a join, whose rows have the columns of `plan`. Each worker has a copy with join keys of its own,
-    /// if rows are compared by keys and need not meet all rows of the other side.
+    /// Creates the stream of the join at the top of a plan over those of its inputs. Each worker has a copy with join keys of
+    /// its own, if rows are compared by keys and need not meet all rows of the other side.
     fn joined(
         &mut self,
-        (left, left_stream): (&Plan, Stream<Batch>),
-        (right, right_stream): (&Plan, Stream<Batch>),
-        join: &Join,
         plan: &Plan,
+        [left_stream, right_stream]: [Stream<Batch>; 2],
+        order: Order,
     ) -> Result<Stream<Batch>> {
+        let Node::Join { left, right, join } = &plan.node else {
+            return Err(SqlError::new(Code::Invalid, "the operator is no join"));
+        };
         let sources = self.sources_of(right);
         let given = (join.clone(), left.columns.clone(), right.columns.clone(), plan.columns.clone());
         let context = self.context.clone();
@@ -427,7 +429,10 @@ impl<'a> Assembly<'a> {
                 domain: TimeDomain::Processing,
             } => (left_time, right_time, lower_ms, upper_ms),
             // A lookup join waits for the whole table, which each copy would have to hold.
-            _ if join.keys.is_empty() || matches!(join.method, JoinMethod::Lookup) => {
+            _ if join.keys.is_empty()
+                || matches!(join.method, JoinMethod::Lookup)
+                || !order.lets_spread(has_order(plan)) =>
+            {
                 let stage = JoinStage::<InTurn>::new(operator).watched(watch);
                 return Ok(both.process(stage).name(&name).boxed());
             }

@@ -5,48 +5,50 @@
 //! twice: for the entry, and for the key. [`candidates`](NumberTable::candidates) reads the entries of many keys before any
 //! of them is compared, so these waits overlap.
 //!
-//! Collisions are resolved by linear probing, at most three of four places are used, and keys are never removed one by
-//! one.
+//! Collisions are resolved by linear probing, and at most three of four places are used. The place of a removed number stays
+//! used until the table is built anew, which happens when too few places are left.
 
 /// Table of the numbers of keys by their hashes.
-pub(super) struct NumberTable {
-    /// Entries, a power of two; [`EMPTY`] for a free place. The upper half of an entry is the upper half of the hash, the
-    /// lower half is the number of the key.
+#[derive(Default)]
+pub struct NumberTable {
+    /// Entries, a power of two; [`EMPTY`] for a free place, [`REMOVED`] for that of a removed number. The upper half of an
+    /// entry is the upper half of the hash, the lower half is the number of the key.
     entries: Vec<u64>,
     len: usize,
+    /// Number of places of removed numbers.
+    removed: usize,
 }
 
 /// A free place. No key has the number `u32::MAX`: [`KEYS_MAX`](super::KEYS_MAX) bounds them.
 const EMPTY: u64 = u64::MAX;
 
+/// Place of a removed number.
+const REMOVED: u64 = u32::MAX as u64;
+
 /// Least number of places of a table that has keys.
 const PLACES_MIN: usize = 8;
 
 /// Number of keys for which entries are read at once.
-pub(super) const PROBED: usize = 32;
+pub const PROBED: usize = 32;
 
 impl NumberTable {
-    pub(super) fn new() -> Self {
-        NumberTable { entries: Vec::new(), len: 0 }
-    }
-
     /// Returns the number of each key that is likely to be the right one, by half of its hash: the caller compares the key
     /// itself. `None` if the first place of the hash tells nothing; then the key must be searched with
     /// [`find`](Self::find).
     #[inline]
-    pub(super) fn candidates(&self, hashes: &[u64; PROBED]) -> [Option<u32>; PROBED] {
+    pub fn candidates(&self, hashes: &[u64; PROBED]) -> [Option<u32>; PROBED] {
         let Some(mask) = self.entries.len().checked_sub(1) else { return [None; PROBED] };
         let entries = hashes.map(|hash| self.entries[hash as usize & mask]);
         let mut found = [None; PROBED];
         for ((found, entry), hash) in found.iter_mut().zip(entries).zip(hashes) {
-            *found = (entry != EMPTY && is_like(entry, *hash)).then_some(entry as u32);
+            *found = is_like(entry, *hash).then_some(entry as u32);
         }
         found
     }
 
     /// Returns the number of the key with a hash for which `is_it` returns true.
     #[inline]
-    pub(super) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let mask = self.entries.len().checked_sub(1)?;
         let mut place = hash as usize & mask;
         loop {
@@ -63,17 +65,56 @@ impl NumberTable {
 
     /// Adds a number for a key that is not in the table. `hash_of` returns the hash of the key with a number, for a
     /// table that grows.
-    pub(super) fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
-        if (self.len + 1) * 4 > self.entries.len() * 3 {
-            let larger = vec![EMPTY; places_for(self.len + 1).max(2 * self.entries.len())];
-            for entry in std::mem::replace(&mut self.entries, larger) {
-                if entry != EMPTY {
+    pub fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
+        if !self.has_places(1) {
+            let anew = vec![EMPTY; self.places_after(1)];
+            self.removed = 0;
+            for entry in std::mem::replace(&mut self.entries, anew) {
+                if is_number(entry) {
                     self.put(hash_of(entry as u32), entry as u32);
                 }
             }
         }
         self.put(hash, number);
         self.len += 1;
+    }
+
+    /// Removes the number of a key with a hash. Does nothing if it is not in the table.
+    pub fn remove(&mut self, hash: u64, number: u32) {
+        let Some(mask) = self.entries.len().checked_sub(1) else { return };
+        let mut place = hash as usize & mask;
+        while self.entries[place] != EMPTY {
+            if is_like(self.entries[place], hash) && self.entries[place] as u32 == number {
+                self.entries[place] = REMOVED;
+                (self.len, self.removed) = (self.len - 1, self.removed + 1);
+                return;
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    /// Returns the number of numbers in the table.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns whether the table has no numbers.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns whether `more` numbers have places without building the table anew.
+    fn has_places(&self, more: usize) -> bool {
+        (self.len.saturating_add(self.removed).saturating_add(more)).saturating_mul(4)
+            <= self.entries.len() * 3
+    }
+
+    /// Returns the number of places of the table that is built for `more` numbers. It is not smaller than this one, and has
+    /// places for a half more than its numbers, so that it is not built anew soon.
+    fn places_after(&self, more: usize) -> usize {
+        let keys = self.len.saturating_add(more);
+        let spare = if self.removed > 0 { keys / 2 } else { 0 };
+        places_for(keys.saturating_add(spare)).max(self.entries.len())
     }
 
     fn put(&mut self, hash: u64, number: u32) {
@@ -86,31 +127,38 @@ impl NumberTable {
     }
 
     /// Removes all numbers, and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.entries.fill(EMPTY);
-        self.len = 0;
+        (self.len, self.removed) = (0, 0);
     }
 
-    pub(super) fn held_bytes(&self) -> usize {
+    /// Returns the bytes of the entries.
+    pub fn held_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<u64>()
     }
 
-    /// Returns the bytes that the table takes for a moment, beyond those it holds, while it grows for `more` numbers: those
-    /// of the larger table and, if it doubles more than once, of the table from which entries are copied last.
-    pub(super) fn growth_bytes(&self, more: usize) -> usize {
-        let places = places_for(self.len.saturating_add(more));
-        if places <= self.entries.len() {
+    /// Returns the bytes that the table takes for a moment, beyond those it holds, while it is built anew for `more`
+    /// numbers: those of the new table and, if it doubles more than once, of the table from which entries are copied last.
+    pub fn growth_bytes(&self, more: usize) -> usize {
+        if self.has_places(more) {
             return 0;
         }
+        let places = self.places_after(more);
         let (larger_bytes, held_bytes) = (places.saturating_mul(size_of::<u64>()), self.held_bytes());
         larger_bytes.saturating_add((larger_bytes / 2).saturating_sub(held_bytes))
     }
 }
 
-/// Returns whether an entry has the upper half of a hash.
+/// Returns whether an entry is a number, and not a free place or that of a removed number.
+#[inline]
+fn is_number(entry: u64) -> bool {
+    entry as u32 != u32::MAX
+}
+
+/// Returns whether an entry is a number with the upper half of a hash.
 #[inline]
 fn is_like(entry: u64, hash: u64) -> bool {
-    (entry ^ hash) >> 32 == 0
+    (entry ^ hash) >> 32 == 0 && is_number(entry)
 }
 
 /// Returns the number of places of a table for `keys` keys.
@@ -134,10 +182,11 @@ mod tests {
             keys in proptest::collection::hash_set(0u64..300, 0..200),
             shift in prop_oneof![Just(0u32), Just(30), Just(60)],
             factor in prop_oneof![Just(0u64), Just(1), Just(0x9e37_79b9_7f4a_7c15)],
+            removed in proptest::collection::hash_set(0usize..7, 0..6),
         ) {
             let keys: Vec<u64> = keys.into_iter().collect();
             let hash = |key: u64| (key >> 2).wrapping_mul(factor) << shift;
-            let mut table = NumberTable::new();
+            let mut table = NumberTable::default();
             let mut known = HashMap::new();
             for (number, key) in keys.iter().enumerate() {
                 prop_assert_eq!(table.find(hash(*key), |number| keys[number as usize] == *key), None);
@@ -145,7 +194,12 @@ mod tests {
                 table.insert(hash(*key), number as u32, |number| hash(keys[number as usize]));
                 prop_assert!(table.held_bytes() <= held.max(foreseen));
                 known.insert(*key, number as u32);
+                if removed.contains(&(number % 7)) {
+                    table.remove(hash(*key), number as u32);
+                    known.remove(key);
+                }
             }
+            prop_assert_eq!(table.len(), known.len());
             for key in 0..300 {
                 let found = table.find(hash(key), |number| keys[number as usize] == key);
                 prop_assert_eq!(found, known.get(&key).copied());
@@ -163,7 +217,7 @@ mod tests {
     fn growth_is_foreseen() {
         let hash = |key: u32| u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for (held, more) in [(0, 1), (0, 100), (5, 2), (6, 1), (7, 5_000), (1_000, 600), (3_000, 73)] {
-            let mut table = NumberTable::new();
+            let mut table = NumberTable::default();
             (0..held).for_each(|number| table.insert(hash(number), number, hash));
             let (before, foreseen) = (table.held_bytes(), table.growth_bytes(more as usize));
             let mut largest = 0;

@@ -23,7 +23,7 @@ pub(super) struct WholeKeys {
 
 impl WholeKeys {
     pub(super) fn new(seed: u64) -> Self {
-        WholeKeys { table: NumberTable::new(), keys: Vec::new(), null: None, seed }
+        WholeKeys { table: NumberTable::default(), keys: Vec::new(), null: None, seed }
     }
 
     /// Appends the number of each key in `values`, none of which is NULL, to `groups`.

@@ -34,18 +34,24 @@ impl Order {
         }
     }
 
-    /// Returns whether an operator whose rows are to have this order may have copies by key over its input.
-    fn lets_spread(self, input: &Plan) -> bool {
-        self == Order::Free || !has_order(input)
+    /// Returns whether an operator whose rows are to have this order may have copies by key. `has_order` tells whether its
+    /// rows have an order with one copy.
+    pub(super) fn lets_spread(self, has_order: bool) -> bool {
+        self == Order::Free || !has_order
     }
 }
 
-/// Returns whether the order of the rows of a plan follows from the rows of its tables alone. Rows of several inputs come
-/// out as they arrive.
-fn has_order(plan: &Plan) -> bool {
+/// Returns whether the order of the rows of a plan follows from the rows of its tables alone. Rows of a union come out as
+/// they arrive, and so do those of joins that emit at once.
+pub(super) fn has_order(plan: &Plan) -> bool {
     match &plan.node {
         Node::Union(_) => false,
-        Node::Join { join, .. } => matches!(join.method, JoinMethod::Lookup),
+        Node::Join { join, .. } => match join.method {
+            JoinMethod::Window { .. } | JoinMethod::Temporal { .. } | JoinMethod::Lookup => {
+                plan.inputs().into_iter().all(has_order)
+            }
+            JoinMethod::Interval { .. } | JoinMethod::Regular { .. } => false,
+        },
         _ => plan.inputs().into_iter().all(has_order),
     }
 }
@@ -75,7 +81,7 @@ impl Assembly<'_> {
     ) -> Result<Stream<Batch>> {
         let Keyed { stream, input, keys, order } = input;
         let make: Make<dyn BatchOperator> = Arc::new(make);
-        if keys.is_empty() || !order.lets_spread(input) {
+        if keys.is_empty() || !order.lets_spread(has_order(input)) {
             let operator = make().map_err(refused)?;
             return Ok(self.in_turn(name, stream, operator));
         }
