@@ -28,6 +28,7 @@ pub mod rank;
 pub mod run;
 mod runs;
 pub mod session;
+mod short_bytes;
 pub mod sort;
 pub mod sorted_over;
 pub mod top_n;

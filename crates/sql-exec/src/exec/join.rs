@@ -38,6 +38,7 @@ use crate::plan::{Column, Counted, Join, JoinMethod};
 pub mod interval;
 pub mod lookup;
 mod met;
+mod records;
 pub mod regular;
 mod row_store;
 mod shape;

@@ -32,11 +32,12 @@ use foldhash::fast::FixedState;
 use thalweg_model::{StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{
-    ByteSlices, NumberTable, PROBED, ROW_FORMAT, check_row_format, hash_of, heap_bytes, is_whole,
-    list_growth_bytes, whole_numbers,
+    ByteSlices, NumberTable, PROBED, ROW_FORMAT, check_row_format, hash_of, is_whole, list_growth_bytes,
+    whole_numbers,
 };
 
 use super::operator::Outcome;
+use super::short_bytes::ShortBytes;
 use crate::plan::Column;
 
 /// Least number of released slots, the numbers of dropped keys, at which [`Keyed::recycle`] makes them
@@ -77,42 +78,7 @@ enum Keys {
 /// again.
 struct BytesKey {
     hash: u64,
-    bytes: KeyBytes,
-}
-
-/// Bytes of a key: short ones in place.
-enum KeyBytes {
-    Short(u8, [u8; SHORT_BYTES]),
-    Long(Box<[u8]>),
-}
-
-/// Greatest number of bytes of a key that is held in place. With it, [`KeyBytes`] has 24 bytes, where a pointer and a length
-/// would take 16 and an allocation.
-const SHORT_BYTES: usize = 22;
-
-impl KeyBytes {
-    fn new(key: &[u8]) -> Self {
-        if key.len() > SHORT_BYTES {
-            return KeyBytes::Long(key.into());
-        }
-        let mut bytes = [0; SHORT_BYTES];
-        bytes[..key.len()].copy_from_slice(key);
-        KeyBytes::Short(key.len() as u8, bytes)
-    }
-
-    fn get(&self) -> &[u8] {
-        match self {
-            KeyBytes::Short(length, bytes) => &bytes[..*length as usize],
-            KeyBytes::Long(bytes) => bytes,
-        }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        match self {
-            KeyBytes::Short(..) => 0,
-            KeyBytes::Long(bytes) => heap_bytes(bytes.len()),
-        }
-    }
+    bytes: ShortBytes,
 }
 
 /// Times at which keys were written, and the order in which they are looked at.
@@ -189,7 +155,12 @@ impl Keyed {
         ttl_ms: Option<i64>,
         hash_seed: u64,
     ) -> Outcome<Self> {
-        let types: Vec<DataType> = places.iter().map(|place| input[*place].of.arrow()).collect();
+        let types = places.iter().map(|place| input[*place].of.arrow()).collect();
+        Ok(Keyed { places, ..Keyed::of_types(types, ttl_ms, hash_seed)? })
+    }
+
+    /// Creates an index of keys whose columns have the given types. [`rows_of`](Self::rows_of) reads such columns.
+    pub(super) fn of_types(types: Vec<DataType>, ttl_ms: Option<i64>, hash_seed: u64) -> Outcome<Self> {
         let of_bytes = |converter| Keys::Bytes {
             keys: Vec::new(),
             converter,
@@ -212,7 +183,7 @@ impl Keyed {
             queue: VecDeque::new(),
         });
         Ok(Keyed {
-            places,
+            places: Vec::new(),
             keys,
             table: NumberTable::default(),
             null: None,
@@ -260,26 +231,27 @@ impl Keyed {
 
     /// Reads the keys of a batch for look-ups.
     pub(super) fn rows(&self, rows: &RecordBatch) -> Outcome<KeyRows> {
+        let columns: Vec<ArrayRef> =
+            self.places.iter().map(|place| Arc::clone(rows.column(*place))).collect();
+        self.rows_of(&columns, rows.num_rows())
+    }
+
+    /// Reads keys for look-ups from `rows` rows of columns.
+    pub(super) fn rows_of(&self, columns: &[ArrayRef], rows: usize) -> Outcome<KeyRows> {
         let nulls = |column: &ArrayRef| column.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         let values = match &self.keys {
             Keys::None => Values::None,
-            Keys::Whole { .. } => {
-                let column = rows.column(self.places[0]);
-                Values::Whole(whole_numbers(column), nulls(column))
-            }
+            Keys::Whole { .. } => Values::Whole(whole_numbers(&columns[0]), nulls(&columns[0])),
             Keys::Bytes { converter: None, .. } => {
-                let column = rows.column(self.places[0]);
-                Values::Bytes(ByteSlices::of(column), nulls(column))
+                Values::Bytes(ByteSlices::of(&columns[0]), nulls(&columns[0]))
             }
             Keys::Bytes { converter: Some(converter), .. } => {
-                let columns: Vec<ArrayRef> =
-                    self.places.iter().map(|place| Arc::clone(rows.column(*place))).collect();
-                Values::Rows(converter.convert_columns(&columns).map_err(arrow_error)?)
+                Values::Rows(converter.convert_columns(columns).map_err(arrow_error)?)
             }
         };
         let hashes: Vec<u64> = match &values {
             Values::None => Vec::new(),
-            _ => (0..rows.num_rows()).map(|row| self.hash(values.key(row))).collect(),
+            _ => (0..rows).map(|row| self.hash(values.key(row))).collect(),
         };
         let slots = self.probed(&values, &hashes);
         Ok(KeyRows { values, hashes, slots })
@@ -374,7 +346,7 @@ impl Keyed {
             Keys::None => {}
             Keys::Whole { keys, .. } => keys.resize(slots, 0),
             Keys::Bytes { keys, .. } => {
-                keys.resize_with(slots, || BytesKey { hash: 0, bytes: KeyBytes::new(&[]) });
+                keys.resize_with(slots, || BytesKey { hash: 0, bytes: ShortBytes::new(&[]) });
             }
         }
         if let Some(times) = &mut self.times {
@@ -401,7 +373,7 @@ impl Keyed {
                 self.table.insert(hash, slot, |slot| hash_of(keys[slot as usize], seed));
             }
             (Key::Bytes(key), Keys::Bytes { keys, heap_bytes, .. }) => {
-                keys[place] = BytesKey { hash, bytes: KeyBytes::new(key) };
+                keys[place] = BytesKey { hash, bytes: ShortBytes::new(key) };
                 *heap_bytes += keys[place].bytes.heap_bytes();
                 let keys = &*keys;
                 self.table.insert(hash, slot, |slot| keys[slot as usize].hash);
@@ -486,7 +458,7 @@ impl Keyed {
             Keys::Whole { keys, seed } => hash_of(keys[place], *seed),
             Keys::Bytes { keys, heap_bytes, .. } => {
                 *heap_bytes -= keys[place].bytes.heap_bytes();
-                keys[place].bytes = KeyBytes::new(&[]);
+                keys[place].bytes = ShortBytes::new(&[]);
                 keys[place].hash
             }
         };

@@ -373,7 +373,7 @@ impl<'a> Assembly<'a> {
                     })
                 })
             }
-            Node::Join { left, right, join } => {
+            Node::Join { left, right, .. } => {
                 self.limited_part = None;
                 let left_stream = self.stream(left, below)?;
                 let right_stream = self.stream(right, below)?;

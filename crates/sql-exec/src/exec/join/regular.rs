@@ -23,22 +23,25 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::buffer::NullBuffer;
 use arrow::compute::take;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, Rows};
-use hashbrown::HashMap;
 use thalweg_model::{Clock, EventTime, Horizon, Payment, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
-use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, process_seed};
+use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
 use super::super::accounts::{Accounts, accounted};
-use super::shape::{KeyBytes, Shape, is_true};
+use super::records::{List, Records};
+use super::shape::{Shape, is_true};
 use super::table::gathered;
 use super::{JoinOperator, Side};
 use crate::exec::kept::converter_of;
+use crate::exec::keyed::{KeyRows, Keyed};
 use crate::exec::operator::Outcome;
 use crate::plan::JoinKind;
 
@@ -48,79 +51,63 @@ pub struct RegularJoin {
     /// Time to live of the rows of each input, in milliseconds.
     ttl_ms: [i64; 2],
     clock: Arc<dyn Clock>,
-    key_converter: Option<RowConverter>,
     row_converters: [RowConverter; 2],
-    numbers: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
-    /// Join keys, indexed by key number. The number of a key that has no rows left is reused for another key.
-    keys: Vec<Key>,
-    free: Vec<u32>,
+    keys: Keyed,
+    /// Kept rows of each key in either input, by the slot of the key. A key without rows is released.
+    lists: Vec<[List; 2]>,
+    records: [Records; 2],
+    /// For each key and input, the processing time, in milliseconds, at which a row of the key was added, or its number of
+    /// matches changed, last; it is the newest entry of the key in the list `written` of the input. Empty without a time to
+    /// live.
+    noted_ms: Vec<[i64; 2]>,
     /// For each input, processing times, in milliseconds and ascending, at which rows were added or their numbers of
-    /// matches changed, each with the number of the key; they decide when rows expire.
+    /// matches changed, each with the slot of the key; they decide when rows expire. Empty without a time to live.
     written: [VecDeque<(i64, u32)>; 2],
     arriving: Option<Arriving>,
     accounts: Accounts,
-    bytes: usize,
-}
-
-struct Key {
-    bytes: Arc<[u8]>,
-    /// Kept rows of the key in either input, in the order of arrival.
-    records: [Vec<Remembered>; 2],
-    /// For each input, processing time at which a row of this key was added, or its number of matches changed, last,
-    /// in milliseconds; it is the newest entry of the key in the list `written` of the input.
-    noted_ms: [i64; 2],
-}
-
-impl Default for Key {
-    fn default() -> Self {
-        Key { bytes: Arc::default(), records: Default::default(), noted_ms: [i64::MIN; 2] }
-    }
-}
-
-struct Remembered {
-    row: Box<[u8]>,
-    /// Number of rows of the other input that match this row; maintained only where the kind of join needs
-    /// it.
-    degree: u32,
-    written_ms: i64,
-}
-
-/// Bytes of a kept row beside its values, in a list that grows by doubling.
-const RECORD_BYTES: usize = size_of::<Remembered>() + 16;
-
-/// Returns the bytes of a kept row with its values.
-fn record_bytes(row: &[u8]) -> usize {
-    RECORD_BYTES + heap_bytes(row.len())
-}
-
-/// Returns the bytes of a join key in an `Arc`, which stores two reference counts before them.
-fn key_bytes(key: &[u8]) -> usize {
-    heap_bytes(2 * size_of::<usize>() + key.len())
 }
 
 /// A batch of one input whose changes are applied to the join one after the other.
 struct Arriving {
     side: Side,
     batch: Batch,
-    keys: KeyBytes,
+    keys: KeyRows,
+    /// Rows whose keys can match; `None` if all can.
+    known: Option<NullBuffer>,
     bytes: Rows,
     now_ms: i64,
-    /// Position at which matching continues: the index of a row of the batch, the index of the next kept row
-    /// of the other input with the same key, and the number of matches of the row so far.
+    /// Position at which matching continues: the index of a row of the batch, the next kept row of the other input with
+    /// the same key, and the number of matches of the row so far.
     row: usize,
-    next: usize,
+    next: Next,
     degree: u32,
     /// Reservation of the memory by which the hash table of join keys may grow, held until all rows of the
     /// batch are joined.
     _room: Option<Payment>,
 }
 
-/// A possible pair of a regular join: the index of a row of the arriving batch; and a kept row of the other
-/// input, given by its key number and its index among the rows of that key.
+/// The kept row with which an arriving row is compared next.
+#[derive(Clone, Copy)]
+enum Next {
+    /// The first row of the key.
+    First,
+    /// The record with this number, or no further one.
+    At(Option<u32>),
+}
+
+impl Arriving {
+    /// Returns whether the key of a row can match, so that the row is kept.
+    fn is_known(&self, row: usize) -> bool {
+        self.known.as_ref().is_none_or(|known| known.is_valid(row))
+    }
+}
+
+/// A possible pair of a regular join: the index of a row of the arriving batch; and a kept row of the other input, by the
+/// slot of its key and its number.
 struct Candidate {
     row: usize,
     key: u32,
-    record: usize,
+    record: u32,
 }
 
 /// An output row of a regular join: its kind of change, the index of the arriving row, and the index of the
@@ -136,19 +123,19 @@ impl RegularJoin {
     /// [`EvaluationError`] if a row has a type that cannot be compared.
     pub fn new(shape: Shape, ttl_ms: [i64; 2], clock: Arc<dyn Clock>) -> Outcome<Self> {
         let converter = |side: Side| converter_of(&shape.inputs[side.index()]).map_err(arrow_error);
+        let types = shape.key_types().iter().map(SqlType::arrow).collect();
         Ok(RegularJoin {
-            key_converter: shape.key_converter()?,
             row_converters: [converter(Side::Left)?, converter(Side::Right)?],
+            keys: Keyed::of_types(types, None, process_seed())?,
             shape,
             ttl_ms,
             clock,
-            numbers: HashMap::default(),
-            keys: Vec::new(),
-            free: Vec::new(),
+            lists: Vec::new(),
+            records: Default::default(),
+            noted_ms: Vec::new(),
             written: Default::default(),
             arriving: None,
             accounts: Accounts::default(),
-            bytes: 0,
         })
     }
 
@@ -166,73 +153,71 @@ impl RegularJoin {
     fn forget_of(&mut self, side: Side, now_ms: i64) {
         let ttl_ms = self.ttl_ms[side.index()];
         let is_over = |written_ms: i64| written_ms.saturating_add(ttl_ms) <= now_ms;
-        while let Some(&(written_ms, number)) = self.written[side.index()].front()
+        while let Some(&(written_ms, key)) = self.written[side.index()].front()
             && is_over(written_ms)
         {
             self.written[side.index()].pop_front();
-            let key = &mut self.keys[number as usize];
-            let records = &mut key.records[side.index()];
-            let before: usize = records.iter().map(|record| record_bytes(&record.row)).sum();
-            records.retain(|record| !is_over(record.written_ms));
-            let after: usize = records.iter().map(|record| record_bytes(&record.row)).sum();
-            self.bytes -= before - after;
-            if key.records.iter().all(Vec::is_empty) && self.numbers.remove(&key.bytes).is_some() {
-                self.bytes -= key_bytes(&key.bytes);
-                *key = Key::default();
-                self.free.push(number);
+            // The slot may serve another key by now, whose rows have times of their own.
+            let list = &mut self.lists[key as usize][side.index()];
+            self.records[side.index()].retain(list, |record| !is_over(record.written_ms));
+            self.release_if_empty(key);
+        }
+    }
+
+    /// Forgets a key without rows. Its slot is ready for another key.
+    fn release_if_empty(&mut self, key: u32) {
+        if self.lists[key as usize].iter().all(|list| list.is_empty()) {
+            self.keys.release(key);
+            if let Some(noted_ms) = self.noted_ms.get_mut(key as usize) {
+                *noted_ms = [i64::MIN; 2];
             }
         }
     }
 
     /// Records the processing time at which rows of an input and a key were added or their numbers of matches changed;
     /// it decides when they expire.
-    fn note(&mut self, side: Side, number: u32, now_ms: i64) {
-        let noted_ms = &mut self.keys[number as usize].noted_ms[side.index()];
+    fn note(&mut self, side: Side, key: u32, now_ms: i64) {
+        if self.ttl_ms[side.index()] == i64::MAX {
+            return;
+        }
+        if self.noted_ms.len() <= key as usize {
+            self.noted_ms.resize(self.keys.slots(), [i64::MIN; 2]);
+        }
+        let noted_ms = &mut self.noted_ms[key as usize][side.index()];
         if *noted_ms != now_ms {
             *noted_ms = now_ms;
-            self.written[side.index()].push_back((now_ms, number));
+            self.written[side.index()].push_back((now_ms, key));
         }
     }
 
-    fn remember(&mut self, side: Side, key: &[u8], record: Remembered) {
-        let number = match self.numbers.get(key) {
-            Some(number) => *number,
-            None => {
-                let number = self.free.pop().unwrap_or_else(|| {
-                    self.keys.push(Key::default());
-                    self.keys.len() as u32 - 1
-                });
-                let bytes: Arc<[u8]> = Arc::from(key);
-                self.bytes += key_bytes(&bytes);
-                self.keys[number as usize].bytes = Arc::clone(&bytes);
-                self.numbers.insert(bytes, number);
-                number
-            }
-        };
-        self.note(side, number, record.written_ms);
-        self.bytes += record_bytes(&record.row);
-        let records = &mut self.keys[number as usize].records[side.index()];
-        // Most keys have one row in an input, so memory for a single row is reserved at first.
-        if records.is_empty() {
-            records.reserve_exact(1);
+    /// Keeps a row of an input: the row with the index `row` of a batch with the keys `keys`, and its bytes.
+    fn remember(
+        &mut self,
+        side: Side,
+        (keys, row): (&KeyRows, usize),
+        bytes: &[u8],
+        (degree, written_ms): (u32, i64),
+    ) {
+        let (key, _) = self.keys.find_or_add(keys, row);
+        if self.lists.len() < self.keys.slots() {
+            self.lists.resize(self.keys.slots(), Default::default());
         }
-        records.push(record);
+        self.note(side, key, written_ms);
+        let list = &mut self.lists[key as usize][side.index()];
+        self.records[side.index()].push(list, bytes, degree, written_ms);
     }
 
-    fn take_back(&mut self, side: Side, key: &[u8], row: &[u8]) {
-        let Some(number) = self.numbers.get(key) else { return };
-        let records = &mut self.keys[*number as usize].records[side.index()];
-        if let Some(at) = records.iter().position(|record| *record.row == *row) {
-            // A key that has lost its last row is not removed at once, but when the time to live of its last
-            // entry in `written` is over.
-            records.remove(at);
-            self.bytes -= record_bytes(row);
+    fn take_back(&mut self, side: Side, (keys, row): (&KeyRows, usize), bytes: &[u8]) {
+        let Some(key) = self.keys.find(keys, row) else { return };
+        let list = &mut self.lists[key as usize][side.index()];
+        if self.records[side.index()].remove(list, bytes) {
+            self.release_if_empty(key);
         }
     }
 
     /// Returns the next pairs of rows with equal keys, which match if the join condition holds, too. Moves
     /// the position of `arriving` past these pairs.
-    fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
+    fn candidates(&mut self, arriving: &mut Arriving) -> Vec<Candidate> {
         let other = arriving.side.other().index();
         let first = arriving.row;
         let mut found = Vec::new();
@@ -240,16 +225,18 @@ impl RegularJoin {
         // each pair together with a retraction.
         while arriving.row < arriving.batch.len() && found.len() + arriving.row - first < BATCH_ROWS_MAX / 2 {
             let row = arriving.row;
-            let number = arriving.keys.get(row).and_then(|key| self.numbers.get(key)).copied();
-            let count = number.map_or(0, |number| self.keys[number as usize].records[other].len());
-            if let Some(key) = number
-                && arriving.next < count
-            {
-                found.push(Candidate { row, key, record: arriving.next });
-                arriving.next += 1;
+            let key = if arriving.is_known(row) { self.keys.find(&arriving.keys, row) } else { None };
+            let record = match (arriving.next, key) {
+                (_, None) => None,
+                (Next::First, Some(key)) => self.lists[key as usize][other].first(),
+                (Next::At(record), Some(_)) => record,
+            };
+            if let (Some(key), Some(record)) = (key, record) {
+                found.push(Candidate { row, key, record });
+                arriving.next = Next::At(self.records[other].after(record));
             } else {
                 arriving.row += 1;
-                arriving.next = 0;
+                arriving.next = Next::First;
             }
         }
         found
@@ -332,7 +319,7 @@ impl RegularJoin {
         let is_counted = self.shape.keeps(other) || (is_half && other == Side::Left);
         let mut before = 0;
         if is_counted {
-            let met = &mut self.keys[candidate.key as usize].records[other.index()][candidate.record];
+            let met = self.records[other.index()].get_mut(candidate.record);
             before = met.degree;
             met.degree = if is_new { before.saturating_add(1) } else { before.saturating_sub(1) };
             met.written_ms = now_ms;
@@ -387,38 +374,37 @@ impl RegularJoin {
         };
         made.extend(out.map(|out| (out, Some(row as u32), None)));
         let bytes = arriving.bytes.row(row);
-        match arriving.keys.get(row) {
-            Some(key) if is_new => {
-                let record = Remembered { row: Box::from(bytes.data()), degree, written_ms: arriving.now_ms };
-                self.remember(side, key, record);
+        let of_row = (&arriving.keys, row);
+        match arriving.is_known(row) {
+            true if is_new => {
+                self.remember(side, of_row, bytes.data(), (degree, arriving.now_ms));
                 self.accounts.counts.folded += 1;
             }
-            Some(key) => {
-                self.take_back(side, key, bytes.data());
+            true => {
+                self.take_back(side, of_row, bytes.data());
                 self.accounts.counts.folded += 1;
             }
             // A NULL key never matches, so the row is not stored.
-            None if out.is_some() => self.accounts.counts.forwarded += 1,
-            None => self.accounts.counts.filtered += 1,
+            false if out.is_some() => self.accounts.counts.forwarded += 1,
+            false => self.accounts.counts.filtered += 1,
         }
     }
 
     fn decoded(&self, side: Side, found: &[Candidate]) -> Outcome<RecordBatch> {
         let converter = &self.row_converters[side.index()];
         let parser = converter.parser();
-        let row = |candidate: &Candidate| {
-            parser.parse(&self.keys[candidate.key as usize].records[side.index()][candidate.record].row)
-        };
+        let records = &self.records[side.index()];
+        let row = |candidate: &Candidate| parser.parse(records.get(candidate.record).row());
         let columns = converter.convert_rows(found.iter().map(row)).map_err(arrow_error)?;
         batch_of(&self.shape.inputs[side.index()], columns, found.len())
     }
 
     fn note_bytes(&mut self) {
         self.accounts.hold(
-            self.bytes
-                + self.numbers.allocation_size()
-                + self.keys.capacity() * size_of::<Key>()
-                + self.free.capacity() * size_of::<u32>()
+            self.keys.bytes()
+                + self.records.iter().map(Records::bytes).sum::<usize>()
+                + self.lists.capacity() * size_of::<[List; 2]>()
+                + self.noted_ms.capacity() * size_of::<[i64; 2]>()
                 + self.written.iter().map(VecDeque::capacity).sum::<usize>() * size_of::<(i64, u32)>(),
         );
     }
@@ -434,18 +420,27 @@ impl JoinOperator for RegularJoin {
         // The clock is read once for each batch, so that all rows of a batch expire together.
         let now_ms = self.now_ms();
         self.forget(now_ms);
-        let numbers = &self.numbers;
-        let growth = growth_bytes(
-            (numbers.len(), numbers.capacity(), numbers.allocation_size()),
-            size_of::<(Arc<[u8]>, u32)>(),
-            batch.len(),
-        );
+        // Slots of keys without rows are ready at once, since their lists are empty.
+        self.keys.recycle(false);
+        let growth =
+            self.keys.growth_bytes(batch.len()) + self.records[side.index()].growth_bytes(batch.len());
         let room = reserve_room(&self.accounts.allowance, growth)?;
-        let keys = self.shape.key_bytes(self.key_converter.as_ref(), side, &batch.rows)?;
+        let (columns, known) = self.shape.keys(side, &batch.rows)?;
+        let keys = self.keys.rows_of(&columns, batch.len())?;
         let bytes =
             self.row_converters[side.index()].convert_columns(batch.rows.columns()).map_err(arrow_error)?;
-        self.arriving =
-            Some(Arriving { side, batch, keys, bytes, now_ms, row: 0, next: 0, degree: 0, _room: room });
+        self.arriving = Some(Arriving {
+            side,
+            batch,
+            keys,
+            known,
+            bytes,
+            now_ms,
+            row: 0,
+            next: Next::First,
+            degree: 0,
+            _room: room,
+        });
         Ok(())
     }
 
@@ -482,64 +477,56 @@ impl JoinOperator for RegularJoin {
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&ROW_FORMAT)?;
         for side in Side::BOTH {
-            let records = || self.keys.iter().flat_map(|key| &key.records[side.index()]);
-            state.put(&records().count())?;
-            for record in records() {
-                state.put(&(&*record.row, record.degree, record.written_ms))?;
+            let records = &self.records[side.index()];
+            let kept = || self.keys.live().flat_map(|key| records.of(self.lists[key as usize][side.index()]));
+            state.put(&kept().count())?;
+            for record in kept() {
+                state.put(&(record.row(), record.degree, record.written_ms))?;
             }
         }
         Ok(())
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.numbers.clear();
-        self.keys.clear();
-        self.free.clear();
-        self.written.iter_mut().for_each(VecDeque::clear);
-        self.bytes = 0;
         check_row_format(state)?;
-        let mut all: Vec<(Side, Remembered, Vec<u8>)> = Vec::new();
+        let types = self.shape.key_types().iter().map(SqlType::arrow).collect();
+        let wrong = |state: &StateReader<'_>, error: EvaluationError| state.wrong(error.message);
+        self.keys = Keyed::of_types(types, None, process_seed()).map_err(|error| wrong(state, error))?;
+        self.lists.clear();
+        self.records.iter_mut().for_each(Records::clear);
+        self.noted_ms.clear();
+        self.written.iter_mut().for_each(VecDeque::clear);
         for side in Side::BOTH {
             let count: usize = state.take()?;
-            let mut records = Vec::new();
+            let mut saved: Vec<Saved> = Vec::new();
             for _ in 0..count {
-                let (row, degree, written_ms): (Box<[u8]>, u32, i64) = state.take()?;
-                records.push(Remembered { row, degree, written_ms });
+                saved.push(state.take()?);
             }
+            // Entries of `written` must be in the order of time, so saved rows are sorted by it. The sort is stable, so
+            // rows of one key keep their order.
+            saved.sort_by_key(|(_, _, written_ms)| *written_ms);
             // Join keys are not saved, because they are computed from the saved rows.
-            for records in chunks(records) {
+            for saved in saved.chunks(BATCH_ROWS_MAX) {
                 let converter = &self.row_converters[side.index()];
                 let parser = converter.parser();
-                let columns = converter.convert_rows(records.iter().map(|record| parser.parse(&record.row)));
+                let columns = converter.convert_rows(saved.iter().map(|(row, _, _)| parser.parse(row)));
                 let columns = columns.map_err(|error| state.wrong(error.to_string()))?;
-                let rows = batch_of(&self.shape.inputs[side.index()], columns, records.len());
-                let wrong = |error: EvaluationError| state.wrong(error.message);
-                let rows = rows.map_err(wrong)?;
-                let keys = self.shape.key_bytes(self.key_converter.as_ref(), side, &rows).map_err(wrong)?;
-                for (row, record) in records.into_iter().enumerate() {
-                    let key = keys.get(row).ok_or_else(|| state.wrong("a row has no key"))?;
-                    all.push((side, record, key.to_vec()));
+                let rows = batch_of(&self.shape.inputs[side.index()], columns, saved.len());
+                let rows = rows.map_err(|error| wrong(state, error))?;
+                let (columns, known) = self.shape.keys(side, &rows).map_err(|error| wrong(state, error))?;
+                if known.is_some() {
+                    return Err(state.wrong("a row has no key"));
+                }
+                let keys = self.keys.rows_of(&columns, saved.len()).map_err(|error| wrong(state, error))?;
+                for (at, (row, degree, written_ms)) in saved.iter().enumerate() {
+                    self.remember(side, (&keys, at), row, (*degree, *written_ms));
                 }
             }
-        }
-        // Entries of `written` must be in the order of time, so saved rows are sorted by it. The sort is
-        // stable, so rows of one input and key keep their order.
-        all.sort_by_key(|(_, record, _)| record.written_ms);
-        for (side, record, key) in all {
-            self.remember(side, &key, record);
         }
         self.note_bytes();
         Ok(())
     }
 }
 
-/// Splits a list of kept rows into pieces of at most one batch.
-fn chunks(mut records: Vec<Remembered>) -> impl Iterator<Item = Vec<Remembered>> {
-    std::iter::from_fn(move || {
-        if records.is_empty() {
-            return None;
-        }
-        let rest = records.split_off(records.len().min(BATCH_ROWS_MAX));
-        Some(std::mem::replace(&mut records, rest))
-    })
-}
+/// A kept row as it is saved: its bytes, its number of matches, and the time at which it was written.
+type Saved = (Box<[u8]>, u32, i64);
