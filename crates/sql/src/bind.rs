@@ -12,6 +12,7 @@
 mod aggregate;
 mod attached;
 pub mod changelog;
+mod current_watermark;
 mod domain;
 mod elsewhere;
 mod expression;
@@ -65,6 +66,7 @@ use subquery::keys_of;
 use syntax::{check_name, not_supported, place, place_of_name, refuse_any};
 use typing::Typing;
 
+pub use current_watermark::with_shared_watermarks;
 pub use expression::{cast_for_insert, function_names};
 pub use kept::kept_for_ever;
 pub use names::NamesOnce;
@@ -142,7 +144,7 @@ impl Binder<'_> {
         planner.database.replace(Some(database.to_owned()));
         let Queried { plan, names } = planner.query(query)?;
         check_size(&plan)?;
-        let plan = changelog::settle(plan, self.state_ttl_ms, self.answers)?;
+        let plan = changelog::settle(current_watermark::placed(plan)?, self.state_ttl_ms, self.answers)?;
         // Of batch mode, Flink has the same windows.
         if self.answers != Answers::Final {
             self.notes.add_of_plan(&plan);

@@ -29,7 +29,7 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumn};
 
 use crate::bind::portable::OnlyHere;
-use crate::bind::{Answers, Binder, Notes, Views, kept_for_ever, result_place};
+use crate::bind::{Answers, Binder, Notes, Views, kept_for_ever, result_place, with_shared_watermarks};
 use crate::catalog::{CATALOG, Catalog, Entry, View};
 use crate::text::ddl::Name;
 use crate::text::hints::with_options;
@@ -445,6 +445,13 @@ impl Session {
         // Several parts may read one view.
         let mut seen = HashSet::new();
         warnings.retain(|warning| seen.insert((warning.place, warning.message.clone())));
+        let (plans, ends): (Vec<_>, Vec<_>) =
+            parts.into_iter().map(|Part { plan, into, place }| (plan, (into, place))).unzip();
+        let parts = with_shared_watermarks(plans)
+            .into_iter()
+            .zip(ends)
+            .map(|(plan, (into, place))| Part { plan, into, place })
+            .collect();
         Ok(Job { name, parts, place, settings: self.known_settings()?, warnings })
     }
 
