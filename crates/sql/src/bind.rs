@@ -60,6 +60,7 @@ use crate::catalog::{Catalog, Entry};
 use final_rows::{limited, limited_by};
 use names::Names;
 use order::{Order, limit_of};
+use portable::OnlyHere;
 use relation::Queried;
 use select::{Around, Demands, Selected};
 use subquery::keys_of;
@@ -272,7 +273,12 @@ impl<'a> Planner<'a> {
         if let Some((skip, fetch)) = limit {
             let plan = selected.queried.plan;
             selected.queried.plan = match keys_of(&selected.pulled) {
-                Some(keys) if !keys.is_empty() && fetch > 0 => limited_by(plan, &keys, skip, fetch),
+                Some(keys) if !keys.is_empty() && fetch > 0 => {
+                    if around.is_some_and(Around::counts_rows) {
+                        self.note(OnlyHere::LimitOfEach, at);
+                    }
+                    limited_by(plan, &keys, skip, fetch)
+                }
                 _ => limited(plan, skip, fetch),
             };
             selected.has_row &= skip == 0 && fetch > 0;

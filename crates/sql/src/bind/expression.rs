@@ -224,6 +224,9 @@ impl Planner<'_> {
                 return Ok(value);
             }
         };
+        if scope.groups.is_some() {
+            self.note_outer_of_groups(&value, parts, scope);
+        }
         let value = match scope.groups {
             // Columns of ORDER BY's results and of the query around this one are no columns of the groups.
             Some(groups) if value.as_column().is_none_or(|place| place < groups.input.columns.len()) => {
