@@ -1,6 +1,7 @@
 -- REPLACE TABLE and CREATE OR REPLACE: which statements are refused. Answers follow Flink's documentation, "CREATE Statements".
 CREATE TABLE Bid (price INT, item STRING);
 CREATE VIEW Dear AS SELECT price FROM Bid;
+CREATE DATABASE past;
 
 --- input Bid
 1,a
@@ -59,13 +60,19 @@ CREATE OR REPLACE VIEW Dear AS SELECT item FROM Bid;
 --- error SYNTAX
 CREATE OR REPLACE is for a TABLE with a query
 
---- query a database replaces none
+--- query a database replaces none that is there
+CREATE OR REPLACE DATABASE past;
+
+--- error SYNTAX
+CREATE OR REPLACE is for a TABLE with a query
+
+--- query a database replaces none (not as Flink)
 CREATE OR REPLACE DATABASE archive;
 
 --- error SYNTAX
 CREATE OR REPLACE is for a TABLE with a query
 
---- query a function replaces none
+--- query a function replaces none (not as Flink)
 CREATE OR REPLACE FUNCTION f AS 'a.B';
 
 --- error SYNTAX
