@@ -144,7 +144,7 @@ impl Implementation {
     }
 }
 
-/// What a user function tells of all its calls, once, when it is registered.
+/// Nature of a user function, which holds for all of its calls. It is asked once, when the function is registered.
 #[derive(Clone, Copy, Default, Debug)]
 struct Nature {
     is_deterministic: bool,
