@@ -212,10 +212,10 @@ fn ask_file(file: &CaseFile, client: &Client, inputs: &Path) -> Result<Vec<Answe
                     let records = changes::records(declaration, &file.fields(&table));
                     let records = records.map_err(|reason| anyhow!("{}: {table}: {reason}", file.name))?;
                     fs::write(&path, records)?;
-                    format!("{declaration} {}", changes::connector(&path))
+                    cases::with_connector(declaration, &changes::connector(&path))
                 } else {
                     fs::write(&path, file.input(&table))?;
-                    format!("{statement} {}", cases::connector(&path))
+                    cases::with_connector(statement, &cases::connector(&path))
                 }
             }
         };

@@ -235,9 +235,18 @@ impl Typed {
     /// Returns a copy of the expression in which each column is replaced by the result of `by` for its index.
     #[must_use]
     pub fn replaced(&self, by: &impl Fn(usize) -> Typed) -> Typed {
-        let all = |terms: &[Typed]| terms.iter().map(|term| term.replaced(by)).collect();
+        self.rewritten(&|typed| typed.as_column().map(by))
+    }
+
+    /// Returns a copy of the expression in which `by` replaces the outermost parts for which it has another expression.
+    #[must_use]
+    pub fn rewritten(&self, by: &impl Fn(&Typed) -> Option<Typed>) -> Typed {
+        if let Some(other) = by(self) {
+            return other;
+        }
+        let all = |terms: &[Typed]| terms.iter().map(|term| term.rewritten(by)).collect();
         let expression = match &self.expression {
-            &Expression::Column(place) => return by(place),
+            Expression::Column(place) => Expression::Column(*place),
             Expression::Literal(value) => Expression::Literal(value.clone()),
             Expression::Call { call, kernel, arguments, is_total, is_deterministic } => Expression::Call {
                 call: call.clone(),
@@ -248,14 +257,14 @@ impl Typed {
             },
             Expression::And(terms) => Expression::And(all(terms)),
             Expression::Or(terms) => Expression::Or(all(terms)),
-            Expression::Not(inner) => Expression::Not(Box::new(inner.replaced(by))),
-            Expression::Is(inner, state) => Expression::Is(Box::new(inner.replaced(by)), *state),
+            Expression::Not(inner) => Expression::Not(Box::new(inner.rewritten(by))),
+            Expression::Is(inner, state) => Expression::Is(Box::new(inner.rewritten(by)), *state),
             Expression::Case { branches, otherwise } => Expression::Case {
                 branches: branches
                     .iter()
-                    .map(|(when, then)| (when.replaced(by), then.replaced(by)))
+                    .map(|(when, then)| (when.rewritten(by), then.rewritten(by)))
                     .collect(),
-                otherwise: Box::new(otherwise.replaced(by)),
+                otherwise: Box::new(otherwise.rewritten(by)),
             },
         };
         Typed { expression, of: self.of.clone(), is_nullable: self.is_nullable }

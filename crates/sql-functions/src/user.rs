@@ -14,7 +14,8 @@
 //! * U2. A call that does not return is reported by the [`Watch`] of its query. The engine cannot end such a call.
 //! * U3. A function may be called again for a row: rows whose results do not fit into memory together are computed a few at
 //!   a time, from the beginning.
-//! * U4. No function is called while a query is planned; only its signature is.
+//! * U4. No function is called while a query is planned; only its signature is. Its nature, such as whether it is
+//!   deterministic, is asked once, when it is registered.
 
 mod aggregate;
 mod scalar;
@@ -33,6 +34,7 @@ use arrow::datatypes::Decimal128Type;
 pub use aggregate::{AggregateFunction, GroupState, same_state};
 pub use scalar::ScalarFunction;
 pub use table::{RowColumn, Rows, TableFunction, TableSignature};
+use watch::watched;
 pub use watch::{OVERDUE_NS, Watch};
 
 use crate::functions::{Argument, BindError, EvaluationError};
@@ -110,6 +112,28 @@ pub enum Implementation {
 }
 
 impl Implementation {
+    /// Asks the implementation for its nature.
+    ///
+    /// # Errors
+    /// A reason in lower case if it panics.
+    fn nature(&self) -> Result<Nature, String> {
+        let asked = || match self {
+            Implementation::Scalar(function) => {
+                Nature { is_deterministic: function.is_deterministic(), ..Nature::default() }
+            }
+            Implementation::Table(function) => {
+                Nature { is_deterministic: function.is_deterministic(), ..Nature::default() }
+            }
+            // An aggregate has one value for the rows of a group.
+            Implementation::Aggregate(function) => Nature {
+                is_deterministic: true,
+                can_retract: function.can_retract(),
+                is_ordered: function.is_ordered(),
+            },
+        };
+        caught(asked).map_err(|payload| format!("telling its nature panicked: {}", message_of(payload)))
+    }
+
     /// Returns the address of the implementation, which no other one has as long as this one lives.
     fn address(&self) -> *const () {
         match self {
@@ -120,11 +144,20 @@ impl Implementation {
     }
 }
 
+/// Nature of a user function, which holds for all of its calls. It is asked once, when the function is registered.
+#[derive(Clone, Copy, Default, Debug)]
+struct Nature {
+    is_deterministic: bool,
+    can_retract: bool,
+    is_ordered: bool,
+}
+
 /// A user function with its name.
 #[derive(Clone)]
 pub struct UserFunction {
     name: Arc<str>,
     implementation: Implementation,
+    nature: Nature,
 }
 
 impl UserFunction {
@@ -135,12 +168,12 @@ impl UserFunction {
 
     /// Returns whether calls with equal arguments give equal values or rows.
     pub fn is_deterministic(&self) -> bool {
-        match &self.implementation {
-            Implementation::Scalar(function) => function.is_deterministic(),
-            Implementation::Table(function) => function.is_deterministic(),
-            // An aggregate has one value for the rows of a group.
-            Implementation::Aggregate(_) => true,
-        }
+        self.nature.is_deterministic
+    }
+
+    /// Returns whether the function is an aggregate whose value depends on the order of rows.
+    pub fn is_ordered(&self) -> bool {
+        self.nature.is_ordered
     }
 
     /// Returns whether the function is an aggregate.
@@ -195,7 +228,8 @@ impl Functions {
     /// Adds a function.
     ///
     /// # Errors
-    /// A reason in lower case if a function has the name already, or if there are [`FUNCTIONS_MAX`] functions.
+    /// A reason in lower case if a function has the name already, if there are [`FUNCTIONS_MAX`] functions, or if the
+    /// function panics when it is asked for its nature.
     pub fn add(&mut self, name: &str, implementation: Implementation) -> Result<(), String> {
         let name: Arc<str> = name.to_uppercase().into();
         if self.0.contains_key(&name) {
@@ -204,7 +238,9 @@ impl Functions {
         if self.0.len() >= FUNCTIONS_MAX {
             return Err(format!("a session has at most {FUNCTIONS_MAX} user functions"));
         }
-        self.0.insert(Arc::clone(&name), UserFunction { name, implementation });
+        let nature =
+            implementation.nature().map_err(|reason| format!("the user function {name}: {reason}"))?;
+        self.0.insert(Arc::clone(&name), UserFunction { name, implementation, nature });
         Ok(())
     }
 }
@@ -214,7 +250,12 @@ impl Functions {
 /// # Errors
 /// [`USER_FUNCTION`] if the function fails or panics.
 fn called<T>(name: &Arc<str>, run: impl FnOnce() -> Result<T, FunctionError>) -> Result<T, EvaluationError> {
-    match watch::watched(name, || caught(run)) {
+    watched(name, || guarded(name, run))
+}
+
+/// Calls a user function as [`called`] does, within a call of [`watched`].
+fn guarded<T>(name: &str, run: impl FnOnce() -> Result<T, FunctionError>) -> Result<T, EvaluationError> {
+    match caught(run) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(FunctionError(reason))) => Err(wrong(name, &format!("failed: {reason}"))),
         Err(payload) => Err(wrong(name, &format!("panicked: {}", message_of(payload)))),

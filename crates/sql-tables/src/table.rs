@@ -54,6 +54,9 @@ pub enum TableColumnKind {
     Computed(Typed),
     /// `PROCTIME()`: the value is the processing time at which a row is read.
     Proctime,
+    /// The watermark of the reader of a row before the row, NULL before the first one. No declaration has such a column;
+    /// queries add it to a table with event time, behind all other columns.
+    Watermark,
     /// The connector gives the values as metadata of each record.
     Metadata {
         /// The name of the metadata, as the connector knows it.
@@ -80,9 +83,28 @@ impl Table {
         let is_written = |column: &TableColumn| match &column.kind {
             TableColumnKind::Physical => true,
             TableColumnKind::Metadata { is_virtual, .. } => !is_virtual,
-            TableColumnKind::Computed(_) | TableColumnKind::Proctime => false,
+            TableColumnKind::Computed(_) | TableColumnKind::Proctime | TableColumnKind::Watermark => false,
         };
         (0..self.columns.len()).filter(|place| is_written(&self.columns[*place])).collect()
+    }
+
+    /// Returns the table with a column of its watermarks behind all others, whose type is `of`, and the index of that
+    /// column.
+    #[must_use]
+    pub fn with_watermarks(&self, of: &SqlType) -> (Self, usize) {
+        let mut table = self.clone();
+        let known = table.columns.iter().position(|column| matches!(column.kind, TableColumnKind::Watermark));
+        let place = known.unwrap_or_else(|| {
+            table.columns.push(TableColumn {
+                name: "$watermark".to_owned(),
+                of: of.clone(),
+                is_nullable: true,
+                kind: TableColumnKind::Watermark,
+                place: table.options_place,
+            });
+            table.columns.len() - 1
+        });
+        (table, place)
     }
 
     /// Returns the index of the table column with the given name.

@@ -12,6 +12,7 @@
 mod aggregate;
 mod attached;
 pub mod changelog;
+mod current_watermark;
 mod domain;
 mod elsewhere;
 mod expression;
@@ -59,12 +60,14 @@ use crate::catalog::{Catalog, Entry};
 use final_rows::{limited, limited_by};
 use names::Names;
 use order::{Order, limit_of};
+use portable::OnlyHere;
 use relation::Queried;
 use select::{Around, Demands, Selected};
 use subquery::keys_of;
 use syntax::{check_name, not_supported, place, place_of_name, refuse_any};
 use typing::Typing;
 
+pub use current_watermark::with_shared_watermarks;
 pub use expression::{cast_for_insert, function_names};
 pub use kept::kept_for_ever;
 pub use names::NamesOnce;
@@ -142,7 +145,7 @@ impl Binder<'_> {
         planner.database.replace(Some(database.to_owned()));
         let Queried { plan, names } = planner.query(query)?;
         check_size(&plan)?;
-        let plan = changelog::settle(plan, self.state_ttl_ms, self.answers)?;
+        let plan = changelog::settle(current_watermark::placed(plan)?, self.state_ttl_ms, self.answers)?;
         // Of batch mode, Flink has the same windows.
         if self.answers != Answers::Final {
             self.notes.add_of_plan(&plan);
@@ -270,7 +273,12 @@ impl<'a> Planner<'a> {
         if let Some((skip, fetch)) = limit {
             let plan = selected.queried.plan;
             selected.queried.plan = match keys_of(&selected.pulled) {
-                Some(keys) if !keys.is_empty() && fetch > 0 => limited_by(plan, &keys, skip, fetch),
+                Some(keys) if !keys.is_empty() && fetch > 0 => {
+                    if around.is_some_and(Around::counts_rows) {
+                        self.note(OnlyHere::LimitOfEach, at);
+                    }
+                    limited_by(plan, &keys, skip, fetch)
+                }
                 _ => limited(plan, skip, fetch),
             };
             selected.has_row &= skip == 0 && fetch > 0;

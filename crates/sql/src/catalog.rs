@@ -199,6 +199,7 @@ impl Catalog {
             return Err(SqlError::new(Code::Invalid, message).at(new.place).help("give it another name"));
         }
         self.entries.remove(&old);
+        self.broken.remove(&full);
         self.entries.insert(full, Kept { path, entry, declaration });
         Ok(())
     }
@@ -209,6 +210,11 @@ impl Catalog {
     /// [`Code::UnknownTable`] if there is none.
     pub fn get(&self, name: &str) -> Result<&Entry, SqlError> {
         self.entries.get(name).map(|kept| &kept.entry).ok_or_else(|| self.unknown(name))
+    }
+
+    /// Returns whether a table or view stands at a place of the catalog.
+    pub fn contains(&self, path: &Path) -> bool {
+        self.entries.contains_key(&path.full_name())
     }
 
     /// Remembers that the declaration of a table or view is faulty, unless there is one of that name.

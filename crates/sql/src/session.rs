@@ -29,8 +29,9 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 use thalweg_sql_tables::table::{Table, TableColumn};
 
 use crate::bind::portable::OnlyHere;
-use crate::bind::{Answers, Binder, Notes, Views, kept_for_ever, result_place};
+use crate::bind::{Answers, Binder, Notes, Views, kept_for_ever, result_place, with_shared_watermarks};
 use crate::catalog::{CATALOG, Catalog, Entry, View};
+use crate::text::ddl::Name;
 use crate::text::hints::with_options;
 use crate::text::portable::only_here;
 use crate::text::script::{self, Insert, Placed, Statement};
@@ -448,33 +449,48 @@ impl Session {
         // Several parts may read one view.
         let mut seen = HashSet::new();
         warnings.retain(|warning| seen.insert((warning.place, warning.message.clone())));
+        let (plans, ends): (Vec<_>, Vec<_>) =
+            parts.into_iter().map(|Part { plan, into, place }| (plan, (into, place))).unzip();
+        let parts = with_shared_watermarks(plans)
+            .into_iter()
+            .zip(ends)
+            .map(|(plan, (into, place))| Part { plan, into, place })
+            .collect();
         Ok(Job { name, parts, place, settings: self.known_settings()?, warnings })
     }
 
     fn inserts(&self, inserts: &[Insert], place: Place) -> Result<Job, SqlError> {
-        let context = self.context()?;
-        let binder = self.binder(&context, self.answers(true)?)?;
-        let part = |insert: &Insert| {
-            let table = match self.catalog.find(&insert.table)? {
-                (_, Entry::Table(table)) => with_options(table, &insert.options),
-                (path, Entry::View(_)) => {
-                    let message =
-                        format!("`{}` is a view, and nothing can be written to it", path.full_name());
-                    return Err(SqlError::new(Code::Invalid, message).at(insert.table.place));
-                }
-            };
-            let table = self.replaced(table, insert)?;
-            let given = partition_of(&binder, &table, insert)?;
-            let plan = binder.query(&insert.query).map_err(|error| error.at(insert.place))?;
-            self.check_mode(&plan).map_err(|error| error.at(insert.place))?;
-            let plan =
-                fitted(plan, &table, insert, &given, &context).map_err(|error| error.at(insert.place))?;
-            let plan = prune(plan);
-            steady::check(&plan).map_err(|error| error.at(insert.place))?;
-            Ok(Part { plan, into: Some(table), place: insert.place })
-        };
+        let part = |insert: &Insert| self.filled(insert, self.written(&insert.table)?);
         let parts = inserts.iter().map(part).collect::<Result<_, SqlError>>()?;
         self.job("insert", parts, place)
+    }
+
+    /// Returns the table that has a name, so that rows can be written to it.
+    fn written(&self, name: &Name) -> Result<&Arc<Table>, SqlError> {
+        match self.catalog.find(name)? {
+            (_, Entry::Table(table)) => Ok(table),
+            (path, Entry::View(_)) => {
+                let message = format!("`{}` is a view, and nothing can be written to it", path.full_name());
+                Err(SqlError::new(Code::Invalid, message).at(name.place))
+            }
+        }
+    }
+
+    /// Returns the part of a job that fills a table by an INSERT.
+    fn filled(&self, insert: &Insert, table: &Arc<Table>) -> Result<Part, SqlError> {
+        let context = self.context()?;
+        let binder = self.binder(&context, self.answers(true)?)?;
+        let table = self.replaced(with_options(table, &insert.options), insert)?;
+        let given = partition_of(&binder, &table, insert)?;
+        let planned = || -> Result<Plan, SqlError> {
+            let plan = binder.query(&insert.query)?;
+            self.check_mode(&plan)?;
+            let plan = prune(fitted(plan, &table, insert, &given, &context)?);
+            steady::check(&plan)?;
+            Ok(plan)
+        };
+        let plan = planned().map_err(|error| error.at(insert.place))?;
+        Ok(Part { plan, into: Some(table), place: insert.place })
     }
 
     fn known_settings(&self) -> Result<Settings, SqlError> {

@@ -182,6 +182,35 @@ pub(crate) fn connector(path: &Path) -> String {
     )
 }
 
+/// Returns the declaration of a table with a WITH clause, which stands before LIKE if the declaration has one.
+pub(crate) fn with_connector(declaration: &str, connector: &str) -> String {
+    let mut quote = None;
+    let mut depth = 0usize;
+    // Place at which the current word begins.
+    let mut begin = None;
+    for (place, character) in declaration.char_indices() {
+        if quote.is_none() && (character.is_alphanumeric() || character == '_') {
+            begin.get_or_insert(place);
+            continue;
+        }
+        if let Some(begin) = begin.take()
+            && depth == 0
+            && quote.is_none()
+            && declaration[begin..place].eq_ignore_ascii_case("LIKE")
+        {
+            return format!("{}{connector} {}", &declaration[..begin], &declaration[begin..]);
+        }
+        match (quote, character) {
+            (None, '\'' | '"' | '`') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            (None, '(') => depth += 1,
+            (None, ')') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    format!("{declaration} {connector}")
+}
+
 /// Splits a text into SQL statements at semicolons outside of quotes.
 fn statements(text: &str) -> Vec<String> {
     let mut statements = vec![String::new()];
@@ -282,6 +311,20 @@ mod tests {
             assert_ne!(digest(FILE), digest(&FILE.replace(from, to)), "{from}");
         }
         assert_eq!(fnv(b"a"), 0xaf63_dc4c_8601_ec8c);
+    }
+
+    #[test]
+    fn connectors_stand_before_like() {
+        let check = |declaration: &str, expected: &str| {
+            assert_eq!(with_connector(declaration, "WITH ()"), expected, "{declaration}");
+        };
+        check("CREATE TABLE t (a INT)", "CREATE TABLE t (a INT) WITH ()");
+        check("CREATE TABLE t (b AS a LIKE 'x') like s", "CREATE TABLE t (b AS a LIKE 'x') WITH () like s");
+        check(
+            "CREATE TABLE `t LIKE` COMMENT ' LIKE ' LIKE s (X)",
+            "CREATE TABLE `t LIKE` COMMENT ' LIKE ' WITH () LIKE s (X)",
+        );
+        check("CREATE TABLE t (a INT, LIKE INT)", "CREATE TABLE t (a INT, LIKE INT) WITH ()");
     }
 
     #[test]

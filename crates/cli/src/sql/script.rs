@@ -15,7 +15,7 @@ use clap::Args;
 use thalweg::SystemClock;
 use thalweg_cli::failure::WrongOption;
 use thalweg_sql::connect::World;
-use thalweg_sql::connect::together::Together;
+use thalweg_sql::connect::together::{JobPart, Together};
 use thalweg_sql::error::{Code, Place, SqlError};
 use thalweg_sql::job;
 use thalweg_sql::plan::{Node, Plan};
@@ -324,9 +324,10 @@ fn agree(actions: &[Action]) -> Result<(), SqlError> {
 
 /// Registers all tables that a job reads or writes, to find conflicts with other jobs of the run.
 fn tell(together: &mut Together<'_>, number: usize, job: &Job) -> Result<(), SqlError> {
-    for part in &job.parts {
-        for_each_table(&part.plan, &mut |table| together.reads(number, table))?;
-        part.into.as_ref().map_or(Ok(()), |table| together.writes(table))?;
+    for (part, of) in job.parts.iter().enumerate() {
+        let by = JobPart { job: number, part };
+        for_each_table(&of.plan, &mut |table| together.reads(by, table))?;
+        of.into.as_ref().map_or(Ok(()), |table| together.writes(by, table))?;
     }
     Ok(())
 }

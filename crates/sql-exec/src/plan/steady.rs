@@ -53,7 +53,9 @@ fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> 
     Ok(match &plan.node {
         Node::Scan { table, places } => {
             let is_unsteady = |place: &usize| match &table.columns[*place].kind {
-                TableColumnKind::Proctime | TableColumnKind::Metadata { .. } => true,
+                TableColumnKind::Proctime | TableColumnKind::Watermark | TableColumnKind::Metadata { .. } => {
+                    true
+                }
                 TableColumnKind::Computed(expression) => !expression.is_deterministic(),
                 TableColumnKind::Physical => false,
             };

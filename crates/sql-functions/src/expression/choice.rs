@@ -141,5 +141,9 @@ fn rows_of(batch: &RecordBatch, rows: &[u32]) -> Result<RecordBatch, EvaluationE
     if rows.len() == batch.num_rows() {
         return Ok(batch.clone());
     }
+    if batch.num_columns() == 0 {
+        // Arrow counts the rows that it takes by their columns, and these rows have none.
+        return Ok(batch.slice(0, rows.len()));
+    }
     compute::take_record_batch(batch, &UInt32Array::from(rows.to_vec())).map_err(arrow_error)
 }

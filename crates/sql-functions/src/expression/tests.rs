@@ -122,3 +122,30 @@ fn calls_are_shown_as_sql() {
     check(named("POWER", vec![int(0), less()]), "POWER($0, $0 < $1)");
     check(named("PI", Vec::new()), "PI()");
 }
+
+/// Branches over rows without columns, as of `CASE WHEN RAND() < 0.5 THEN 1 ELSE 2 END` below COUNT(*), are evaluated for the
+/// rows that are left, too; and so are the terms of AND.
+#[test]
+fn rows_without_columns_take_branches() {
+    let alternating = |_: &[ColumnarValue], rows: usize| -> Result<ColumnarValue, EvaluationError> {
+        let values: BooleanArray = (0..rows).map(|row| Some(row % 2 == 0)).collect();
+        Ok(ColumnarValue::Array(Arc::new(values)))
+    };
+    let every_other = || {
+        let call = Call::Function(function("RAND").unwrap());
+        let (kernel, arguments) = (Arc::new(alternating), Vec::new());
+        let expression =
+            Expression::Call { call, kernel, arguments, is_total: false, is_deterministic: false };
+        of(SqlType::Boolean, expression)
+    };
+    let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(5));
+    let schema = Arc::new(arrow::datatypes::Schema::empty());
+    let batch = RecordBatch::try_new_with_options(schema, Vec::new(), &options).unwrap();
+    let branches = vec![(every_other(), number(1)), (every_other(), number(2))];
+    let case = of(SqlType::Int, Expression::Case { branches, otherwise: Box::new(number(3)) });
+    let values = case.evaluate_column(&batch).unwrap();
+    assert_eq!(values.as_primitive::<arrow::datatypes::Int32Type>().values(), &[1, 2, 1, 3, 1]);
+    let both = of(SqlType::Boolean, Expression::And(vec![every_other(), every_other()]));
+    let values: Vec<Option<bool>> = both.evaluate_booleans(&batch).unwrap().iter().collect();
+    assert_eq!(values, [Some(true), Some(false), Some(false), Some(false), Some(true)]);
+}

@@ -38,6 +38,7 @@ pub static TIME: &[Function] = &[
     volatile("CURRENT_ROW_TIMESTAMP", "CURRENT_ROW_TIMESTAMP()", now::current_timestamp),
     volatile("PROCTIME", "PROCTIME()", now::current_timestamp),
     volatile("LOCALTIMESTAMP", "LOCALTIMESTAMP", now::local_timestamp),
+    volatile("CURRENT_WATERMARK", "CURRENT_WATERMARK(event time)", now::current_watermark),
     // Functions that return or round to a part of a time.
     function("EXTRACT", "EXTRACT(unit FROM time)", extract::extract),
     function("YEAR", "YEAR(date)", extract::year),

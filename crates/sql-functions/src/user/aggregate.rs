@@ -11,7 +11,9 @@ use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array, new_empty_array};
 use arrow::compute::take;
 use thalweg_model::{StateError, StateReader, StateWriter};
 
-use super::{FunctionError, Implementation, Signature, UserFunction, called, checked, signed, wrong};
+use super::{
+    FunctionError, Implementation, Signature, UserFunction, checked, guarded, signed, watched, wrong,
+};
 use crate::aggregates::{Accumulator, BoundAggregate, Create};
 use crate::expression::arrow_error;
 use crate::functions::{Argument, BindError, EvaluationError};
@@ -113,22 +115,15 @@ impl UserFunction {
         Some(signed(given, || function.signature(given)).map(|signature| {
             let Signature { arguments, result, is_nullable } = signature;
             let (name, made, of) = (Arc::clone(&self.name), Arc::clone(function), result.clone());
+            let can_retract = self.nature.can_retract;
             let create: Create = Arc::new(move || {
                 let promised = (of.clone(), is_nullable);
-                Box::new(States::new(Arc::clone(&name), Arc::clone(&made), promised))
+                Box::new(States::new(Arc::clone(&name), Arc::clone(&made), can_retract, promised))
             });
-            let create_retractable = function.can_retract().then(|| Arc::clone(&create));
+            let create_retractable = can_retract.then(|| Arc::clone(&create));
             let distinct_over = arguments.len();
             BoundAggregate { arguments, result, is_nullable, create, create_retractable, distinct_over }
         }))
-    }
-
-    /// Returns whether the function is an aggregate whose value depends on the order of rows.
-    pub fn is_ordered(&self) -> bool {
-        match &self.implementation {
-            Implementation::Aggregate(function) => function.is_ordered(),
-            _ => false,
-        }
     }
 }
 
@@ -136,6 +131,7 @@ impl UserFunction {
 struct States {
     name: Arc<str>,
     function: Arc<dyn AggregateFunction>,
+    can_retract: bool,
     /// Type of the values, and whether they may be NULL.
     promised: (SqlType, bool),
     slots: Vec<Slot>,
@@ -156,18 +152,24 @@ struct Slot {
 }
 
 impl States {
-    fn new(name: Arc<str>, function: Arc<dyn AggregateFunction>, promised: (SqlType, bool)) -> Self {
-        States { name, function, promised, slots: Vec::new(), held_bytes: 0, failure: None }
+    fn new(
+        name: Arc<str>,
+        function: Arc<dyn AggregateFunction>,
+        can_retract: bool,
+        promised: (SqlType, bool),
+    ) -> Self {
+        States { name, function, can_retract, promised, slots: Vec::new(), held_bytes: 0, failure: None }
     }
 
-    /// Changes the state of a group by a call of the function, and counts its bytes.
+    /// Changes the state of a group by a call of the function, and counts its bytes. The caller watches the calls of a whole
+    /// batch, because noting a call takes a lock and a batch may have a group for each row.
     fn change(
         &mut self,
         group: usize,
         by: impl FnOnce(&mut dyn GroupState) -> Result<(), FunctionError>,
     ) -> Result<(), EvaluationError> {
         let (function, slot) = (&self.function, &mut self.slots[group]);
-        let bytes = called(&self.name, || {
+        let bytes = guarded(&self.name, || {
             let state = slot.state.get_or_insert_with(|| function.state());
             by(&mut **state)?;
             Ok(state.bytes().min(STATE_BYTES_MAX))
@@ -185,8 +187,9 @@ impl States {
         keep: Option<&BooleanArray>,
         by: impl Fn(&mut dyn GroupState, &[ArrayRef], usize) -> Result<(), FunctionError>,
     ) {
-        if self.failure.is_none() {
-            self.failure = self.folded(groups, arguments, keep, by).err();
+        if self.failure.is_none() && !groups.is_empty() {
+            let name = Arc::clone(&self.name);
+            self.failure = watched(&name, || self.folded(groups, arguments, keep, by)).err();
         }
     }
 
@@ -234,12 +237,15 @@ impl States {
         let failed = |error: ValueError| wrong(&self.name, &format!("failed: {error}"));
         let null = ScalarValue::try_from(&arrow).map_err(failed)?;
         let mut values = Vec::with_capacity(count);
-        for group in groups {
+        let value_of = |group: usize| {
             let slot = self.slots.get(group).and_then(|slot| slot.state.as_ref());
-            let value = called(&self.name, || match slot {
+            guarded(&self.name, || match slot {
                 Some(state) => state.value(),
                 None => self.function.state().value(),
-            })?;
+            })
+        };
+        let told = watched(&self.name, || groups.map(value_of).collect::<Result<Vec<_>, _>>())?;
+        for value in told {
             let value = if value.is_null() { null.clone() } else { value };
             if !value.data_type().equals_datatype(&arrow) {
                 let message = format!("returned {}, and promised {of}, which is {arrow}", value.data_type());
@@ -267,7 +273,7 @@ impl Accumulator for States {
     }
 
     fn can_retract(&self) -> bool {
-        self.function.can_retract()
+        self.can_retract
     }
 
     fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError> {
@@ -275,12 +281,15 @@ impl Accumulator for States {
         if let Some(failure) = self.failure.as_ref().or(other.failure.as_ref()) {
             return Err(failure.clone());
         }
-        for (slot, group) in other.slots.iter().zip(into) {
-            if let Some(state) = &slot.state {
-                self.change(*group as usize, |own| own.merge(&**state))?;
+        let name = Arc::clone(&self.name);
+        watched(&name, || {
+            for (slot, group) in other.slots.iter().zip(into) {
+                if let Some(state) = &slot.state {
+                    self.change(*group as usize, |own| own.merge(&**state))?;
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError> {
@@ -323,9 +332,10 @@ impl Accumulator for States {
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let saved = |slot: &Slot| match &slot.state {
             None => Ok(None),
-            Some(state) => called(&self.name, || state.save()).map(Some),
+            Some(state) => guarded(&self.name, || state.save()).map(Some),
         };
-        let slots: Result<Vec<Option<Vec<u8>>>, EvaluationError> = self.slots.iter().map(saved).collect();
+        let slots: Result<Vec<Option<Vec<u8>>>, EvaluationError> =
+            watched(&self.name, || self.slots.iter().map(saved).collect());
         match self.failure.clone().map_or(slots, Err) {
             Ok(slots) => state.put(&slots),
             Err(error) => Err(StateError::Write(error.message)),
@@ -337,12 +347,12 @@ impl Accumulator for States {
         self.clear();
         self.failure = None;
         self.resize(saved.len());
-        for (group, bytes) in saved.iter().enumerate() {
-            if let Some(bytes) = bytes {
-                let loaded = self.change(group, |state| state.load(bytes));
-                loaded.map_err(|error| state.wrong(error.message))?;
-            }
-        }
-        Ok(())
+        let name = Arc::clone(&self.name);
+        let loaded = watched(&name, || {
+            let mut known =
+                saved.iter().enumerate().filter_map(|(group, bytes)| Some((group, bytes.as_ref()?)));
+            known.try_for_each(|(group, bytes)| self.change(group, |state| state.load(bytes)))
+        });
+        loaded.map_err(|error| state.wrong(error.message))
     }
 }

@@ -46,7 +46,7 @@ impl UserFunction {
                 function: Arc::clone(function),
                 result: result.clone(),
                 is_nullable,
-                is_deterministic: function.is_deterministic(),
+                is_deterministic: self.is_deterministic(),
             };
             Bound { arguments, result, is_nullable, kernel: Arc::new(call) }
         });

@@ -112,7 +112,7 @@ impl UserFunction {
                 function: Arc::clone(function),
                 columns: columns.clone(),
                 result: result.arrow(),
-                is_deterministic: function.is_deterministic(),
+                is_deterministic: self.is_deterministic(),
             };
             Ok((Bound { arguments, result, is_nullable, kernel: Arc::new(call) }, columns))
         }))

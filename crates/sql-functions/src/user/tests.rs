@@ -384,6 +384,50 @@ fn an_endless_call_is_reported_once() {
     assert!(reports.try_recv().is_err());
 }
 
+/// The calls of an aggregate for the groups of a batch are noted together, because each note takes a lock.
+#[test]
+fn calls_for_the_groups_of_a_batch_are_noted_once() {
+    let watch = Watch::new(Arc::new(VirtualClock::default()), |_| ());
+    let mut made = total(true);
+    made.resize(100);
+    let groups: Vec<u32> = (0..100).collect();
+    Watch::within(Some(&watch), || {
+        made.update(&groups, &longs(&[Some(1); 100]), None);
+        assert_eq!(watch.noted(), 1);
+        made.results(0..100).unwrap();
+        assert_eq!(watch.noted(), 2);
+        made.update(&[], &longs(&[]), None);
+    });
+    assert_eq!(watch.noted(), 2);
+}
+
+/// A function tells its nature once, when it is registered, and is not registered if that panics.
+#[test]
+fn a_nature_is_told_once() {
+    struct Tells(Mutex<u64>);
+    impl ScalarFunction for Tells {
+        fn signature(&self, _arguments: &[Argument]) -> Result<Signature, BindError> {
+            Ok(Signature::new([SqlType::Int], SqlType::Int))
+        }
+
+        fn call(&self, _arguments: &[ColumnarValue], _rows: usize) -> Result<ArrayRef, FunctionError> {
+            Err(FunctionError::new("is not called"))
+        }
+
+        fn is_deterministic(&self) -> bool {
+            let mut left = self.0.lock().unwrap();
+            assert!(*left > 0, "asked again");
+            *left -= 1;
+            false
+        }
+    }
+    let function = named(Implementation::Scalar(Arc::new(Tells(Mutex::new(1)))));
+    assert!(function.bind_scalar(&[int()]).unwrap().is_ok());
+    assert!(!function.is_deterministic() && !function.is_deterministic());
+    let asked = Functions::default().add("g", Implementation::Scalar(Arc::new(Tells(Mutex::new(0)))));
+    assert_eq!(asked.unwrap_err(), "the user function G: telling its nature panicked: asked again");
+}
+
 /// Names are found in any case, and stand for one function.
 #[test]
 fn names_have_one_meaning() {

@@ -103,12 +103,19 @@ impl Watch {
         });
     }
 
+    /// Returns the number of calls that were noted so far.
+    #[cfg(test)]
+    pub(super) fn noted(&self) -> u64 {
+        self.calls().next
+    }
+
     fn calls(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Makes a call of a user function, which the watch of this thread notes, if there is one.
+/// Makes a call of a user function, which the watch of this thread notes, if there is one. The calls of a function for the
+/// groups of one batch may be made together, and count as one.
 pub(super) fn watched<T>(function: &Arc<str>, call: impl FnOnce() -> T) -> T {
     /// Guard that forgets a call, also when the call panics.
     struct Open(Arc<Watch>, u64);

@@ -1,4 +1,5 @@
-//! Conflicts between the jobs of one run: reading the standard input twice, or writing one file twice.
+//! Conflicts between the jobs of one run: reading the standard input twice, writing one file twice, or replacing files that
+//! are read.
 //!
 //! The check takes place before anything runs or is opened. [`super::bind_source`] and [`super::bind_sink`]
 //! check again for paths which lead to the same file only on disk.
@@ -19,6 +20,25 @@ pub struct Together<'a> {
     files: BTreeMap<PathBuf, (String, Purpose)>,
     /// Directories whose files INSERTs write, each with its table and whether the INSERT replaces what is there.
     directories: Vec<(PathBuf, String, bool)>,
+    /// Directories whose files are read, and those whose files INSERT OVERWRITE replaces.
+    touched: Vec<Touched>,
+}
+
+/// A part of a job: an INSERT or a query.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JobPart {
+    /// Number of the job in its run.
+    pub job: usize,
+    /// Number of the part in its job.
+    pub part: usize,
+}
+
+/// A directory whose files a part of a job reads or replaces.
+struct Touched {
+    directory: PathBuf,
+    table: String,
+    by: JobPart,
+    is_replaced: bool,
 }
 
 /// The reader of the standard input in this run, if there is one.
@@ -38,16 +58,18 @@ impl<'a> Together<'a> {
     /// and no table may read it.
     pub fn new(world: &'a World, is_sql_from_stdin: bool) -> Self {
         let stdin = if is_sql_from_stdin { Stdin::Sql } else { Stdin::Free };
-        Together { world, stdin, files: BTreeMap::new(), directories: Vec::new() }
+        Together { world, stdin, files: BTreeMap::new(), directories: Vec::new(), touched: Vec::new() }
     }
 
-    /// Adds a table that a job reads. Repeated calls with the same table are allowed, because a job reads
+    /// Adds a table that a part of a job reads. Repeated calls with the same table are allowed, because a job reads
     /// each of its tables once.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if the standard input already has another reader, or bad records are diverted to a
-    /// file that is written for another purpose.
-    pub fn reads(&mut self, job: usize, table: &Table) -> Result<(), SqlError> {
+    /// [`Code::Invalid`] if the standard input already has another reader, bad records are diverted to a
+    /// file that is written for another purpose, or another part replaces the files of the table.
+    pub fn reads(&mut self, by: JobPart, table: &Table) -> Result<(), SqlError> {
+        let JobPart { job, .. } = by;
+        self.touches(by, table, false)?;
         if let Some(option) = table.options.get("thalweg.on-bad")
             && let Some(file) = option.value.strip_prefix("divert:")
         {
@@ -84,12 +106,15 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Adds a table to which a job writes.
+    /// Adds a table to which a part of a job writes.
     ///
     /// # Errors
     /// [`Code::Invalid`] if this table and another one write to the same file, or to one directory whose files one of them
-    /// replaces.
-    pub fn writes(&mut self, table: &Table) -> Result<(), SqlError> {
+    /// replaces; and if this one replaces files that another part reads.
+    pub fn writes(&mut self, by: JobPart, table: &Table) -> Result<(), SqlError> {
+        if table.is_replaced {
+            self.touches(by, table, true)?;
+        }
         if let Some(path) = table.options.get("path")
             && check_sink(table).is_ok_and(|abilities| abilities.replaces)
         {
@@ -101,6 +126,35 @@ impl<'a> Together<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Notes that a part reads or replaces the files of a table, which another part does not replace or read: its reader
+    /// may find that a file is gone. A part that replaces what it reads does so when it has read all.
+    fn touches(&mut self, by: JobPart, table: &Table, is_replaced: bool) -> Result<(), SqlError> {
+        let Some(path) = table.options.get("path") else { return Ok(()) };
+        if !check_sink(table).is_ok_and(|abilities| abilities.replaces) {
+            return Ok(());
+        }
+        let directory = absolute(&self.world.path(&path.value));
+        let conflicts = |other: &&Touched| {
+            (other.is_replaced != is_replaced && other.by != by)
+                && (other.directory.starts_with(&directory) || directory.starts_with(&other.directory))
+        };
+        if let Some(other) = self.touched.iter().find(conflicts) {
+            let [reader, writer] = match is_replaced {
+                true => [&other.table, &table.name],
+                false => [&table.name, &other.table],
+            };
+            let message = format!(
+                "INSERT OVERWRITE into `{writer}` replaces the files of {}, which another statement reads as `{reader}` at the \
+                 same time",
+                directory.display()
+            );
+            let error = SqlError::new(Code::Invalid, message).at(path.place);
+            return Err(error.help("write them into two files of SQL, and run one after the other"));
+        }
+        self.touched.push(Touched { directory, table: table.name.clone(), by, is_replaced });
+        Ok(())
     }
 
     fn takes_directory(&mut self, written: &str, table: &Table, place: Place) -> Result<(), SqlError> {
@@ -169,7 +223,7 @@ mod tests {
     use super::*;
     use crate::connect::bed::table;
 
-    /// Checks tables given as direction, job and options, and compares the first refusal with `expected`;
+    /// Checks tables given as direction (`>>` replaces what is there), job and options, and compares the first refusal with `expected`;
     /// an empty text means no refusal.
     fn check(tables: &[(&str, usize, &str)], is_sql_from_stdin: bool, expected: &str) {
         let world = World::default();
@@ -177,7 +231,9 @@ mod tests {
         let mut told = String::new();
         for (way, job, options) in tables {
             let of = table(&format!("CREATE TABLE t (a INT) WITH ({options})"));
-            let outcome = if *way == "<" { together.reads(*job, &of) } else { together.writes(&of) };
+            let by = JobPart { job: *job, part: 0 };
+            let of = Table { is_replaced: *way == ">>", ..of };
+            let outcome = if *way == "<" { together.reads(by, &of) } else { together.writes(by, &of) };
             told = outcome.map_or_else(|error| error.to_string(), |()| told);
         }
         let is_right = if expected.is_empty() { told.is_empty() } else { told.contains(expected) };
@@ -211,6 +267,25 @@ mod tests {
         pair("out/a.csv", "./out//./a.csv", "true", "out/a.csv is written by two INSERTs");
         pair("/out/a.csv", "file:///out/a.csv", "TRUE", "/out/a.csv is written by two INSERTs");
         pair("out", "out", "false", "");
+    }
+
+    /// Files that one part reads are not replaced by another part, in whichever order the two stand.
+    #[test]
+    fn files_that_are_read_are_not_replaced() {
+        let files = |path: &str| format!("'connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv'");
+        let pair = |left: (&str, usize, &str), right: (&str, usize, &str), expected: &str| {
+            let (read, written) = (files(left.2), files(right.2));
+            check(&[(left.0, left.1, &read), (right.0, right.1, &written)], false, expected);
+        };
+        let refused = "replaces the files of ";
+        pair(("<", 0, "a"), (">>", 1, "a"), refused);
+        pair((">>", 0, "a"), ("<", 1, "a"), refused);
+        pair(("<", 0, "./a/b"), (">>", 1, "a"), refused);
+        pair(("<", 0, "a"), (">>", 1, "a/b=1"), refused);
+        pair(("<", 0, "a"), (">>", 0, "a"), "");
+        pair(("<", 0, "a"), (">>", 1, "ab"), "");
+        pair(("<", 0, "a"), (">", 1, "a"), "");
+        pair(("<", 0, "a"), ("<", 1, "a"), "");
     }
 
     /// Bad records and rows cannot share a file, because the file that is published last would replace the

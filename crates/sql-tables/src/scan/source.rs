@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{
@@ -52,6 +52,8 @@ enum Making {
     Computed(Typed),
     /// The column is `PROCTIME()`: the processing time at which the batch is read.
     Proctime,
+    /// The column is the watermark before each row. It stands behind all others, so no expression of the table reads it.
+    Watermark,
 }
 
 #[derive(Clone, Debug)]
@@ -94,6 +96,7 @@ impl Reading {
         };
         let making = |place: &usize| match &table.columns[*place].kind {
             TableColumnKind::Computed(expression) => Making::Computed(moved(expression)),
+            TableColumnKind::Watermark => Making::Watermark,
             _ => Making::Proctime,
         };
         Reading {
@@ -268,35 +271,45 @@ impl TableSource {
                     let column = arrow::array::TimestampMillisecondArray::from(vec![millis; count]);
                     Arc::new(column.with_timezone(INSTANT_ZONE)) as ArrayRef
                 }
+                Making::Watermark => continue,
             };
             columns.push(column);
+        }
+        let times = match &reading.time {
+            None => None,
+            Some(timing) if columns[timing.column].null_count() > 0 => {
+                let (table, column) = (reading.table.clone(), timing.name.clone());
+                return Err(ScanError::NoTime { table, column }.into());
+            }
+            Some(timing) => Some(Arc::clone(&columns[timing.column])),
+        };
+        let marks = match &reading.time {
+            Some(timing) if !reading.is_batch => {
+                let fields: Vec<_> = columns
+                    .iter()
+                    .map(|column| arrow::datatypes::Field::new("", column.data_type().clone(), true))
+                    .collect();
+                let schema = Arc::new(arrow::datatypes::Schema::new(fields));
+                let whole = batch_of(&schema, columns.clone(), count).map_err(failed)?;
+                Some(timing.watermark.evaluate_column(&whole).map_err(failed)?)
+            }
+            _ => None,
+        };
+        if let (Some(Making::Watermark), Some(times)) = (reading.computed.last(), &times) {
+            columns.push(self.watermarks_before(marks.as_ref(), times));
         }
         let kinds: Option<Arc<[RowKind]>> = rows.kinds.as_deref().map(Into::into);
         let outputs: Vec<ArrayRef> =
             reading.outputs.iter().map(|place| Arc::clone(&columns[*place])).collect();
         let all = batch_of(&reading.schema, outputs, count).map_err(failed)?;
-        let Some(timing) = &reading.time else {
+        let Some(times) = &times else {
             let batch = Batch { kinds, ..Batch::new(all) };
             return self.queue(EventTime::EPOCH, batch);
         };
-        let times = Arc::clone(&columns[timing.column]);
-        if times.null_count() > 0 {
-            return Err(
-                ScanError::NoTime { table: reading.table.clone(), column: timing.name.clone() }.into()
-            );
-        }
-        if reading.is_batch {
-            let times = times.as_primitive::<TimestampMillisecondType>().values();
-            return self.cut(&all, &kinds, 0, count, times);
-        }
-        let fields: Vec<_> = columns
-            .iter()
-            .map(|column| arrow::datatypes::Field::new("", column.data_type().clone(), true))
-            .collect();
-        let whole =
-            batch_of(&Arc::new(arrow::datatypes::Schema::new(fields)), columns, count).map_err(failed)?;
-        let marks = timing.watermark.evaluate_column(&whole).map_err(failed)?;
         let times = times.as_primitive::<TimestampMillisecondType>();
+        let Some(marks) = &marks else {
+            return self.cut(&all, &kinds, 0, count, times.values());
+        };
         let marks = marks.as_primitive::<TimestampMillisecondType>();
         let (times, nulls) = (times.values(), marks.nulls());
         let mut from = 0;
@@ -313,6 +326,22 @@ impl TableSource {
         }
         self.watermark_ms = watermark_ms;
         self.cut(&all, &kinds, from, count, times)
+    }
+
+    /// Returns the watermark before each row, NULL before the first one. `marks` are the values of the watermark expression;
+    /// a table whose only watermark is that of its end has none. The column has the type of `times`, the event times.
+    fn watermarks_before(&self, marks: Option<&ArrayRef>, times: &ArrayRef) -> ArrayRef {
+        let mut watermark_ms = self.watermark_ms;
+        let marks = marks.map(|marks| marks.as_primitive::<TimestampMillisecondType>());
+        let before = (0..times.len()).map(|row| {
+            let before = (watermark_ms > i64::MIN).then_some(watermark_ms);
+            if let Some(marks) = marks.filter(|marks| marks.is_valid(row)) {
+                watermark_ms = watermark_ms.max(marks.value(row));
+            }
+            before
+        });
+        let column = PrimitiveArray::<TimestampMillisecondType>::from_iter(before);
+        Arc::new(column.with_data_type(times.data_type().clone()))
     }
 
     /// Queues a batch for emission, cut into pieces that are small enough for an edge.

@@ -76,6 +76,12 @@ impl Domain {
         self.values.borrow().get(number).cloned()
     }
 
+    /// Returns whether a column of the rows that the domain is joined with is one of its columns.
+    pub(super) fn holds(&self, place: usize) -> bool {
+        let count = self.values.borrow().len();
+        self.first.get().is_some_and(|first| (first..first + count).contains(&place))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.values.borrow().is_empty()
     }

@@ -21,6 +21,7 @@ use thalweg_sql_functions::values::ScalarValue;
 use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::Planner;
+use super::current_watermark::{CURRENT_WATERMARK, check_argument};
 use super::elsewhere::instead_of;
 use super::over::RANKS;
 use super::portable::OnlyHere;
@@ -223,6 +224,9 @@ impl Planner<'_> {
                 return Ok(value);
             }
         };
+        if scope.groups.is_some() {
+            self.note_outer_of_groups(&value, parts, scope);
+        }
         let value = match scope.groups {
             // Columns of ORDER BY's results and of the query around this one are no columns of the groups.
             Some(groups) if value.as_column().is_none_or(|place| place < groups.input.columns.len()) => {
@@ -593,6 +597,9 @@ impl Planner<'_> {
         });
         let bound = bound.collect::<Result<Vec<Typed>>>()?;
         self.note_call(&name, &arguments, &bound, whole);
+        if name == CURRENT_WATERMARK {
+            check_argument(&bound, scope)?;
+        }
         self.typing.named_function(&name, bound)
     }
 
@@ -731,9 +738,6 @@ fn unit_name(field: &DateTimeField) -> String {
     }
 }
 
-/// Functions of Flink that are not supported here, without its window functions.
-const FLINKS_OWN: [&str; 1] = ["CURRENT_WATERMARK"];
-
 /// Returns the names of all functions in upper case.
 pub fn function_names() -> impl Iterator<Item = &'static str> {
     let scalar = functions::all().map(|function| function.name);
@@ -744,9 +748,6 @@ pub fn function_names() -> impl Iterator<Item = &'static str> {
 pub(super) fn unknown_function<'a>(name: &str, others: impl Iterator<Item = &'a str>) -> SqlError {
     if name == "UNNEST" {
         return not_supported("UNNEST outside of FROM: write FROM t CROSS JOIN UNNEST(t.a) AS u (x)");
-    }
-    if FLINKS_OWN.contains(&name) {
-        return not_supported(name);
     }
     let error = SqlError::new(Code::UnknownFunction, format!("there is no function {name}"));
     let windows = ["TUMBLE", "HOP", "SESSION", "CUMULATE"];

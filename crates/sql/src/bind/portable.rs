@@ -17,7 +17,7 @@ use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::Planner;
 use super::names::{Common, Found};
-use super::scope::Scope;
+use super::scope::{Base, Scope};
 use super::syntax::{parts, place_of_expression, place_of_name, without_brackets};
 use crate::text::dialect::single_name;
 
@@ -69,6 +69,14 @@ pub(crate) enum OnlyHere {
     OwnFunction,
     /// A column of a sub-query that has several results of its name.
     NameTwice,
+    /// LIMIT of a sub-query that reads the query around it, as a value or with LATERAL.
+    LimitOfEach,
+    /// A column of the query around beside aggregates of a sub-query, or in its HAVING.
+    OuterBesideAggregates,
+    /// LATERAL of a SELECT without FROM that reads the tables before it.
+    LateralOfNothing,
+    /// `(a, b) IN (query)` that is no condition by itself.
+    ListAsResult,
     /// `JSON(text)` outside of JSON_OBJECT and JSON_ARRAY.
     Json,
     /// RETURNING of a type that JSON_VALUE of Flink 2.3 does not have.
@@ -137,6 +145,21 @@ impl OnlyHere {
             OnlyHere::NameTwice => {
                 ("the name of several results of a sub-query", "give each result a name of its own by AS")
             }
+            OnlyHere::LimitOfEach => (
+                "LIMIT of a sub-query that reads the query around it",
+                "number the rows by ROW_NUMBER() OVER (PARTITION BY .. ORDER BY ..) in a sub-query, and join it",
+            ),
+            OnlyHere::OuterBesideAggregates => (
+                "a column of the query around beside the aggregates of a sub-query",
+                "compute with it outside of the sub-query",
+            ),
+            OnlyHere::LateralOfNothing => {
+                ("LATERAL of a query without FROM", "compute its results in a sub-query of FROM")
+            }
+            OnlyHere::ListAsResult => (
+                "a list of values IN a query that is no condition of WHERE by itself",
+                "write EXISTS (SELECT .. WHERE x = a AND y = b)",
+            ),
             OnlyHere::Json => ("JSON(..) outside of JSON_OBJECT and JSON_ARRAY", "leave it out"),
             OnlyHere::JsonReturning => (
                 "this type of RETURNING in Flink 2.3",
@@ -255,6 +278,16 @@ impl Planner<'_> {
             _ => return,
         };
         self.note(form, place_of_name(name));
+    }
+
+    /// Notes a column of the query around that is read behind the GROUP BY of a sub-query.
+    pub(super) fn note_outer_of_groups(&self, value: &Typed, parts: &[Ident], scope: &Scope<'_>) {
+        let place = value.as_column();
+        let is_outer = |place| Base::Outer.of(place).or(Base::Domain.of(place)).is_some();
+        let is_of_domain = |place| scope.domain.is_some_and(|domain| domain.holds(place));
+        if place.is_some_and(|place| is_outer(place) || is_of_domain(place)) {
+            self.note(OnlyHere::OuterBesideAggregates, parts.first().and_then(place_of_name));
+        }
     }
 
     /// Notes a call of a function that Flink refuses with such arguments. `name` is in upper case.

@@ -77,7 +77,7 @@ impl<'a> Around<'a> {
     }
 
     /// Returns whether it matters how often a row of the sub-query is there.
-    fn counts_rows(self) -> bool {
+    pub(super) fn counts_rows(self) -> bool {
         matches!(self.asked, Asked::Scalar | Asked::Rows)
     }
 
@@ -261,6 +261,9 @@ impl Planner<'_> {
             .collect();
         self.add_outer_names(select, order_by, &aliases, scope)?;
         if !domain.is_empty() {
+            if select.from.is_empty() && around.asked == Asked::Rows {
+                self.note(OnlyHere::LateralOfNothing, place(select));
+            }
             return Ok(true);
         }
         let has_keys = has_keys(&select.group_by);

@@ -1,14 +1,16 @@
 //! ALTER TABLE and ALTER VIEW: the declaration is changed and declared anew, under the same name or another one.
 //!
-//! Jobs that were planned before keep the table that they had. A computed column or a watermark that reads a column which
-//! is gone is the fault of the ALTER.
+//! Jobs that were planned before keep the table that they had. A column that a computed column or the watermark reads is not
+//! dropped, and keeps its name.
 //!
 //! Source: Flink's documentation, "ALTER Statements". Differs from Flink: TEMPORARY tables and views are altered as others
 //! are.
 
 use std::sync::Arc;
 
+use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::table::{Rowtime, Table, TableColumn, TableColumnKind};
 
 use super::Session;
 use crate::bind::{Answers, declare};
@@ -59,7 +61,8 @@ impl Session {
                 }
                 checked
             }
-            (Entry::Table(_), Some(declaration)) if !is_view => {
+            (Entry::Table(table), Some(declaration)) if !is_view => {
+                check_readers(&table, change)?;
                 let mut create = declaration.as_ref().clone();
                 change.apply(&mut create, name.place)?;
                 let known_as = match change {
@@ -81,6 +84,42 @@ impl Session {
             }
         }
     }
+}
+
+/// Refuses a change that takes a column, or its name, from a computed column or the watermark that reads it.
+fn check_readers(table: &Table, change: &Alteration) -> Result<(), SqlError> {
+    let (gone, is_drop) = match change {
+        Alteration::Drop(names) => (&names[..], true),
+        Alteration::RenameColumn([from, _]) => (std::slice::from_ref(from), false),
+        _ => return Ok(()),
+    };
+    for (name, place) in gone {
+        let Some(column) = table.column(name) else { continue };
+        let reads = |expression: &Typed| {
+            let mut reads = false;
+            expression.columns(&mut |read| reads |= read == column);
+            reads
+        };
+        let is_reader = |reader: &&TableColumn| {
+            let is_dropped = is_drop && gone.iter().any(|(name, _)| *name == reader.name);
+            matches!(&reader.kind, TableColumnKind::Computed(expression) if reads(expression)) && !is_dropped
+        };
+        if let Some(reader) = table.columns.iter().find(is_reader) {
+            let message = format!("the column `{name}` is read by the computed column `{}`", reader.name);
+            let error = SqlError::new(Code::Invalid, message).at(*place);
+            return Err(match is_drop {
+                true => error.help(format!("drop both: DROP (`{name}`, `{}`)", reader.name)),
+                false => error.help(format!("drop `{0}` first, and ADD `{0}` again behind it", reader.name)),
+            });
+        }
+        let is_of_watermark = |rowtime: &Rowtime| rowtime.column == column || reads(&rowtime.watermark);
+        if table.rowtime.as_ref().is_some_and(is_of_watermark) {
+            let message = format!("the column `{name}` is used by the watermark");
+            let error = SqlError::new(Code::Invalid, message).at(*place);
+            return Err(error.help("DROP WATERMARK first"));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the name that a table or view has behind a change.

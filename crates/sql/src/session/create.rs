@@ -1,7 +1,9 @@
 //! CREATE TABLE: declarations that stand alone, those that are LIKE others, and tables of the rows of a query.
 //!
-//! Source: Flink's documentation, "CREATE Statements", LIKE and AS select_statement; its `MergeTableAsUtil` for the order of
-//! columns.
+//! A table that replaces another one takes its name. Jobs that were planned before keep the table that they had.
+//!
+//! Source: Flink's documentation, "CREATE Statements", LIKE, AS select_statement and [CREATE OR] REPLACE TABLE; its
+//! `MergeTableAsUtil` for the order of columns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,11 +12,12 @@ use sqlparser::ast::Query;
 use thalweg_sql_exec::plan::Column;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
+use thalweg_sql_tables::table::Table;
 
-use super::{Action, Session};
+use super::{Action, Job, Session};
 use crate::bind::{Answers, declare, result_place};
 use crate::catalog::Entry;
-use crate::text::ddl::{ColumnDefinition, ColumnKind, CreateTable};
+use crate::text::ddl::{ColumnDefinition, ColumnKind, CreateTable, Replaces};
 use crate::text::like::merged;
 use crate::text::script::Insert;
 
@@ -43,13 +46,58 @@ impl Session {
             None => None,
             Some(query) => Some((self.with_columns_of(&mut create, &query)?, query)),
         };
+        self.check_replaced(&create)?;
         let context = self.context()?;
         let name = self.catalog.path(&create.name)?.full_name();
         let table = declare(&self.binder(&context, Answers::Changes)?, &create, &name)?;
         let create = Arc::new(create);
-        let entry = Entry::Table(Arc::new(table));
-        self.catalog.add(&create.name, entry, Some(Arc::clone(&create)), create.if_not_exists)?;
-        let Some((columns, query)) = filled else { return Ok(None) };
+        let table = Arc::new(table);
+        let job = match filled {
+            None => None,
+            Some((columns, query)) => Some(self.filling(&create, &table, columns, query, place)?),
+        };
+        let entry = Entry::Table(table);
+        if create.replaces.is_some() {
+            self.views.forget();
+            self.catalog.replace(&create.name, &create.name, entry, Some(Arc::clone(&create)))?;
+        } else {
+            self.catalog.add(&create.name, entry, Some(Arc::clone(&create)), create.if_not_exists)?;
+        }
+        Ok(job.map(Action::Run))
+    }
+
+    /// Refuses to replace a view, and with REPLACE TABLE a table that does not exist.
+    fn check_replaced(&self, create: &CreateTable) -> Result<(), SqlError> {
+        let Some(replaces) = create.replaces else { return Ok(()) };
+        let name = &create.name;
+        let is_there = self.catalog.contains(&self.catalog.path(name)?);
+        if replaces == Replaces::IfThere && !is_there {
+            return Ok(());
+        }
+        match self.catalog.find(name) {
+            Ok((_, Entry::Table(_))) => Ok(()),
+            Ok((path, Entry::View(_))) => {
+                let message = format!("`{}` is a view, and a table does not replace it", path.full_name());
+                let error = SqlError::new(Code::Invalid, message).at(name.place);
+                Err(error.help("DROP VIEW first, or give the table another name"))
+            }
+            Err(error) => {
+                let help = "write CREATE OR REPLACE TABLE for a table that may be new";
+                Err(SqlError { help: Some(help.to_owned()), ..error })
+            }
+        }
+    }
+
+    /// Returns the job that fills a table by the query of its declaration. The query reads the tables that are declared
+    /// before the new one, so it reads a table that the new one replaces.
+    fn filling(
+        &self,
+        create: &CreateTable,
+        table: &Arc<Table>,
+        columns: Vec<(String, Place)>,
+        query: Box<Query>,
+        place: Place,
+    ) -> Result<Job, SqlError> {
         let insert = Insert {
             table: create.name.clone(),
             options: BTreeMap::new(),
@@ -59,7 +107,9 @@ impl Session {
             query,
             place,
         };
-        Ok(Some(Action::Run(self.inserts(&[insert], place)?)))
+        let is_kept = create.if_not_exists && self.catalog.contains(&self.catalog.path(&create.name)?);
+        let table = if is_kept { self.written(&create.name)? } else { table };
+        self.job("insert", vec![self.filled(&insert, table)?], place)
     }
 
     /// Gives a declaration the columns of a query, behind those that only the declaration has. A column that both have

@@ -359,16 +359,14 @@ fn there_already(name: &str, place: Place) -> SqlError {
     SqlError::new(Code::Invalid, format!("there is a column `{name}` already")).at(place)
 }
 
-/// Refuses to drop a column of the primary key, of the watermark or of the partitions. Computed columns that read it are
-/// found when the table is declared anew.
+/// Refuses to drop a column of the primary key or of the partitions. The session refuses those that others read.
 fn check_free(table: &CreateTable, name: &str, place: Place) -> std::result::Result<(), SqlError> {
     check_partition(table, name, place)?;
-    let used = match table {
-        _ if table.primary_key.iter().any(|(key, _)| key == name) => "in the primary key",
-        CreateTable { watermark: Some(watermark), .. } if watermark.column == name => "by the watermark",
-        _ => return Ok(()),
-    };
-    Err(SqlError::new(Code::Invalid, format!("the column `{name}` is used {used}")).at(place))
+    if table.primary_key.iter().any(|(key, _)| key == name) {
+        let error = SqlError::new(Code::Invalid, format!("the column `{name}` is used in the primary key"));
+        return Err(error.at(place).help("DROP PRIMARY KEY first"));
+    }
+    Ok(())
 }
 
 fn check_partition(table: &CreateTable, name: &str, place: Place) -> std::result::Result<(), SqlError> {

@@ -25,6 +25,8 @@ pub struct CreateTable {
     pub name: Name,
     /// True if CREATE TABLE says IF NOT EXISTS, so that a table of that name may already exist.
     pub if_not_exists: bool,
+    /// Table that the new one replaces; `None` for a statement that replaces none.
+    pub replaces: Option<Replaces>,
     /// Declared columns of the table, in order.
     pub columns: Vec<ColumnDefinition>,
     /// Declared event time column of the table, and the expression for its watermarks.
@@ -48,6 +50,15 @@ pub struct CreateTable {
     pub order: Vec<(String, Place)>,
     /// The query whose rows the new table gets (AS).
     pub query: Option<Box<Query>>,
+}
+
+/// Table that the new one replaces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Replaces {
+    /// The table of this name, if there is one: CREATE OR REPLACE TABLE.
+    IfThere,
+    /// The table of this name, which must exist: REPLACE TABLE.
+    Always,
 }
 
 /// Name of a table, view or database and its place in the text. Parts are separated by periods.
@@ -123,6 +134,7 @@ impl CreateTable {
             options_place: name.place,
             name,
             if_not_exists: false,
+            replaces: None,
             columns: Vec::new(),
             watermark: None,
             primary_key: Vec::new(),
@@ -177,6 +189,25 @@ pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserErr
         }
         _ => Ok(table),
     }
+}
+
+/// Parses the rest of a table's declaration that replaces another one, after the word TABLE.
+pub(super) fn replace_table(parser: &mut Parser, replaces: Replaces) -> Result<CreateTable, ParserError> {
+    let words = match replaces {
+        Replaces::IfThere => "CREATE OR REPLACE TABLE",
+        Replaces::Always => "REPLACE TABLE",
+    };
+    let begin = parser.peek_token_ref().span;
+    let table = create_table(parser)?;
+    if table.if_not_exists {
+        return Err(at(&begin, format!("{words} does not take IF NOT EXISTS: leave it out")));
+    }
+    if table.query.is_none() {
+        let message =
+            format!("{words} takes a query: write {words} .. AS SELECT .., or DROP TABLE and CREATE TABLE");
+        return Err(at(&begin, message));
+    }
+    Ok(CreateTable { replaces: Some(replaces), ..table })
 }
 
 /// Parses one element of a table's declaration: a column, a key or a watermark.

@@ -7,7 +7,7 @@ use super::ddl::place_of;
 use super::script::word;
 
 /// Words with which refused statements begin, why they are refused, and what to write instead.
-const REFUSED: [(&[&str], &str, &str); 24] = [
+const REFUSED: [(&[&str], &str, &str); 26] = [
     (&["UPDATE"], "UPDATE changes rows in place, which no connector here can do", REPLACE),
     (&["DELETE"], "DELETE removes rows in place, which no connector here can do", REPLACE),
     (&["TRUNCATE"], "TRUNCATE removes rows in place, which no connector here can do", REPLACE),
@@ -37,7 +37,6 @@ const REFUSED: [(&[&str], &str, &str); 24] = [
         "the program tells the jobs of a file",
     ),
     (&["STOP"], "STOP JOB stops a job of a cluster, and there is none", "stop the program by Ctrl-C"),
-    (&["REPLACE"], "REPLACE TABLE is not supported", "DROP what is to be replaced, then CREATE it"),
     (
         &["CREATE", "CATALOG"],
         "CREATE CATALOG is not supported: there is one catalog",
@@ -45,17 +44,25 @@ const REFUSED: [(&[&str], &str, &str); 24] = [
     ),
     (&["CREATE", "MODEL"], "CREATE MODEL is not supported", "compute with functions"),
     (&["CREATE", "MATERIALIZED"], "CREATE MATERIALIZED TABLE is not supported", "write CREATE TABLE .. AS"),
+    (&["CREATE", "OR", "ALTER"], "CREATE OR ALTER MATERIALIZED TABLE is not supported", REPLACED),
+    (
+        &["CREATE", "OR", "REPLACE", "MATERIALIZED"],
+        "CREATE OR REPLACE MATERIALIZED TABLE is not supported",
+        REPLACED,
+    ),
+    (&["ALTER", "MATERIALIZED"], "ALTER MATERIALIZED TABLE is not supported", "write CREATE TABLE .. AS"),
     (&["DROP", "CATALOG"], "DROP CATALOG is not supported: there is one catalog", "write DROP DATABASE"),
     (&["ALTER", "DATABASE"], "ALTER DATABASE is not supported: a database has no options", "leave it out"),
     (&["ALTER", "CATALOG"], "ALTER CATALOG is not supported: the catalog has no options", "leave it out"),
 ];
 
 const REPLACE: &str = "write the rows anew, by INSERT OVERWRITE in batch mode";
+const REPLACED: &str = "write CREATE OR REPLACE TABLE .. AS";
 const PLANNED: &str = "run the file itself, whose plans are made when it is read";
 
 /// Returns the error for a statement that is refused, at its first words; `None` for others.
 pub(super) fn refusal(tokens: &[TokenWithSpan]) -> Option<SqlError> {
-    let words: Vec<String> = tokens.iter().map_while(|token| word(&token.token)).take(2).collect();
+    let words: Vec<String> = tokens.iter().map_while(|token| word(&token.token)).take(4).collect();
     let begins = |wanted: &[&str]| {
         wanted.len() <= words.len() && wanted.iter().zip(&words).all(|(wanted, word)| wanted == word)
     };

@@ -19,7 +19,7 @@ use thalweg_sql_tables::table::OptionValue;
 
 use super::alter::{Alteration, alter};
 use super::bounds;
-use super::ddl::{self, CreateTable, Name, place_of};
+use super::ddl::{self, CreateTable, Name, Replaces, place_of};
 use super::dialect::FlinkDialect;
 use super::functions::{self, CreateFunction};
 use super::refused::refusal;
@@ -229,10 +229,11 @@ pub fn parse_each(text: &str) -> Result<Vec<Result<Placed, Faulty>>, SqlError> {
 /// Returns the name of the table or view that a statement declares, if it begins as such a statement does.
 fn declared(tokens: &[TokenWithSpan]) -> Option<Name> {
     let mut parser = Parser::new(&FlinkDialect).with_tokens_with_locations(tokens.to_vec());
-    if !parser.parse_keyword(Keyword::CREATE) {
+    if parser.parse_keyword(Keyword::CREATE) {
+        let _ = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
+    } else if !parser.parse_keyword(Keyword::REPLACE) {
         return None;
     }
-    let _ = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
     let _ = parser.parse_keyword(Keyword::TEMPORARY);
     parser.parse_one_of_keywords(&[Keyword::TABLE, Keyword::VIEW])?;
     let _ = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
@@ -325,7 +326,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
             let name = first.map(|token| token.token.to_string()).unwrap_or_default();
             let known = [
                 "SELECT", "INSERT", "CREATE", "SET", "RESET", "EXPLAIN", "EXECUTE", "DROP", "SHOW",
-                "DESCRIBE", "WITH", "VALUES", "USE", "ALTER",
+                "DESCRIBE", "WITH", "VALUES", "USE", "ALTER", "REPLACE",
             ];
             let error = match nearest(&name, known) {
                 Some(near) if !name.eq_ignore_ascii_case(near) => {
@@ -414,6 +415,11 @@ fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
             Statement::Reset { key: has_key.then(|| parser.parse_literal_string()).transpose()? }
         }
         "CREATE" => create(parser)?,
+        "REPLACE" => {
+            parser.next_token();
+            parser.expect_keyword(Keyword::TABLE)?;
+            Statement::CreateTable(Box::new(ddl::replace_table(parser, Replaces::Always)?))
+        }
         "DROP" => drop_statement(parser)?,
         "ALTER" => alter(parser)?,
         "INSERT" => Statement::Insert(vec![insert(parser)?]),
@@ -461,8 +467,13 @@ fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
 fn create(parser: &mut Parser) -> Result<Statement, ParserError> {
     parser.expect_keyword(Keyword::CREATE)?;
     if parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]) {
-        let message = "CREATE OR REPLACE is not supported: DROP what is to be replaced, then CREATE it";
-        return Err(ddl::at(&parser.peek_token_ref().span, message.to_owned()));
+        let span = parser.peek_token_ref().span;
+        if !parser.parse_keyword(Keyword::TABLE) {
+            let message =
+                "CREATE OR REPLACE is for a TABLE with a query: DROP what is to be replaced, then CREATE it";
+            return Err(ddl::at(&span, message.to_owned()));
+        }
+        return Ok(Statement::CreateTable(Box::new(ddl::replace_table(parser, Replaces::IfThere)?)));
     }
     if parser.parse_keyword(Keyword::DATABASE) {
         return show::create_database(parser);

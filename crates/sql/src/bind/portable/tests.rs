@@ -64,6 +64,30 @@ fn null_without_a_type() {
 }
 
 #[test]
+fn sub_queries_that_flink_does_not_plan() {
+    let limit = "LIMIT of a sub-query that reads the query around it";
+    check("SELECT k, (SELECT w FROM u WHERE u.k = t.k ORDER BY w LIMIT 1) FROM t", &[limit]);
+    check(
+        "SELECT t.k, x.w FROM t CROSS JOIN LATERAL (SELECT w FROM u WHERE u.k > t.k ORDER BY w LIMIT 1) AS x",
+        &[limit],
+    );
+    check("SELECT k, (SELECT w FROM u ORDER BY w LIMIT 1) FROM t", &[]);
+    check("SELECT k FROM t WHERE EXISTS (SELECT w FROM u WHERE u.k = t.k LIMIT 1)", &[]);
+    let beside = "a column of the query around beside the aggregates of a sub-query";
+    check("SELECT k, (SELECT MAX(w) + t.v FROM u WHERE u.k = t.k) FROM t", &[beside]);
+    check("SELECT k, (SELECT MAX(w) FROM u WHERE u.k = t.k HAVING COUNT(*) >= t.v) FROM t", &[beside]);
+    check("SELECT k, (SELECT MAX(w + t.v) FROM u WHERE u.k = t.k) FROM t", &[]);
+    check("SELECT k, (SELECT MAX(w) FROM u WHERE u.w > t.v) FROM t", &[]);
+    check(
+        "SELECT k, x.c FROM t CROSS JOIN LATERAL (SELECT t.v + 1 AS c) AS x",
+        &["LATERAL of a query without FROM"],
+    );
+    let list = "a list of values IN a query that is no condition of WHERE by itself";
+    check("SELECT k, (k, v) IN (SELECT k, w FROM u) FROM t", &[list]);
+    check("SELECT k FROM t WHERE (k, v) IN (SELECT k, w FROM u)", &[]);
+}
+
+#[test]
 fn values_and_calls() {
     check("SELECT 10000000000000000000 FROM t", &["a whole number that no BIGINT holds"]);
     check("SELECT CAST(INTERVAL '1' DAY AS BIGINT) FROM t", &["CAST of an interval to a number"]);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use thalweg_model::VirtualClock;
+use thalweg_sql_exec::plan::Node;
 
-use super::super::{Action, Session};
+use super::super::{Action, Job, Session};
 
 /// Declares tables, and returns the parts of SHOW CREATE TABLE of the table `t` on one line, or the error.
 fn declared(text: &str) -> String {
@@ -111,11 +112,69 @@ fn a_table_has_the_columns_of_a_query() {
     refused("CREATE TABLE t AS SELECT NULL AS a", "has no type");
     refused("CREATE TABLE t (a)", "the column `a` has no type");
     refused("CREATE TEMPORARY TABLE t AS SELECT 1 AS a", "a TEMPORARY table does not take a query");
-    refused("CREATE OR REPLACE TABLE t (a INT)", "CREATE OR REPLACE is not supported");
     refused("EXPLAIN CREATE TABLE t AS SELECT 1 AS a", "there is no table or view `t`");
     let mut session = Session::new(Arc::new(VirtualClock::default()));
     let text = "CREATE TABLE t WITH ('connector' = 'print') AS SELECT 1 AS a; SELECT a FROM t";
     let actions = session.read(text).unwrap();
     let [Action::Run(filling), Action::Run(_)] = &actions[..] else { panic!("{actions:?}") };
     assert_eq!(filling.parts[0].into.as_ref().map(|table| table.name.as_str()), Some("t"));
+}
+
+/// A table that replaces another one takes the columns and options that the new declaration gives.
+#[test]
+fn a_table_replaces_another_one() {
+    let old = "CREATE TABLE t (a INT, b INT) COMMENT 'old' WITH ('connector' = 'print');";
+    let made = "`v` VARCHAR(2147483647) ) WITH ( 'connector' = 'blackhole' )";
+    let new = "TABLE t WITH ('connector' = 'blackhole') AS SELECT v FROM b";
+    check(&format!("{old} REPLACE {new}"), made);
+    check(&format!("{old} CREATE OR REPLACE {new}"), made);
+    check(&format!("CREATE OR REPLACE {new}"), made);
+    check(
+        &format!("{old} REPLACE TABLE t (n STRING, PRIMARY KEY (id) NOT ENFORCED) AS SELECT id FROM b"),
+        "`n` VARCHAR(2147483647), `id` INT NOT NULL, CONSTRAINT `PK_3386` PRIMARY KEY (`id`) NOT ENFORCED )",
+    );
+    check(
+        &format!("{old} EXPLAIN REPLACE {new}"),
+        "`a` INT, `b` INT ) COMMENT 'old' WITH ( 'connector' = 'print' )",
+    );
+    refused(&format!("REPLACE {new}"), "there is no table or view `t`");
+    refused("CREATE VIEW t AS SELECT 1 AS a; CREATE OR REPLACE TABLE t AS SELECT 2 AS a", "`t` is a view");
+    refused("CREATE VIEW t AS SELECT 1 AS a; REPLACE TABLE t AS SELECT 2 AS a", "`t` is a view");
+    refused("CREATE OR REPLACE TABLE t (a INT)", "CREATE OR REPLACE TABLE takes a query");
+    refused("CREATE OR REPLACE TABLE t LIKE b", "CREATE OR REPLACE TABLE takes a query");
+    refused("REPLACE TABLE t (a INT)", "REPLACE TABLE takes a query");
+    refused("REPLACE TABLE IF NOT EXISTS t AS SELECT 1 AS a", "does not take IF NOT EXISTS");
+    for other in
+        ["TEMPORARY TABLE t AS SELECT 1 AS a", "VIEW t AS SELECT 1 AS a", "FUNCTION f AS 'f'", "DATABASE d"]
+    {
+        refused(&format!("CREATE OR REPLACE {other}"), "CREATE OR REPLACE is for a TABLE with a query");
+    }
+    refused("CREATE OR REPLACE MATERIALIZED TABLE t AS SELECT 1 AS a", "MATERIALIZED TABLE is not supported");
+    refused("CREATE OR ALTER MATERIALIZED TABLE t AS SELECT 1 AS a", "MATERIALIZED TABLE is not supported");
+}
+
+/// Jobs keep the tables with which they were planned, and the query of a new table reads the one that it replaces.
+#[test]
+fn jobs_keep_the_table_that_was_replaced() {
+    let mut session = Session::new(Arc::new(VirtualClock::default()));
+    let text = "CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'number-of-rows' = '1');
+        CREATE VIEW v AS SELECT a FROM t;
+        SELECT * FROM v;
+        CREATE OR REPLACE TABLE t WITH ('connector' = 'print') AS SELECT a, CAST(a AS STRING) AS s FROM t;
+        INSERT INTO t SELECT 1, 'x';";
+    let actions = session.read(text).unwrap();
+    let [Action::Run(before), Action::Run(filling), Action::Run(behind)] = &actions[..] else {
+        panic!("{actions:?}")
+    };
+    let read = |job: &Job| {
+        job.parts[0].plan.walk().find_map(|part| match &part.node {
+            Node::Scan { table, .. } => Some(table.columns.len()),
+            _ => None,
+        })
+    };
+    let written = |job: &Job| job.parts[0].into.as_ref().map(|table| table.columns.len());
+    assert_eq!(
+        (read(before), read(filling), written(filling), written(behind)),
+        (Some(1), Some(1), Some(2), Some(2))
+    );
 }
