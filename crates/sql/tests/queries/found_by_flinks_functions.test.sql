@@ -28,6 +28,76 @@ SELECT JSON_STRING(DATE '2020-01-01') FROM t;
 --- error TYPE_MISMATCH
 JSON_STRING: DATE has no form in JSON
 
+--- query JSON_STRING of JSON
+SELECT JSON_STRING(JSON_OBJECT('k' VALUE c)), JSON_STRING(JSON_ARRAY(n, c)), JSON_STRING((JSON_ARRAY())), JSON_STRING(JSON_QUERY('[1]', '$'))
+FROM t;
+
+--- rows
+"{""k"":""a_c""}","[1,""a_c""]",[],"""[1]"""
+"{""k"":""""}","[2,""""]",[],"""[1]"""
+"{""k"":null}",[3],[],"""[1]"""
+
+--- query a field with a line at its beginning behind a subscript
+SELECT r[1]._2, (r[1])._1, r[1]
+  ._1 + n
+FROM (SELECT n, ARRAY[CAST(ROW(n, c) AS ROW<_1 INT, _2 STRING>)] AS r FROM t);
+
+--- rows
+a_c,1,2
+"",2,4
+NULL,3,6
+
+--- query a field that there is not behind a subscript
+SELECT r[1]._2,
+  r[1]._3 FROM (SELECT ARRAY[CAST(ROW(n, c) AS ROW<_1 INT, _2 STRING>)] AS r FROM t);
+
+--- error TYPE_MISMATCH
+there is no field `_3`
+
+--- query types of intervals
+SELECT CAST(n * INTERVAL '10' HOUR AS INTERVAL DAY), CAST(n * INTERVAL '14' MONTH AS INTERVAL YEAR),
+  CAST(INTERVAL '2' DAY AS INTERVAL DAY TO SECOND), CAST(INTERVAL '10:30' HOUR TO MINUTE AS INTERVAL HOUR(3)), CAST(NULL AS INTERVAL DAY)
+FROM t;
+
+--- rows
++0 10:00:00.000,+1-02,+2 00:00:00.000,+0 10:30:00.000,NULL
++0 20:00:00.000,+2-04,+2 00:00:00.000,+0 10:30:00.000,NULL
++1 06:00:00.000,+3-06,+2 00:00:00.000,+0 10:30:00.000,NULL
+
+--- query a number as an interval counts milliseconds or months, and a literal counts units
+SELECT CAST(n AS INTERVAL YEAR), CAST(n AS INTERVAL DAY), CAST(CAST(n AS BIGINT) AS INTERVAL SECOND), CAST(CAST(5 AS SMALLINT) AS INTERVAL DAY),
+  CAST(5 AS INTERVAL DAY), CAST(-5 AS INTERVAL YEAR), CAST(5.5 AS INTERVAL MONTH), CAST(5.5 AS INTERVAL HOUR), CAST(5 AS INTERVAL SECOND(3))
+FROM t;
+
+--- rows
++0-01,+0 00:00:00.001,+0 00:00:00.001,+0 00:00:00.005,+5 00:00:00.000,-5-00,+0-05,+0 05:30:00.000,+0 00:00:05.000
++0-02,+0 00:00:00.002,+0 00:00:00.002,+0 00:00:00.005,+5 00:00:00.000,-5-00,+0-05,+0 05:30:00.000,+0 00:00:05.000
++0-03,+0 00:00:00.003,+0 00:00:00.003,+0 00:00:00.005,+5 00:00:00.000,-5-00,+0-05,+0 05:30:00.000,+0 00:00:05.000
+
+--- query a number is no interval of several units
+SELECT CAST(n AS INTERVAL DAY TO HOUR) FROM t;
+
+--- error TYPE_MISMATCH
+INT is not cast to an interval of several units
+
+--- query nor is a literal
+SELECT CAST(5 AS INTERVAL YEAR TO MONTH) FROM t;
+
+--- error SYNTAX
+a number is no INTERVAL YEAR TO MONTH: name one unit
+
+--- query there is no interval of months and days
+SELECT CAST(n AS INTERVAL MONTH TO DAY) FROM t;
+
+--- error SYNTAX
+there is no type INTERVAL MONTH TO DAY
+
+--- query an interval of months is none of days
+SELECT CAST(INTERVAL '1' DAY AS INTERVAL MONTH) FROM t;
+
+--- error TYPE_MISMATCH
+INTERVAL DAY TO SECOND cannot be cast to INTERVAL YEAR TO MONTH
+
 --- query the greatest of booleans
 SELECT ARRAY_MAX(ARRAY[n = 1, n = 2]) FROM t;
 
