@@ -14,6 +14,7 @@ pub mod group;
 pub mod hints;
 pub mod interval;
 mod json;
+mod lexer;
 pub mod like;
 mod literals;
 pub mod portable;

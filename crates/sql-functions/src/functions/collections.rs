@@ -129,6 +129,17 @@ fn check_comparable(of: &SqlType) -> Result<(), BindError> {
     Err(BindError::new(format!("values of {of} cannot be compared")))
 }
 
+/// Refuses array elements of a type that has no order: only numbers, text, bytes, days, times and timestamps have one.
+///
+/// Source: Flink, `ArrayComparableElementArgumentTypeStrategy`.
+fn check_ordered(of: &SqlType) -> Result<(), BindError> {
+    match of {
+        SqlType::Null | SqlType::Date | SqlType::Time(_) => Ok(()),
+        of if of.is_numeric() || of.is_text() || of.is_bytes() || of.is_timestamp() => Ok(()),
+        other => Err(BindError::new(format!("values of {other} have no order"))),
+    }
+}
+
 /// Returns the element type of a function's argument, which must be an array.
 fn item_of(given: &[Argument], place: usize) -> Result<SqlType, BindError> {
     match given.get(place).map(|argument| &argument.of) {

@@ -9,6 +9,7 @@
 //! Source: Flink documentation, "System (Built-in) Functions"; where that is silent, `SqlFunctionUtils` and
 //! `BinaryStringDataUtil` of flink-table-runtime.
 
+mod addresses;
 mod cut;
 mod encode;
 mod find;
@@ -89,6 +90,8 @@ pub static TEXT: &[Function] = &[
     function("URL_ENCODE", "URL_ENCODE(text)", url::encode),
     function("URL_DECODE", "URL_DECODE(text)", url::decode),
     function("PARSE_URL", "PARSE_URL(url, part [, key])", url::parse_url),
+    function("INET_ATON", "INET_ATON(address)", addresses::inet_aton),
+    function("INET_NTOA", "INET_NTOA(number)", addresses::inet_ntoa),
     // Functions that compute hashes of text or bytes.
     function("MD5", "MD5(text)", hash::md5),
     function("SHA1", "SHA1(text)", hash::sha1),

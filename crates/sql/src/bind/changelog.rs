@@ -102,7 +102,6 @@ fn settled(plan: Plan, settling: Settling) -> Result<(Plan, Changes)> {
         inputs.push(emits);
         Ok(input)
     })?;
-    let plan = if settling.is_final { with_ended_pairs(plan, &mut inputs)? } else { plan };
     let at = plan.at;
     let is_changing = inputs.iter().any(|input: &Changes| !input.is_none());
     let plan = if is_changing { over_changes(plan) } else { plan };
@@ -125,57 +124,6 @@ fn settled(plan: Plan, settling: Settling) -> Result<(Plan, Changes)> {
     // A ranking may have become an OVER aggregate over the same input, so its rule is read again.
     let emits = Rule::of(&plan, &inputs).emits;
     Ok((plan, emits))
-}
-
-/// Lets groups of pairs wait for the end of their input, where a join or another GROUP BY reads them. A join without keys,
-/// or with a further condition, may make as many pairs as the product of its inputs has; each would be a change of a group,
-/// and so a change of all that is computed from the group.
-fn with_ended_pairs(plan: Plan, inputs: &mut [Changes]) -> Result<Plan> {
-    let reads = match &plan.node {
-        Node::Group { .. } => true,
-        Node::Join { join, .. } => matches!(join.method, JoinMethod::Regular { .. }),
-        _ => false,
-    };
-    if !reads {
-        return Ok(plan);
-    }
-    let mut inputs = inputs.iter_mut();
-    plan.map_inputs(|input| {
-        let (input, is_ended) = ended(input);
-        if let (Some(changes), true) = (inputs.next(), is_ended) {
-            *changes = Changes::NONE;
-        }
-        Ok(input)
-    })
-}
-
-/// Returns a plan in which groups of pairs below projections and filters give their results at the end of their input, and
-/// whether there are such groups.
-fn ended(plan: Plan) -> (Plan, bool) {
-    let Plan { columns, node, at } = plan;
-    match node {
-        Node::Calc { input, conditions, outputs } => {
-            let (input, is_ended) = ended(*input);
-            (Plan { columns, node: Node::Calc { input: Box::new(input), conditions, outputs }, at }, is_ended)
-        }
-        Node::Group { ref input, .. } if has_pairs(input) => {
-            (with_final_answer(Plan { columns, node, at }), true)
-        }
-        node => (Plan { columns, node, at }, false),
-    }
-}
-
-/// Returns whether rows are pairs of a join that keeps rows, and that tests more than the equality of keys.
-fn has_pairs(plan: &Plan) -> bool {
-    match &plan.node {
-        Node::Calc { input, .. } => has_pairs(input),
-        Node::Join { join, .. } => {
-            matches!(join.method, JoinMethod::Regular { .. })
-                && !join.kind.is_half()
-                && (join.keys.is_empty() || join.condition.is_some())
-        }
-        _ => false,
-    }
 }
 
 /// Returns an operator with the fields that depend on the changes of its inputs and on the time to live.

@@ -28,8 +28,8 @@ use super::portable::OnlyHere;
 use super::quantified::Quantified;
 use super::scope::{Meaning, Scope};
 use super::syntax::{
-    check_name, is_plain_call, not_supported, place_of_expression, place_of_name, said, without_brackets,
-    without_signs,
+    check_name, is_made_of_json, is_plain_call, not_supported, place_of_expression, place_of_name, said,
+    without_brackets, without_signs,
 };
 use super::types::type_of;
 use super::typing::{boolean, is, not, text};
@@ -161,7 +161,7 @@ impl Planner<'_> {
                 if matches!(from.of, SqlType::DayTime | SqlType::YearMonth) && to.is_numeric() {
                     self.note(OnlyHere::IntervalAsNumber, place_of_expression(expression));
                 }
-                self.typing.cast_to(from, &to, is_try)
+                self.typing.cast_to(self.typing.counted(from, data_type, is_try)?, &to, is_try)
             }
             Expr::Extract { field, syntax: _, expr } => {
                 self.typing.named_function("EXTRACT", vec![text(unit_name(field)), self.bind(expr, scope)?])
@@ -561,6 +561,11 @@ impl Planner<'_> {
         let known = aggregate(&name).map(Aggregate::Function);
         if let Some(known) = known.or(of_user.cloned().map(Aggregate::User)) {
             return self.aggregate_call(&known, function, &arguments, whole, scope);
+        }
+        if let ("JSON_STRING", [argument]) = (&*name, &*arguments)
+            && is_made_of_json(argument)
+        {
+            return self.bind(argument, scope);
         }
         if user.is_none() && functions::function(&name).is_none() {
             return Err(unknown_function(&name, self.binder.catalog.functions().names()));

@@ -148,6 +148,14 @@ pub(super) fn value_of(argument: &FunctionArg) -> Option<&Expr> {
     }
 }
 
+/// Returns whether an argument of JSON_STRING is the call of a function that makes JSON, whose result is JSON already.
+pub(super) fn is_made_of_json(argument: &Expr) -> bool {
+    let Expr::Function(function) = without_brackets(argument) else { return false };
+    single_name(&function.name).is_some_and(|name| {
+        ["JSON_OBJECT", "JSON_ARRAY"].iter().any(|json| name.value.eq_ignore_ascii_case(json))
+    })
+}
+
 /// Returns whether a call has arguments alone: no DISTINCT, FILTER, OVER or other clauses.
 pub(super) fn is_plain_call(function: &Function) -> bool {
     let Function { name: _, uses_odbc_syntax, parameters, args, filter, null_treatment, over, within_group } =

@@ -1,6 +1,8 @@
 //! Types in CAST, as the parser reads them.
 
-use sqlparser::ast::{self, DataType as AstType, ExactNumberInfo, ObjectNamePart, TimezoneInfo};
+use sqlparser::ast::{
+    self, DataType as AstType, ExactNumberInfo, IntervalFields, ObjectNamePart, TimezoneInfo,
+};
 use thalweg_sql_functions::types::{LENGTH_MAX, SqlType};
 use thalweg_sql_tables::error::{Code, SqlError};
 
@@ -71,6 +73,12 @@ fn type_of_ast(of: &AstType) -> Option<SqlType> {
         }
         AstType::Timestamp(precision, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
             SqlType::Timestamp(digits(precision, 6)?)
+        }
+        AstType::Interval { fields: Some(IntervalFields::YearToMonth | IntervalFields::Month), .. } => {
+            SqlType::YearMonth
+        }
+        AstType::Interval { fields: Some(IntervalFields::DayToSecond | IntervalFields::Second), .. } => {
+            SqlType::DayTime
         }
         AstType::Array(ast::ArrayElemTypeDef::AngleBracket(item)) => {
             SqlType::Array(Box::new(type_of_ast(item)?))

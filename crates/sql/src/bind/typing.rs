@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Schema};
+use sqlparser::ast::{DataType as AstType, IntervalFields};
 use thalweg_sql_functions::expression::{Call, Expression, State, Typed};
 use thalweg_sql_functions::functions::arithmetic::{self, ArithmeticOp};
 use thalweg_sql_functions::functions::compare::members::bind_members;
@@ -163,6 +164,24 @@ impl<'a> Typing<'a> {
         // TRY_CAST gives NULL where a cast fails, and implicit casts have a result for every value.
         let is_total = is_try || cast::implicit(&value.of, to);
         self.call(Call::Cast { to: to.clone(), is_try }, bound, vec![value], is_total, true)
+    }
+
+    /// Prepares a value for a cast to a type that may be an interval: a whole number becomes the type that counts the
+    /// milliseconds or months of the interval.
+    ///
+    /// # Errors
+    /// [`Code::TypeMismatch`] for a number as an interval of several units, such as DAY TO HOUR.
+    pub(super) fn counted(&self, value: Typed, to: &AstType, is_try: bool) -> Result<Typed> {
+        let AstType::Interval { fields, .. } = to else { return Ok(value) };
+        match fields {
+            _ if !value.of.is_integer() => Ok(value),
+            Some(IntervalFields::Month) => self.cast_to(value, &SqlType::Int, is_try),
+            Some(IntervalFields::Second) => self.cast_to(value, &SqlType::BigInt, is_try),
+            _ => {
+                let message = format!("{} is not cast to an interval of several units", value.of);
+                Err(SqlError::new(Code::TypeMismatch, message).help("name one unit, such as INTERVAL SECOND"))
+            }
+        }
     }
 
     /// Returns a value cast to a type, if Flink makes this cast without CAST.

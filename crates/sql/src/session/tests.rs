@@ -138,26 +138,6 @@ fn a_query_whose_tables_end_has_final_rows() {
     );
 }
 
-/// Groups of the pairs of a join give their results once where others are computed from them, because each pair would be a
-/// change of all of these. Groups of a join by keys alone, and those that are shown, are as ever.
-#[test]
-fn groups_of_pairs_below_others_have_final_rows() {
-    let pairs = |on: &str| {
-        format!("SELECT a.k, COUNT(*) AS n FROM ending AS a JOIN ending AS b ON {on} GROUP BY a.k")
-    };
-    let sum = |on: &str| format!("SELECT SUM(n) FROM ({})", pairs(on));
-    let waits = "Final(None, None) < Group < Final(None, None) < Group < Join < Scan";
-    runs(&sum("a.v < b.v"), waits);
-    runs(&sum("a.k = b.k AND a.v < b.v"), waits);
-    runs(&sum("a.v = b.v"), "Final(None, None) < Group < Group < Join < Scan");
-    runs(&pairs("a.v < b.v"), "Final(None, None) < Group < Join < Scan");
-    runs(&format!("{STREAMING}{}", sum("a.v < b.v")), "Calc < Group < Group < Join < Scan");
-    runs(
-        &format!("{BATCH}INSERT INTO adds SELECT 'x', {}", &sum("a.v < b.v")[7..]),
-        "Calc < Final(None, None) < Group < Final(None, None) < Group < Join < Scan",
-    );
-}
-
 #[test]
 fn a_table_without_an_end_has_changes() {
     let top = "SELECT k, v FROM endless ORDER BY v DESC LIMIT 3";

@@ -188,6 +188,10 @@ fn cast(parser: &mut Parser) -> Result<Expr, ParserError> {
     parser.expect_token(&Token::LParen)?;
     let expr = Box::new(parser.parse_expr()?);
     parser.expect_keyword(Keyword::AS)?;
+    if let Some(span) = interval::of_number(parser, &expr)? {
+        parser.expect_token(&Token::RParen)?;
+        return Ok(span);
+    }
     let data_type = data_type(parser)?;
     let array = parser.parse_keyword(Keyword::ARRAY);
     let format = match parser.parse_keyword(Keyword::FORMAT) {
@@ -208,6 +212,9 @@ pub(super) fn data_type(parser: &mut Parser) -> Result<DataType, ParserError> {
     let is_instant = word_at(parser, 0, "TIMESTAMP")
         && word_at(parser, behind, "WITH")
         && word_at(parser, behind + 1, "LOCAL");
+    if word_at(parser, 0, "INTERVAL") {
+        return interval::data_type(parser);
+    }
     if !is_nested && !is_instant {
         return parser.parse_data_type();
     }

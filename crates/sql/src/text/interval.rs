@@ -1,16 +1,16 @@
-//! Parser of interval literals: `INTERVAL '1 02:03' DAY TO MINUTE` and similar forms.
+//! Parser of interval literals, `INTERVAL '1 02:03' DAY TO MINUTE` and similar forms, and of their types in CAST.
 //!
 //! As in Flink, an interval of days to seconds becomes a number of milliseconds, and an interval of years and
 //! months a number of months. It is parsed as a call of [`MILLIS`] or [`MONTHS`] with that number.
 //!
 //! Source: Flink's documentation, "Data Types", INTERVAL; SQL:2016, part 2, section 5.3 (interval literals).
 
-use sqlparser::ast::{DateTimeField, Expr, Ident, UnaryOperator, Value};
+use sqlparser::ast::{DataType, DateTimeField, Expr, Ident, IntervalFields, UnaryOperator, Value};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Span, Token};
 
-use super::dialect::call;
+use super::dialect::{call, word_at};
 
 /// Name of the function into whose calls the parser turns intervals of days to seconds. The argument of a
 /// call is the length of the interval in milliseconds.
@@ -99,6 +99,11 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
         .ok_or_else(|| {
             at(&token.span, format!("'{text}' is no span of {}", shown(first, last).to_lowercase()))
         })?;
+    Ok(made(number, name, begin))
+}
+
+/// Returns the call that an interval becomes.
+fn made(number: i64, name: &str, begin: Span) -> Expr {
     let literal = |number: i64| Expr::Value(Value::Number(number.to_string(), false).into());
     let argument = match number {
         0.. => literal(number),
@@ -109,10 +114,88 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
             expr: Box::new(literal(number.checked_neg().unwrap_or(i64::MAX))),
         },
     };
-    Ok(call(Ident::with_quote_and_span('`', begin, name), vec![argument]))
+    call(Ident::with_quote_and_span('`', begin, name), vec![argument])
 }
 
-/// Parses a unit of an interval literal and its precision. The precision adds nothing to the text of the
+/// Parses the type of a cast of a number that is written in the text to an interval, as of `CAST(5 AS INTERVAL DAY)`, which is
+/// 5 days. Returns `None`, and reads nothing, for other casts. As in Flink, numbers that are no literals count
+/// milliseconds or months, whatever the unit.
+pub(super) fn of_number(parser: &mut Parser, value: &Expr) -> Result<Option<Expr>, ParserError> {
+    let Some((is_negative, number)) = written(value).filter(|_| word_at(parser, 0, "INTERVAL")) else {
+        return Ok(None);
+    };
+    let begin = parser.peek_token_ref().span;
+    let (first, last) = units(parser)?;
+    if first != last {
+        let message = format!("a number is no INTERVAL {}: name one unit", shown(first, last).to_uppercase());
+        return Err(at(&begin, message));
+    }
+    let (size, name) = match first.in_months() {
+        Some(months) => (months, MONTHS),
+        None => (first.in_millis(), MILLIS),
+    };
+    let length = scaled(number, size).and_then(|length| i64::try_from(length).ok());
+    let length = length.ok_or_else(|| at(&begin, format!("{number} is too large for an interval")))?;
+    Ok(Some(made(if is_negative { -length } else { length }, name, begin)))
+}
+
+/// Returns the digits of a number that is written in the text, and whether a minus stands before them.
+fn written(value: &Expr) -> Option<(bool, &str)> {
+    let (mut is_negative, mut value) = (false, value);
+    loop {
+        value = match value {
+            Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Plus, expr: inner } => inner,
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => {
+                is_negative = !is_negative;
+                inner
+            }
+            Expr::Value(literal) => match &literal.value {
+                Value::Number(number, _) if !number.contains(['e', 'E']) => {
+                    return Some((is_negative, number));
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+    }
+}
+
+/// Returns the product of a decimal number without a sign and a whole one, without its fraction; `None` if it has too many
+/// digits.
+fn scaled(number: &str, factor: i64) -> Option<i128> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let fraction = fraction.get(..18).unwrap_or(fraction);
+    let digits: i128 = format!("0{whole}{fraction}").parse().ok()?;
+    let parts = 10_i128.pow(u32::try_from(fraction.len()).ok()?);
+    Some(digits.checked_mul(i128::from(factor))? / parts)
+}
+
+/// Parses the type of an interval in CAST, such as `INTERVAL YEAR(4) TO MONTH`, from the word INTERVAL on.
+pub(super) fn data_type(parser: &mut Parser) -> Result<DataType, ParserError> {
+    let begin = parser.peek_token_ref().span;
+    let (first, last) = units(parser)?;
+    let is_type = first <= last && first.in_months().is_some() == last.in_months().is_some();
+    if !is_type {
+        return Err(at(&begin, format!("there is no type INTERVAL {}", shown(first, last).to_uppercase())));
+    }
+    // One unit is like any other, and several are like any others of their kind.
+    let fields = match first.in_months() {
+        Some(_) if first == last => IntervalFields::Month,
+        Some(_) => IntervalFields::YearToMonth,
+        None if first == last => IntervalFields::Second,
+        None => IntervalFields::DayToSecond,
+    };
+    Ok(DataType::Interval { fields: Some(fields), precision: None })
+}
+
+/// Parses the word INTERVAL with one unit or two behind it.
+fn units(parser: &mut Parser) -> Result<(Unit, Unit), ParserError> {
+    parser.expect_keyword(Keyword::INTERVAL)?;
+    let first = unit(parser)?;
+    Ok((first, if parser.parse_keyword(Keyword::TO) { unit(parser)? } else { first }))
+}
+
+/// Parses a unit of an interval and its precision. The precision adds nothing to the text of the
 /// interval and is ignored.
 fn unit(parser: &mut Parser) -> Result<Unit, ParserError> {
     let token = parser.peek_token_ref().clone();
@@ -124,7 +207,7 @@ fn unit(parser: &mut Parser) -> Result<Unit, ParserError> {
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "messages are made where they are needed")]
-fn at(span: &sqlparser::tokenizer::Span, message: String) -> ParserError {
+fn at(span: &Span, message: String) -> ParserError {
     ParserError::ParserError(format!("{message}{}", span.start))
 }
 

@@ -9,13 +9,13 @@
 
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace, Word};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
 use thalweg_sql_functions::types::quoted;
 use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::ddl::place_of;
-use super::dialect::FlinkDialect;
 use super::hints;
+use super::lexer;
 use super::literals::{self, ESCAPE};
 use super::reserved::is_reserved;
 use super::rewrite;
@@ -28,7 +28,7 @@ use super::script::{is_blank, word};
 /// [`Code::Syntax`] for invalid tokens, [`Code::Unsupported`] for unsupported hints and forms of text.
 pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     let text = rewrite::with_known_comments(text);
-    let tokens = Tokenizer::new(&FlinkDialect, &text).tokenize_with_location().map_err(|error| {
+    let tokens = lexer::lexed(&text).map_err(|error| {
         let (line, column) = (error.location.line as usize, error.location.column as usize);
         let place = Place { line: line.max(1), column: column.max(1), width: 1 };
         SqlError::new(Code::Syntax, error.message.to_lowercase()).at(place)

@@ -4,7 +4,9 @@
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
 
-use super::{Lists, Maps, check_comparable, check_count, comparable, entry_of, item_of, taken};
+use super::{
+    Lists, Maps, check_comparable, check_count, check_ordered, comparable, entry_of, item_of, taken,
+};
 use crate::functions::each::{self, Input, Nulls, Text, bound, failure, one_or_many};
 use crate::functions::rows::{bind_field, bind_nth_field};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
@@ -171,7 +173,7 @@ type IsBetter = fn(arrow::row::Row<'_>, arrow::row::Row<'_>) -> bool;
 fn best(given: &[Argument], is_better: IsBetter) -> Result<Bound, BindError> {
     check_count(given, 1..=1)?;
     let item = item_of(given, 0)?;
-    check_comparable(&item)?;
+    check_ordered(&item)?;
     Ok(bound(vec![given[0].of.clone()], given, item, Nulls::Anyway, move |arguments, rows| {
         let lists = Lists::of(&arguments[0])?;
         let all = comparable(&[lists.values()])?;

@@ -10,7 +10,7 @@ use arrow::datatypes::Int64Type;
 use arrow::row::Row;
 
 use super::access::with_element;
-use super::{Lists, check_comparable, check_count, comparable, item_of, joined, lists};
+use super::{Lists, check_comparable, check_count, check_ordered, comparable, item_of, joined, lists};
 use crate::functions::each::{Flag, Input, Nulls, bound, failure, one_or_many};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::{SqlType, common_type};
@@ -145,7 +145,7 @@ pub(super) fn slice(given: &[Argument], _: &Context) -> Result<Bound, BindError>
 pub(super) fn sort(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 1..=3)?;
     let of = given[0].of.clone();
-    check_comparable(&item_of(given, 0)?)?;
+    check_ordered(&item_of(given, 0)?)?;
     let mut types = vec![of.clone()];
     for (place, argument) in given.iter().enumerate().skip(1) {
         if !matches!(argument.of, SqlType::Boolean | SqlType::Null) {

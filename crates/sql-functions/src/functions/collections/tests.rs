@@ -53,6 +53,8 @@ fn elements_are_counted_and_found() {
     check("ARRAY_MIN(ARRAY['ä', 'b'])", "b");
     check("ARRAY_MAX(ARRAY[])", "NULL");
     check("ARRAY_MAX(ARRAY[NULL])", "NULL");
+    refused("ARRAY_MAX(ARRAY[TRUE])", "values of BOOLEAN have no order");
+    refused("ARRAY_MIN(ARRAY[FALSE])", "have no order");
     check("ARRAY_JOIN(ARRAY['a', NULL, 'b'], '-')", "a-b");
     check("ARRAY_JOIN(ARRAY['a', NULL, 'b'], '-', '*')", "a-*-b");
     check("ARRAY_JOIN(ARRAY['a', 'b'], NULL)", "NULL");
@@ -99,6 +101,7 @@ fn arrays_become_other_arrays() {
     refused("ARRAY_UNION(ARRAY[1], ARRAY['a'])", "argument 2 is ARRAY<STRING>");
     refused("ARRAY_CONCAT()", "0 arguments");
     refused("ARRAY_SORT(ARRAY[1], 1)", "argument 2 is INT");
+    refused("ARRAY_SORT(ARRAY[TRUE])", "have no order");
 }
 
 /// Functions from and to maps give the expected results; the maps come from STR_TO_MAP, which is tested

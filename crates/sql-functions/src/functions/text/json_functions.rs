@@ -11,13 +11,17 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Decimal128Array, ListArray, MapArray, StringArray,
     StructArray,
 };
-use arrow::datatypes::{DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::json::{Json, quote};
 use crate::functions::cast::text::{write_double, write_float};
 use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
+use crate::functions::time::calendar::{DAY_SECONDS, civil};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
@@ -42,10 +46,8 @@ pub(super) fn is_json(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Binds JSON_STRING: writes any value as JSON: numbers, booleans, text, bytes in base 64, arrays, maps with
-/// text keys, rows.
-///
-/// Differs from Flink: days, times and timestamps are refused; a cast to STRING before gives their text.
+/// Binds JSON_STRING: writes any value as JSON: numbers, booleans, text, timestamps in the form of ISO 8601, bytes in
+/// base 64, arrays, maps with text keys, rows. Days, times of a day and intervals are refused, as in Flink.
 pub(super) fn json_string(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let [value] = given else { return Err(BindError::count(given.len())) };
     check_writable(&value.of)?;
@@ -66,7 +68,7 @@ pub(super) fn json_string(given: &[Argument], _: &Context) -> Result<Bound, Bind
 pub(crate) fn check_writable(of: &SqlType) -> Result<(), BindError> {
     match of {
         SqlType::Null | SqlType::Boolean => Ok(()),
-        of if of.is_numeric() || of.is_text() || of.is_bytes() => Ok(()),
+        of if of.is_numeric() || of.is_text() || of.is_bytes() || of.is_timestamp() => Ok(()),
         SqlType::Array(item) => check_writable(item),
         SqlType::Map(key, value) if key.is_text() => check_writable(value),
         SqlType::Row(fields) => fields.iter().try_for_each(|(_, of)| check_writable(of)),
@@ -95,6 +97,11 @@ pub(crate) fn write_value(array: &ArrayRef, row: usize, out: &mut String) -> Res
         DataType::Float64 => {
             let value = array.as_primitive::<Float64Type>().value(row);
             write_floating(value.is_finite(), out, |out| write_double(value, out));
+            Ok(())
+        }
+        &DataType::Timestamp(unit, ref zone) => {
+            let (ticks, per_second) = ticks(array, row, unit);
+            write_timestamp(ticks, per_second, zone.is_some(), out);
             Ok(())
         }
         _ => {
@@ -133,6 +140,35 @@ pub(crate) fn write_value(array: &ArrayRef, row: usize, out: &mut String) -> Res
         }
     };
     Ok(())
+}
+
+/// Returns a timestamp of a column as a number of ticks, and how many of them are a second.
+fn ticks(array: &ArrayRef, row: usize, unit: TimeUnit) -> (i64, i64) {
+    match unit {
+        TimeUnit::Second => (array.as_primitive::<TimestampSecondType>().value(row), 1),
+        TimeUnit::Millisecond => (array.as_primitive::<TimestampMillisecondType>().value(row), 1_000),
+        TimeUnit::Microsecond => (array.as_primitive::<TimestampMicrosecondType>().value(row), 1_000_000),
+        TimeUnit::Nanosecond => (array.as_primitive::<TimestampNanosecondType>().value(row), 1_000_000_000),
+    }
+}
+
+/// Writes a timestamp as a JSON text in the form of ISO 8601, without zeros at the end of its second. An instant is in UTC
+/// and ends in `Z`.
+fn write_timestamp(ticks: i64, per_second: i64, is_instant: bool, out: &mut String) {
+    let (seconds, rest) = (ticks.div_euclid(per_second), ticks.rem_euclid(per_second));
+    let date = civil(seconds.div_euclid(DAY_SECONDS));
+    let second = seconds.rem_euclid(DAY_SECONDS);
+    // ISO 8601 wants a sign before a year of more than four digits.
+    let sign = if date.year > 9_999 { "+" } else { "" };
+    let nanos = format!("{:09}", rest * (1_000_000_000 / per_second));
+    let fraction = nanos.trim_end_matches('0');
+    // Writing to a String does not fail.
+    let _ = write!(out, "\"{sign}{:04}-{:02}-{:02}T", date.year, date.month, date.day);
+    let _ = write!(out, "{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60);
+    if !fraction.is_empty() {
+        out.extend([".", fraction]);
+    }
+    out.push_str(if is_instant { "Z\"" } else { "\"" });
 }
 
 fn write_all(

@@ -1,12 +1,12 @@
 //! SQL functions of letter case, characters and concatenation: UPPER, LOWER, INITCAP, REVERSE, CHAR_LENGTH,
 //! ASCII, CHR, CONCAT, CONCAT_WS, REPEAT, ELT.
 
-use arrow::datatypes::{Int32Type, Int64Type};
+use arrow::datatypes::{DataType, Int32Type, Int64Type};
 
 use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
-use crate::values::ColumnarValue;
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// Binds UPPER: the text in upper case. Differs from Flink: the locale of the JVM is ignored.
 pub(super) fn upper(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -184,6 +184,12 @@ pub(super) fn elt(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let [index, choices @ ..] = given else { return Err(BindError::count(0)) };
     let Some(first) = choices.first() else { return Err(BindError::count(given.len())) };
     let mut types = expect(std::slice::from_ref(index), &[Kind::Whole], &[])?;
+    if let Some(ScalarValue::Int64(Some(number))) =
+        index.literal.as_ref().and_then(|literal| literal.cast_to(&DataType::Int64).ok())
+        && number < 0
+    {
+        return Err(BindError(format!("the index {number} is none: the first value has index 1")));
+    }
     let mut result = first.of.clone();
     for (place, choice) in choices.iter().enumerate() {
         let fits = choice.of.is_text() || choice.of.is_bytes() || choice.of == SqlType::Null;

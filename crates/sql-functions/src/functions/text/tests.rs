@@ -69,6 +69,7 @@ fn texts_are_put_together() {
     check("ELT(NULL, 'a', 'b')", "NULL");
     check("ELT(1, X'01', X'02')", "01");
     refused("ELT(1, 'a', X'02')", "argument 3");
+    refused("ELT(-1, 'a')", "the first value has index 1");
     refused("CONCAT()", "0 arguments");
 }
 
@@ -357,6 +358,38 @@ fn addresses_are_taken_apart() {
     check("URL_DECODE('https%3A%2F%2Fflink.apache.org%2F+%c3%a4')", "https://flink.apache.org/ ä");
     check("URL_DECODE('a%4')", "NULL");
     check("URL_DECODE('a%zz')", "NULL");
+}
+
+/// INET_ATON and INET_NTOA turn IPv4 addresses into numbers and back.
+#[test]
+fn addresses_are_numbers() {
+    check("INET_ATON('127.0.0.1')", "2130706433");
+    check("INET_ATON('255.255.255.255')", "4294967295");
+    check("INET_ATON('127.1')", "2130706433");
+    check("INET_ATON('127.2.1')", "2130837505");
+    check("INET_ATON('9')", "9");
+    check("INET_ATON('010.000.000.001')", "167772161");
+    for other in [
+        "",
+        "256",
+        "1.2.3.4.5",
+        "1..3",
+        "1.2.3.",
+        "+1.2.3.4",
+        "-1.2.3.4",
+        " 1.2.3.4",
+        "a.b.c.d",
+        "1.2.3.256",
+        "::1",
+    ] {
+        check(&format!("INET_ATON('{other}')"), "NULL");
+    }
+    check("INET_ATON(NULL)", "NULL");
+    check("INET_NTOA(2130706433)", "127.0.0.1");
+    check("INET_NTOA(L4294967295)", "255.255.255.255");
+    check("INET_NTOA(L4294967296)", "NULL");
+    check("INET_NTOA(-1)", "NULL");
+    check("INET_NTOA(NULL)", "NULL");
 }
 
 /// MD5 and the SHA functions give the test vectors of RFC 1321, section A.5, of FIPS 180-4, and of Flink's

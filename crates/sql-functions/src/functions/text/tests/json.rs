@@ -92,6 +92,9 @@ fn values_are_written_as_json() {
         check(&format!("JSON_STRING({number})"), text);
     }
     refused("JSON_STRING(DATE '2020-01-01')", "DATE has no form in JSON");
+    check("JSON_STRING(TIMESTAMP '2020-01-01 10:00:00')", r#""2020-01-01T10:00:00""#);
+    check("JSON_STRING(TIMESTAMP '0001-02-03 04:05:06.120')", r#""0001-02-03T04:05:06.12""#);
+    check("JSON_STRING(TIMESTAMP '1969-12-31 23:59:59.999999')", r#""1969-12-31T23:59:59.999999""#);
     check("JSON_QUOTE('[1,2,3]')", "\"[1,2,3]\"");
     check("JSON_QUOTE('≠ a/b \" \\')", r#""\u2260 a\/b \" \\""#);
     check("JSON_UNQUOTE('\"a\\u0041\\n\"')", "aA\n");
