@@ -433,7 +433,7 @@ impl Source for TableSource {
     }
 
     fn finish(&mut self) -> Result<(), Fault> {
-        if !self.has_told_end {
+        if !self.has_told_end && !self.rows.only_helps() {
             self.end.note_cut();
         }
         self.rows.finish()

@@ -1,7 +1,7 @@
 //! Decoding ahead: the pieces of a file are decoded by several tasks, and one reader takes them in the order of the file.
 //!
 //! ```text
-//!            cut in order, one at a time           decoded by whoever is free       taken in order
+//!            cut in order, one at a time           decoded by any free task         taken in order
 //!   file --> piece 0, piece 1, piece 2, .. ------> reader, helper 1, helper 2, .. --> reader --> rows
 //! ```
 //!
