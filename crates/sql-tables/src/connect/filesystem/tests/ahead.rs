@@ -11,7 +11,6 @@ use thalweg_sql_formats::RECORD_BYTES_MAX;
 use super::{GZIPPED, of};
 use crate::connect::bed::{Folder, restore, saved, shown, sources};
 use crate::connect::{Division, World};
-use crate::scan::rows::RowSource;
 use crate::table::Table;
 
 /// Everything that a table gave: its rows or an error, and the number of its bad records.
